@@ -1,0 +1,30 @@
+"""Range checks that the configuration classes share; each raises one line naming the setting."""
+
+from electra_tf.command_line import UserError
+
+
+def require(condition: bool, setting: str, allowed: str, received: object) -> None:
+    """Raises `UserError` unless `condition` holds.
+
+    Args:
+        condition: whether the value is acceptable.
+        setting: full name, for example "masking.rate".
+        allowed: what is acceptable, in words.
+        received: the offending value.
+    """
+    if not condition:
+        raise UserError(f"{setting} must be {allowed}. Received: {received!r}")
+
+
+def require_positive(section: str, config: object, *names: str) -> None:
+    """Checks that each named field of `config` is greater than zero."""
+    for name in names:
+        value = getattr(config, name)
+        require(value > 0, f"{section}.{name}", "greater than 0", value)
+
+
+def require_probability(section: str, config: object, *names: str) -> None:
+    """Checks that each named field of `config` lies in [0, 1)."""
+    for name in names:
+        value = getattr(config, name)
+        require(0.0 <= value < 1.0, f"{section}.{name}", "in [0, 1)", value)

@@ -1,0 +1,102 @@
+"""Shapes of the two networks and what they share."""
+
+import dataclasses
+import enum
+
+from electra_tf.config.checks import require, require_positive, require_probability
+
+
+class Tying(enum.StrEnum):
+    """Which weights the generator and the discriminator share (ELECTRA, section 3.2)."""
+
+    NONE = "none"
+    """Two separate networks; the generator's embeddings have its own hidden size."""
+    TOKEN_EMBEDDINGS = "token_embeddings"
+    """The word-embedding table alone."""
+    ALL_EMBEDDINGS = "all_embeddings"
+    """Word, position and segment embeddings and their layer norm. The published models."""
+    EVERYTHING = "everything"
+    """One encoder plays both parts; each keeps its own output head."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EncoderConfig:
+    """Shape of one Transformer encoder."""
+
+    vocab_size: int
+    embedding_size: int
+    hidden_size: int
+    num_layers: int
+    num_heads: int
+    intermediate_size: int
+    max_position_embeddings: int
+    type_vocab_size: int
+    hidden_dropout: float
+    attention_dropout: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """The discriminator's shape, and the generator's as fractions of it.
+
+    Defaults are ELECTRA-Small's (ELECTRA, table 6).
+    """
+
+    vocab_size: int = 30522
+    """Entries of the WordPiece vocabulary; a run takes it from its records."""
+    embedding_size: int = 128
+    hidden_size: int = 256
+    num_layers: int = 12
+    num_heads: int = 4
+    intermediate_size: int = 1024
+    """Width of the feed-forward layer."""
+    max_position_embeddings: int = 512
+    type_vocab_size: int = 2
+    hidden_dropout: float = 0.1
+    attention_dropout: float = 0.1
+    generator_width: float = 0.25
+    """Generator's hidden and feed-forward size as a fraction of the discriminator's."""
+    generator_depth: float = 1.0
+    """Generator's number of layers as a fraction of the discriminator's."""
+    tying: Tying = Tying.ALL_EMBEDDINGS
+
+    def __post_init__(self):
+        require_positive(
+            "model", self, "vocab_size", "embedding_size", "hidden_size", "num_layers",
+            "num_heads", "intermediate_size", "max_position_embeddings", "type_vocab_size")
+        require_probability("model", self, "hidden_dropout", "attention_dropout")
+        for name in ("generator_width", "generator_depth"):
+            value = getattr(self, name)
+            require(0.0 < value <= 1.0, f"model.{name}", "in (0, 1]", value)
+        require(self.hidden_size % self.num_heads == 0, "model.hidden_size",
+                f"a multiple of model.num_heads={self.num_heads}", self.hidden_size)
+
+    @property
+    def discriminator(self) -> EncoderConfig:
+        """The discriminator's encoder."""
+        shared = {field.name: getattr(self, field.name)
+                  for field in dataclasses.fields(EncoderConfig)}
+        return EncoderConfig(**shared)
+
+    @property
+    def generator(self) -> EncoderConfig:
+        """The generator's encoder: narrower heads' count, not narrower heads.
+
+        The feed-forward layer is four times the hidden size and there is one head per 64
+        hidden units, as in the reference implementation.
+        """
+        if self.tying is Tying.EVERYTHING:
+            return self.discriminator
+        hidden_size = round(self.hidden_size * self.generator_width)
+        num_heads = max(1, hidden_size // 64)
+        require(hidden_size > 0 and hidden_size % num_heads == 0, "model.generator_width",
+                f"a fraction that makes the generator's hidden size a multiple of its {num_heads} "
+                "heads", self.generator_width)
+        return dataclasses.replace(
+            self.discriminator,
+            hidden_size=hidden_size,
+            num_heads=num_heads,
+            num_layers=max(1, round(self.num_layers * self.generator_depth)),
+            intermediate_size=4 * hidden_size,
+            embedding_size=hidden_size if self.tying is Tying.NONE else self.embedding_size,
+        )

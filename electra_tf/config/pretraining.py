@@ -1,0 +1,148 @@
+"""Everything that decides what a pre-training run computes."""
+
+import dataclasses
+import enum
+
+import numpy as np
+
+from electra_tf.config.checks import require, require_positive, require_probability
+from electra_tf.config.model import ModelConfig
+from electra_tf.config.runtime import RuntimeConfig
+
+
+class PositionDraw(enum.StrEnum):
+    """How the masked positions of an example are drawn."""
+
+    WITHOUT_REPLACEMENT = "without_replacement"
+    WITH_REPLACEMENT = "with_replacement"
+    """The reference implementation's draw: 7 to 12 % of the positions are duplicates, and the
+    tokens that fall on one position are averaged. Its author calls it a flaw."""
+
+
+class Precision(enum.StrEnum):
+    """Type of activations and matrix products; weights and statistics stay float32."""
+
+    AUTO = "auto"
+    """bfloat16 where the device multiplies it natively, float32 elsewhere."""
+    FLOAT32 = "float32"
+    BFLOAT16 = "bfloat16"
+    FLOAT16 = "float16"
+    """With dynamic loss scaling."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DataConfig:
+    """Which records are read, and in what order."""
+
+    max_seq_length: int = 0
+    """Tokens per example; 0 takes the length that the records were built with."""
+    shuffle_window: int = 131072
+    """Examples shuffled together. Whole shards make up a window; shards are permuted too."""
+
+    def __post_init__(self):
+        require(self.max_seq_length >= 0, "data.max_seq_length", "0 or more", self.max_seq_length)
+        require_positive("data", self, "shuffle_window")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MaskingConfig:
+    """Which tokens the generator has to guess (ELECTRA, section 3.1; appendix A)."""
+
+    rate: float = 0.15
+    """Fraction of an example's tokens selected, in (0, 1)."""
+    mask_token_rate: float = 0.85
+    """Fraction of the selected positions that read [MASK]; the others keep their token."""
+    position_draw: PositionDraw = PositionDraw.WITHOUT_REPLACEMENT
+
+    def __post_init__(self):
+        require(0.0 < self.rate < 1.0, "masking.rate", "in (0, 1)", self.rate)
+        require(0.0 <= self.mask_token_rate <= 1.0, "masking.mask_token_rate", "in [0, 1]",
+                self.mask_token_rate)
+
+    def max_predictions(self, max_seq_length: int) -> int:
+        """Returns N, the static number of prediction slots of an example of L positions."""
+        return max(1, int((self.rate + 0.005) * max_seq_length))
+
+    def predictions_by_length(self, max_seq_length: int) -> np.ndarray:
+        """Returns int32 [L + 1]: predictions for an example of 0, 1, ... L tokens.
+
+        round(rate * tokens) with halves to even in float32, as the reference computes it, at
+        least 1 (0 without tokens) and at most N.
+        """
+        tokens = np.arange(max_seq_length + 1, dtype=np.float32)
+        rounded = np.round(tokens * np.float32(self.rate)).astype(np.int32)
+        predictions = np.clip(rounded, 1, self.max_predictions(max_seq_length))
+        predictions[0] = 0
+        return predictions
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ObjectiveConfig:
+    """What is learned, and how the losses are weighted (ELECTRA, section 3.1)."""
+
+    name: str = "electra"
+    """One of the registered objectives: electra, mlm."""
+    generator_loss_weight: float = 1.0
+    discriminator_loss_weight: float = 50.0
+    """The paper's lambda."""
+
+    def __post_init__(self):
+        for name in ("generator_loss_weight", "discriminator_loss_weight"):
+            value = getattr(self, name)
+            require(value >= 0.0, f"objective.{name}", "0 or more", value)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OptimizerConfig:
+    """Adam without bias correction, with decoupled weight decay, and its schedule."""
+
+    learning_rate: float = 5e-4
+    warmup_steps: int = -1
+    """Steps of linear warm-up. -1 takes the paper's 10,000, or a tenth of a run that is
+    shorter than 100,000 steps."""
+    decay_power: float = 1.0
+    """Exponent of the polynomial decay to zero; 1 is linear."""
+    beta_1: float = 0.9
+    beta_2: float = 0.999
+    epsilon: float = 1e-6
+    weight_decay: float = 0.01
+    clip_norm: float = 1.0
+
+    def __post_init__(self):
+        require_positive("optimizer", self, "learning_rate", "decay_power", "epsilon", "clip_norm")
+        require_probability("optimizer", self, "beta_1", "beta_2", "weight_decay")
+        require(self.warmup_steps >= -1, "optimizer.warmup_steps", "-1 or more", self.warmup_steps)
+
+    def warmup(self, num_train_steps: int) -> int:
+        """Returns the number of warm-up steps of a run of `num_train_steps`."""
+        if self.warmup_steps >= 0:
+            return self.warmup_steps
+        return min(10_000, num_train_steps // 10)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """How long, with what batch, from which seed."""
+
+    num_train_steps: int = 1_000_000
+    train_batch_size: int = 128
+    """Global batch: the sum over all replicas and micro-batches."""
+    seed: int = 1
+    precision: Precision = Precision.AUTO
+
+    def __post_init__(self):
+        require_positive("training", self, "num_train_steps", "train_batch_size")
+        require(self.seed >= 0, "training.seed", "0 or more", self.seed)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PretrainingConfig:
+    """A whole run. All sections but `runtime` decide its result."""
+
+    model: ModelConfig = ModelConfig()
+    data: DataConfig = DataConfig()
+    masking: MaskingConfig = MaskingConfig()
+    objective: ObjectiveConfig = ObjectiveConfig()
+    optimizer: OptimizerConfig = OptimizerConfig()
+    training: TrainingConfig = TrainingConfig()
+    runtime: RuntimeConfig = RuntimeConfig()

@@ -1,0 +1,68 @@
+"""Settings that change how fast, where and how visibly a run goes, never its result.
+
+(Beyond the rounding that another device or another order of additions brings.)
+"""
+
+import dataclasses
+import enum
+
+from electra_tf.config.checks import require, require_positive
+
+
+class Strategy(enum.StrEnum):
+    """How a run is spread over devices (`tf.distribute`)."""
+
+    AUTO = "auto"
+    """TPU if `--tpu` is given; all GPUs of a machine with several; else one device."""
+    ONE_DEVICE = "one_device"
+    MIRRORED = "mirrored"
+    MULTI_WORKER_MIRRORED = "multi_worker_mirrored"
+    TPU = "tpu"
+
+
+class Xla(enum.StrEnum):
+    """Whether the train step is compiled by XLA."""
+
+    AUTO = "auto"
+    """On for GPU and TPU; off on the CPU, where XLA computes bfloat16 in float32."""
+    ON = "on"
+    OFF = "off"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RuntimeConfig:
+    """Where and how a run executes."""
+
+    distribution_strategy: Strategy = Strategy.AUTO
+    tpu: str = ""
+    """TPU name or grpc:// address; "local" on a TPU VM."""
+    num_gpus: int = -1
+    """GPUs to use; -1 for all that the machine has."""
+    accumulation_steps: int = 1
+    """Micro-batches that one step splits its batch into, one after the other."""
+    xla: Xla = Xla.AUTO
+    deterministic: bool = False
+    """Deterministic kernels: two runs give bit-identical weights (about 5 % slower)."""
+    save_checkpoints_steps: int = 1000
+    keep_checkpoint_max: int = 3
+    """Newest checkpoints kept; 0 keeps all."""
+    log_every_steps: int = 100
+    """Steps between progress lines and entries of metrics.jsonl."""
+    sample_every_steps: int = 1000
+    """Steps between sample corruptions written for TensorBoard; 0 for none."""
+    eval_batch_size: int = 32
+    eval_steps: int = 100
+    """Held-out batches per evaluation; 0 for all."""
+    verify_checksums: bool = True
+    """Read every shard once at the start and compare it with the manifest."""
+
+    def __post_init__(self):
+        require_positive("runtime", self, "accumulation_steps", "save_checkpoints_steps",
+                         "log_every_steps", "eval_batch_size")
+        for name in ("keep_checkpoint_max", "sample_every_steps", "eval_steps"):
+            value = getattr(self, name)
+            require(value >= 0, f"runtime.{name}", "0 or more", value)
+        require(self.num_gpus >= -1, "runtime.num_gpus", "-1 (all) or more", self.num_gpus)
+        require(not (self.tpu and self.distribution_strategy not in (Strategy.AUTO, Strategy.TPU)),
+                "runtime.distribution_strategy", f"auto or tpu when tpu={self.tpu!r} is given",
+                str(self.distribution_strategy))
