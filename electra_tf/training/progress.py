@@ -1,0 +1,71 @@
+"""The line a person reads while a run goes on."""
+
+import dataclasses
+from collections.abc import Mapping
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Progress:
+    """What one line of progress tells: means over the interval since the line before."""
+
+    step: int
+    """Steps finished."""
+    num_steps: int
+    """Steps of the whole run."""
+    loss: float
+    """The loss that is minimised, in weighted nats."""
+    losses: Mapping[str, float]
+    """Its named parts, unweighted, in nats: {"generator": 5.4, "discriminator": 0.14}."""
+    learning_rate: float
+    tokens_per_second: float
+    """Over all devices, padding included."""
+    seconds_elapsed: float
+    """Since this process started training."""
+    peak_fraction: float | None = None
+    """Model FLOPs over the devices' peak, in [0, 1]; None where the peak is unknown."""
+    seconds_left: float | None = None
+    """Estimated; None before the first interval is timed."""
+
+
+def progress_line(progress: Progress) -> str:
+    """Returns one line, its columns as wide at every step of a run so that lines align.
+
+    Example:
+        >>> print(progress_line(Progress(
+        ...     step=1200, num_steps=10000, loss=12.345,
+        ...     losses={"generator": 5.432, "discriminator": 0.1383}, learning_rate=3.2e-4,
+        ...     tokens_per_second=4210, peak_fraction=0.37, seconds_left=2530,
+        ...     seconds_elapsed=345)))
+        step  1,200/10,000  loss 12.345  generator  5.432  discriminator 0.1383  lr 3.20e-04  \
+  4,210 tok/s  37 % of peak  elapsed 0:05:45  ETA 0:42:10
+    """
+    total = f"{progress.num_steps:,}"
+    columns = [f"step {progress.step:>{len(total)},}/{total}", f"loss {_number(progress.loss)}"]
+    columns += [f"{name} {_number(value)}" for name, value in progress.losses.items()]
+    columns += [f"lr {progress.learning_rate:.2e}", f"{progress.tokens_per_second:>7,.0f} tok/s"]
+    if progress.peak_fraction is not None:
+        columns.append(f"{progress.peak_fraction:>3.0%} of peak".replace("%", " %"))
+    columns.append(f"elapsed {duration(progress.seconds_elapsed)}")
+    left = "-:--:--" if progress.seconds_left is None else duration(progress.seconds_left)
+    return "  ".join([*columns, f"ETA {left}"])
+
+
+def duration(seconds: float) -> str:
+    """Returns whole seconds as `h:mm:ss`, with days before it from 24 hours on.
+
+    Example:
+        >>> duration(3723.9)
+        '1:02:03'
+        >>> duration(2 * 86400 + 60)
+        '2d 0:01:00'
+    """
+    minutes, second = divmod(int(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    clock = f"{hour}:{minute:02}:{second:02}"
+    return f"{days}d {clock}" if days else clock
+
+
+def _number(value: float) -> str:
+    """Six characters while below 100: a small loss keeps more decimals than a large one."""
+    return f"{value:.4f}" if abs(value) < 1 else f"{value:>6.3f}"
