@@ -1,0 +1,52 @@
+"""Which number type suits a device."""
+
+from pathlib import Path
+
+import tensorflow as tf
+
+from electra_tf.config.pretraining import Precision
+from electra_tf.config.runtime import RuntimeConfig, Xla
+
+POLICIES = {
+    Precision.FLOAT32: "float32",
+    Precision.BFLOAT16: "mixed_bfloat16",
+    Precision.FLOAT16: "mixed_float16",
+}
+"""Keras mixed-precision policy of each precision."""
+
+
+def resolve_precision(precision: Precision, strategy: tf.distribute.Strategy) -> Precision:
+    """Returns `precision`, AUTO replaced by what the strategy's devices multiply fastest."""
+    if precision is not Precision.AUTO:
+        return precision
+    return Precision.BFLOAT16 if _multiplies_bfloat16(strategy) else Precision.FLOAT32
+
+
+def use_xla(choice: Xla, strategy: tf.distribute.Strategy) -> bool:
+    """Tells whether to compile the train step with XLA.
+
+    On the CPU XLA computes bfloat16 products in float32, which is slower than oneDNN without
+    XLA. A TPU strategy compiles by itself.
+    """
+    if choice is not Xla.AUTO:
+        return choice is Xla.ON
+    return _device_type(strategy) == "GPU"
+
+
+def _device_type(strategy: tf.distribute.Strategy) -> str:
+    devices = strategy.extended.worker_devices
+    return tf.DeviceSpec.from_string(devices[0]).device_type
+
+
+def _multiplies_bfloat16(strategy: tf.distribute.Strategy) -> bool:
+    kind = _device_type(strategy)
+    if kind == "TPU":
+        return True
+    if kind == "GPU":
+        capabilities = [
+            tf.config.experimental.get_device_details(gpu).get("compute_capability", (0, 0))
+            for gpu in tf.config.list_physical_devices("GPU")]
+        return all(capability >= (8, 0) for capability in capabilities)
+    cpu = Path("/proc/cpuinfo")
+    return cpu.exists() and any(
+        flag in cpu.read_text(encoding="utf-8") for flag in ("avx512_bf16", "amx_bf16"))

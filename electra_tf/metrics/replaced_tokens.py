@@ -1,0 +1,27 @@
+"""How well replaced tokens are detected: scikit-learn's binary metrics over all tokens."""
+
+import numpy as np
+from sklearn import metrics
+
+
+def detection_scores(replaced: np.ndarray, logits: np.ndarray) -> dict[str, float]:
+    """Scores the discriminator.
+
+    Args:
+        replaced: bool [T], the truth for every real token.
+        logits: float [T]; a token is called replaced where it is positive.
+
+    Returns:
+        discriminator_accuracy, _precision, _recall, _auc (NaN if only one class occurs) and
+        replaced_fraction, all in [0, 1].
+    """
+    flagged = logits > 0.0
+    both = replaced.any() and not replaced.all()
+    return {
+        "discriminator_accuracy": float(metrics.accuracy_score(replaced, flagged)),
+        "discriminator_precision": float(
+            metrics.precision_score(replaced, flagged, zero_division=0.0)),
+        "discriminator_recall": float(metrics.recall_score(replaced, flagged, zero_division=0.0)),
+        "discriminator_auc": float(metrics.roc_auc_score(replaced, logits)) if both else np.nan,
+        "replaced_fraction": float(np.mean(replaced)),
+    }

@@ -1,0 +1,108 @@
+"""The networks of ELECTRA pre-training and what they share (sections 3.1 and 3.2)."""
+
+import tensorflow as tf
+import tf_keras
+
+from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
+from electra_tf.modeling.corruption import gather_vectors
+from electra_tf.modeling.embeddings import Embeddings
+from electra_tf.modeling.encoder import Encoder
+from electra_tf.modeling.heads import MaskedLanguageModelHead, ReplacedTokenHead
+from electra_tf.modeling.randomness import Randomness
+
+
+class Generator(tf_keras.layers.Layer):
+    """A masked language model: an encoder and a head that scores the vocabulary."""
+
+    def __init__(self, encoder: Encoder, *, seed: int, policy: str):
+        super().__init__(name="generator_network", dtype=policy)
+        self.encoder = encoder
+        self.head = MaskedLanguageModelHead(
+            "generator_predictions", encoder.config, seed=seed, policy=policy,
+            words=encoder.embeddings.words)
+
+    def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
+             positions: tf.Tensor, randomness: Randomness | None = None) -> tf.Tensor:
+        """Scores the vocabulary at chosen positions.
+
+        Args:
+            ids: int32 [B, L], with [MASK] in them.
+            segment_ids: int32 [B, L].
+            valid: bool [B, L].
+            positions: int32 [B, N].
+            randomness: for dropout; None outside of training.
+
+        Returns:
+            logits float32 [B * N, V'], V' as in `MaskedLanguageModelHead`.
+        """
+        scope = None if randomness is None else randomness.within("generator")
+        hidden = self.encoder(ids, segment_ids, valid, scope)
+        return self.head(gather_vectors(hidden, positions))
+
+
+class Discriminator(tf_keras.layers.Layer):
+    """Replaced token detection: an encoder and a head that judges every position."""
+
+    def __init__(self, encoder: Encoder, *, seed: int, policy: str):
+        super().__init__(name="discriminator_network", dtype=policy)
+        self.encoder = encoder
+        self.head = ReplacedTokenHead(
+            "discriminator_predictions", encoder.config, seed=seed, policy=policy)
+
+    def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
+             randomness: Randomness | None = None) -> tf.Tensor:
+        """Returns logits float32 [B, L], positive where a token looks replaced."""
+        scope = None if randomness is None else randomness.within("discriminator")
+        return self.head(self.encoder(ids, segment_ids, valid, scope))
+
+
+class ElectraModel(tf_keras.Model):
+    """Generator and discriminator, tied as the configuration says."""
+
+    def __init__(self, config: ModelConfig, *, seed: int, policy: str = "float32"):
+        """Creates every weight.
+
+        Args:
+            config: shapes and tying.
+            seed: initial values are a function of it and of each weight's name.
+            policy: Keras mixed-precision policy: float32, mixed_bfloat16 or mixed_float16.
+        """
+        super().__init__(name="electra_model", dtype=policy)
+        embeddings = Embeddings(
+            "electra/embeddings", config.discriminator, seed=seed, policy=policy)
+        encoder = Encoder("electra", config.discriminator, seed=seed, policy=policy,
+                          embeddings=embeddings)
+        self.discriminator = Discriminator(encoder, seed=seed, policy=policy)
+        self.generator = Generator(
+            _generator_encoder(config, encoder, seed=seed, policy=policy),
+            seed=seed, policy=policy)
+
+
+class MaskedLanguageModel(tf_keras.Model):
+    """The full-size encoder trained as its own generator: BERT's masked language model."""
+
+    def __init__(self, config: ModelConfig, *, seed: int, policy: str = "float32"):
+        """Creates every weight; arguments as for `ElectraModel`."""
+        super().__init__(name="masked_language_model", dtype=policy)
+        embeddings = Embeddings(
+            "electra/embeddings", config.discriminator, seed=seed, policy=policy)
+        encoder = Encoder("electra", config.discriminator, seed=seed, policy=policy,
+                          embeddings=embeddings)
+        self.generator = Generator(encoder, seed=seed, policy=policy)
+
+
+def _generator_encoder(config: ModelConfig, discriminator: Encoder, *, seed: int,
+                       policy: str) -> Encoder:
+    if config.tying is Tying.EVERYTHING:
+        return discriminator
+    embeddings = _generator_embeddings(
+        config.tying, config.generator, discriminator.embeddings, seed=seed, policy=policy)
+    return Encoder("generator", config.generator, seed=seed, policy=policy, embeddings=embeddings)
+
+
+def _generator_embeddings(tying: Tying, config: EncoderConfig, shared: Embeddings, *, seed: int,
+                          policy: str) -> Embeddings:
+    if tying is Tying.ALL_EMBEDDINGS:
+        return shared
+    words = shared.words if tying is Tying.TOKEN_EMBEDDINGS else None
+    return Embeddings("generator/embeddings", config, seed=seed, policy=policy, words=words)

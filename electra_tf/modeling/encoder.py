@@ -1,0 +1,83 @@
+"""The Transformer encoder of BERT (Devlin et al., 2019), as ELECTRA uses it."""
+
+import tensorflow as tf
+import tf_keras
+
+from electra_tf.config.model import EncoderConfig
+from electra_tf.modeling.activations import gelu
+from electra_tf.modeling.attention import SelfAttention, attention_bias
+from electra_tf.modeling.embeddings import Embeddings, projection
+from electra_tf.modeling.layers import Dense, LayerNorm
+from electra_tf.modeling.randomness import Randomness, dropout
+
+
+class EncoderLayer(tf_keras.layers.Layer):
+    """Self-attention and feed-forward, each with dropout, residual sum and layer norm."""
+
+    def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str):
+        super().__init__(name=path, dtype=policy)
+        hidden, wide = config.hidden_size, config.intermediate_size
+        self.dropout_rate = config.hidden_dropout
+        self.attention = SelfAttention(f"{path}/attention/self", config, seed=seed, policy=policy)
+        self.attention_output = Dense(
+            f"{path}/attention/output/dense", hidden, hidden, seed=seed, policy=policy)
+        self.attention_norm = LayerNorm(f"{path}/attention/output/LayerNorm", hidden,
+                                        policy=policy)
+        self.intermediate = Dense(
+            f"{path}/intermediate/dense", hidden, wide, seed=seed, policy=policy)
+        self.output_dense = Dense(f"{path}/output/dense", wide, hidden, seed=seed, policy=policy)
+        self.output_norm = LayerNorm(f"{path}/output/LayerNorm", hidden, policy=policy)
+
+    def call(self, x: tf.Tensor, bias: tf.Tensor, randomness: Randomness | None) -> tf.Tensor:
+        """Maps [B, L, H] to [B, L, H]; `bias` [B, 1, 1, L] hides padding keys."""
+        attended = self.attention_output(self.attention(x, bias, randomness))
+        x = self.attention_norm(x + self._dropout(attended, randomness, "attention"))
+        expanded = self.output_dense(gelu(self.intermediate(x)))
+        return self.output_norm(x + self._dropout(expanded, randomness, "output"))
+
+    def _dropout(self, x: tf.Tensor, randomness: Randomness | None, which: str) -> tf.Tensor:
+        return dropout(x, self.dropout_rate, randomness, f"{self.name}/{which}")
+
+
+class Encoder(tf_keras.layers.Layer):
+    """Token ids in, one hidden vector per position out."""
+
+    def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str,
+                 embeddings: Embeddings):
+        """Creates the projection and the layers on top of `embeddings`, shared or its own."""
+        super().__init__(name=path, dtype=policy)
+        self.config = config
+        self.embeddings = embeddings
+        self.embeddings_project = projection(
+            path, config, config.embedding_size, seed=seed, policy=policy)
+        self.encoder_layers = [
+            EncoderLayer(f"{path}/encoder/layer_{index}", config, seed=seed, policy=policy)
+            for index in range(config.num_layers)
+        ]
+
+    def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
+             randomness: Randomness | None = None) -> tf.Tensor:
+        """Encodes a batch of static shape.
+
+        Args:
+            ids: int32 [B, L].
+            segment_ids: int32 [B, L], 0 or 1.
+            valid: bool [B, L], False on padding.
+            randomness: for dropout; None outside of training.
+
+        Returns:
+            [B, L, H] of the compute type.
+        """
+        return self.all_layers(ids, segment_ids, valid, randomness)[-1]
+
+    def all_layers(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
+                   randomness: Randomness | None = None) -> list[tf.Tensor]:
+        """Like `call`, but returns the embedding output and every layer's, first to last."""
+        x = self.embeddings(ids, segment_ids, randomness)
+        if self.embeddings_project is not None:
+            x = self.embeddings_project(x)
+        outputs = [x]
+        bias = attention_bias(valid, x.dtype)
+        for layer in self.encoder_layers:
+            outputs.append(layer(outputs[-1], bias, randomness))
+        return outputs

@@ -1,0 +1,57 @@
+"""The two output heads of pre-training (ELECTRA, section 3.1)."""
+
+import tensorflow as tf
+import tf_keras
+
+from electra_tf.config.model import EncoderConfig
+from electra_tf.modeling.activations import gelu
+from electra_tf.modeling.layers import Dense, EmbeddingTable, LayerNorm
+from electra_tf.modeling.sampling import BLOCK
+
+IMPOSSIBLE_LOGIT = -1e9
+
+
+class MaskedLanguageModelHead(tf_keras.layers.Layer):
+    """Scores of every vocabulary entry: dense, GELU, layer norm, tied table, bias."""
+
+    def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str,
+                 words: EmbeddingTable):
+        super().__init__(name=path, dtype=policy)
+        self.words = words
+        vocab_size, embedding_size = words.table.shape
+        self.dense = Dense(f"{path}/dense", config.hidden_size, embedding_size,
+                           seed=seed, policy=policy)
+        self.norm = LayerNorm(f"{path}/LayerNorm", embedding_size, policy=policy)
+        self.output_bias = self.add_weight(
+            name=f"{path}/output_bias", shape=[vocab_size], initializer="zeros",
+            experimental_autocast=False)
+
+    def call(self, hidden: tf.Tensor) -> tf.Tensor:
+        """Scores hidden vectors.
+
+        Args:
+            hidden: [M, H].
+
+        Returns:
+            float32 [M, V'], V' being V rounded up to whole blocks; the scores past V are -1e9.
+        """
+        vectors = self.norm(gelu(self.dense(hidden)))
+        missing = -self.output_bias.shape[0] % BLOCK
+        table = tf.pad(tf.cast(self.words.table, self.compute_dtype), [[0, missing], [0, 0]])
+        bias = tf.pad(self.output_bias, [[0, missing]], constant_values=IMPOSSIBLE_LOGIT)
+        return tf.cast(tf.matmul(vectors, table, transpose_b=True), tf.float32) + bias
+
+
+class ReplacedTokenHead(tf_keras.layers.Layer):
+    """One score per position: how much the token looks replaced."""
+
+    def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str):
+        super().__init__(name=path, dtype=policy)
+        size = config.hidden_size
+        self.dense = Dense(f"{path}/dense", size, size, seed=seed, policy=policy)
+        self.dense_1 = Dense(f"{path}/dense_1", size, 1, seed=seed, policy=policy, glorot=True)
+
+    def call(self, hidden: tf.Tensor) -> tf.Tensor:
+        """Maps [B, L, H] to logits, float32 [B, L]."""
+        logits = self.dense_1(gelu(self.dense(hidden)))
+        return tf.cast(tf.squeeze(logits, axis=-1), tf.float32)

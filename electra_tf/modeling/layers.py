@@ -1,0 +1,98 @@
+"""The three layers with weights that everything is made of: dense, layer norm, embedding table.
+
+Weights are created at once and carry their full path as name, the names of the reference
+implementation's checkpoints, for example "electra/encoder/layer_0/output/dense/kernel".
+Initial values are a pure function of (seed, path).
+"""
+
+import tensorflow as tf
+import tf_keras
+
+from electra_tf.modeling.randomness import stream_key
+
+LAYER_NORM_EPSILON = 1e-12
+
+
+class Dense(tf_keras.layers.Layer):
+    """y = x W + b over the last axis, as one matrix product of rank 2."""
+
+    def __init__(self, path: str, inputs: int, outputs: int, *, seed: int, policy: str,
+                 glorot: bool = False):
+        """Creates W [inputs, outputs] and b [outputs].
+
+        Args:
+            path: full name of the layer.
+            inputs: size of the last axis of the input.
+            outputs: size of the last axis of the output.
+            seed: of the run.
+            policy: Keras mixed-precision policy.
+            glorot: Glorot-uniform initial weights instead of truncated normal of 0.02.
+        """
+        super().__init__(name=path, dtype=policy)
+        draw = glorot_uniform if glorot else truncated_normal
+        self.kernel = self.add_weight(
+            name=f"{path}/kernel", shape=[inputs, outputs],
+            initializer=draw(seed, f"{path}/kernel"))
+        self.bias = self.add_weight(name=f"{path}/bias", shape=[outputs], initializer="zeros")
+
+    def call(self, x: tf.Tensor) -> tf.Tensor:
+        """Maps [..., inputs] to [..., outputs]."""
+        rows = tf.reshape(x, [-1, x.shape[-1]])
+        y = tf.nn.bias_add(tf.matmul(rows, self.kernel), self.bias)
+        return tf.reshape(y, [*x.shape[:-1], y.shape[-1]])
+
+
+class LayerNorm(tf_keras.layers.Layer):
+    """Layer normalization over the last axis; statistics in float32, epsilon 1e-12."""
+
+    def __init__(self, path: str, size: int, *, policy: str):
+        super().__init__(name=path, dtype=policy)
+        self.gamma = self.add_weight(
+            name=f"{path}/gamma", shape=[size], initializer="ones", experimental_autocast=False)
+        self.beta = self.add_weight(
+            name=f"{path}/beta", shape=[size], initializer="zeros", experimental_autocast=False)
+
+    def call(self, x: tf.Tensor) -> tf.Tensor:
+        """Normalizes [..., size]; the output has the layer's compute type."""
+        wide = tf.cast(x, tf.float32)
+        mean = tf.reduce_mean(wide, axis=-1, keepdims=True)
+        centered = wide - mean
+        variance = tf.reduce_mean(tf.square(centered), axis=-1, keepdims=True)
+        scaled = centered * tf.math.rsqrt(variance + LAYER_NORM_EPSILON)
+        return tf.cast(scaled * self.gamma + self.beta, self.compute_dtype)
+
+
+class EmbeddingTable(tf_keras.layers.Layer):
+    """A float32 table of vectors, looked up by id."""
+
+    def __init__(self, path: str, entries: int, size: int, *, seed: int, policy: str):
+        super().__init__(name=path, dtype=policy)
+        self.table = self.add_weight(
+            name=path, shape=[entries, size], initializer=truncated_normal(seed, path),
+            experimental_autocast=False)
+
+    def call(self, ids: tf.Tensor) -> tf.Tensor:
+        """Maps int32 [...] to float32 [..., size]."""
+        return tf.gather(self.table, ids)
+
+
+def truncated_normal(seed: int, path: str, stddev: float = 0.02):
+    """Returns an initializer: normal, redrawn beyond two standard deviations."""
+    def draw(shape, dtype=None, **_partition):
+        return stddev * tf.random.stateless_truncated_normal(
+            shape, seed=_pair(seed, path), dtype=dtype or tf.float32)
+    return draw
+
+
+def glorot_uniform(seed: int, path: str):
+    """Returns an initializer: uniform within sqrt(6 / (inputs + outputs))."""
+    def draw(shape, dtype=None, **_partition):
+        limit = (6.0 / (shape[0] + shape[1])) ** 0.5
+        return tf.random.stateless_uniform(
+            shape, seed=_pair(seed, path), minval=-limit, maxval=limit, dtype=dtype or tf.float32)
+    return draw
+
+
+def _pair(seed: int, path: str) -> list[int]:
+    key = stream_key(seed, f"initial/{path}")
+    return [key & 0x7FFFFFFF, key >> 33]

@@ -1,0 +1,100 @@
+"""Replaced token detection, the objective of ELECTRA (section 3.1)."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import tensorflow as tf
+
+from electra_tf.config.model import ModelConfig
+from electra_tf.config.pretraining import MaskingConfig, ObjectiveConfig
+from electra_tf.modeling.corruption import label_replaced, write_tokens
+from electra_tf.modeling.electra import ElectraModel
+from electra_tf.modeling.masking import SpecialTokens, mask_tokens
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.sampling import sample
+from electra_tf.objectives.masked_tokens import MaskedBatch, run_generator, share
+from electra_tf.objectives.objective import Outcome, Ratio
+from electra_tf.records.example import Batch
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ElectraObjective:
+    """min L_MLM(generator) + 50 L_Disc(discriminator)."""
+
+    masking: MaskingConfig
+    weights: ObjectiveConfig
+    special: SpecialTokens
+
+    def build_model(self, config: ModelConfig, *, seed: int, policy: str) -> ElectraModel:
+        """Creates generator and discriminator."""
+        return ElectraModel(config, seed=seed, policy=policy)
+
+    def prepare(self, batch: Batch,
+                randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
+        """Masks the batch; the losses average over masked and over all real tokens."""
+        inputs = MaskedBatch(batch, mask_tokens(
+            batch.ids, batch.valid, self.masking, self.special, randomness))
+        return inputs, {
+            "generator_loss": _count(inputs.masked.predictions.valid),
+            "discriminator_loss": _count(batch.valid),
+        }
+
+    def compute(self, model: ElectraModel, inputs: MaskedBatch, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """Runs the generator, samples from it, and runs the discriminator on the samples."""
+        generated = run_generator(model.generator, inputs, randomness, training=training)
+        sampled = self._sample(generated.exponentials, inputs, randomness)
+        return self.discriminate(model, inputs, generated.loss_sum, sampled, generated.best_ids,
+                                 randomness, training=training)
+
+    def discriminate(self, model: ElectraModel, inputs: MaskedBatch, generator_loss: tf.Tensor,
+                     sampled: tf.Tensor, best: tf.Tensor, randomness: Randomness,
+                     *, training: bool) -> Outcome:
+        """Writes the samples int32 [B, N] into the original text and detects them.
+
+        The original's own token stays wherever the generator had to keep it but didn't guess
+        it: all selected positions are rewritten, the 15 % that weren't hidden too.
+        """
+        batch, predictions = inputs.original, inputs.masked.predictions
+        corrupted = write_tokens(batch.ids, predictions.positions, sampled, predictions.valid)
+        replaced = label_replaced(batch.ids, corrupted, batch.valid)
+        logits = model.discriminator(corrupted, batch.segment_ids, batch.valid,
+                                     randomness if training else None)
+        losses = tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(replaced, tf.float32), logits)
+        loss_sum = tf.reduce_sum(losses * tf.cast(batch.valid, tf.float32))
+        return Outcome(
+            {"generator_loss": generator_loss, "discriminator_loss": loss_sum},
+            _measures(sampled == predictions.original_ids, predictions.valid, replaced,
+                      logits > 0.0, batch.valid),
+            {"corrupted_ids": corrupted, "replaced": replaced, "logits": logits,
+             "valid": batch.valid, "best_ids": best, "predicted": predictions.valid,
+             "original_ids": predictions.original_ids, "positions": predictions.positions},
+        )
+
+    def _sample(self, exponentials: tf.Tensor, inputs: MaskedBatch,
+                randomness: Randomness) -> tf.Tensor:
+        batch_size, slots = inputs.masked.predictions.positions.shape
+        uniforms = randomness.uniform("sampling", batch_size, slots)
+        drawn = sample(tf.stop_gradient(exponentials), tf.reshape(uniforms, [-1]))
+        return tf.reshape(drawn, [batch_size, slots])
+
+    @property
+    def coefficients(self) -> Mapping[str, float]:
+        """The paper's weights: 1 and lambda = 50."""
+        return {"generator_loss": self.weights.generator_loss_weight,
+                "discriminator_loss": self.weights.discriminator_loss_weight}
+
+
+def _measures(right: tf.Tensor, predicted: tf.Tensor, replaced: tf.Tensor, flagged: tf.Tensor,
+              valid: tf.Tensor) -> Mapping[str, Ratio]:
+    return {
+        "generator_sampled_accuracy": share(right, predicted),
+        "discriminator_accuracy": share(flagged == replaced, valid),
+        "discriminator_precision": share(replaced, flagged & valid),
+        "discriminator_recall": share(flagged, replaced),
+        "replaced_fraction": share(replaced, valid),
+    }
+
+
+def _count(marked: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_sum(tf.cast(marked, tf.float32))

@@ -1,0 +1,51 @@
+"""The part that the objectives with a generator share: masked inputs and the generator's loss."""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from electra_tf.modeling.electra import Generator
+from electra_tf.modeling.masking import Masked
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.sampling import cross_entropy
+from electra_tf.objectives.objective import Ratio
+from electra_tf.records.example import Batch
+
+
+class MaskedBatch(NamedTuple):
+    """A batch, and the same batch as the generator reads it."""
+
+    original: Batch
+    masked: Masked
+
+
+class GeneratorOutcome(NamedTuple):
+    """The generator's loss over a batch, and what its samples are drawn from."""
+
+    loss_sum: tf.Tensor
+    """float32 []."""
+    exponentials: tf.Tensor
+    """float32 [B * N, V'], proportional to the generator's distribution."""
+    best_ids: tf.Tensor
+    """int32 [B, N], most likely token of every slot; zeros in training, where it's not needed."""
+
+
+def run_generator(generator: Generator, inputs: MaskedBatch, randomness: Randomness,
+                  *, training: bool) -> GeneratorOutcome:
+    """Computes the masked-language-model loss (ELECTRA, section 3.1, L_MLM)."""
+    predictions = inputs.masked.predictions
+    logits = generator(
+        inputs.masked.ids, inputs.original.segment_ids, inputs.original.valid,
+        predictions.positions, randomness if training else None)
+    losses, exponentials = cross_entropy(logits, tf.reshape(predictions.original_ids, [-1]))
+    weights = tf.cast(tf.reshape(predictions.valid, [-1]), tf.float32)
+    best = (tf.zeros_like(predictions.original_ids) if training else tf.reshape(
+        tf.argmax(logits, axis=-1, output_type=tf.int32), predictions.positions.shape))
+    return GeneratorOutcome(tf.reduce_sum(losses * weights), exponentials, best)
+
+
+def share(marked: tf.Tensor, among: tf.Tensor) -> Ratio:
+    """Returns how many of `among` are marked; both bool and of one shape."""
+    def count(x: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_sum(tf.cast(x, tf.float32))
+    return Ratio(count(marked & among), count(among))

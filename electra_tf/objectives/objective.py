@@ -1,0 +1,61 @@
+"""What an objective is: it turns a batch into named sums and weights.
+
+The training step asks for the weights first (they depend on the data alone), adds them up over
+replicas and micro-batches, and divides every sum once, so that padding and splits don't change
+the result.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+import tensorflow as tf
+import tf_keras
+
+from electra_tf.config.model import ModelConfig
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.records.example import Batch
+
+
+class Ratio(NamedTuple):
+    """A mean that isn't divided yet."""
+
+    sum: tf.Tensor
+    """float32 []."""
+    weight: tf.Tensor
+    """float32 [], number of things summed over."""
+
+
+class Outcome(NamedTuple):
+    """What one batch gives."""
+
+    loss_sums: Mapping[str, tf.Tensor]
+    """Name -> float32 [], summed over the batch; differentiable."""
+    measures: Mapping[str, Ratio]
+    """Name -> statistics to watch; not differentiated."""
+    details: Mapping[str, tf.Tensor]
+    """Name -> per-token tensors for evaluation and for showing samples."""
+
+
+class Objective(Protocol):
+    """A pre-training task. Implementations are frozen dataclasses."""
+
+    def build_model(self, config: ModelConfig, *, seed: int, policy: str) -> tf_keras.Model:
+        """Creates the networks that the objective trains."""
+        ...
+
+    def prepare(self, batch: Batch, randomness: Randomness) -> tuple[Any, Mapping[str, tf.Tensor]]:
+        """Makes the inputs of `compute` and the weight float32 [] of every loss.
+
+        Every tensor of the inputs has B as its first dimension, so that they can be split.
+        """
+        ...
+
+    def compute(self, model: tf_keras.Model, inputs: Any, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """Runs the networks; dropout only if `training`."""
+        ...
+
+    @property
+    def coefficients(self) -> Mapping[str, float]:
+        """Name of every loss -> its factor in the total."""
+        ...

@@ -1,0 +1,93 @@
+"""Adam as BERT and ELECTRA use it: no bias correction, decoupled weight decay."""
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from electra_tf.config.pretraining import OptimizerConfig
+from electra_tf.optimization.weight_decay import decay_mask
+
+
+class Adam(tf.Module):
+    """m, v = moments; w -= rate * (m / (sqrt(v) + epsilon) + decay * w).
+
+    The decay is applied to the weight before the step, which is the same sum, so that the rest
+    is TensorFlow's fused Adam kernel with its bias corrections switched off (powers of beta 0).
+    """
+
+    def __init__(self, config: OptimizerConfig, variables: Sequence[tf.Variable],
+                 rate_factors: Sequence[float] | None = None):
+        """Creates two slots per variable; call it under the strategy's scope.
+
+        Args:
+            config: betas, epsilon, weight decay, clip norm.
+            variables: trainable weights, in the order that gradients will come in.
+            rate_factors: multiplies the learning rate of each variable; 1 by default.
+        """
+        super().__init__(name="adam")
+        self._config = config
+        self._variables = list(variables)
+        self._decays = decay_mask(variable.name for variable in variables)
+        self._rate_factors = list(rate_factors or [1.0] * len(self._variables))
+        self.first_moments = [_slot(variable, "adam_m") for variable in self._variables]
+        self.second_moments = [_slot(variable, "adam_v") for variable in self._variables]
+
+    def apply(self, gradients: Sequence[tf.Tensor], rate: tf.Tensor, usable: tf.Tensor) -> None:
+        """Updates all variables of one replica; call it in a replica context.
+
+        Args:
+            gradients: aggregated over replicas and clipped, one per variable.
+            rate: float32 [], the learning rate.
+            usable: bool []; False leaves weights and slots exactly as they are.
+        """
+        # The kernel with rate 0 and betas 1 is the identity: no branch on the device.
+        rate = tf.where(usable, rate, 0.0)
+        beta_1 = tf.where(usable, self._config.beta_1, 1.0)
+        beta_2 = tf.where(usable, self._config.beta_2, 1.0)
+        gradients = [tf.where(usable, gradient, 0.0) for gradient in gradients]
+        tf.distribute.get_replica_context().merge_call(
+            self._update_all, args=(gradients, rate, beta_1, beta_2))
+
+    def _update_all(self, strategy: tf.distribute.Strategy, gradients: Sequence[tf.Tensor],
+                    rate: tf.Tensor, beta_1: tf.Tensor, beta_2: tf.Tensor) -> None:
+        columns = (self._variables, self.first_moments, self.second_moments, gradients,
+                   self._decays, self._rate_factors)
+        for variable, first, second, gradient, decayed, factor in zip(*columns, strict=True):
+            strategy.extended.update(
+                variable, self._update,
+                args=(first, second, gradient, rate, beta_1, beta_2),
+                kwargs={"decay": self._config.weight_decay if decayed else 0.0,
+                        "factor": factor},
+                group=False)
+
+    def _update(self, variable: tf.Variable, first: tf.Variable, second: tf.Variable,
+                gradient: tf.Tensor, rate: tf.Tensor, beta_1: tf.Tensor, beta_2: tf.Tensor,
+                *, decay: float, factor: float) -> None:
+        rate = rate * factor
+        if decay > 0.0:
+            variable.assign_sub(rate * decay * variable)
+        tf.raw_ops.ResourceApplyAdam(
+            var=variable.handle, m=first.handle, v=second.handle, beta1_power=0.0,
+            beta2_power=0.0, lr=rate, beta1=beta_1, beta2=beta_2, epsilon=self._config.epsilon,
+            grad=gradient)
+
+
+def clip_by_global_norm(gradients: Sequence[tf.Tensor],
+                        clip_norm: float) -> tuple[list[tf.Tensor], tf.Tensor]:
+    """Scales gradients so that their joint norm is at most `clip_norm`.
+
+    Args:
+        gradients: float32 tensors, already summed over replicas.
+        clip_norm: largest joint norm.
+
+    Returns:
+        The scaled gradients and the norm float32 [] before scaling.
+    """
+    norm = tf.linalg.global_norm(gradients)
+    scale = clip_norm / tf.maximum(norm, clip_norm)
+    return [gradient * scale for gradient in gradients], norm
+
+
+def _slot(variable: tf.Variable, kind: str) -> tf.Variable:
+    name = variable.name.split(":")[0]
+    return tf.Variable(tf.zeros_like(variable), trainable=False, name=f"{name}/{kind}")

@@ -1,0 +1,116 @@
+"""Losses and scores on held-out examples, and samples to look at."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+import orbit
+import tensorflow as tf
+import tf_keras
+
+from electra_tf.metrics.replaced_tokens import detection_scores
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.objectives.objective import Objective
+from electra_tf.records.example import Batch
+from electra_tf.text.vocabulary import Vocabulary
+from electra_tf.training.samples import Corruption
+
+Arrays = Mapping[str, np.ndarray]
+BatchesFn = Callable[[tf.distribute.InputContext], tf.data.Dataset]
+
+
+class Evaluator(orbit.AbstractEvaluator):
+    """Runs an objective without dropout; masks and samples are the same at every evaluation."""
+
+    def __init__(self, strategy: tf.distribute.Strategy, objective: Objective,
+                 model: tf_keras.Model, batches: BatchesFn, *, seed: int):
+        self._strategy = strategy
+        self._objective = objective
+        self._model = model
+        self._batches = batches
+        self._seed = seed
+        self._run_batch = tf.function(self._replicas_batch)
+
+    def evaluate(self, num_steps: tf.Tensor) -> dict[str, float]:
+        """Scores `num_steps` batches, -1 for all.
+
+        Returns:
+            The total loss, every loss (nats per token), and where the objective has them
+            generator_accuracy (the most likely token is right), generator_sampled_accuracy and
+            the discriminator's scores.
+        """
+        batches = list(self._outcomes(int(num_steps)))
+        losses = {
+            name: _total(batches, f"{name}/sum") / max(_total(batches, f"{name}/weight"), 1.0)
+            for name in self._objective.coefficients}
+        results = {"loss": sum(
+            factor * losses[name] for name, factor in self._objective.coefficients.items())}
+        results |= losses
+        results |= {name: _total(batches, f"{name}/sum") / max(_total(batches, f"{name}/weight"), 1)
+                    for name in ("generator_sampled_accuracy",)
+                    if f"{name}/sum" in batches[0]}
+        predicted = _joined(batches, "predicted")
+        results["generator_accuracy"] = float(np.mean(
+            _joined(batches, "best_ids")[predicted]
+            == _joined(batches, "original_ids")[predicted])) if predicted.any() else np.nan
+        if "logits" in batches[0]:
+            valid = _joined(batches, "valid")
+            results |= detection_scores(
+                _joined(batches, "replaced")[valid], _joined(batches, "logits")[valid])
+        return results
+
+    def samples(self, count: int, vocabulary: Vocabulary) -> list[Corruption]:
+        """Returns the first `count` held-out examples, corrupted and judged."""
+        outcome = next(self._outcomes(1))
+        if "corrupted_ids" not in outcome:
+            return []
+        return [_corruption(outcome, row, vocabulary) for row in range(
+            min(count, len(outcome["ids"]))) if outcome["valid"][row].any()]
+
+    def _outcomes(self, num_steps: int) -> Iterator[Arrays]:
+        dataset = self._strategy.distribute_datasets_from_function(self._batches)
+        for index, batch in enumerate(dataset):
+            if index == num_steps:
+                return
+            outcome = self._run_batch(batch, tf.constant(index, tf.int64))
+            yield {name: value.numpy() for name, value in outcome.items()}
+
+    def _replicas_batch(self, batch: Batch, index: tf.Tensor) -> dict[str, tf.Tensor]:
+        results = self._strategy.run(self._replica_batch, args=(batch, index))
+        return {name: self._strategy.gather(value, axis=0) for name, value in results.items()}
+
+    def _replica_batch(self, batch: Batch, index: tf.Tensor) -> dict[str, tf.Tensor]:
+        context = tf.distribute.get_replica_context()
+        randomness = Randomness(
+            seed=self._seed, step=index, scope="evaluation/",
+            first_example=tf.cast(context.replica_id_in_sync_group, tf.int64)
+            * batch.ids.shape[0])
+        inputs, weights = self._objective.prepare(batch, randomness)
+        outcome = self._objective.compute(self._model, inputs, randomness, training=False)
+        scalars = {f"{name}/sum": value for name, value in outcome.loss_sums.items()}
+        scalars |= {f"{name}/weight": value for name, value in weights.items()}
+        for name, ratio in outcome.measures.items():
+            scalars |= {f"{name}/sum": ratio.sum, f"{name}/weight": ratio.weight}
+        return {**{name: tf.reshape(value, [1]) for name, value in scalars.items()},
+                **outcome.details, "ids": batch.ids}
+
+
+def _total(batches: list[Arrays], name: str) -> float:
+    return float(sum(batch[name].sum() for batch in batches))
+
+
+def _joined(batches: list[Arrays], name: str) -> np.ndarray:
+    return np.concatenate([batch[name] for batch in batches])
+
+
+def _corruption(outcome: Arrays, row: int, vocabulary: Vocabulary) -> Corruption:
+    real = outcome["valid"][row]
+    selected = np.zeros_like(real)
+    selected[outcome["positions"][row][outcome["predicted"][row]]] = True
+    probability = 1.0 / (1.0 + np.exp(-outcome["logits"][row]))
+
+    def words(ids: np.ndarray) -> list[str]:
+        return [vocabulary.tokens[index] for index in ids[real]]
+
+    return Corruption(
+        original=words(outcome["ids"][row]), corrupted=words(outcome["corrupted_ids"][row]),
+        selected=list(selected[real]), replaced_probability=list(probability[real]))

@@ -1,0 +1,142 @@
+"""One training step, as every replica runs it."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.objectives.objective import Objective, Ratio
+from electra_tf.optimization.adam import Adam, clip_by_global_norm
+from electra_tf.optimization.loss_scale import LossScale
+from electra_tf.optimization.schedule import Schedule
+from electra_tf.records.example import Batch
+
+Sums = dict[str, tf.Tensor]
+
+
+class TrainState(tf.Module):
+    """Everything that a checkpoint holds: weights, optimizer slots, loss scale, step."""
+
+    def __init__(self, model: tf_keras.Model, optimizer: Adam, loss_scale: LossScale):
+        super().__init__(name="train_state")
+        self.model = model
+        self.optimizer = optimizer
+        self.loss_scale = loss_scale
+        self.step = tf.Variable(
+            0, trainable=False, dtype=tf.int64, name="step",
+            aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainStep:
+    """Mask, run, differentiate, add up over replicas, clip, update.
+
+    Every loss is summed where it arises and divided once by its weight over the whole global
+    batch, so neither padding nor the number of replicas or micro-batches shifts the mean.
+    """
+
+    config: PretrainingConfig
+    objective: Objective
+    state: TrainState
+    compile_with_xla: bool
+
+    def __call__(self, batch: Batch) -> Mapping[str, Ratio]:
+        """Updates the weights; call it in a replica context.
+
+        Args:
+            batch: this replica's [B / R, L] rows of the global batch.
+
+        Returns:
+            Losses and statistics of the global batch before the update, as sums and weights.
+        """
+        context = tf.distribute.get_replica_context()
+        first_example = tf.cast(context.replica_id_in_sync_group, tf.int64) * batch.ids.shape[0]
+        randomness = self._randomness(self.state.step, first_example)
+        inputs, weights = self.objective.prepare(batch, randomness)
+        weights = context.all_reduce(tf.distribute.ReduceOp.SUM, dict(weights))
+        factors = {name: factor / tf.maximum(weights[name], 1.0)
+                   for name, factor in self.objective.coefficients.items()}
+        gradients, sums = self._differentiate(inputs, factors, randomness)
+        gradients = context.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
+        sums = context.all_reduce(tf.distribute.ReduceOp.SUM, sums)
+        return self._update(gradients, sums, weights, factors)
+
+    def _randomness(self, step: tf.Tensor, first_example: tf.Tensor) -> Randomness:
+        return Randomness(seed=self.config.training.seed, step=step, first_example=first_example)
+
+    def _differentiate(self, inputs: Any, factors: Mapping[str, tf.Tensor],
+                       randomness: Randomness) -> tuple[list[tf.Tensor], Sums]:
+        """Gradients of this replica's part of the loss, compiled as a whole if asked for."""
+        def run(inputs, factors, scale, step, first_example):
+            return self._accumulate(
+                inputs, factors, scale, self._randomness(step, first_example))
+        if self.compile_with_xla:
+            run = tf.function(run, jit_compile=True, autograph=False)
+        return run(inputs, factors, self.state.loss_scale.scale.value(),
+                   tf.convert_to_tensor(randomness.step), randomness.first_example)
+
+    def _accumulate(self, inputs: Any, factors: Mapping[str, tf.Tensor], scale: tf.Tensor,
+                    randomness: Randomness) -> tuple[list[tf.Tensor], Sums]:
+        """Adds up gradients and sums over the micro-batches, one after the other."""
+        count = self.config.runtime.accumulation_steps
+        if count == 1:
+            return self._micro_batch(inputs, factors, scale, randomness)
+        rows = tf.nest.flatten(inputs)[0].shape[0] // count
+        parts = tf.nest.map_structure(
+            lambda part: tf.reshape(part, [count, rows, *part.shape[1:]]), inputs)
+
+        def run(index: tf.Tensor) -> tuple[list[tf.Tensor], Sums]:
+            first = randomness.first_example + tf.cast(index * rows, tf.int64)
+            return self._micro_batch(
+                tf.nest.map_structure(lambda part: part[index], parts), factors, scale,
+                dataclasses.replace(randomness, first_example=first))
+
+        def add(index: tf.Tensor, totals):
+            return index + 1, tf.nest.map_structure(tf.add, totals, run(index))
+
+        _, totals = tf.while_loop(
+            lambda index, _totals: index < count, add, (tf.constant(1), run(tf.constant(0))))
+        return totals
+
+    def _micro_batch(self, inputs: Any, factors: Mapping[str, tf.Tensor], scale: tf.Tensor,
+                     randomness: Randomness) -> tuple[list[tf.Tensor], Sums]:
+        variables = self.state.model.trainable_variables
+        with tf.GradientTape() as tape:
+            outcome = self.objective.compute(
+                self.state.model, inputs, randomness, training=True)
+            loss = tf.add_n([factors[name] * value for name, value in outcome.loss_sums.items()])
+            scaled = loss * scale
+        gradients = tape.gradient(scaled, variables)
+        sums = dict(outcome.loss_sums)
+        for name, ratio in outcome.measures.items():
+            sums[f"{name}/sum"], sums[f"{name}/weight"] = ratio
+        return [tf.convert_to_tensor(gradient) / scale for gradient in gradients], sums
+
+    def _update(self, gradients: list[tf.Tensor], sums: Sums, weights: Mapping[str, tf.Tensor],
+                factors: Mapping[str, tf.Tensor]) -> Mapping[str, Ratio]:
+        """Applies the update unless something isn't finite, and counts the step either way."""
+        optimizer = self.config.optimizer
+        rate = Schedule(
+            peak=optimizer.learning_rate, power=optimizer.decay_power,
+            num_train_steps=self.config.training.num_train_steps,
+            warmup_steps=optimizer.warmup(self.config.training.num_train_steps),
+        )(self.state.step)
+        gradients, norm = clip_by_global_norm(gradients, optimizer.clip_norm)
+        loss = tf.add_n([factors[name] * sums[name] for name in factors])
+        finite = tf.math.is_finite(norm) & tf.math.is_finite(loss)
+        self.state.optimizer.apply(gradients, rate, usable=finite)
+        self.state.loss_scale.update(finite)
+        self.state.step.assign_add(1)
+        one = tf.ones([])
+        return {
+            "loss": Ratio(loss, one),
+            **{name: Ratio(sums[name], weights[name]) for name in weights},
+            **{name.removesuffix("/sum"): Ratio(sums[name], sums[name[:-3] + "weight"])
+               for name in sums if name.endswith("/sum")},
+            "learning_rate": Ratio(rate, one),
+            "gradient_norm": Ratio(norm, one),
+        }

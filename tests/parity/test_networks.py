@@ -1,0 +1,129 @@
+"""Forward pass, losses and gradients equal Google's reference code on its weights and inputs."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.config.pretraining import MaskingConfig, ObjectiveConfig
+from electra_tf.modeling.electra import ElectraModel, MaskedLanguageModel
+from electra_tf.modeling.masking import Masked, Predictions, SpecialTokens
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.objectives.electra import ElectraObjective
+from electra_tf.objectives.masked_tokens import MaskedBatch, run_generator
+from electra_tf.objectives.mlm import MlmObjective
+from electra_tf.records.example import Batch
+from tests.parity import golden_files
+
+SPECIAL = SpecialTokens(pad=0, cls=2, sep=3, mask=4)
+RANDOMNESS = Randomness(seed=0, step=tf.constant(0, tf.int64),
+                        first_example=tf.constant(0, tf.int64))
+WITH_DISCRIMINATOR = ("electra", "electra_tied_generator", "electra_untied_embeddings")
+
+
+def masked_batch() -> tuple[MaskedBatch, tf.Tensor]:
+    """The golden batch as the official masking left it, and the tokens put in place of samples."""
+    arrays = golden_files.load("inputs")
+    batch = Batch(tf.constant(arrays["input_ids"]), tf.constant(arrays["input_mask"] > 0),
+                  tf.constant(arrays["segment_ids"]))
+    predictions = Predictions(
+        tf.constant(arrays["masked_lm_positions"]), tf.constant(arrays["masked_lm_ids"]),
+        tf.constant(arrays["masked_lm_weights"] > 0))
+    masked = Masked(tf.constant(arrays["masked_input_ids"]), predictions)
+    return MaskedBatch(batch, masked), tf.constant(arrays["sampled_tokids"])
+
+
+def build(variant: str):
+    network = MaskedLanguageModel if variant == "mlm" else ElectraModel
+    model = network(golden_files.model_config(variant), seed=0)
+    golden_files.load_weights(model, variant)
+    return model
+
+
+def compute_losses(variant: str, model):
+    """Runs the objective with the golden samples; returns losses, weighted total, details."""
+    inputs, sampled = masked_batch()
+    masks = float(tf.reduce_sum(tf.cast(inputs.masked.predictions.valid, tf.float32)))
+    tokens = float(tf.reduce_sum(tf.cast(inputs.original.valid, tf.float32)))
+    if variant == "mlm":
+        objective = MlmObjective(
+            masking=MaskingConfig(), weights=ObjectiveConfig(), special=SPECIAL)
+        outcome = objective.compute(model, inputs, RANDOMNESS, training=False)
+    else:
+        objective = ElectraObjective(
+            masking=MaskingConfig(), weights=ObjectiveConfig(), special=SPECIAL)
+        generated = run_generator(model.generator, inputs, RANDOMNESS, training=False)
+        outcome = objective.discriminate(
+            model, inputs, generated.loss_sum, sampled, generated.best_ids, RANDOMNESS,
+            training=False)
+    weights = {"generator_loss": masks, "discriminator_loss": tokens}
+    losses = {name: value / weights[name] for name, value in outcome.loss_sums.items()}
+    total = tf.add_n([objective.coefficients[name] * loss for name, loss in losses.items()])
+    return losses, total, outcome.details
+
+
+def assert_close(ours, golden, scale=None):
+    """Differences at most 1e-5 of the array's largest value."""
+    golden = np.asarray(golden)
+    limit = 1e-5 * max(np.max(np.abs(golden)), 1e-30 if scale is None else scale)
+    np.testing.assert_allclose(np.asarray(ours), golden, rtol=0, atol=limit)
+
+
+@pytest.mark.parametrize("variant", golden_files.VARIANTS)
+def test_losses_equal_the_reference(variant):
+    golden = golden_files.load(f"{variant}_outputs")
+    losses, total, _ = compute_losses(variant, build(variant))
+    np.testing.assert_allclose(float(losses["generator_loss"]), golden["mlm_loss"], rtol=1e-6)
+    np.testing.assert_allclose(float(total), golden["total_loss"], rtol=1e-6)
+    if variant in WITH_DISCRIMINATOR:
+        np.testing.assert_allclose(
+            float(losses["discriminator_loss"]), golden["disc_loss"], rtol=1e-6)
+
+
+@pytest.mark.parametrize("variant", golden_files.VARIANTS)
+def test_generator_equals_the_reference(variant):
+    golden = golden_files.load(f"{variant}_outputs")
+    model, (inputs, _) = build(variant), masked_batch()
+    batch, positions = inputs.original, inputs.masked.predictions.positions
+    layers = model.generator.encoder.all_layers(
+        inputs.masked.ids, batch.segment_ids, batch.valid)
+    assert_close(layers[0], golden["gen_embedding_output"])
+    assert_close(layers[-1], golden["gen_sequence_output"])
+    logits = model.generator(inputs.masked.ids, batch.segment_ids, batch.valid, positions)
+    assert_close(logits[:, :500], golden["mlm_logits"].reshape(-1, 500))
+    assert np.all(logits[:, 500:] < -1e8)
+
+
+@pytest.mark.parametrize("variant", WITH_DISCRIMINATOR)
+def test_corruption_and_discriminator_equal_the_reference(variant):
+    golden = golden_files.load(f"{variant}_outputs")
+    model, (inputs, _) = build(variant), masked_batch()
+    batch = inputs.original
+    _, _, details = compute_losses(variant, model)
+    np.testing.assert_array_equal(details["corrupted_ids"], golden["disc_input_ids"])
+    np.testing.assert_array_equal(details["replaced"], golden["disc_labels"])
+    layers = model.discriminator.encoder.all_layers(
+        details["corrupted_ids"], batch.segment_ids, batch.valid)
+    assert_close(layers[0], golden["disc_embedding_output"])
+    assert_close(layers[-1], golden["disc_sequence_output"])
+    assert_close(details["logits"], golden["disc_logits"])
+
+
+@pytest.mark.parametrize("variant", golden_files.VARIANTS)
+def test_gradients_equal_the_reference(variant):
+    golden = golden_files.load(f"{variant}_gradients")
+    model = build(variant)
+    with tf.GradientTape() as tape:
+        _, total, _ = compute_losses(variant, model)
+    variables = model.trainable_variables
+    gradients = dict(zip((variable.name.split(":")[0] for variable in variables),
+                         tape.gradient(total, variables), strict=True))
+    assert {name.partition(":")[2] for name in golden} == gradients.keys()
+    for name, expected in golden.items():
+        kind, _, weight = name.partition(":")
+        gradient = tf.convert_to_tensor(gradients[weight])
+        if weight.endswith("key/bias"):  # Zero but for rounding: softmax ignores a shift.
+            np.testing.assert_allclose(np.linalg.norm(gradient), 0.0, atol=1e-4)
+        elif kind == "gradnorm":
+            np.testing.assert_allclose(np.linalg.norm(gradient), expected, rtol=1e-5)
+        else:
+            assert_close(gradient, expected)
