@@ -20,7 +20,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install quickstart test test-slow test-all lint clean
+.PHONY: help install quickstart test test-slow test-all lint build-files clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ test-all: $(STAMP) ## Run every test.
 
 lint: $(STAMP) ## Check format rules and docstrings.
 	$(BIN)/python -m ruff check .
+
+build-files: $(STAMP) ## Write the BUILD files anew, after imports changed.
+	$(BIN)/python -m tests.layering.build_files
 
 clean: ## Remove .venv, caches and what `make quickstart` wrote.
 	rm -rf $(VENV) $(QUICKSTART) .pytest_cache .ruff_cache

@@ -1,0 +1,94 @@
+"""Which package may import which: the table, and what the sources really import."""
+
+import ast
+import functools
+import pathlib
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+# Lowest first. A module imports from lower rows or from its own package, never sideways.
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("electra_tf.command_line",),
+    ("electra_tf.atomic_file", "electra_tf.config"),
+    ("electra_tf.records", "electra_tf.text", "electra_tf.cost"),
+    ("electra_tf.input", "electra_tf.distribution", "electra_tf.optimization",
+     "electra_tf.modeling", "electra_tf.metrics"),
+    ("electra_tf.objectives", "electra_tf.tasks"),
+    ("electra_tf.checkpoints",),
+    ("electra_tf.training", "electra_tf.serving"),
+    ("electra_tf.tools",),
+)
+
+# Preparing data is a program of its own, beside the trainer: it shares the formats alone.
+DATA_PREP_IMPORTS = frozenset({
+    "electra_tf.command_line", "electra_tf.atomic_file", "electra_tf.records", "electra_tf.text"})
+
+LEVEL = {unit: level for level, row in enumerate(LAYERS) for unit in row}
+
+
+def sources() -> list[pathlib.Path]:
+    """Returns every Python file of the program, relative to the root; tests are not among them."""
+    folders = [ROOT / "electra_tf", ROOT / "data_prep", ROOT / "benchmarks"]
+    files = [*ROOT.glob("*.py"), *(path for folder in folders for path in folder.rglob("*.py"))]
+    return sorted(path.relative_to(ROOT) for path in files)
+
+
+def module_name(path: pathlib.Path) -> str:
+    """Returns the dotted name of a file, a package's for its `__init__.py`."""
+    parts = path.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def unit(module: str) -> str:
+    """Returns what a module counts as in the table: "electra_tf.config" for its checks.py."""
+    parts = module.split(".")
+    return ".".join(parts[:2]) if parts[0] == "electra_tf" else parts[0]
+
+
+@functools.cache
+def tree(path: pathlib.Path) -> ast.Module:
+    """Returns the parsed source of a file, relative to the root."""
+    return ast.parse((ROOT / path).read_text(encoding="utf-8"), filename=str(path))
+
+
+def imports(path: pathlib.Path) -> set[str]:
+    """Returns the dotted names of all modules that a file imports, inside functions too."""
+    found = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            if node.level:
+                raise AssertionError(f"{path}:{node.lineno}: a relative import; write it in full")
+            found |= {_imported(node.module, alias.name) for alias in node.names}
+    return found
+
+
+def _imported(package: str, name: str) -> str:
+    """`from package import name` imports a module if there is one of that name."""
+    full = f"{package}.{name}"
+    is_module = full in {module_name(path) for path in _all_modules()}
+    return full if is_module else package
+
+
+@functools.cache
+def _all_modules() -> tuple[pathlib.Path, ...]:
+    return tuple(sources())
+
+
+def violation(importer: str, imported: str) -> str | None:
+    """Returns why a unit must not import another one of ours, or None if it may.
+
+    Args:
+        importer: a unit: of the table, "data_prep", "benchmarks" or a script's name.
+        imported: likewise.
+    """
+    if importer == imported:
+        return None
+    if importer == "data_prep":
+        return None if imported in DATA_PREP_IMPORTS else "data_prep shares the formats alone"
+    if importer in LEVEL and imported == "data_prep":
+        return "the trainer does not know how its data was made"
+    if importer in LEVEL and LEVEL.get(imported, len(LAYERS)) >= LEVEL[importer]:
+        return "not in a lower layer"
+    return None
