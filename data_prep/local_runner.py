@@ -1,0 +1,85 @@
+"""Runs work on this machine: in this process, or spread over several."""
+
+import collections
+import concurrent.futures
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+from electra_tf.command_line import UserError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def in_order(
+    function: Callable[[Item], Result], items: Iterable[Item], num_workers: int
+) -> Iterator[Result]:
+    """Yields `function(item)` in the order of `items`, whatever the number of workers.
+
+    At most `num_workers` + 2 items and results exist at a time, so memory stays flat.
+
+    Args:
+        function: picklable if there are several workers.
+        items: consumed as workers become free.
+        num_workers: processes; 1 runs in this one.
+
+    Raises:
+        UserError: a worker died (of memory, most likely), or `function` raised one.
+    """
+    if num_workers == 1:
+        yield from map(function, items)
+        return
+    pool = concurrent.futures.ProcessPoolExecutor(
+        num_workers, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker)
+    pending: collections.deque[concurrent.futures.Future] = collections.deque()
+    try:
+        for item in items:
+            pending.append(pool.submit(function, item))
+            if len(pending) > num_workers:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    except concurrent.futures.process.BrokenProcessPool as error:
+        raise UserError("a worker process was killed, most likely for want of memory; run the same "
+                        "command again with a smaller --num_workers.") from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def worker_count(asked: int | None) -> int:
+    """Returns the number of processes: as asked, or one per usable CPU.
+
+    Raises:
+        UserError: `asked` is less than 1.
+    """
+    if asked is None:
+        return len(os.sched_getaffinity(0))
+    if asked < 1:
+        raise UserError(f"--num_workers must be at least 1. Received: {asked}")
+    return asked
+
+
+def quiet_tensorflow() -> None:
+    """Keeps TensorFlow, imported later in this process, from start-up chatter and from GPUs."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+
+
+def _start_worker() -> None:
+    """Lets a worker end at Ctrl-C without a traceback, and with its parent, however that ended."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    quiet_tensorflow()
+    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+    os.environ.setdefault("TF_NUM_INTEROP_THREADS", "1")
+    parent = multiprocessing.parent_process()
+
+    def follow_parent() -> None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=follow_parent, daemon=True).start()

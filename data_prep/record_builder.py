@@ -1,0 +1,111 @@
+"""Builds a directory of records: text in; shards, vocab.txt and manifest.json out."""
+
+import dataclasses
+import functools
+import pathlib
+
+from data_prep import local_runner, work_units
+from data_prep.progress import Progress
+from data_prep.record_directory import Outcome, RecordDirectory
+from data_prep.settings import BuildSettings
+from data_prep.sources import Source
+from electra_tf.command_line import UserError
+from electra_tf.records import manifest
+from electra_tf.text.vocabulary import Vocabulary
+
+
+def build_records(
+    source: Source, vocabulary: Vocabulary, settings: BuildSettings, output_dir: pathlib.Path,
+    *, num_workers: int = 1, overwrite: bool = False,
+) -> manifest.Manifest | None:
+    """Builds all records, or what an earlier interrupted call with equal arguments left undone.
+
+    Args:
+        source: the text.
+        vocabulary: copied to `output_dir`/vocab.txt.
+        settings: what decides the examples.
+        output_dir: made if need be; holds one build.
+        num_workers: processes; the bytes don't depend on it.
+        overwrite: remove another build from `output_dir` first.
+
+    Returns:
+        The manifest, or None if `output_dir` already held this very build, finished.
+
+    Raises:
+        UserError: see `Source`, `RecordDirectory.claim` and `write_shard`; or there is no text.
+    """
+    directory = RecordDirectory(output_dir)
+    identity = dataclasses.asdict(settings) | {
+        "vocabulary_sha256": vocabulary.sha256, "corpus_sha256": source.sha256()}
+    if directory.claim(identity, overwrite):
+        return None
+    vocabulary.save(output_dir / manifest.VOCABULARY_NAME)
+    work = functools.partial(_finish_unit, directory, vocabulary, settings, identity)
+    outcomes = _collect(source, settings, work, num_workers)
+    result = _manifest(vocabulary, settings, identity, outcomes)
+    directory.finish(result)
+    return result
+
+
+def _collect(source: Source, settings: BuildSettings, work, num_workers: int) -> list[Outcome]:
+    units = work_units.work_units(
+        source.lines(), settings.shard_text_bytes, settings.held_out_fraction)
+    progress = Progress(source.size)
+    outcomes: list[Outcome] = []
+    total = manifest.Counts()
+    for outcome in local_runner.in_order(work, units, num_workers):
+        outcomes.append(outcome)
+        total += outcome[1]
+        progress.update(source.position(), total.text_bytes,
+                        {"tokens": total.content_tokens, "examples": total.examples})
+    if not total.content_tokens:
+        raise UserError("--input holds no text: every line is blank; give files with text.")
+    return sorted(outcomes, key=lambda outcome: (outcome[0].split != "train", outcome[0].name))
+
+
+def _finish_unit(directory: RecordDirectory, vocabulary: Vocabulary, settings: BuildSettings,
+                 identity: dict, unit: work_units.WorkUnit) -> Outcome:
+    def build(unit: work_units.WorkUnit) -> Outcome:
+        # Here, because only the processes that tokenize need TensorFlow's 400 MB.
+        from data_prep import pipeline
+        return pipeline.build_shard(unit, directory.path, vocabulary, settings)
+
+    return directory.build_or_reuse(unit, build, identity)
+
+
+def _manifest(vocabulary: Vocabulary, settings: BuildSettings, identity: dict,
+              outcomes: list[Outcome]) -> manifest.Manifest:
+    return manifest.Manifest(
+        format_version=manifest.FORMAT_VERSION, max_seq_length=settings.max_seq_length,
+        packing=settings.packing, token_bytes=manifest.token_bytes_for(vocabulary.size),
+        vocabulary=manifest.Tokenization(
+            size=vocabulary.size, sha256=vocabulary.sha256, lower_case=settings.lower_case,
+            strip_accents=settings.strip_accents),
+        settings=identity, counts=sum((counts for _, counts in outcomes), manifest.Counts()),
+        shards=tuple(shard for shard, _ in outcomes))
+
+
+def summary(result: manifest.Manifest, seconds: float) -> str:
+    """Returns the table that ends a build, for a reader who sees it for the first time."""
+    counts = result.counts
+    rows = [
+        ("documents, lines, words read",
+         f"{counts.documents:,}, {counts.lines:,}, {counts.words:,}"),
+        ("text read", f"{counts.text_bytes / 1e6:,.1f} MB"),
+        ("tokens of the text", f"{counts.text_tokens:,}"),
+        ("  of which in the examples", _percent(counts.content_tokens, counts.text_tokens)),
+        *((f"{split} examples, shards",
+           f"{sum(s.examples for s in result.shards_of(split)):,}, "
+           f"{len(result.shards_of(split))}") for split in manifest.SPLITS),
+        ("positions per example", f"{result.max_seq_length}"),
+        ("  of which padding",
+         _percent(counts.padding_positions, counts.examples * result.max_seq_length)),
+        ("examples of one segment", _percent(counts.single_segment_examples, counts.examples)),
+        ("size of the shards", f"{sum(s.bytes for s in result.shards) / 1e6:,.1f} MB"),
+        ("time", f"{seconds:.1f} s ({counts.content_tokens / seconds:,.0f} tokens/s)"),
+    ]
+    return "\n".join(f"{name:<30}{value}" for name, value in rows)
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / max(1, whole):.2f} %"

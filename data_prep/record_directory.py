@@ -1,0 +1,115 @@
+"""The directory of a build: what is finished, whose it is, and its manifest."""
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from data_prep.work_units import WorkUnit
+from electra_tf import atomic_file
+from electra_tf.command_line import UserError
+from electra_tf.records import manifest
+
+_STATE_NAME = "unfinished_build.json"
+_SHARDS = "*.tfrecord"
+_RECEIPTS = ".finished-*.json"
+
+Outcome = tuple[manifest.Shard, manifest.Counts]
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordDirectory:
+    """A directory that holds one build.
+
+    While it is being built, `unfinished_build.json` says which settings and text it is of, and a
+    receipt per shard says that this one is finished. The manifest, written last, replaces them.
+    """
+
+    path: pathlib.Path
+
+    def claim(self, identity: Mapping[str, Any], overwrite: bool) -> bool:
+        """Makes the directory ready for a build, or finds that nothing is left to do.
+
+        Args:
+            identity: JSON-like settings and digests that decide the examples.
+            overwrite: remove what another build left here.
+
+        Returns:
+            True if the directory holds exactly this build, finished.
+
+        Raises:
+            UserError: it holds a build of other settings or another text, or can't be written to.
+        """
+        atomic_file.make_directory(self.path)
+        if overwrite:
+            self._clear()
+        if (self.path / manifest.MANIFEST_NAME).exists():
+            finished = manifest.load(self.path)
+            self._refuse_other(finished.settings, identity)
+            manifest.verify_shards(self.path, finished, checksums=False)
+            return True
+        if (self.path / _STATE_NAME).exists():
+            self._refuse_other(self._unfinished(), identity)
+        elif any(self.path.glob(_SHARDS)):
+            raise UserError(f"{self.path} holds shards of an unknown build; use another "
+                            "--output_dir, or --overwrite to remove them.")
+        atomic_file.write_atomically(self.path / _STATE_NAME, _json(identity))
+        atomic_file.remove_unfinished(self.path)
+        return False
+
+    def build_or_reuse(
+        self, unit: WorkUnit, build: Callable[[WorkUnit], Outcome], identity: Mapping[str, Any]
+    ) -> Outcome:
+        """Returns what `build` returns for the unit, calling it only if its shard isn't there."""
+        receipt = self.path / f".finished-{unit.name}.json"
+        key = _unit_key(unit, identity)
+        with contextlib.suppress(FileNotFoundError):
+            known = json.loads(receipt.read_text())
+            shard = manifest.Shard(**known["shard"])
+            if known["key"] == key and manifest.file_sha256(self.path / shard.name) == shard.sha256:
+                return shard, manifest.Counts(**known["counts"])
+        shard, counts = build(unit)
+        atomic_file.write_atomically(receipt, _json({
+            "key": key, "shard": dataclasses.asdict(shard), "counts": dataclasses.asdict(counts)}))
+        return shard, counts
+
+    def finish(self, result: manifest.Manifest) -> None:
+        """Writes the manifest, then removes what only an unfinished build needs."""
+        result.save(self.path)
+        (self.path / _STATE_NAME).unlink(missing_ok=True)
+        for receipt in self.path.glob(_RECEIPTS):
+            receipt.unlink()
+
+    def _unfinished(self) -> Mapping[str, Any]:
+        try:
+            return json.loads((self.path / _STATE_NAME).read_text())
+        except ValueError as error:
+            raise UserError(f"{self.path / _STATE_NAME} is damaged; use --overwrite to build "
+                            "from the start.") from error
+
+    def _refuse_other(self, existing: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
+        different = [f"{name} ({existing.get(name)!r} there, {value!r} now)"
+                     for name, value in identity.items() if existing.get(name) != value]
+        if different:
+            raise UserError(f"{self.path} holds another build: {', '.join(different)}; use another "
+                            "--output_dir, or --overwrite to replace it.")
+
+    def _clear(self) -> None:
+        (self.path / manifest.MANIFEST_NAME).unlink(missing_ok=True)  # First: no longer valid.
+        for pattern in (_SHARDS, _RECEIPTS, _STATE_NAME):
+            for path in self.path.glob(pattern):
+                path.unlink()
+
+
+def _unit_key(unit: WorkUnit, identity: Mapping[str, Any]) -> str:
+    digest = hashlib.sha256(_json(identity))
+    for line in unit.lines:
+        digest.update(line.encode() + b"\n")
+    return digest.hexdigest()
+
+
+def _json(content: Mapping[str, Any]) -> bytes:
+    return (json.dumps(content, indent=1) + "\n").encode()

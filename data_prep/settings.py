@@ -1,0 +1,48 @@
+"""What decides the examples of a build, checked."""
+
+import dataclasses
+
+from data_prep import packing
+from electra_tf.command_line import UserError
+
+SHORT_EXAMPLE_RATES = {"full": 0.0, "reference": 0.05}
+"""Defaults by packing; `full` never makes short examples."""
+_SMALLEST_SHARD = 1000
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BuildSettings:
+    """Settings of the chain from text to examples; each is a flag of the same name.
+
+    Raises:
+        UserError: a value is out of range or contradicts another.
+    """
+
+    max_seq_length: int = 128
+    packing: str = "full"
+    lower_case: bool = True
+    strip_accents: bool = True
+    held_out_fraction: float = 0.01
+    """Part of the documents that goes to the "eval" split."""
+    shard_text_bytes: int = 16 << 20
+    """At most so much text makes one shard."""
+    single_segment_rate: float = 0.1
+    short_example_rate: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self):
+        for name, allowed, holds in (
+            ("max_seq_length", f"at least {packing.SHORTEST_SEQUENCE}",
+             self.max_seq_length >= packing.SHORTEST_SEQUENCE),
+            ("packing", f"one of {', '.join(packing.PACKINGS)}", self.packing in packing.PACKINGS),
+            ("held_out_fraction", "in [0, 0.5]", 0 <= self.held_out_fraction <= 0.5),
+            ("shard_text_bytes", f"at least {_SMALLEST_SHARD}",
+             self.shard_text_bytes >= _SMALLEST_SHARD),
+            ("single_segment_rate", "in [0, 1]", 0 <= self.single_segment_rate <= 1),
+            ("short_example_rate", "in [0, 1]", 0 <= self.short_example_rate <= 1),
+        ):
+            if not holds:
+                raise UserError(f"--{name} must be {allowed}. Received: {getattr(self, name)!r}")
+        if self.packing == "full" and self.short_example_rate:
+            raise UserError("--short_example_rate belongs to --packing=reference: --packing=full "
+                            f"makes no short examples. Received: {self.short_example_rate}")

@@ -1,0 +1,92 @@
+"""The TFRecord schema of one pre-training example."""
+
+import typing
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+_DTYPES = {2: (np.dtype("<u2"), tf.uint16), 4: (np.dtype("<i4"), tf.int32)}
+
+
+class Batch(typing.NamedTuple):
+    """A batch of examples with static shapes; B examples of L positions."""
+
+    ids: tf.Tensor
+    """int32 [B, L], [PAD] past the end."""
+    valid: tf.Tensor
+    """bool [B, L], False on padding."""
+    segment_ids: tf.Tensor
+    """int32 [B, L], 0 for the first segment and for padding, 1 for the second segment."""
+
+
+def serialize_example(ids: Sequence[int], first_segment_length: int, token_bytes: int) -> bytes:
+    """Returns one example as a serialized `tf.train.Example`.
+
+    Args:
+        ids: the tokens with [CLS] and [SEP], without padding.
+        first_segment_length: how many tokens belong to segment 0, with [CLS] and its [SEP]; the
+            number of all tokens if there is one segment.
+        token_bytes: 2 or 4, see `manifest.token_bytes_for`. Ids are stored raw, little-endian.
+
+    Raises:
+        ValueError: `first_segment_length` is not in [1, len(ids)].
+    """
+    if not 1 <= first_segment_length <= len(ids):
+        raise ValueError(f"first_segment_length must be in [1, {len(ids)}]. "
+                         f"Received: {first_segment_length}")
+    raw = np.asarray(ids, _DTYPES[token_bytes][0]).tobytes()
+    return tf.train.Example(features=tf.train.Features(feature={
+        "ids": tf.train.Feature(bytes_list=tf.train.BytesList(value=[raw])),
+        "first_segment_length": tf.train.Feature(
+            int64_list=tf.train.Int64List(value=[first_segment_length])),
+    })).SerializeToString(deterministic=True)
+
+
+def parse_examples(
+    serialized: tf.Tensor, max_seq_length: int, token_bytes: int, pad_id: int
+) -> Batch:
+    """Parses a batch of serialized examples in one op and pads them.
+
+    Args:
+        serialized: string [B].
+        max_seq_length: L.
+        token_bytes: 2 or 4, as written.
+        pad_id: id of [PAD].
+
+    Returns:
+        A `Batch`; its shapes are static where B is.
+
+    Raises:
+        tf.errors.InvalidArgumentError: (when it runs) an example is longer than `max_seq_length`
+            or its fields contradict each other; nothing is truncated.
+    """
+    parsed = tf.io.parse_example(serialized, {
+        "ids": tf.io.FixedLenFeature([], tf.string),
+        "first_segment_length": tf.io.FixedLenFeature([], tf.int64),
+    })
+    sizes = tf.strings.length(parsed["ids"])
+    first = tf.cast(parsed["first_segment_length"], tf.int32)
+    with tf.control_dependencies(_checks(sizes, first, max_seq_length, token_bytes)):
+        ids = tf.io.decode_raw(parsed["ids"], _DTYPES[token_bytes][1], little_endian=True,
+                               fixed_length=max_seq_length * token_bytes)
+    ids = tf.ensure_shape(tf.cast(ids, tf.int32), [serialized.shape[0], max_seq_length])
+    positions = tf.range(max_seq_length)[tf.newaxis, :]
+    valid = positions < (sizes // token_bytes)[:, tf.newaxis]
+    segment_ids = tf.cast(valid & (positions >= first[:, tf.newaxis]), tf.int32)
+    return Batch(ids=tf.where(valid, ids, pad_id), valid=valid, segment_ids=segment_ids)
+
+
+def _checks(sizes: tf.Tensor, first: tf.Tensor, max_seq_length: int, token_bytes: int) -> list:
+    lengths = sizes // token_bytes
+    return [
+        tf.debugging.assert_less_equal(
+            lengths, max_seq_length,
+            message=f"an example is longer than max_seq_length={max_seq_length}; "
+                    "rebuild the records with that length, or ask for the records' length"),
+        tf.debugging.assert_equal(
+            lengths * token_bytes, sizes,
+            message=f"an example does not hold {token_bytes}-byte ids; rebuild the records"),
+        tf.debugging.assert_less_equal(
+            first, lengths, message="a first segment ends past its example; rebuild the records"),
+    ]

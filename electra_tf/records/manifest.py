@@ -1,0 +1,201 @@
+"""`manifest.json`: what a directory of records holds. Written last, and what training trusts."""
+
+import concurrent.futures
+import dataclasses
+import functools
+import hashlib
+import json
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+from electra_tf import atomic_file
+from electra_tf.command_line import UserError
+
+FORMAT_VERSION = 1
+MANIFEST_NAME = "manifest.json"
+VOCABULARY_NAME = "vocab.txt"
+SPLITS = ("train", "eval")
+_BUILD = "`python -m data_prep.build_pretraining_data`"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Shard:
+    """One TFRecord file."""
+
+    name: str
+    """File name within the directory."""
+    split: str
+    """"train" or "eval"."""
+    examples: int
+    tokens: int
+    """Tokens of all examples, special ones included, padding not."""
+    bytes: int
+    sha256: str
+
+    def __post_init__(self):
+        if self.split not in SPLITS:
+            raise ValueError(f"split must be one of {SPLITS}. Received: {self.split!r}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Tokenization:
+    """The vocabulary and how text was made ready for it."""
+
+    size: int
+    """Number of tokens, V."""
+    sha256: str
+    """`Vocabulary.sha256`."""
+    lower_case: bool
+    strip_accents: bool
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Counts:
+    """What went in and what came out; counts add up over shards with `+`."""
+
+    documents: int = 0
+    lines: int = 0
+    words: int = 0
+    """Parts between white space."""
+    text_bytes: int = 0
+    """UTF-8, without line ends."""
+    text_tokens: int = 0
+    """Word pieces that the text gave."""
+    content_tokens: int = 0
+    """Tokens of the examples that are neither special nor padding; equals `text_tokens`."""
+    special_tokens: int = 0
+    """[CLS] and [SEP] of the examples."""
+    padding_positions: int = 0
+    examples: int = 0
+    single_segment_examples: int = 0
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(**{field.name: getattr(self, field.name) + getattr(other, field.name)
+                         for field in dataclasses.fields(self)})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """All that a reader of the records needs to know; see `load`, `save` and `verify_shards`."""
+
+    format_version: int
+    max_seq_length: int
+    """L: no example has more tokens."""
+    packing: str
+    token_bytes: int
+    """Bytes of one stored id: 2 or 4."""
+    vocabulary: Tokenization
+    settings: Mapping[str, Any]
+    """Every setting that decided the examples, and `corpus_sha256`."""
+    counts: Counts
+    """Over both splits."""
+    shards: tuple[Shard, ...]
+
+    def save(self, data_dir: str | pathlib.Path) -> None:
+        """Writes manifest.json atomically; raises UserError if it can't."""
+        content = json.dumps(dataclasses.asdict(self), indent=1) + "\n"
+        atomic_file.write_atomically(pathlib.Path(data_dir) / MANIFEST_NAME, content.encode())
+
+    def shards_of(self, split: str) -> tuple[Shard, ...]:
+        """Returns the shards of "train" or "eval", in order; raises ValueError for another name."""
+        if split not in SPLITS:
+            raise ValueError(f"split must be one of {SPLITS}. Received: {split!r}")
+        return tuple(shard for shard in self.shards if shard.split == split)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Hexadecimal sha256 over what decides the examples; equal for equal data, wherever it is.
+
+        A run that resumes compares it to know that it still reads the same examples.
+        """
+        decisive = [self.max_seq_length, self.token_bytes, dataclasses.asdict(self.vocabulary),
+                    [(shard.split, shard.examples, shard.sha256) for shard in self.shards]]
+        return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
+
+
+def load(data_dir: str | pathlib.Path) -> Manifest:
+    """Reads and checks `data_dir`/manifest.json.
+
+    Raises:
+        UserError: there is none (the build didn't finish, or it is another directory), or it is
+            unreadable or of another format version.
+    """
+    path = pathlib.Path(data_dir) / MANIFEST_NAME
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise UserError(f"{path} does not exist: the build of these records did not finish, or "
+                        f"they are elsewhere; run {_BUILD} with --output_dir={data_dir} (again), "
+                        "or name the right directory.") from error
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}.") from error
+    except ValueError as error:
+        raise UserError(f"{path} is damaged ({error}); build the records again with {_BUILD} "
+                        "--overwrite.") from error
+    return _from_json(path, content)
+
+
+def verify_shards(
+    data_dir: str | pathlib.Path, manifest: Manifest, checksums: bool = True
+) -> None:
+    """Checks that every shard is there and is what the manifest says.
+
+    Args:
+        data_dir: where the shards are.
+        manifest: from `load(data_dir)`.
+        checksums: read every byte and compare the sha256 (about 1 GB/s); else sizes only.
+
+    Raises:
+        UserError: a shard is missing, truncated or changed.
+    """
+    directory = pathlib.Path(data_dir)
+    for shard in manifest.shards:
+        _check_size(directory / shard.name, shard)
+    if checksums:
+        with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
+            digests = pool.map(lambda shard: file_sha256(directory / shard.name), manifest.shards)
+            for shard, digest in zip(manifest.shards, digests, strict=True):
+                if digest != shard.sha256:
+                    raise _broken(directory / shard.name, "its content changed (wrong checksum)")
+
+
+def token_bytes_for(vocab_size: int) -> int:
+    """Returns how many bytes one stored id takes: 2, or 4 past 65,536 tokens."""
+    return 2 if vocab_size <= 65536 else 4
+
+
+def file_sha256(path: pathlib.Path) -> str:
+    """Returns the hexadecimal sha256 of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _check_size(path: pathlib.Path, shard: Shard) -> None:
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise _broken(path, f"it cannot be read ({error.strerror})") from error
+    if size != shard.bytes:
+        raise _broken(path, f"it has {size} bytes instead of {shard.bytes}")
+
+
+def _broken(path: pathlib.Path, what: str) -> UserError:
+    return UserError(f"{path} is not the shard that was built: {what}; copy it again, or build "
+                     f"the records again with {_BUILD} --overwrite.")
+
+
+def _from_json(path: pathlib.Path, content: Any) -> Manifest:
+    version = content.get("format_version") if isinstance(content, dict) else None
+    if version != FORMAT_VERSION:
+        raise UserError(f"{path} has format version {version!r}, this program reads "
+                        f"{FORMAT_VERSION}; build the records again with {_BUILD} --overwrite.")
+    try:
+        return Manifest(**content | {
+            "vocabulary": Tokenization(**content["vocabulary"]),
+            "counts": Counts(**content["counts"]),
+            "shards": tuple(Shard(**shard) for shard in content["shards"]),
+        })
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{path} is damaged ({error}); build the records again with {_BUILD} "
+                        "--overwrite.") from error

@@ -1,0 +1,42 @@
+"""TFRecord shards that are complete or do not exist."""
+
+import pathlib
+from collections.abc import Iterable
+
+import tensorflow as tf
+
+from electra_tf import atomic_file
+from electra_tf.command_line import UserError
+from electra_tf.records import manifest
+
+
+def write_shard(
+    path: pathlib.Path, split: str, examples: Iterable[tuple[bytes, int]]
+) -> manifest.Shard:
+    """Writes one TFRecord file under a temporary name and renames it when it is whole.
+
+    Args:
+        path: the final name.
+        split: "train" or "eval".
+        examples: pairs of a serialized example and its number of tokens, consumed as they come.
+
+    Returns:
+        The shard's entry for the manifest.
+
+    Raises:
+        UserError: the directory is full or may not be written to.
+    """
+    count = tokens = 0
+    with atomic_file.replacing(path) as temporary:
+        try:
+            with tf.io.TFRecordWriter(str(temporary)) as writer:
+                for serialized, length in examples:
+                    writer.write(serialized)
+                    count += 1
+                    tokens += length
+        except tf.errors.OpError as error:
+            raise UserError(f"cannot write {path}: {error.message}; free some space or choose "
+                            "another directory, then run the same command again.") from error
+        size, digest = temporary.stat().st_size, manifest.file_sha256(temporary)
+    return manifest.Shard(name=path.name, split=split, examples=count, tokens=tokens, bytes=size,
+                          sha256=digest)

@@ -1,0 +1,138 @@
+"""The one WordPiece tokenizer: a TensorFlow graph for data preparation, training and serving."""
+
+import tensorflow as tf
+import tensorflow_text as tf_text
+
+from electra_tf.command_line import UserError
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, UNK, Vocabulary
+
+MAX_WORD_CHARACTERS = 200
+"""Longer words become [UNK], as in the reference (ELECTRA's model/tokenization.py)."""
+_MAX_WORD_BYTES = 4 * MAX_WORD_CHARACTERS
+_LONG_WORD = "a" * (_MAX_WORD_BYTES + 1)
+
+_SPACES = (r"[\t\n\r\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]")
+"""All of \\p{Z} but the space itself: to match every space would take 10 times as long."""
+_DROPPED = r"[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Z}]|\x{FFFD}"
+"""All of \\p{C}, of which RE2's own class leaves out the unassigned code points."""
+_ACCENTS = r"\p{Mn}"
+_PUNCTUATION = r"[!-/:-@\[-`{-~]|\p{P}"
+_CHINESE = (r"[\x{4E00}-\x{9FFF}\x{3400}-\x{4DBF}\x{20000}-\x{2A6DF}\x{2A700}-\x{2B73F}"
+            r"\x{2B740}-\x{2B81F}\x{2B820}-\x{2CEAF}\x{F900}-\x{FAFF}\x{2F800}-\x{2FA1F}]")
+_LOCALE_DEPENDENT = {"İ": "i̇", "Į": "į", "Ì": "ì", "Í": "í", "Ĩ": "ĩ"}
+_RUN_OF_LONG_WORD = f".*[^ ]{{{MAX_WORD_CHARACTERS + 1}}}.*"
+
+
+class WordSplitter(tf.Module):
+    """Text to normalized words: the tokenizer's first half, which needs no vocabulary.
+
+    Args:
+        lower_case: lower-case the text first.
+        strip_accents: decompose characters (NFD) and drop their accents. None follows `lower_case`,
+            as the reference does. Korean needs False: NFD splits its syllables.
+    """
+
+    def __init__(self, lower_case: bool = True, strip_accents: bool | None = None):
+        super().__init__(name="word_splitter")
+        self.lower_case = lower_case
+        self.strip_accents = lower_case if strip_accents is None else strip_accents
+
+    def normalize(self, texts: tf.Tensor) -> tf.Tensor:
+        """Returns string [N]: texts cleaned, lower-cased and stripped of accents as configured."""
+        texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
+        texts = tf.strings.regex_replace(texts, _SPACES, " ")
+        texts = tf.strings.regex_replace(texts, _DROPPED, "")
+        if self.lower_case:
+            texts = _lower(texts, keep_accents=not self.strip_accents)
+        if self.strip_accents:
+            texts = tf_text.normalize_utf8(texts, "NFD")
+            texts = tf.strings.regex_replace(texts, _ACCENTS, "")
+        return texts
+
+    def words(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Returns the words that `Tokenizer.tokenize` cuts into pieces, for counting.
+
+        Args:
+            texts: string [N], UTF-8.
+
+        Returns:
+            string [N, (words)]; every punctuation mark and Chinese character is its own word.
+        """
+        return _split_words(self.normalize(texts))
+
+
+class Tokenizer(tf.Module):
+    """Text to WordPiece ids, equal to BERT's and ELECTRA's Python tokenizer.
+
+    Cleans, lower-cases, strips accents, splits at spaces, punctuation and Chinese characters, then
+    takes the longest known piece first. A special token typed in the text, like "[MASK]", is split
+    into its characters. The ops are tensorflow-text's and TensorFlow's own, which a stock
+    TensorFlow Serving links. Texts are UTF-8; invalid bytes are dropped.
+
+    Args:
+        vocabulary: its line numbers are the ids.
+        lower_case: see `WordSplitter`.
+        strip_accents: see `WordSplitter`.
+
+    Raises:
+        UserError: the vocabulary holds nothing but special tokens.
+
+    Example:
+        >>> from electra_tf.text.vocabulary import SPECIAL_TOKENS
+        >>> tokenizer = Tokenizer(Vocabulary((*SPECIAL_TOKENS, "cafe", "##s", "!")))
+        >>> tokenizer.tokenize(tf.constant(["Cafés!", ""])).to_list()
+        [[5, 6, 7], []]
+    """
+
+    def __init__(self, vocabulary: Vocabulary, lower_case: bool = True,
+                 strip_accents: bool | None = None):
+        super().__init__(name="tokenizer")
+        if vocabulary.size == len(SPECIAL_TOKENS):
+            raise UserError(f"{vocabulary.source} holds special tokens only; give it words.")
+        self.splitter = WordSplitter(lower_case, strip_accents)
+        self._pieces = tf_text.FastWordpieceTokenizer(
+            vocab=list(vocabulary.tokens), unknown_token=UNK, token_out_type=tf.int32,
+            max_bytes_per_word=_MAX_WORD_BYTES, support_detokenization=False)
+
+    def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Returns the WordPiece ids of texts, without special tokens.
+
+        Args:
+            texts: string [N], UTF-8.
+
+        Returns:
+            int32 [N, (pieces)].
+        """
+        return self._pieces.tokenize(_lengthen_long_words(self.splitter.normalize(texts)))
+
+
+def _lower(texts: tf.Tensor, keep_accents: bool) -> tf.Tensor:
+    """Lower-cases alike under every locale.
+
+    TensorFlow's Unicode lower-casing follows the process's locale: under a Turkish one "I" becomes
+    a dotless i, under a Lithuanian one some letters gain a dot. Lowering ASCII first, and the few
+    other such letters by a table where their accents are kept, leaves it no choice.
+    """
+    texts = tf.strings.lower(texts)
+    for capital, small in _LOCALE_DEPENDENT.items() if keep_accents else ():
+        texts = tf.strings.regex_replace(texts, capital, small)
+    return tf.strings.lower(texts, encoding="utf-8")
+
+
+def _split_words(normalized: tf.Tensor) -> tf.RaggedTensor:
+    delimiters = f"{_PUNCTUATION}|{_CHINESE}"
+    return tf_text.regex_split(normalized, f" |{delimiters}", delimiters)
+
+
+def _lengthen_long_words(normalized: tf.Tensor) -> tf.Tensor:
+    """Makes words past 200 characters too long for the op, whose own limit counts bytes.
+
+    Only the few texts with that many characters between two spaces are looked at word by word.
+    """
+    rows = tf.where(tf.strings.regex_full_match(normalized, _RUN_OF_LONG_WORD))
+    words = _split_words(tf.gather_nd(normalized, rows))
+    lengths = tf.strings.length(words.flat_values, unit="UTF8_CHAR")
+    words = words.with_flat_values(
+        tf.where(lengths > MAX_WORD_CHARACTERS, _LONG_WORD, words.flat_values))
+    return tf.tensor_scatter_nd_update(
+        normalized, rows, tf.strings.reduce_join(words, axis=-1, separator=" "))

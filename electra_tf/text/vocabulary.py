@@ -1,0 +1,131 @@
+"""The WordPiece vocabulary: one token a line, the line number is the id."""
+
+import dataclasses
+import functools
+import hashlib
+import pathlib
+from collections.abc import Iterable
+
+from electra_tf import atomic_file
+from electra_tf.command_line import UserError
+
+PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+CONTINUATION = "##"
+"""Begins every piece that continues a word."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Vocabulary:
+    """Tokens by id. Holds each of [PAD], [UNK], [CLS], [SEP], [MASK] once and no duplicates.
+
+    Raises:
+        UserError: a special token is missing, or a token is empty or there twice.
+    """
+
+    tokens: tuple[str, ...]
+    source: str = dataclasses.field(default="the vocabulary", compare=False)
+    """What errors call it: the file it came from."""
+
+    def __post_init__(self):
+        first_line: dict[str, int] = {}
+        for line, token in enumerate(self.tokens, start=1):
+            if not token.strip():
+                raise UserError(f"{self.source}: line {line} is empty; give every line one token.")
+            if token in first_line:
+                raise UserError(f"{self.source}: {token!r} stands in line {first_line[token]} and "
+                                f"again in line {line}; remove one of them.")
+            first_line[token] = line
+        missing = [token for token in SPECIAL_TOKENS if token not in first_line]
+        if missing:
+            raise UserError(f"{self.source}: no line holds {' or '.join(missing)}; add it, or make "
+                            "a vocabulary with `python -m data_prep.build_vocab`.")
+
+    @classmethod
+    def load(cls, path: str | pathlib.Path) -> "Vocabulary":
+        """Reads `vocab.txt`: UTF-8, one token a line.
+
+        Raises:
+            UserError: the file is missing, not UTF-8, or breaks a rule of the class.
+        """
+        try:
+            content = pathlib.Path(path).read_bytes().decode("utf-8-sig")
+        except OSError as error:
+            raise UserError(f"cannot read the vocabulary {path}: {error.strerror}; make one with "
+                            "`python -m data_prep.build_vocab`.") from error
+        except UnicodeDecodeError as error:
+            raise UserError(f"{path} is not UTF-8: bad byte at offset {error.start}; convert the "
+                            "vocabulary to UTF-8.") from error
+        lines = content.removesuffix("\n").split("\n")
+        return cls(tuple(line.strip(" \t\r") for line in lines), source=str(path))
+
+    def save(self, path: str | pathlib.Path) -> None:
+        """Writes the file that `load` reads, atomically; raises UserError if it can't."""
+        atomic_file.write_atomically(pathlib.Path(path), self._content)
+
+    @property
+    def size(self) -> int:
+        """Number of tokens, V."""
+        return len(self.tokens)
+
+    @functools.cached_property
+    def sha256(self) -> str:
+        """Hexadecimal digest of the tokens, each followed by a newline, as UTF-8."""
+        return hashlib.sha256(self._content).hexdigest()
+
+    @property
+    def pad_id(self) -> int:
+        """Id of [PAD]."""
+        return self.ids[PAD]
+
+    @property
+    def unk_id(self) -> int:
+        """Id of [UNK]."""
+        return self.ids[UNK]
+
+    @property
+    def cls_id(self) -> int:
+        """Id of [CLS]."""
+        return self.ids[CLS]
+
+    @property
+    def sep_id(self) -> int:
+        """Id of [SEP]."""
+        return self.ids[SEP]
+
+    @property
+    def mask_id(self) -> int:
+        """Id of [MASK]."""
+        return self.ids[MASK]
+
+    @functools.cached_property
+    def ids(self) -> dict[str, int]:
+        """Token -> id."""
+        return {token: index for index, token in enumerate(self.tokens)}
+
+    @functools.cached_property
+    def continuations(self) -> frozenset[int]:
+        """Ids of the pieces that continue a word ("##...")."""
+        return frozenset(i for i, token in enumerate(self.tokens) if _continues(token))
+
+    def render(self, ids: Iterable[int]) -> str:
+        """Returns ids as a person reads them: pieces joined to words, words set apart by spaces.
+
+        >>> tokens = (*SPECIAL_TOKENS, "un", "##able")
+        >>> Vocabulary(tokens).render([2, 5, 6, 3])
+        '[CLS] unable [SEP]'
+        """
+        words: list[str] = []
+        for token in (self.tokens[index] for index in ids):
+            if words and _continues(token):
+                words[-1] += token.removeprefix(CONTINUATION)
+            else:
+                words.append(token)
+        return " ".join(words)
+
+    @property
+    def _content(self) -> bytes:
+        return "".join(f"{token}\n" for token in self.tokens).encode()
+
+
+def _continues(token: str) -> bool:
+    return len(token) > len(CONTINUATION) and token.startswith(CONTINUATION)
