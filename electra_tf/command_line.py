@@ -4,7 +4,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 
-from absl import app, flags
+from absl import app, flags, logging
 
 
 class UserError(ValueError):
@@ -41,6 +41,7 @@ def run(
         return rest
 
     def guarded(_argv: Sequence[str]) -> None:
+        logging.set_verbosity(logging.WARNING)
         try:
             main()
         except UserError as error:

@@ -38,7 +38,7 @@ class RuntimeConfig:
     """TPU name or grpc:// address; "local" on a TPU VM."""
     num_gpus: int = -1
     """GPUs to use; -1 for all that the machine has."""
-    accumulation_steps: int = 1
+    gradient_accumulation_steps: int = 1
     """Micro-batches that one step splits its batch into, one after the other."""
     xla: Xla = Xla.AUTO
     deterministic: bool = False
@@ -50,16 +50,20 @@ class RuntimeConfig:
     """Steps between progress lines and entries of metrics.jsonl."""
     sample_every_steps: int = 1000
     """Steps between sample corruptions written for TensorBoard; 0 for none."""
+    eval_every_steps: int = 0
+    """Steps between evaluations on the held-out shards; 0 evaluates at the end only."""
     eval_batch_size: int = 32
+    """Rounded up to a multiple of the number of replicas."""
     eval_steps: int = 100
-    """Held-out batches per evaluation; 0 for all."""
+    """Batches per evaluation; 0 for all that were held out."""
     verify_checksums: bool = True
     """Read every shard once at the start and compare it with the manifest."""
 
     def __post_init__(self):
-        require_positive("runtime", self, "accumulation_steps", "save_checkpoints_steps",
+        require_positive("runtime", self, "gradient_accumulation_steps", "save_checkpoints_steps",
                          "log_every_steps", "eval_batch_size")
-        for name in ("keep_checkpoint_max", "sample_every_steps", "eval_steps"):
+        for name in (
+                "keep_checkpoint_max", "sample_every_steps", "eval_every_steps", "eval_steps"):
             value = getattr(self, name)
             require(value >= 0, f"runtime.{name}", "0 or more", value)
         require(self.num_gpus >= -1, "runtime.num_gpus", "-1 (all) or more", self.num_gpus)

@@ -1,4 +1,4 @@
-"""From settings to a `tf.distribute` strategy, with one clear line when the hardware isn't there."""
+"""From settings to a `tf.distribute` strategy; one clear line where the hardware is missing."""
 
 import json
 import os

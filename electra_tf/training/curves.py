@@ -5,6 +5,7 @@ import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from electra_tf import atomic_file
 from electra_tf.command_line import UserError
 from electra_tf.training.metrics_log import Record
 
@@ -59,7 +60,8 @@ def draw_curves(runs: Mapping[str, Sequence[Record]], path: str | pathlib.Path) 
         axes.set_visible(False)
     _key(figure, list(runs), evaluated=any(
         record.get("kind") == "eval" for records in runs.values() for record in records))
-    _save(figure, pathlib.Path(path))
+    with atomic_file.replacing(pathlib.Path(path)) as temporary:
+        figure.savefig(temporary, format="png", facecolor="white")
 
 
 def smooth(values: Sequence[float]) -> list[float]:
@@ -176,15 +178,6 @@ def _key(figure: Any, names: Sequence[str], *, evaluated: bool) -> None:
     if entries:
         figure.legend(list(entries.values()), list(entries), loc="outside upper right",
                       ncols=min(len(entries), 5), frameon=False, fontsize=9, labelcolor=_INK)
-
-
-def _save(figure: Any, path: pathlib.Path) -> None:
-    temporary = path.with_name(path.name + ".tmp")
-    try:
-        figure.savefig(temporary, format="png", facecolor="white")
-        temporary.replace(path)
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}.") from error
 
 
 def _points(

@@ -81,9 +81,10 @@ class Evaluator(orbit.AbstractEvaluator):
     def _replica_batch(self, batch: Batch, index: tf.Tensor) -> dict[str, tf.Tensor]:
         context = tf.distribute.get_replica_context()
         randomness = Randomness(
-            seed=self._seed, step=index, scope="evaluation/",
-            first_example=tf.cast(context.replica_id_in_sync_group, tf.int64)
-            * batch.ids.shape[0])
+            seed=self._seed, step=tf.constant(0, tf.int64), scope="evaluation/",
+            first_example=batch.ids.shape[0] * (
+                index * context.num_replicas_in_sync
+                + tf.cast(context.replica_id_in_sync_group, tf.int64)))
         inputs, weights = self._objective.prepare(batch, randomness)
         outcome = self._objective.compute(self._model, inputs, randomness, training=False)
         scalars = {f"{name}/sum": value for name, value in outcome.loss_sums.items()}

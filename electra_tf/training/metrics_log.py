@@ -2,11 +2,11 @@
 
 import json
 import math
-import os
 import pathlib
 from collections.abc import Mapping
 from typing import Any
 
+from electra_tf import atomic_file
 from electra_tf.command_line import UserError
 
 Record = dict[str, Any]
@@ -45,9 +45,7 @@ class MetricsLog:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(line)
         except OSError as error:
-            raise UserError(
-                f"cannot write {self.path}: {error.strerror}; make room or make it writable and "
-                "start the same command again.") from error
+            raise atomic_file.write_error(self.path, error) from error
 
     def rewind(self, step: int) -> None:
         """Drops the records after `step` and a last line cut short, so that a resumed run
@@ -62,16 +60,8 @@ class MetricsLog:
         if not self.path.exists():
             return
         kept = [record for record in read_metrics(self.path) if record["step"] <= step]
-        temporary = self.path.with_name(self.path.name + ".tmp")
-        try:
-            with temporary.open("w", encoding="utf-8") as file:
-                file.writelines(
-                    json.dumps(_to_json(record), allow_nan=False) + "\n" for record in kept)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self.path)
-        except OSError as error:
-            raise UserError(f"cannot rewrite {self.path}: {error.strerror}.") from error
+        lines = [json.dumps(_to_json(record), allow_nan=False) + "\n" for record in kept]
+        atomic_file.write_atomically(self.path, "".join(lines).encode())
 
 
 def read_metrics(path: str | pathlib.Path) -> list[Record]:

@@ -82,7 +82,7 @@ class TrainStep:
     def _accumulate(self, inputs: Any, factors: Mapping[str, tf.Tensor], scale: tf.Tensor,
                     randomness: Randomness) -> tuple[list[tf.Tensor], Sums]:
         """Adds up gradients and sums over the micro-batches, one after the other."""
-        count = self.config.runtime.accumulation_steps
+        count = self.config.runtime.gradient_accumulation_steps
         if count == 1:
             return self._micro_batch(inputs, factors, scale, randomness)
         rows = tf.nest.flatten(inputs)[0].shape[0] // count

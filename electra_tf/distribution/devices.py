@@ -1,11 +1,12 @@
-"""Which number type suits a device."""
+"""What the devices of a strategy are, and which number type suits them."""
 
+import os
 from pathlib import Path
 
 import tensorflow as tf
 
 from electra_tf.config.pretraining import Precision
-from electra_tf.config.runtime import RuntimeConfig, Xla
+from electra_tf.config.runtime import Xla
 
 POLICIES = {
     Precision.FLOAT32: "float32",
@@ -31,6 +32,19 @@ def use_xla(choice: Xla, strategy: tf.distribute.Strategy) -> bool:
     if choice is not Xla.AUTO:
         return choice is Xla.ON
     return _device_type(strategy) == "GPU"
+
+
+def device_name(strategy: tf.distribute.Strategy) -> str:
+    """Returns the model of the strategy's devices as the driver names it, or "CPU"."""
+    kind = _device_type(strategy)
+    if kind == "GPU":
+        gpu = tf.config.list_physical_devices("GPU")[0]
+        return tf.config.experimental.get_device_details(gpu).get("device_name", "GPU")
+    if kind == "TPU":
+        # Set on TPU VMs, for example "v4-8" or "v5litepod-4".
+        generation = os.environ.get("TPU_ACCELERATOR_TYPE", "").split("-")[0]
+        return f"TPU {generation.replace('litepod', 'e')}".strip()
+    return kind
 
 
 def _device_type(strategy: tf.distribute.Strategy) -> str:

@@ -1,0 +1,120 @@
+"""Checks that a run's settings, records and devices fit together, before anything is written."""
+
+import dataclasses
+from pathlib import Path
+
+import tensorflow as tf
+import tf_keras
+
+from electra_tf.command_line import UserError
+from electra_tf.config.overrides import override
+from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.distribution.devices import POLICIES, resolve_precision
+from electra_tf.distribution.strategies import create_strategy
+from electra_tf.input.pipeline import evaluation_batches
+from electra_tf.modeling.masking import SpecialTokens
+from electra_tf.objectives.objective import Objective
+from electra_tf.objectives.registry import build_objective
+from electra_tf.records import manifest as manifests
+from electra_tf.records.manifest import Manifest
+from electra_tf.text.vocabulary import Vocabulary
+from electra_tf.training.evaluation import Evaluator
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Run:
+    """What every mode needs: checked settings, records and devices."""
+
+    config: PretrainingConfig
+    """With nothing left to choose automatically."""
+    data_dir: Path
+    model_dir: Path
+    manifest: Manifest
+    vocabulary: Vocabulary
+    strategy: tf.distribute.Strategy
+    objective: Objective
+
+    def build_model(self) -> tf_keras.Model:
+        """Creates the networks on the run's devices, with their initial weights."""
+        with self.strategy.scope():
+            return self.objective.build_model(
+                self.config.model, seed=self.config.training.seed,
+                policy=POLICIES[self.config.training.precision])
+
+    def build_evaluator(self, model: tf_keras.Model) -> Evaluator | None:
+        """Returns an evaluator on the held-out shards; None if nothing was held out."""
+        if not self.manifest.shards_of("eval"):
+            return None
+        replicas = self.strategy.num_replicas_in_sync
+        batch_size = -(-self.config.runtime.eval_batch_size // replicas) * replicas
+        return Evaluator(
+            self.strategy, self.objective, model,
+            lambda context: evaluation_batches(
+                self.data_dir, self.manifest, pad_id=self.vocabulary.pad_id,
+                global_batch_size=batch_size, context=context),
+            seed=self.config.training.seed)
+
+
+def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,
+            vocab_file: Path | None = None) -> Run:
+    """Returns a run that is ready to start.
+
+    Raises:
+        UserError: records that are missing, damaged or made with another vocabulary or length;
+            a batch that can't be split; devices that can't be reached.
+    """
+    manifest = manifests.load(data_dir)
+    vocabulary = _vocabulary(data_dir, manifest, vocab_file)
+    _check_length(config, data_dir, manifest)
+    manifests.verify_shards(data_dir, manifest, config.runtime.verify_checksums)
+    if config.runtime.deterministic:
+        tf.config.experimental.enable_op_determinism()
+    strategy = create_strategy(config.runtime)
+    config = override(config, {
+        "model.vocab_size": vocabulary.size,
+        "data.max_seq_length": manifest.max_seq_length,
+        "training.precision": resolve_precision(config.training.precision, strategy),
+    })
+    _check_split(config, strategy.num_replicas_in_sync)
+    special = SpecialTokens(pad=vocabulary.pad_id, cls=vocabulary.cls_id, sep=vocabulary.sep_id,
+                            mask=vocabulary.mask_id)
+    return Run(config=config, data_dir=data_dir, model_dir=model_dir, manifest=manifest,
+               vocabulary=vocabulary, strategy=strategy,
+               objective=build_objective(config, special))
+
+
+def _vocabulary(data_dir: Path, manifest: Manifest, vocab_file: Path | None) -> Vocabulary:
+    path = vocab_file or data_dir / manifests.VOCABULARY_NAME
+    vocabulary = Vocabulary.load(path)
+    if vocabulary.sha256 != manifest.vocabulary.sha256:
+        raise UserError(
+            f"{path} ({vocabulary.size} entries) isn't the vocabulary that the records in "
+            f"{data_dir} were built with ({manifest.vocabulary.size} entries). Name the right one "
+            "by --vocab_file, or build the records again.")
+    return vocabulary
+
+
+def _check_length(config: PretrainingConfig, data_dir: Path, manifest: Manifest) -> None:
+    wanted, built = config.data.max_seq_length, manifest.max_seq_length
+    if wanted not in (0, built):
+        raise UserError(f"--max_seq_length={wanted}, but the records in {data_dir} were built with "
+                        f"{built}. Leave the flag out, or build the records again.")
+    if built > config.model.max_position_embeddings:
+        raise UserError(
+            f"the records in {data_dir} are {built} tokens long, but the model has "
+            f"model.max_position_embeddings={config.model.max_position_embeddings}. "
+            f"Add --set model.max_position_embeddings={built}, or build shorter records.")
+    if not manifest.shards_of("train"):
+        raise UserError(f"the records in {data_dir} hold no training examples. Build them again "
+                        "with more text or a smaller --held_out_fraction.")
+
+
+def _check_split(config: PretrainingConfig, replicas: int) -> None:
+    batch = config.training.train_batch_size
+    parts = replicas * config.runtime.gradient_accumulation_steps
+    if batch % parts:
+        nearest = max(parts, batch // parts * parts)
+        raise UserError(
+            f"--train_batch_size={batch} can't be split over {replicas} replicas times "
+            f"{config.runtime.gradient_accumulation_steps} micro-batches. Take a multiple of "
+            f"{parts}, for example {nearest}.")

@@ -1,0 +1,54 @@
+"""Pre-trains ELECTRA on records that data_prep built, evaluates it, or shows samples.
+
+    python -m data_prep.build_vocab --input='corpus/*.txt' --output=vocab.txt --vocab_size=8000
+    python -m data_prep.build_pretraining_data --input='corpus/*.txt' --vocab_file=vocab.txt \
+        --output_dir=records --max_seq_length=128
+    python run_pretraining.py --data_dir=records --model_dir=runs/small --model_size=small
+    python run_pretraining.py --data_dir=records --model_dir=runs/small --mode=eval
+
+The same command continues a run that was interrupted, to the same weights.
+On a TPU: --tpu=NAME --model_size=base. On several GPUs: nothing to add.
+"""
+
+import os
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # Before TensorFlow is imported.
+
+from absl import flags  # noqa: E402
+
+from electra_tf import command_line  # noqa: E402
+from electra_tf.config import flags as settings_flags  # noqa: E402
+
+MODES = ("train", "eval", "samples")
+
+
+def main() -> None:
+    """Runs the mode that the flags ask for."""
+    values = flags.FLAGS
+    for name in ("data_dir", "model_dir"):
+        if not values[name].value:
+            raise command_line.UserError(f"--{name} is needed: {values[name].help}")
+    if values.mode not in MODES:
+        raise command_line.UserError(
+            f"--mode must be one of {', '.join(MODES)}. Received: {values.mode!r}")
+    changes = settings_flags.given_settings()
+    config = settings_flags.build_config(values.model_size, changes)
+
+    # TensorFlow takes seconds to import: only once the flags are right.
+    from electra_tf.training import pretraining, run_directory, scoring, setup
+
+    data_dir, model_dir = Path(values.data_dir), Path(values.model_dir)
+    vocab_file = Path(values.vocab_file) if values.vocab_file else None
+    if values.mode == "train":
+        pretraining.train(setup.prepare(config, data_dir, model_dir, vocab_file))
+        return
+    given = list(changes) + (["model"] if values.model_size else [])
+    config = run_directory.saved_config(model_dir, config, given)
+    run = setup.prepare(config, data_dir, model_dir, vocab_file or model_dir / "vocab.txt")
+    {"eval": scoring.evaluate, "samples": scoring.show_samples}[values.mode](run)
+
+
+if __name__ == "__main__":
+    settings_flags.define()
+    command_line.run(main, summary=__doc__, groups=settings_flags.GROUPS)
