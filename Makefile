@@ -39,17 +39,18 @@ $(STAMP): $(REQUIREMENTS)
 	@$(BIN)/python -m pip install --quiet --no-input -r requirements-dev.txt -c constraints.txt
 	@touch $@
 
-# The commands below are the ones to type for text of your own, there with --input='corpus/*.txt'.
+# The commands to type for text of your own, there with --input='corpus/*.txt'.
 quickstart: $(STAMP) ## Pre-train a tiny ELECTRA on Python's own documentation (5 minutes, 2 cores).
-	$(BIN)/python -m data_prep.build_vocab \
-	  --output=$(QUICKSTART)/vocab.txt --vocab_size=4000
+	$(BIN)/python -m data_prep.build_vocab --overwrite \
+	  --input=embedded:python --output=$(QUICKSTART)/vocab.txt --vocab_size=4000
 	$(BIN)/python -m data_prep.build_pretraining_data \
-	  --vocab_file=$(QUICKSTART)/vocab.txt --output_dir=$(QUICKSTART)/records --max_seq_length=128
-	$(BIN)/python run_pretraining.py \
+	  --input=embedded:python --vocab_file=$(QUICKSTART)/vocab.txt \
+	  --output_dir=$(QUICKSTART)/records --max_seq_length=128
+	$(BIN)/python run_pretraining.py --log_every_steps=20 --eval_every_steps=100 \
 	  --data_dir=$(QUICKSTART)/records --model_dir=$(QUICKSTART)/model --model_size=tiny
-	$(BIN)/python -m electra_tf.tools.plot_curves --model_dir=$(QUICKSTART)/model
-	$(BIN)/python run_pretraining.py \
-	  --data_dir=$(QUICKSTART)/records --model_dir=$(QUICKSTART)/model --mode=samples
+	$(BIN)/python run_pretraining.py --mode=samples \
+	  --data_dir=$(QUICKSTART)/records --model_dir=$(QUICKSTART)/model
+	@echo "The curves: $(QUICKSTART)/model/loss_curves.png"
 
 test: $(STAMP) ## Run the tests, without the slow ones.
 	$(BIN)/python -m pytest -m "not slow"
