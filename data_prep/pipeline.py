@@ -75,7 +75,7 @@ class Chain:
 
     def examples(self, lines: Iterable[str]) -> Iterator[Example]:
         """Yields the examples of lines (`DOCUMENT_END` between documents), in order."""
-        for batch in _batches(lines):
+        for batch in batches(lines):
             self._tally["lines"] += sum(map(bool, batch))
             self._tally["words"] += sum(len(line.split()) for line in batch)
             for line, ids in zip(batch, self._token_ids(batch), strict=True):
@@ -109,7 +109,8 @@ def _tokenizer(vocabulary: Vocabulary, lower_case: bool, strip_accents: bool) ->
     return Tokenizer(vocabulary, lower_case, strip_accents)
 
 
-def _batches(lines: Iterable[str]) -> Iterator[list[str]]:
+def batches(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Groups lines into batches of about half a million characters for the tokenizer's graph."""
     batch: list[str] = []
     size = 0
     for line in lines:

@@ -23,12 +23,11 @@ class Progress:
         """Since the start."""
         return time.monotonic() - self._start
 
-    def update(self, position: int, text_bytes: int, amounts: dict[str, int]) -> None:
+    def update(self, position: int, amounts: dict[str, int]) -> None:
         """Prints a line if one is due.
 
         Args:
             position: bytes of input read.
-            text_bytes: bytes of text that are finished.
             amounts: what to show beside it, name -> number made so far.
         """
         now = time.monotonic()
@@ -39,5 +38,5 @@ class Progress:
         left = seconds * (self._size - position) / position
         shown = ", ".join(f"{number:,} {name} ({number / seconds:,.0f}/s)"
                           for name, number in amounts.items())
-        print(f"{100 * position / self._size:3.0f} % read, {text_bytes / 1e6 / seconds:.1f} MB/s, "
-              f"{shown}, about {left:.0f} s left", file=sys.stderr, flush=True)
+        print(f"{100 * position / self._size:3.0f} % read, {shown}, "
+              f"about {left:.0f} s left", file=sys.stderr, flush=True)

@@ -56,8 +56,9 @@ def _collect(source: Source, settings: BuildSettings, work, num_workers: int) ->
     for outcome in local_runner.in_order(work, units, num_workers):
         outcomes.append(outcome)
         total += outcome[1]
-        progress.update(source.position(), total.text_bytes,
-                        {"tokens": total.content_tokens, "examples": total.examples})
+        progress.update(source.position(), {
+            "bytes": total.text_bytes, "tokens": total.content_tokens,
+            "examples": total.examples})
     if not total.content_tokens:
         raise UserError("--input holds no text: every line is blank; give files with text.")
     return sorted(outcomes, key=lambda outcome: (outcome[0].split != "train", outcome[0].name))

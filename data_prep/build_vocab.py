@@ -1,0 +1,64 @@
+"""Learns a WordPiece vocabulary from text.
+
+    python -m data_prep.build_vocab --input='corpus/*.txt' --output=vocab.txt --vocab_size=8000
+
+Hardware: any CPU. TIMES
+"""
+
+import pathlib
+import time
+
+from absl import flags
+
+from data_prep import local_runner, sources, vocabulary_learner
+from electra_tf import atomic_file, command_line
+
+flags.DEFINE_string("input", "", "Text files: patterns separated by commas; .txt, or .gz, .bz2, "
+                    ".xz of it. UTF-8. embedded:python reads the text that Python itself carries.")
+flags.DEFINE_string("output", "", "The vocabulary file to write.")
+flags.DEFINE_integer("vocab_size", 30522, "The most tokens, [PAD] and such included.")
+flags.DEFINE_bool("lower_case", True, "Lower-case the text.")
+flags.DEFINE_bool("strip_accents", None, "Strip accents; as --lower_case if not given.")
+flags.DEFINE_integer("num_workers", None,
+                     "Processes, as many as there are CPUs if not given; the result is the same.")
+flags.DEFINE_bool("overwrite", False, "Replace --output if it exists.")
+
+GROUPS = {
+    "Input and output": ("input", "output", "overwrite"),
+    "Vocabulary": ("vocab_size", "lower_case", "strip_accents"),
+    "Speed": ("num_workers",),
+}
+
+
+def main() -> None:
+    """Learns the vocabulary that the flags ask for and says what came out."""
+    values = flags.FLAGS
+    output = _free_output(values.output, values.overwrite)
+    vocabulary_learner.check_size(values.vocab_size)
+    local_runner.quiet_tensorflow()
+    start = time.monotonic()
+    lower_case, strip_accents = values.lower_case, values.strip_accents
+    counts = vocabulary_learner.count_corpus_words(
+        sources.open_source(values.input), lower_case=lower_case,
+        strip_accents=lower_case if strip_accents is None else strip_accents,
+        num_workers=local_runner.worker_count(values.num_workers))
+    counted = time.monotonic() - start
+    print(f"{counts.total():,} words, {len(counts):,} different ones, counted in {counted:.1f} s")
+    vocabulary = vocabulary_learner.learn(counts, values.vocab_size)
+    vocabulary.save(output)
+    print(f"{vocabulary.size:,} tokens learned in {time.monotonic() - start - counted:.1f} s: "
+          f"{output}")
+
+
+def _free_output(name: str, overwrite: bool) -> pathlib.Path:
+    if not name:
+        raise command_line.UserError("--output is missing; see --help for an example.")
+    path = pathlib.Path(name)
+    if path.exists() and not overwrite:
+        raise command_line.UserError(f"{path} exists; give another --output, or --overwrite.")
+    atomic_file.make_directory(path.parent)
+    return path
+
+
+if __name__ == "__main__":
+    command_line.run(main, summary=__doc__, groups=GROUPS)

@@ -1,0 +1,58 @@
+"""Counts the words of a corpus within a bounded memory."""
+
+import collections
+import functools
+from collections.abc import Iterable
+
+import tensorflow as tf
+
+from data_prep.pipeline import batches
+from data_prep.work_units import WorkUnit
+from electra_tf.text.tokenizer import WordSplitter
+
+MOST_WORDS = 4_000_000
+"""Different words kept at a time, about 500 MB."""
+
+
+def count_words(
+    unit: WorkUnit, lower_case: bool, strip_accents: bool
+) -> collections.Counter[bytes]:
+    """Returns how often each word, as the tokenizer sees it, stands in a unit of text."""
+    splitter = _splitter(lower_case, strip_accents)
+    counts: collections.Counter[bytes] = collections.Counter()
+    for batch in batches(unit.lines):
+        counts.update(splitter.words(tf.constant(batch)).flat_values.numpy().tolist())
+    return counts
+
+
+def merge_counts(
+    parts: Iterable[collections.Counter[bytes]], most_words: int = MOST_WORDS
+) -> collections.Counter[bytes]:
+    """Adds counts up; the rarest words go whenever there are more than `most_words`.
+
+    The result depends on the order of `parts` only where words had to go.
+    """
+    total: collections.Counter[bytes] = collections.Counter()
+    for part in parts:
+        total.update(part)
+        if len(total) > most_words:
+            total = _without_rarest(total, most_words // 2)
+    return total
+
+
+def _without_rarest(counts: collections.Counter[bytes], most: int) -> collections.Counter[bytes]:
+    """Drops all words up to the least count that leaves at most `most` of them."""
+    words_with = collections.Counter(counts.values())
+    left = len(counts)
+    threshold = 0
+    for count in sorted(words_with):
+        if left <= most:
+            break
+        left -= words_with[count]
+        threshold = count
+    return collections.Counter({word: n for word, n in counts.items() if n > threshold})
+
+
+@functools.lru_cache(maxsize=2)
+def _splitter(lower_case: bool, strip_accents: bool) -> WordSplitter:
+    return WordSplitter(lower_case, strip_accents)
