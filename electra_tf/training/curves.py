@@ -122,7 +122,7 @@ def _style(run: int | None, key: int, run_count: int) -> dict[str, str]:
 def _draw_training(
     axes: Any, steps: Sequence[int], values: Sequence[float], style: Mapping[str, str], noisy: bool
 ) -> None:
-    if noisy and len(steps) >= 30:
+    if noisy and len(steps) >= 60:
         axes.plot(steps, values, color=style["color"], alpha=0.25, linewidth=0.9)
         values = smooth(values)
     # A few points are shown as points, or a single one would be invisible.
