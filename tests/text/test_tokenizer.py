@@ -1,0 +1,167 @@
+"""The tokenizer's graph equals the Python tokenizer of BERT and ELECTRA."""
+
+import os
+import pathlib
+import pydoc_data.topics
+import subprocess
+import sys
+import unicodedata
+
+import pytest
+import tensorflow as tf
+
+from data_prep import embedded_text
+from electra_tf.command_line import UserError
+from electra_tf.text.tokenizer import Tokenizer, WordSplitter
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.text.nasty_lines import lines
+from tests.text.reference import Reference, vocabulary_of
+
+MODES = {"uncased": (True, None), "cased": (False, None), "keep accents": (True, False)}
+
+
+@pytest.fixture(scope="module")
+def nasty() -> list[str]:
+    return lines(4000, seed=1)
+
+
+@pytest.fixture(scope="module")
+def nasty_vocabulary(nasty, tmp_path_factory) -> Vocabulary:
+    return vocabulary_of(nasty, tmp_path_factory.mktemp("vocabulary"))
+
+
+@pytest.fixture(scope="module")
+def real_text() -> list[str]:
+    """Topics line by line with their grammar and code, and some modules' prose as one text each."""
+    texts = [line for topic in pydoc_data.topics.topics.values() for line in topic.splitlines()]
+    return texts + ["\n".join(paragraphs) for paragraphs in embedded_text.documents()[::9]]
+
+
+@pytest.fixture(scope="module")
+def real_vocabulary(real_text, tmp_path_factory) -> Vocabulary:
+    return vocabulary_of(real_text, tmp_path_factory.mktemp("vocabulary"))
+
+
+def differing(tokenizer: Tokenizer, reference: Reference, texts: list[str]) -> list[str]:
+    ours = tokenizer.tokenize(tf.constant(texts)).to_list()
+    return [text for text, ids in zip(texts, ours, strict=True) if ids != reference.ids(text)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_nasty_lines_give_the_reference_ids(mode, nasty, nasty_vocabulary, tmp_path):
+    tokenizer = Tokenizer(nasty_vocabulary, *MODES[mode])
+    assert differing(tokenizer, Reference(nasty_vocabulary, tmp_path, *MODES[mode]), nasty) == []
+
+
+def test_nasty_lines_exercise_known_and_unknown_words(nasty, nasty_vocabulary):
+    ids = Tokenizer(nasty_vocabulary).tokenize(tf.constant(nasty)).flat_values.numpy()
+    unknown = (ids == nasty_vocabulary.unk_id).mean()
+    assert len(ids) > 20_000
+    assert 0.02 < unknown < 0.5
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_real_text_gives_the_reference_ids(mode, real_text, real_vocabulary, tmp_path):
+    tokenizer = Tokenizer(real_vocabulary, *MODES[mode])
+    reference = Reference(real_vocabulary, tmp_path, *MODES[mode])
+    assert len(real_text) > 9000
+    assert differing(tokenizer, reference, real_text) == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_character_between_letters_acts_as_in_the_reference(mode, tmp_path):
+    """Dropped gives a ##b, a separator a ? b, a part of the word [UNK]; each looks different."""
+    codes = [*range(0x3400), *range(0x4DB0, 0x4E10), *range(0x9FF0, 0xD800),
+             *range(0xE000, 0x1FFFF)]
+    texts = [f"a{chr(code)}b" for code in codes if unicodedata.category(chr(code)) != "Cn"]
+    vocabulary = Vocabulary((*SPECIAL_TOKENS, "a", "##b", "b", "##i"))
+    tokenizer = Tokenizer(vocabulary, *MODES[mode])
+    assert len(texts) > 50_000
+    assert differing(tokenizer, Reference(vocabulary, tmp_path, *MODES[mode]), texts) == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_words_are_those_that_the_reference_cuts_into_pieces(mode, nasty, nasty_vocabulary,
+                                                             tmp_path):
+    reference = Reference(nasty_vocabulary, tmp_path, *MODES[mode])
+    words = WordSplitter(*MODES[mode]).words(tf.constant(nasty)).to_list()
+    differing_lines = [text for text, found in zip(nasty, words, strict=True)
+                       if [word.decode() for word in found] != reference.words(text)]
+    # Python 3.11 has Unicode 14, TensorFlow's tables know a few more small letters.
+    assert [line for line in differing_lines if not _holds_recent_capital(line)] == []
+
+
+def _holds_recent_capital(line: str) -> bool:
+    recent = "\u2c2f\ua7c0\ua7d0\ua7d6\ua7d8"
+    return any(c in recent or "\U00010570" <= c <= "\U00010595" for c in line)
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "д", "中", "𐍈"])
+def test_words_past_200_characters_are_unknown_however_many_bytes_they_take(letter):
+    vocabulary = Vocabulary((*SPECIAL_TOKENS, letter, f"##{letter}"))
+    tokenizer = Tokenizer(vocabulary, strip_accents=False)
+    at_limit, past_limit = tokenizer.tokenize(tf.constant([letter * 200, letter * 201])).to_list()
+    if letter == "中":  # Each Chinese character is a word.
+        assert (len(at_limit), len(past_limit)) == (200, 201)
+    else:
+        assert len(at_limit) == 200
+        assert past_limit == [vocabulary.unk_id]
+
+
+def test_special_tokens_typed_in_a_text_are_split():
+    vocabulary = Vocabulary((*SPECIAL_TOKENS, "[", "]", "mask", "MASK"))
+    for lower_case, word in ((True, "mask"), (False, "MASK")):
+        ids = Tokenizer(vocabulary, lower_case).tokenize(tf.constant(["[MASK]"])).to_list()
+        assert ids == [[vocabulary.ids[token] for token in ("[", word, "]")]]
+
+
+def test_korean_syllables_survive_only_if_accents_are_kept():
+    vocabulary = Vocabulary((*SPECIAL_TOKENS, "한국"))
+    texts = tf.constant(["한국"])
+    assert Tokenizer(vocabulary, strip_accents=False).tokenize(texts).to_list() == [[5]]
+    assert Tokenizer(vocabulary).tokenize(texts).to_list() == [[vocabulary.unk_id]]
+
+
+def test_invalid_utf8_is_dropped():
+    vocabulary = Vocabulary((*SPECIAL_TOKENS, "a", "##b"))
+    assert Tokenizer(vocabulary).tokenize(tf.constant([b"a\xff\xc3b"])).to_list() == [[5, 6]]
+
+
+def test_a_vocabulary_without_words_is_refused():
+    with pytest.raises(UserError, match="special tokens only"):
+        Tokenizer(Vocabulary(SPECIAL_TOKENS))
+
+
+@pytest.mark.parametrize("locale", ["tr_TR.UTF-8", "lt_LT.UTF-8"])
+def test_lower_casing_does_not_depend_on_the_locale(locale):
+    program = ("import tensorflow as tf; from electra_tf.text.tokenizer import WordSplitter as W;"
+               "t = tf.constant(['TITLE İI Ì Í Ĩ Į Į́ J́ I\u0307']);"
+               "print(ascii([W(True, s).normalize(t).numpy()[0].decode() for s in (True, False)]))")
+    text = "TITLE İI Ì Í Ĩ Į Į́ J́ I\u0307".lower()
+    stripped = "".join(c for c in unicodedata.normalize("NFD", text)
+                       if unicodedata.category(c) != "Mn")
+    output = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True,
+        cwd=pathlib.Path(__file__).parents[2],
+        env=os.environ | {"LC_ALL": locale, "LANG": locale, "PYTHONUTF8": "1"}).stdout
+    assert output.strip() == ascii([stripped, text])
+
+
+def test_a_saved_model_of_it_gives_the_same_ids_with_ops_that_serving_links(
+        nasty, nasty_vocabulary, tmp_path):
+    tokenizer = Tokenizer(nasty_vocabulary)
+    module = tf.Module()
+    module.tokenizer = tokenizer
+    module.tokenize = tf.function(
+        lambda texts: tokenizer.tokenize(texts).to_tensor(-1),
+        input_signature=[tf.TensorSpec([None], tf.string)])
+    tf.saved_model.save(module, str(tmp_path))
+    texts = tf.constant(nasty[:200])
+    restored = tf.saved_model.load(str(tmp_path)).tokenize(texts)
+    tf.debugging.assert_equal(restored, module.tokenize(texts))
+    graph = module.tokenize.get_concrete_function().graph
+    ops = {op.type for op in graph.get_operations()}
+    assert {"EagerPyFunc", "PyFunc"} & ops == set()
+    of_tensorflow_text = {op for op in ops if op not in tf.raw_ops.__dict__}
+    assert of_tensorflow_text == {
+        "FastWordpieceTokenizeWithOffsets", "NormalizeUTF8", "RegexSplitWithOffsets"}

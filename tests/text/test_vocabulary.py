@@ -1,0 +1,63 @@
+"""What a vocabulary file must be, and what it says when it isn't."""
+
+import pytest
+
+from electra_tf.command_line import UserError
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+
+GOOD = (*SPECIAL_TOKENS, "the", "un", "##able")
+
+
+def test_a_vocabulary_survives_its_file(tmp_path):
+    vocabulary = Vocabulary(GOOD)
+    vocabulary.save(tmp_path / "vocab.txt")
+    assert Vocabulary.load(tmp_path / "vocab.txt") == vocabulary
+    assert (tmp_path / "vocab.txt").read_text() == "\n".join(GOOD) + "\n"
+
+
+def test_ids_are_line_numbers_wherever_the_special_tokens_stand():
+    vocabulary = Vocabulary(("x", "[MASK]", "[SEP]", "[PAD]", "[CLS]", "[UNK]"))
+    assert (vocabulary.pad_id, vocabulary.unk_id, vocabulary.cls_id, vocabulary.sep_id,
+            vocabulary.mask_id) == (3, 5, 4, 2, 1)
+    assert vocabulary.size == 6
+
+
+def test_windows_line_ends_a_byte_order_mark_and_a_missing_last_newline_change_nothing(tmp_path):
+    (tmp_path / "vocab.txt").write_bytes(b"\xef\xbb\xbf" + "\r\n".join(GOOD).encode())
+    assert Vocabulary.load(tmp_path / "vocab.txt").sha256 == Vocabulary(GOOD).sha256
+
+
+def test_the_digest_is_of_the_newline_joined_tokens():
+    # printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n' | sha256sum
+    expected = "271c7d38dd85366dc3a357106604ea5b212a5cbdaef9f46829f81402e8719f3e"
+    assert Vocabulary((*SPECIAL_TOKENS, "a")).sha256 == expected
+
+
+def test_pieces_are_rendered_as_words():
+    assert Vocabulary(GOOD).render([2, 5, 6, 7, 3]) == "[CLS] the unable [SEP]"
+    assert Vocabulary(GOOD).render([7, 5]) == "##able the"
+
+
+def test_pieces_that_continue_a_word_are_known():
+    assert Vocabulary((*GOOD, "##")).continuations == {7}
+
+
+@pytest.mark.parametrize("content, message", [
+    (b"[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n", r"vocab.txt: no line holds \[MASK\]"),
+    (b"a\n", r"no line holds \[PAD\] or \[UNK\] or \[CLS\] or \[SEP\] or \[MASK\]"),
+    (b"[PAD]\n[UNK]\nx\n[CLS]\n[SEP]\n[MASK]\nx\n", "'x' stands in line 3 and again in line 7"),
+    (b"[PAD]\n[UNK]\n\n[CLS]\n[SEP]\n[MASK]\n", "line 3 is empty"),
+    (b"", "line 1 is empty"),
+    (b"[PAD]\n[UNK]\n\xff\n", "not UTF-8: bad byte at offset 12"),
+])
+def test_a_bad_vocabulary_is_refused_with_its_place(tmp_path, content, message):
+    (tmp_path / "vocab.txt").write_bytes(content)
+    with pytest.raises(UserError, match=message) as caught:
+        Vocabulary.load(tmp_path / "vocab.txt")
+    assert "\n" not in str(caught.value)
+    assert "vocab.txt" in str(caught.value)
+
+
+def test_a_missing_vocabulary_says_how_to_make_one(tmp_path):
+    with pytest.raises(UserError, match="no.txt: No such file.*data_prep.build_vocab"):
+        Vocabulary.load(tmp_path / "no.txt")
