@@ -1,0 +1,96 @@
+import dataclasses
+
+import pytest
+
+from electra_tf.command_line import UserError
+from electra_tf.config.model import Tying
+from electra_tf.config.overrides import flatten, override, parse_assignments, read_yaml
+from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.config.runtime import Xla
+
+CONFIG = PretrainingConfig()
+
+
+def test_text_becomes_the_type_of_the_setting():
+    changed = override(CONFIG, {
+        "masking.rate": "0.2", "training.num_train_steps": "1e6", "training.seed": "1_000",
+        "model.tying": "none", "runtime.deterministic": "yes", "objective.name": "mlm"})
+    assert changed.masking.rate == 0.2
+    assert changed.training.num_train_steps == 1_000_000
+    assert changed.training.seed == 1000
+    assert changed.model.tying is Tying.NONE
+    assert changed.runtime.deterministic is True
+    assert changed.objective.name == "mlm"
+
+
+def test_the_original_stays_as_it_was():
+    override(CONFIG, {"masking.rate": 0.3})
+    assert CONFIG.masking.rate == 0.15
+
+
+def test_every_setting_survives_flattening_and_overriding():
+    changed = override(CONFIG, {"model.tying": "everything", "optimizer.learning_rate": 1e-3})
+    assert override(CONFIG, flatten(changed)) == changed
+
+
+def test_yaml_reads_on_as_a_truth_value_and_a_choice_takes_it_back(tmp_path):
+    path = tmp_path / "run.yaml"
+    path.write_text("runtime:\n  xla: on\nmasking:\n  rate: 0.25\n")
+    changed = override(CONFIG, read_yaml(path))
+    assert changed.runtime.xla is Xla.ON
+    assert changed.masking.rate == 0.25
+
+
+@pytest.mark.parametrize(("changes", "words"), [
+    ({"masking.rte": 0.2}, ["masking.rte", "Did you mean 'masking.rate'"]),
+    ({"nothing": 1}, ["nothing", "Sections: model, data"]),
+    ({"masking.rate": "1.5"}, ["masking.rate", "in (0, 1)", "1.5"]),
+    ({"masking.rate": "nan"}, ["masking.rate", "finite number", "nan"]),
+    ({"training.seed": "1.5"}, ["training.seed", "whole number", "1.5"]),
+    ({"training.seed": "inf"}, ["training.seed", "whole number"]),
+    ({"training.seed": True}, ["training.seed", "whole number"]),
+    ({"training.num_train_steps": "0"}, ["training.num_train_steps", "greater than 0"]),
+    ({"runtime.deterministic": "maybe"}, ["runtime.deterministic", "true or false", "maybe"]),
+    ({"training.precision": "int8"}, ["training.precision", "bfloat16", "int8"]),
+    ({"model.num_heads": 3}, ["model.hidden_size", "multiple of model.num_heads=3"]),
+    ({"runtime.tpu": "x", "runtime.distribution_strategy": "mirrored"}, ["tpu='x'", "mirrored"]),
+])
+def test_a_wrong_setting_is_one_line_that_names_it(changes, words):
+    with pytest.raises(UserError) as error:
+        override(CONFIG, changes)
+    assert "\n" not in str(error.value)
+    for word in words:
+        assert word in str(error.value)
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("masking: 3", ["'masking' must hold fields"]),
+    ("[1, 2]", ["must hold sections"]),
+    ("masking: {rate", ["not valid YAML"]),
+])
+def test_a_wrong_file_is_one_line_that_names_it(tmp_path, text, words):
+    path = tmp_path / "run.yaml"
+    path.write_text(text)
+    with pytest.raises(UserError) as error:
+        read_yaml(path)
+    for word in [str(path), *words]:
+        assert word in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_file_is_an_error(tmp_path):
+    with pytest.raises(UserError, match="can't be read"):
+        read_yaml(tmp_path / "none.yaml")
+
+
+def test_assignments_split_at_the_first_equals_sign():
+    assert parse_assignments(["a.b=c=d", " a.c = 1 "]) == {"a.b": "c=d", "a.c": "1"}
+    with pytest.raises(UserError, match="section.field=value"):
+        parse_assignments(["a.b"])
+
+
+def test_every_section_is_frozen_and_every_field_has_a_plain_type():
+    for section in dataclasses.fields(CONFIG):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(getattr(CONFIG, section.name), "rate", 1)  # noqa: B010
+    assert all(isinstance(value, (str, int, float, bool)) for value in flatten(CONFIG).values())

@@ -1,0 +1,149 @@
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.config.pretraining import MaskingConfig, PositionDraw
+from electra_tf.modeling.corruption import gather_tokens, write_tokens
+from electra_tf.modeling.masking import (
+    SpecialTokens,
+    draw_distinct,
+    draw_with_replacement,
+    mask_tokens,
+    maskable,
+    number_to_predict,
+)
+from electra_tf.modeling.randomness import Randomness
+from tests.parity import golden_files
+
+SPECIAL = SpecialTokens(pad=0, cls=2, sep=3, mask=4)
+LEGACY = MaskingConfig(position_draw=PositionDraw.WITH_REPLACEMENT)
+
+
+def place(step=0):
+    return Randomness(seed=1, step=tf.constant(step, tf.int64),
+                      first_example=tf.constant(0, tf.int64))
+
+
+def text(rows: int, length: int, padding: int = 0) -> tuple[tf.Tensor, tf.Tensor]:
+    """[CLS] words [SEP] words [SEP] padding, each word different from the next."""
+    ids = np.zeros([rows, length], np.int32)
+    ids[:, :length - padding] = 5 + np.arange(length - padding)
+    ids[:, 0] = SPECIAL.cls
+    ids[:, (length - padding) // 2] = ids[:, length - padding - 1] = SPECIAL.sep
+    return tf.constant(ids), tf.constant(ids != 0)
+
+
+@pytest.mark.parametrize(("length", "rate"), [
+    (128, 0.15), (512, 0.15), (128, 0.25), (512, 0.25), (128, 0.3), (512, 0.3)])
+def test_numbers_of_predictions_equal_the_reference(length, rate):
+    golden = golden_files.load("masking_num_to_predict")
+    lengths = golden[f"lengths_{length}_{rate}"]
+    valid = tf.sequence_mask(lengths, length)
+    ours = number_to_predict(valid, MaskingConfig(rate=rate))
+    np.testing.assert_array_equal(ours, golden[f"n_{length}_{rate}"])
+
+
+@pytest.mark.parametrize(("length", "rate", "slots"), [
+    (128, 0.15, 19), (512, 0.15, 79), (128, 0.25, 32), (512, 0.25, 130)])
+def test_numbers_of_slots_equal_the_reference(length, rate, slots):
+    assert MaskingConfig(rate=rate).max_predictions(length) == slots
+
+
+def test_given_the_references_draws_the_masked_batch_equals_the_references():
+    golden = golden_files.load("masking_mask")
+    ids = tf.constant(golden["input_ids"])
+    valid = tf.constant(golden["input_mask"] > 0)
+    np.testing.assert_array_equal(maskable(ids, valid, SPECIAL), golden["candidates_mask"])
+    filled = golden["masked_lm_weights"] > 0
+    wanted = number_to_predict(valid, MaskingConfig())
+    np.testing.assert_array_equal(tf.range(6) < wanted[:, tf.newaxis], filled)
+    positions = tf.constant(golden["draws"])
+    hidden = tf.constant(filled & (golden["uniforms"] < 0.85))
+    masked = write_tokens(ids, positions, tf.fill(positions.shape, SPECIAL.mask), hidden)
+    np.testing.assert_array_equal(masked, golden["masked_input_ids"])
+    np.testing.assert_array_equal(
+        tf.where(filled, gather_tokens(ids, positions), 0), golden["masked_lm_ids"])
+
+
+@pytest.mark.parametrize("config", [MaskingConfig(), LEGACY])
+def test_special_tokens_are_never_selected(config):
+    ids, valid = text(rows=64, length=40, padding=7)
+    for step in range(20):
+        _, predictions = mask_tokens(ids, valid, config, SPECIAL, place(step))
+        chosen = gather_tokens(ids, predictions.positions).numpy()[predictions.valid.numpy()]
+        assert chosen.min() > SPECIAL.mask
+        np.testing.assert_array_equal(
+            predictions.original_ids.numpy()[predictions.valid.numpy()], chosen)
+
+
+def test_positions_are_distinct():
+    ids, valid = text(rows=64, length=128)
+    predictions = mask_tokens(ids, valid, MaskingConfig(rate=0.3), SPECIAL, place()).predictions
+    assert all(len(set(row)) == len(row) for row in predictions.positions.numpy())
+    assert predictions.valid.numpy().sum(axis=1).tolist() == [38] * 64
+
+
+def test_every_candidate_is_selected_equally_often():
+    ids, valid = text(rows=512, length=40)
+    counts = np.zeros(40)
+    for step in range(20):
+        predictions = mask_tokens(ids, valid, MaskingConfig(), SPECIAL, place(step)).predictions
+        chosen = predictions.positions.numpy()[predictions.valid.numpy()]
+        counts += np.bincount(chosen, minlength=40)
+    candidates = maskable(ids, valid, SPECIAL).numpy()[0]
+    draws = 512 * 20
+    expected = counts.sum() / candidates.sum()
+    assert counts.sum() == 6 * draws
+    # A position is in or out per draw: variance p (1 - p) per draw, 36 degrees of freedom.
+    p = expected / draws
+    statistic = np.sum((counts[candidates] - expected) ** 2) / (draws * p * (1 - p))
+    assert statistic < 36 + 5 * math.sqrt(2 * 36)
+    assert counts[~candidates].sum() == 0
+
+
+def test_85_percent_of_the_selected_positions_read_mask_and_the_others_their_token():
+    ids, valid = text(rows=512, length=128)
+    masked_ids, predictions = mask_tokens(ids, valid, MaskingConfig(), SPECIAL, place())
+    read = gather_tokens(masked_ids, predictions.positions).numpy()[predictions.valid.numpy()]
+    original = predictions.original_ids.numpy()[predictions.valid.numpy()]
+    hidden = read == SPECIAL.mask
+    assert abs(hidden.mean() - 0.85) < 5 * math.sqrt(0.85 * 0.15 / hidden.size)
+    np.testing.assert_array_equal(read[~hidden], original[~hidden])
+    assert np.sum(masked_ids.numpy() != ids.numpy()) == hidden.sum()
+
+
+def test_the_legacy_draw_repeats_positions_as_often_as_the_reference():
+    # Of 19 draws among 125 candidates, 1 - 125 (1 - (124/125)**19) / 19 = 6.8 % are repeats.
+    ids, valid = text(rows=512, length=128)
+    predictions = mask_tokens(ids, valid, LEGACY, SPECIAL, place()).predictions
+    assert predictions.valid.numpy().all()
+    repeats = np.mean([1 - len(set(row)) / 19 for row in predictions.positions.numpy()])
+    assert abs(repeats - 0.0682) < 5 * 0.055 / math.sqrt(512)
+
+
+def test_the_legacy_draw_maps_uniforms_to_candidates_in_order():
+    candidates = tf.constant([[False, True, True, False, True, False]])
+    uniforms = tf.constant([[0.0, 0.34, 0.999999, 0.67, 0.0, 0.0]])
+    positions, filled = draw_with_replacement(candidates, tf.constant([4]), uniforms, 5)
+    assert positions.numpy().tolist() == [[1, 2, 4, 4, 0]]
+    assert filled.numpy().tolist() == [[True, True, True, True, False]]
+
+
+@pytest.mark.parametrize("draw", [PositionDraw.WITHOUT_REPLACEMENT, PositionDraw.WITH_REPLACEMENT])
+def test_a_row_without_candidates_predicts_nothing(draw):
+    ids = tf.constant([[2, 3, 0, 0, 0, 0, 0, 0], [0] * 8, [2, 9, 8, 7, 6, 5, 9, 3]], tf.int32)
+    config = dataclasses.replace(MaskingConfig(rate=0.3), position_draw=draw)
+    masked_ids, predictions = mask_tokens(ids, ids != 0, config, SPECIAL, place())
+    assert predictions.valid.numpy().sum(axis=1).tolist() == [0, 0, 2]
+    np.testing.assert_array_equal(masked_ids[:2], ids[:2])
+
+
+def test_fewer_candidates_than_wanted_are_all_selected():
+    candidates = tf.constant([[False, True, False, True]])
+    bits = tf.constant([[5, -7, 3, 0]])
+    positions, filled = draw_distinct(candidates, tf.constant([6]), bits, 6)
+    assert filled.numpy().sum() == 2
+    assert set(positions.numpy()[filled.numpy()]) == {1, 3}

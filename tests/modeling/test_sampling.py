@@ -1,0 +1,82 @@
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.sampling import cross_entropy, sample
+
+
+def logits(rows=7, entries=256, scale=3.0):
+    return scale * tf.random.stateless_normal([rows, entries], seed=[1, 2])
+
+
+def uniforms(count):
+    place = Randomness(seed=3, step=tf.constant(0, tf.int64),
+                       first_example=tf.constant(0, tf.int64))
+    return tf.reshape(place.uniform("sampling", 1, count), [-1])
+
+
+def test_cross_entropy_and_its_gradient_equal_tensorflows():
+    x, labels = logits(), tf.constant([0, 5, 255, 17, 3, 128, 127])
+    upstream = tf.constant([1.0, 2.0, 0.0, -1.0, 0.5, 3.0, 1.0])
+    results = []
+    for function in (lambda: cross_entropy(x, labels)[0],
+                     lambda: tf.nn.sparse_softmax_cross_entropy_with_logits(labels, x)):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            losses = function()
+        results.append((losses, tape.gradient(losses, x, output_gradients=upstream)))
+    np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-5, atol=1e-6)
+
+
+def test_exponentials_are_proportional_to_the_softmax_even_of_huge_logits():
+    x = tf.concat([logits() + 1e4, tf.fill([7, 128], -1e9)], axis=1)
+    losses, exponentials = cross_entropy(x, tf.zeros([7], tf.int32))
+    assert np.isfinite(losses).all()
+    total = tf.reduce_sum(exponentials, axis=1, keepdims=True)
+    np.testing.assert_allclose(exponentials / total, tf.nn.softmax(x), rtol=1e-4, atol=1e-7)
+
+
+def test_samples_are_distributed_as_the_softmax():
+    probabilities = tf.nn.softmax(logits(rows=1, entries=384, scale=1.0))[0].numpy()
+    count = 100_000
+    drawn = sample(tf.tile(probabilities[np.newaxis], [count, 1]), uniforms(count)).numpy()
+    expected = probabilities * count
+    assert expected.min() > 5  # For the chi-square approximation.
+    statistic = np.sum((np.bincount(drawn, minlength=384) - expected) ** 2 / expected)
+    assert statistic < 383 + 5 * math.sqrt(2 * 383)
+
+
+def test_a_token_of_probability_90_percent_is_drawn_90_percent_of_the_time():
+    weights = np.full([1, 256], 0.1 / 255, np.float32)
+    weights[0, 77] = 0.9
+    count = 100_000
+    drawn = sample(tf.tile(weights, [count, 1]), uniforms(count)).numpy()
+    assert abs(np.mean(drawn == 77) - 0.9) < 5 * math.sqrt(0.09 / count)
+
+
+@pytest.mark.parametrize("uniform", [0.0, 0.25, 0.5, 0.75, 1.0 - 2.0**-24])
+@pytest.mark.parametrize("entries", [[0], [255], [100, 130], [127, 128], [3, 3 + 128]])
+def test_entries_of_weight_zero_are_never_drawn(entries, uniform):
+    weights = np.zeros([1, 256], np.float32)
+    weights[0, entries] = 1e-20
+    assert int(sample(tf.constant(weights), tf.constant([uniform]))[0]) in entries
+
+
+def test_a_uniform_selects_the_interval_that_holds_it():
+    weights = np.zeros([4, 256], np.float32)
+    weights[:, [10, 20, 200]] = [0.25, 0.25, 0.5]
+    drawn = sample(tf.constant(weights), tf.constant([0.24, 0.26, 0.49, 0.51]))
+    assert drawn.numpy().tolist() == [10, 20, 20, 200]
+
+
+def test_no_gradient_flows_through_a_sample():
+    x = logits()
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        _, exponentials = cross_entropy(x, tf.zeros([7], tf.int32))
+        drawn = sample(exponentials, uniforms(7))
+    assert tape.gradient(tf.cast(drawn, tf.float32), x) is None
