@@ -1,0 +1,62 @@
+"""A small vocabulary and small corpora."""
+
+import pathlib
+import random
+
+import pytest
+
+from data_prep import record_builder, settings, sources
+from electra_tf.records import manifest
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@pytest.fixture(scope="session")
+def vocabulary() -> Vocabulary:
+    """Letters alone and as "##" pieces: nothing lower-case is unknown."""
+    return Vocabulary((*SPECIAL_TOKENS, *LETTERS, *(f"##{letter}" for letter in LETTERS), "."))
+
+
+@pytest.fixture(scope="session")
+def vocab_file(vocabulary, tmp_path_factory) -> pathlib.Path:
+    path = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"
+    vocabulary.save(path)
+    return path
+
+
+def make_text(documents: int, seed: int = 0) -> str:
+    """Returns documents of 1 to 8 lines of 1 to 60 words of 1 to 6 letters."""
+    generator = random.Random(seed)
+
+    def words(count: int) -> str:
+        return " ".join("".join(generator.choices(LETTERS, k=generator.randint(1, 6)))
+                        for _ in range(count))
+
+    return "\n\n".join(
+        "\n".join(words(generator.randint(1, 60)) for _ in range(generator.randint(1, 8)))
+        for _ in range(documents)) + "\n"
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory) -> pathlib.Path:
+    """Two files, 200 documents, about 180 KB."""
+    directory = tmp_path_factory.mktemp("corpus")
+    for index in range(2):
+        (directory / f"part_{index}.txt").write_text(make_text(100, seed=index))
+    return directory
+
+
+@pytest.fixture
+def build(corpus, vocabulary, tmp_path):
+    """Builds records of the corpus below `tmp_path`; returns their manifest."""
+
+    def call(name="records", *, text=None, num_workers=1, overwrite=False, **changes
+             ) -> manifest.Manifest | None:
+        chosen = settings.BuildSettings(**({"max_seq_length": 32, "shard_text_bytes": 30_000,
+                                            "held_out_fraction": 0.1} | changes))
+        source = sources.open_source(text or f"{corpus}/*.txt")
+        return record_builder.build_records(source, vocabulary, chosen, tmp_path / name,
+                                            num_workers=num_workers, overwrite=overwrite)
+
+    return call

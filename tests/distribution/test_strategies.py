@@ -1,0 +1,71 @@
+import dataclasses
+import socket
+
+import pytest
+import tensorflow as tf
+
+from electra_tf.command_line import UserError
+from electra_tf.config.pretraining import Precision
+from electra_tf.config.runtime import RuntimeConfig, Strategy, Xla
+from electra_tf.distribution.devices import device_name, resolve_precision, use_xla
+from electra_tf.distribution.strategies import create_strategy
+
+
+def with_strategy(kind: Strategy, **changes) -> RuntimeConfig:
+    return dataclasses.replace(RuntimeConfig(), distribution_strategy=kind, **changes)
+
+
+def test_auto_takes_one_device_on_a_machine_without_gpus():
+    assert create_strategy(with_strategy(Strategy.AUTO)).num_replicas_in_sync == 1
+
+
+def test_mirrored_uses_every_logical_cpu():
+    strategy = create_strategy(with_strategy(Strategy.MIRRORED))
+    assert strategy.num_replicas_in_sync == len(tf.config.list_logical_devices("CPU")) == 2
+
+
+def test_more_gpus_than_there_are_is_refused():
+    with pytest.raises(UserError, match="--num_gpus=9, but this machine has 0"):
+        create_strategy(with_strategy(Strategy.ONE_DEVICE, num_gpus=9))
+
+
+@pytest.mark.parametrize("text", ["", "nonsense", "{}", '{"cluster": {"worker": []}}'])
+def test_multi_worker_without_a_cluster_is_refused(monkeypatch, text):
+    monkeypatch.setenv("TF_CONFIG", text)
+    with pytest.raises(UserError, match="TF_CONFIG"):
+        create_strategy(with_strategy(Strategy.MULTI_WORKER_MIRRORED))
+
+
+def test_a_tpu_that_nobody_serves_is_one_line():
+    with socket.socket() as listener:  # Reserves a port without listening on it.
+        listener.bind(("127.0.0.1", 0))
+        address = f"grpc://127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(UserError) as error:
+            create_strategy(RuntimeConfig(tpu=address))
+    assert f"--tpu={address} can't be reached" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("address", ["grpc://127.0.0.1:port", "grpc://127.0.0.1:99999999"])
+def test_a_malformed_tpu_address_is_one_line(address):
+    with pytest.raises(UserError, match="can't be reached"):
+        create_strategy(RuntimeConfig(tpu=address))
+
+
+def test_the_tpu_strategy_needs_a_tpu():
+    with pytest.raises(UserError, match="needs --tpu"):
+        create_strategy(with_strategy(Strategy.TPU))
+
+
+def test_an_explicit_precision_stays_and_auto_is_resolved():
+    strategy = tf.distribute.OneDeviceStrategy("CPU:0")
+    assert resolve_precision(Precision.FLOAT16, strategy) is Precision.FLOAT16
+    assert resolve_precision(Precision.AUTO, strategy) in (Precision.FLOAT32, Precision.BFLOAT16)
+
+
+def test_xla_is_off_on_the_cpu_unless_asked_for():
+    strategy = tf.distribute.OneDeviceStrategy("CPU:0")
+    assert device_name(strategy) == "CPU"
+    assert not use_xla(Xla.AUTO, strategy)
+    assert use_xla(Xla.ON, strategy)
+    assert not use_xla(Xla.OFF, strategy)

@@ -1,0 +1,48 @@
+"""Records of made-up sentences that tests can train on: 96 examples of 32 tokens, 40 words."""
+
+from pathlib import Path
+
+import numpy as np
+
+from electra_tf.records import manifest
+from electra_tf.records.example import serialize_example
+from electra_tf.records.shards import write_shard
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+
+LENGTH = 32
+TRAIN_SHARDS = (30, 20, 36)
+HELD_OUT = 10
+VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *(f"word{index}" for index in range(35))))
+
+
+def write(directory: Path) -> manifest.Manifest:
+    """Writes shards, vocabulary and manifest into a new directory."""
+    directory.mkdir(parents=True)
+    VOCABULARY.save(directory / manifest.VOCABULARY_NAME)
+    numbers = np.random.default_rng(1)
+    shards = [_shard(directory / f"train-{index:05d}.tfrecord", "train", count, numbers)
+              for index, count in enumerate(TRAIN_SHARDS)]
+    shards.append(_shard(directory / "eval-00000.tfrecord", "eval", HELD_OUT, numbers))
+    result = manifest.Manifest(
+        format_version=manifest.FORMAT_VERSION, max_seq_length=LENGTH, packing="full",
+        token_bytes=2, settings={}, counts=manifest.Counts(), shards=tuple(shards),
+        vocabulary=manifest.Tokenization(
+            size=VOCABULARY.size, sha256=VOCABULARY.sha256, lower_case=True, strip_accents=True))
+    result.save(directory)
+    return result
+
+
+def example_ids(numbers: np.random.Generator) -> list[int]:
+    """[CLS] words [SEP] words [SEP], sometimes short; neighbours tell about each other."""
+    length = LENGTH if numbers.random() < 0.8 else int(numbers.integers(8, LENGTH))
+    start = int(numbers.integers(35))
+    words = [5 + (start + step * step) % 35 for step in range(length - 3)]
+    middle = (length - 3) // 2
+    return [VOCABULARY.cls_id, *words[:middle], VOCABULARY.sep_id, *words[middle:],
+            VOCABULARY.sep_id]
+
+
+def _shard(path: Path, split: str, count: int, numbers: np.random.Generator) -> manifest.Shard:
+    examples = [example_ids(numbers) for _ in range(count)]
+    return write_shard(path, split, [
+        (serialize_example(ids, (len(ids) - 3) // 2 + 2, 2), len(ids)) for ids in examples])
