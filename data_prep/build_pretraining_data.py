@@ -57,7 +57,14 @@ GROUPS = {
 
 def main() -> None:
     """Builds the records that the flags ask for and prints a summary."""
-    values = flags.FLAGS
+    try:
+        _build(flags.FLAGS)
+    except KeyboardInterrupt:
+        raise command_line.UserError(
+            "interrupted; the same command makes the shards that are missing.") from None
+
+
+def _build(values: flags.FlagValues) -> None:
     for name in ("vocab_file", "output_dir"):
         if not values[name].value:
             raise command_line.UserError(f"--{name} is missing; see --help for an example.")

@@ -1,6 +1,7 @@
 """English text that every Python carries, for a corpus without a download."""
 
 import ast
+import functools
 import importlib.util
 import pathlib
 import pydoc_data.topics
@@ -35,8 +36,9 @@ _MOST_ODD = 0.35
 """A paragraph with more than this part of its "words" not plain words is not prose."""
 
 
-def documents() -> list[list[str]]:
-    """Returns documents as lists of paragraphs, one line each: topics first, then modules.
+@functools.cache
+def documents() -> tuple[tuple[str, ...], ...]:
+    """Returns documents as paragraphs, one line each: topics first, then modules.
 
     Grammar rules, code and headings are left out. What comes depends on the Python version; about
     a million characters.
@@ -44,7 +46,7 @@ def documents() -> list[list[str]]:
     topics = [_paragraphs(text) for _, text in sorted(pydoc_data.topics.topics.items())]
     modules = [[line for text in _docstrings(name) for line in _paragraphs(text)]
                for name in MODULES]
-    return [document for document in topics + modules if document]
+    return tuple(tuple(document) for document in topics + modules if document)
 
 
 def _paragraphs(text: str) -> list[str]:

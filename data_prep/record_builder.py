@@ -9,6 +9,7 @@ from data_prep.progress import Progress
 from data_prep.record_directory import Outcome, RecordDirectory
 from data_prep.settings import BuildSettings
 from data_prep.sources import Source
+from electra_tf import atomic_file
 from electra_tf.command_line import UserError
 from electra_tf.records import manifest
 from electra_tf.text.vocabulary import Vocabulary
@@ -41,7 +42,10 @@ def build_records(
         return None
     vocabulary.save(output_dir / manifest.VOCABULARY_NAME)
     work = functools.partial(_finish_unit, directory, vocabulary, settings, identity)
-    outcomes = _collect(source, settings, work, num_workers)
+    try:
+        outcomes = _collect(source, settings, work, num_workers)
+    finally:
+        atomic_file.remove_unfinished(output_dir)
     result = _manifest(vocabulary, settings, identity, outcomes)
     directory.finish(result)
     return result

@@ -104,9 +104,9 @@ class TextFiles:
                 if line or open_document:
                     yield line
                 open_document = bool(line)
+            self._finished_bytes += path.stat().st_size
             if open_document:
                 yield DOCUMENT_END
-            self._finished_bytes += path.stat().st_size
 
     def position(self) -> int:
         """See `Source`."""
