@@ -35,8 +35,9 @@ def write_shard(
                     count += 1
                     tokens += length
         except tf.errors.OpError as error:
-            raise UserError(f"cannot write {path}: {error.message}; free some space or choose "
-                            "another directory, then run the same command again.") from error
+            reason = error.message.rpartition("; ")[2]  # "<the temporary name>; No space left".
+            raise UserError(f"cannot write {path}: {reason}; free some space or choose another "
+                            "directory, then run the same command again.") from error
         size, digest = temporary.stat().st_size, manifest.file_sha256(temporary)
     return manifest.Shard(name=path.name, split=split, examples=count, tokens=tokens, bytes=size,
                           sha256=digest)
