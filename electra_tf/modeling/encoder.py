@@ -4,9 +4,9 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling.activations import gelu
 from electra_tf.modeling.attention import SelfAttention, attention_bias
 from electra_tf.modeling.embeddings import Embeddings, projection
+from electra_tf.modeling.fused import gelu
 from electra_tf.modeling.layers import Dense, LayerNorm
 from electra_tf.modeling.randomness import Randomness, dropout
 

@@ -4,7 +4,7 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling.activations import gelu
+from electra_tf.modeling.fused import gelu
 from electra_tf.modeling.layers import Dense, EmbeddingTable, LayerNorm
 from electra_tf.modeling.sampling import BLOCK
 

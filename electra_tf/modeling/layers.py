@@ -8,9 +8,8 @@ Initial values are a pure function of (seed, path).
 import tensorflow as tf
 import tf_keras
 
+from electra_tf.modeling.fused import layer_norm
 from electra_tf.modeling.randomness import stream_key
-
-LAYER_NORM_EPSILON = 1e-12
 
 
 class Dense(tf_keras.layers.Layer):
@@ -54,12 +53,8 @@ class LayerNorm(tf_keras.layers.Layer):
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         """Normalizes [..., size]; the output has the layer's compute type."""
-        wide = tf.cast(x, tf.float32)
-        mean = tf.reduce_mean(wide, axis=-1, keepdims=True)
-        centered = wide - mean
-        variance = tf.reduce_mean(tf.square(centered), axis=-1, keepdims=True)
-        scaled = centered * tf.math.rsqrt(variance + LAYER_NORM_EPSILON)
-        return tf.cast(scaled * self.gamma + self.beta, self.compute_dtype)
+        return tf.cast(layer_norm(x, tf.convert_to_tensor(self.gamma),
+                                  tf.convert_to_tensor(self.beta)), self.compute_dtype)
 
 
 class EmbeddingTable(tf_keras.layers.Layer):
