@@ -36,7 +36,7 @@ def example_ids(numbers: np.random.Generator) -> list[int]:
     """[CLS] words [SEP] words [SEP], sometimes short; neighbours tell about each other."""
     length = LENGTH if numbers.random() < 0.8 else int(numbers.integers(8, LENGTH))
     start = int(numbers.integers(35))
-    words = [5 + (start + step * step) % 35 for step in range(length - 3)]
+    words = [5 + (start + 3 * step) % 35 for step in range(length - 3)]
     middle = (length - 3) // 2
     return [VOCABULARY.cls_id, *words[:middle], VOCABULARY.sep_id, *words[middle:],
             VOCABULARY.sep_id]

@@ -1,0 +1,56 @@
+"""A model of two narrow layers on `tiny_records`, and a step of it under any strategy."""
+
+from pathlib import Path
+
+import tensorflow as tf
+
+from electra_tf.config.overrides import override
+from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.config.sizes import pretraining_config
+from electra_tf.optimization.adam import Adam
+from electra_tf.optimization.loss_scale import LossScale
+from electra_tf.training.setup import Run, prepare
+from electra_tf.training.step import TrainState, TrainStep
+
+SETTINGS = {
+    "model.embedding_size": 16, "model.hidden_size": 32, "model.intermediate_size": 64,
+    "model.max_position_embeddings": 32, "training.train_batch_size": 8,
+    "training.num_train_steps": 12, "training.precision": "float32",
+    "optimizer.learning_rate": 3e-3, "optimizer.warmup_steps": 0,
+}
+FLAGS = [f"--set={name}={value}" for name, value in SETTINGS.items()]
+
+
+def config(**changes) -> PretrainingConfig:
+    """The tiny settings; `section__field=value` changes one."""
+    return override(pretraining_config("tiny"), SETTINGS | {
+        name.replace("__", "."): value for name, value in changes.items()})
+
+
+def run_on(records: Path, model_dir: Path = Path("unused"), **changes) -> Run:
+    return prepare(config(**changes), records, model_dir)
+
+
+def state_of(run: Run) -> TrainState:
+    model = run.build_model()
+    with run.strategy.scope():
+        return TrainState(model, Adam(run.config.optimizer, model.trainable_variables),
+                          LossScale(run.config.training.precision.value == "float16"))
+
+
+def step_function(run: Run, state: TrainState, *, xla: bool = False):
+    """Returns a compiled function from a batch, per replica, to the step's results."""
+    step = TrainStep(config=run.config, objective=run.objective, state=state,
+                     compile_with_xla=xla)
+
+    @tf.function
+    def call(batch):
+        results = run.strategy.run(step, args=(batch,))
+        return tf.nest.map_structure(
+            lambda value: run.strategy.experimental_local_results(value)[0], results)
+
+    return call
+
+
+def weights(state: TrainState) -> dict:
+    return {variable.name: variable.numpy() for variable in state.model.trainable_variables}

@@ -1,0 +1,131 @@
+"""What a step computes doesn't depend on replicas, micro-batches, compiler or padding."""
+
+import math
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.input.pipeline import training_batches
+from tests import tiny_records, tiny_run
+
+STEPS = 4
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("step") / "records"
+    tiny_records.write(directory)
+    return directory
+
+
+def train(records, *, xla=False, steps=STEPS, **changes):
+    """Runs a few steps; returns losses and statistics per step, and the final weights."""
+    run = tiny_run.run_on(records, **changes)
+    state = tiny_run.state_of(run)
+    batches = iter(run.strategy.distribute_datasets_from_function(
+        lambda context: training_batches(
+            records, run.manifest, pad_id=0, seed=1, window_examples=1000,
+            global_batch_size=8, first_step=0, last_step=steps, context=context)))
+    call = tiny_run.step_function(run, state, xla=xla)
+    history = [{name: float(ratio.sum) / max(float(ratio.weight), 1.0)
+                for name, ratio in call(next(batches)).items()} for _ in range(steps)]
+    return history, tiny_run.weights(state)
+
+
+@pytest.fixture(scope="module")
+def baseline(records):
+    return train(records)
+
+
+def assert_same(result, expected, rtol=1e-4, atol=3e-5):
+    for ours, theirs in zip(result[0], expected[0], strict=True):
+        assert ours == pytest.approx(theirs, rel=rtol)
+    for name, value in expected[1].items():
+        np.testing.assert_allclose(result[1][name], value, rtol=0, atol=atol, err_msg=name)
+
+
+def test_the_same_seed_gives_the_same_numbers_and_another_doesnt(records, baseline):
+    again, other = train(records), train(records, training__seed=2)
+    assert_same(again, baseline, rtol=1e-6, atol=1e-6)
+    assert other[0][0]["loss"] != pytest.approx(baseline[0][0]["loss"], rel=1e-6)
+
+
+def test_two_replicas_give_what_one_gives(records, baseline):
+    assert_same(train(records, runtime__distribution_strategy="mirrored"), baseline)
+
+
+@pytest.mark.parametrize("parts", [2, 8])
+def test_micro_batches_give_what_the_whole_batch_gives(records, baseline, parts):
+    assert_same(train(records, runtime__gradient_accumulation_steps=parts), baseline)
+
+
+def test_micro_batches_on_two_replicas_give_what_the_whole_batch_gives(records, baseline):
+    assert_same(train(records, runtime__gradient_accumulation_steps=2,
+                      runtime__distribution_strategy="mirrored"), baseline)
+
+
+def test_xla_gives_what_plain_tensorflow_gives(records, baseline):
+    assert_same(train(records, xla=True), baseline)
+
+
+def test_bfloat16_stays_near_float32(records, baseline):
+    history, _ = train(records, training__precision="bfloat16")
+    for ours, theirs in zip(history, baseline[0], strict=True):
+        assert ours["loss"] == pytest.approx(theirs["loss"], rel=0.02)
+
+
+def test_float16_finds_a_scale_at_which_gradients_are_finite(records, baseline):
+    history, _ = train(records, steps=10, training__precision="float16")
+    assert history[0]["loss"] == pytest.approx(baseline[0][0]["loss"], rel=0.01)
+    assert math.isfinite(history[-1]["gradient_norm"])
+    assert history[-1]["loss"] < history[0]["loss"]
+
+
+def test_the_first_loss_is_that_of_guessing(records, baseline):
+    # ln V for the generator, 50 ln 2 for the discriminator; 40 words here.
+    first = baseline[0][0]
+    assert first["generator_loss"] == pytest.approx(math.log(tiny_records.VOCABULARY.size), rel=.03)
+    assert first["discriminator_loss"] == pytest.approx(math.log(2), rel=0.03)
+    assert first["loss"] == pytest.approx(
+        first["generator_loss"] + 50 * first["discriminator_loss"], rel=1e-5)
+
+
+def test_what_stands_in_padding_changes_nothing(records):
+    run = tiny_run.run_on(records)
+    batch = next(iter(training_batches(
+        records, run.manifest, pad_id=0, seed=1, window_examples=1000, global_batch_size=8,
+        first_step=0, last_step=1, context=tf.distribute.InputContext())))
+    assert not batch.valid.numpy().all()
+    noise = tf.where(batch.valid, batch.ids, 17)
+    losses = [float(tiny_run.step_function(run, tiny_run.state_of(run))(
+        batch._replace(ids=ids))["loss"].sum) for ids in (batch.ids, noise)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+
+
+def test_a_step_that_isnt_finite_leaves_the_weights(records):
+    run = tiny_run.run_on(records)
+    state = tiny_run.state_of(run)
+    state.model.discriminator.head.dense_1.bias.assign([np.nan])
+    before = tiny_run.weights(state)
+    batch = next(iter(training_batches(
+        records, run.manifest, pad_id=0, seed=1, window_examples=1000, global_batch_size=8,
+        first_step=0, last_step=1, context=tf.distribute.InputContext())))
+    results = tiny_run.step_function(run, state)(batch)
+    assert math.isnan(float(results["loss"].sum))
+    assert int(state.step) == 1
+    for name, value in tiny_run.weights(state).items():
+        np.testing.assert_array_equal(value, before[name])
+
+
+@pytest.mark.parametrize("objective", ["electra", "mlm"])
+def test_training_learns_a_batch_by_heart(records, objective):
+    run = tiny_run.run_on(records, objective__name=objective, training__num_train_steps=100,
+                          model__hidden_dropout=0, model__attention_dropout=0)
+    call = tiny_run.step_function(run, tiny_run.state_of(run))
+    batch = next(iter(training_batches(
+        records, run.manifest, pad_id=0, seed=1, window_examples=1000, global_batch_size=8,
+        first_step=0, last_step=1, context=tf.distribute.InputContext())))
+    losses = [call(batch)["generator_loss"] for _ in range(100)]
+    losses = [float(loss.sum) / float(loss.weight) for loss in losses]
+    assert np.mean(losses[-10:]) < math.log(35) - 0.2  # Guessing among the 35 words.
