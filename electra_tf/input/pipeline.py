@@ -87,25 +87,29 @@ def evaluation_batches(data_dir: Path, manifest: Manifest, *, pad_id: int,
 
 def _window_examples(data_dir: Path, needed: Iterable[Window]) -> tf.data.Dataset:
     """Serialized examples, window after window; the next window loads meanwhile."""
-    table = [("\n".join(str(data_dir / name) for name in window.shards), window.examples,
-              window.seed, window.start, window.stop) for window in needed]
-    columns = [list(column) for column in zip(*table, strict=True)]
+    needed = list(needed)
+    files = ["\n".join(str(data_dir / name) for name in window.shards) for window in needed]
+    numbers = [[window.examples, window.seed, window.start, window.stop] for window in needed]
+    table = (tf.constant(files, tf.string, [len(needed)]),
+             tf.constant(numbers, tf.int64, [len(needed), 4]))
     return (
-        tf.data.Dataset.from_tensor_slices(tuple(columns))
+        tf.data.Dataset.from_tensor_slices(table)
         .map(_load_shuffled)
         .prefetch(LOADED_WINDOWS_AHEAD)
         .flat_map(tf.data.Dataset.from_tensor_slices)
     )
 
 
-def _load_shuffled(files: tf.Tensor, examples: tf.Tensor, seed: tf.Tensor, start: tf.Tensor,
-                   stop: tf.Tensor) -> tf.Tensor:
+def _load_shuffled(files: tf.Tensor, numbers: tf.Tensor) -> tf.Tensor:
     """Reads a whole window, string [examples], and returns rows [start, stop) of its shuffle."""
-    records = tf.data.TFRecordDataset(tf.strings.split(files, "\n"))
-    # Promising the element count keeps a wrong manifest from passing as a short window.
-    rows = records.batch(tf.cast(examples, tf.int64)).get_single_element()
-    order = tf.random.experimental.stateless_shuffle(
-        tf.range(tf.size(rows)), seed=tf.stack([seed, tf.cast(examples, seed.dtype)]))
+    examples, seed, start, stop = tf.unstack(numbers)
+    rows = tf.data.TFRecordDataset(tf.strings.split(files, "\n")).batch(examples)
+    rows = rows.get_single_element()
+    with tf.control_dependencies([tf.debugging.assert_equal(
+            tf.size(rows, tf.int64), examples,
+            message="a shard holds fewer examples than its manifest says")]):
+        order = tf.random.experimental.stateless_shuffle(
+            tf.range(examples), seed=tf.stack([seed, examples]))
     return tf.gather(rows, order[start:stop])
 
 

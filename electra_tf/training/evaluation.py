@@ -13,8 +13,11 @@ from electra_tf.objectives.objective import Objective
 from electra_tf.records.example import Batch
 from electra_tf.text.vocabulary import Vocabulary
 from electra_tf.training.samples import Corruption
+from electra_tf.training.step import with_static_rows
 
 Arrays = Mapping[str, np.ndarray]
+MARKS = ("valid", "replaced", "predicted")
+"""Boolean details; they travel as integers, the only kind that workers can gather."""
 BatchesFn = Callable[[tf.distribute.InputContext], tf.data.Dataset]
 
 
@@ -22,7 +25,18 @@ class Evaluator(orbit.AbstractEvaluator):
     """Runs an objective without dropout; masks and samples are the same at every evaluation."""
 
     def __init__(self, strategy: tf.distribute.Strategy, objective: Objective,
-                 model: tf_keras.Model, batches: BatchesFn, *, seed: int):
+                 model: tf_keras.Model, batches: BatchesFn, *, batch_size: int, seed: int):
+        """Takes what to run on which batches.
+
+        Args:
+            strategy: of the devices.
+            objective: what to compute.
+            model: its networks.
+            batches: makes a worker's dataset of held-out batches.
+            batch_size: of these batches over all replicas.
+            seed: of masks and samples.
+        """
+        self._rows = batch_size // strategy.num_replicas_in_sync
         self._strategy = strategy
         self._objective = objective
         self._model = model
@@ -72,7 +86,8 @@ class Evaluator(orbit.AbstractEvaluator):
             if index == num_steps:
                 return
             outcome = self._run_batch(batch, tf.constant(index, tf.int64))
-            yield {name: value.numpy() for name, value in outcome.items()}
+            yield {name: value.numpy().astype(bool) if name in MARKS else value.numpy()
+                   for name, value in outcome.items()}
 
     def _replicas_batch(self, batch: Batch, index: tf.Tensor) -> dict[str, tf.Tensor]:
         results = self._strategy.run(self._replica_batch, args=(batch, index))
@@ -80,9 +95,10 @@ class Evaluator(orbit.AbstractEvaluator):
 
     def _replica_batch(self, batch: Batch, index: tf.Tensor) -> dict[str, tf.Tensor]:
         context = tf.distribute.get_replica_context()
+        batch = with_static_rows(batch, self._rows)
         randomness = Randomness(
             seed=self._seed, step=tf.constant(0, tf.int64), scope="evaluation/",
-            first_example=batch.ids.shape[0] * (
+            first_example=self._rows * (
                 index * context.num_replicas_in_sync
                 + tf.cast(context.replica_id_in_sync_group, tf.int64)))
         inputs, weights = self._objective.prepare(batch, randomness)
@@ -91,8 +107,10 @@ class Evaluator(orbit.AbstractEvaluator):
         scalars |= {f"{name}/weight": value for name, value in weights.items()}
         for name, ratio in outcome.measures.items():
             scalars |= {f"{name}/sum": ratio.sum, f"{name}/weight": ratio.weight}
+        details = {**outcome.details, "ids": batch.ids}
         return {**{name: tf.reshape(value, [1]) for name, value in scalars.items()},
-                **outcome.details, "ids": batch.ids}
+                **{name: tf.cast(value, tf.int32) if name in MARKS else value
+                   for name, value in details.items()}}
 
 
 def _total(batches: list[Arrays], name: str) -> float:

@@ -52,7 +52,7 @@ class Run:
             lambda context: evaluation_batches(
                 self.data_dir, self.manifest, pad_id=self.vocabulary.pad_id,
                 global_batch_size=batch_size, context=context),
-            seed=self.config.training.seed)
+            batch_size=batch_size, seed=self.config.training.seed)
 
 
 def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,

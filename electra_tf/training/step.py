@@ -31,6 +31,11 @@ class TrainState(tf.Module):
             aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
 
 
+def with_static_rows(batch: Batch, rows: int) -> Batch:
+    """Restores the static shape [rows, L] that a dataset shared by several workers loses."""
+    return Batch(*(tf.ensure_shape(part, [rows, part.shape[1]]) for part in batch))
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainStep:
     """Mask, run, differentiate, add up over replicas, clip, update.
@@ -54,7 +59,9 @@ class TrainStep:
             Losses and statistics of the global batch before the update, as sums and weights.
         """
         context = tf.distribute.get_replica_context()
-        first_example = tf.cast(context.replica_id_in_sync_group, tf.int64) * batch.ids.shape[0]
+        rows = self.config.training.train_batch_size // context.num_replicas_in_sync
+        batch = with_static_rows(batch, rows)
+        first_example = tf.cast(context.replica_id_in_sync_group, tf.int64) * rows
         randomness = self._randomness(self.state.step, first_example)
         inputs, weights = self.objective.prepare(batch, randomness)
         weights = context.all_reduce(tf.distribute.ReduceOp.SUM, dict(weights))

@@ -1,0 +1,52 @@
+"""Two workers that share every batch train what one process trains."""
+
+import json
+import os
+import socket
+import subprocess
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests import tiny_records
+from tests.determinism import processes
+
+FLAGS = ("--num_train_steps=10", "--save_checkpoints_steps=5", "--log_every_steps=5",
+         "--sample_every_steps=0", "--eval_steps=1")
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def weights(model_dir) -> dict[str, np.ndarray]:
+    reader = tf.train.load_checkpoint(tf.train.latest_checkpoint(str(model_dir / "checkpoints")))
+    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()
+            if name.startswith("model/")}
+
+
+@pytest.mark.slow
+def test_two_workers_train_what_one_process_trains(tmp_path):
+    records, alone, together = (tmp_path / name for name in ("records", "alone", "together"))
+    tiny_records.write(records)
+    single = processes.run(processes.command(records, alone, *FLAGS))
+    assert single.returncode == 0, single.stderr
+    cluster = {"worker": [f"127.0.0.1:{free_port()}" for _ in range(2)]}
+    workers = [
+        subprocess.Popen(
+            processes.command(records, together, *FLAGS,
+                              "--distribution_strategy=multi_worker_mirrored"),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env=os.environ | {"TF_CONFIG": json.dumps(
+                {"cluster": cluster, "task": {"type": "worker", "index": index}})})
+        for index in range(2)]
+    outputs = [worker.communicate(timeout=300)[0] for worker in workers]
+    assert [worker.returncode for worker in workers] == [0, 0], "\n".join(outputs)
+    assert "step  5/10" in outputs[0]
+    assert "step" not in outputs[1]  # Only the chief reports.
+    expected = weights(alone)
+    for name, value in weights(together).items():
+        np.testing.assert_allclose(value, expected[name], rtol=0, atol=1e-4, err_msg=name)

@@ -1,0 +1,148 @@
+"""Every mistake is one clear line that names the flag or file and the fix; nothing is written."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from absl import flags
+from absl.testing import flagsaver
+
+import run_pretraining
+from electra_tf.command_line import UserError
+from electra_tf.config import flags as settings_flags
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests import tiny_records, tiny_run
+
+
+@pytest.fixture(scope="module", autouse=True)
+def defined_flags():
+    settings_flags.define()
+
+
+@pytest.fixture
+def records(tmp_path):
+    tiny_records.write(tmp_path / "records")
+    return tmp_path / "records"
+
+
+def call(records: Path, *arguments: str) -> None:
+    """What the command line does with these arguments, in this process."""
+    with flagsaver.flagsaver():
+        flags.FLAGS(["run_pretraining.py", f"--data_dir={records}", "--model_size=tiny",
+                     f"--model_dir={records.parent / 'model'}", *tiny_run.FLAGS, *arguments])
+        run_pretraining.main()
+
+
+def refused(records: Path, *arguments: str) -> str:
+    """Returns the message of the refusal, checked to be one line that left nothing behind."""
+    with pytest.raises(UserError) as error:
+        call(records, *arguments)
+    assert "\n" not in str(error.value)
+    assert not (records.parent / "model").exists()
+    return str(error.value)
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["--model_size=huge"], ["--model_size", "tiny, small, base, large", "'huge'"]),
+    (["--mode=dance"], ["--mode", "train, eval, samples", "'dance'"]),
+    (["--set=masking.rte=0.1"], ["masking.rte", "Did you mean 'masking.rate'"]),
+    (["--set=masking.rate"], ["section.field=value"]),
+    (["--num_train_steps=ten"], ["training.num_train_steps", "whole number", "'ten'"]),
+    (["--num_train_steps=-5"], ["training.num_train_steps", "greater than 0", "-5"]),
+    (["--learning_rate=0"], ["optimizer.learning_rate", "greater than 0"]),
+    (["--precision=int8"], ["training.precision", "bfloat16"]),
+    (["--config=nowhere.yaml"], ["--config=nowhere.yaml", "can't be read"]),
+    (["--max_seq_length=64"], ["--max_seq_length=64", "built with 32"]),
+    (["--set=model.max_position_embeddings=16"], ["max_position_embeddings=16", "32 tokens long"]),
+    (["--train_batch_size=7", "--distribution_strategy=mirrored"],
+     ["--train_batch_size=7", "2 replicas", "multiple of 2"]),
+    (["--gradient_accumulation_steps=3"], ["--train_batch_size=8", "3 micro-batches"]),
+    (["--num_gpus=4"], ["--num_gpus=4", "this machine has 0"]),
+    (["--tpu=grpc://127.0.0.1:1"], ["--tpu=grpc://127.0.0.1:1", "can't be reached"]),
+    (["--tpu=x", "--distribution_strategy=mirrored"], ["distribution_strategy", "tpu='x'"]),
+    (["--set=objective.name=gan"], ["objective.name", "electra, mlm"]),
+    (["--vocab_file=/nonexistent/vocab.txt"], ["/nonexistent/vocab.txt"]),
+    (["--data_dir=/nonexistent"], ["/nonexistent", "manifest.json"]),
+    (["--data_dir="], ["--data_dir is needed"]),
+    (["--mode=eval"], ["model", "no run was started"]),
+])
+def test_a_wrong_flag_is_refused(records, arguments, words):
+    message = refused(records, *arguments)
+    for word in words:
+        assert word in message
+
+
+def test_another_vocabulary_is_refused(records, tmp_path):
+    Vocabulary((*SPECIAL_TOKENS, "other")).save(tmp_path / "other.txt")
+    message = refused(records, f"--vocab_file={tmp_path / 'other.txt'}")
+    assert "other.txt (6 entries) isn't the vocabulary" in message
+
+
+def test_a_truncated_shard_is_refused(records):
+    shard = records / "train-00001.tfrecord"
+    shard.write_bytes(shard.read_bytes()[:-10])
+    assert "train-00001.tfrecord" in refused(records)
+
+
+def test_a_shard_with_a_changed_byte_is_refused(records):
+    shard = records / "train-00001.tfrecord"
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 1
+    shard.write_bytes(content)
+    assert "checksum" in refused(records)
+
+
+def test_a_missing_shard_and_a_damaged_manifest_are_refused(records):
+    (records / "train-00002.tfrecord").unlink()
+    assert "train-00002.tfrecord" in refused(records)
+    (records / "manifest.json").write_text("{")
+    assert "manifest.json is damaged" in refused(records)
+
+
+def test_a_model_dir_that_is_a_file_is_refused(records):
+    (records.parent / "taken").write_text("")
+    with pytest.raises(UserError, match="taken"):
+        call(records, f"--model_dir={records.parent / 'taken'}")
+
+
+class TestAnExistingRun:
+    @pytest.fixture
+    def model_dir(self, records):
+        call(records, "--num_train_steps=2", "--eval_steps=1")
+        return records.parent / "model"
+
+    def test_changed_settings_are_refused_each_by_name(self, records, model_dir):
+        with pytest.raises(UserError) as error:
+            call(records, "--num_train_steps=3", "--learning_rate=1e-4", "--seed=5")
+        message = str(error.value)
+        for words in ("training.num_train_steps: 2 then, 3 now", "training.seed: 1 then, 5 now",
+                      "optimizer.learning_rate: 0.003 then, 0.0001 now"):
+            assert words in message
+        assert "\n" not in message
+
+    def test_settings_of_speed_may_change(self, records, model_dir):
+        call(records, "--num_train_steps=2", "--log_every_steps=7",
+             "--gradient_accumulation_steps=2", "--keep_checkpoint_max=9")
+
+    def test_other_records_are_refused(self, records, model_dir, tmp_path):
+        manifest = json.loads((records / "manifest.json").read_text())
+        manifest["shards"].pop(0)
+        shutil.copytree(records, tmp_path / "other")
+        (tmp_path / "other" / "manifest.json").write_text(json.dumps(manifest))
+        with pytest.raises(UserError, match="dataset: "):
+            call(records, "--num_train_steps=2", f"--data_dir={tmp_path / 'other'}")
+
+    def test_evaluation_of_another_size_is_refused(self, records, model_dir):
+        with pytest.raises(UserError, match="model.num_layers: 2 then, 12 now"):
+            call(records, "--mode=eval", "--model_size=small")
+
+    def test_a_damaged_settings_file_is_refused(self, records, model_dir):
+        (model_dir / "settings.json").write_text("{")
+        with pytest.raises(UserError, match="settings.json is damaged"):
+            call(records, "--num_train_steps=2")
+
+    def test_a_second_process_is_refused(self, records, model_dir):
+        from electra_tf.training.run_directory import only_process
+        with only_process(model_dir), pytest.raises(UserError, match="another process"):
+            call(records, "--num_train_steps=2")

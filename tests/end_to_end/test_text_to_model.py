@@ -1,0 +1,104 @@
+"""The README's commands, as a person types them, on a small text."""
+
+import json
+import os
+import pydoc_data.topics
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import tiny_run
+
+ROOT = Path(__file__).parents[2]
+NAMES = ("generator_accuracy", "discriminator_accuracy", "discriminator_precision",
+         "discriminator_recall", "discriminator_auc")
+
+
+def call(*arguments: str) -> str:
+    """Runs a Python command and returns what it prints; it must succeed."""
+    result = subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True,
+                            timeout=300, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    """Everything that the chain of commands leaves, and what training printed."""
+    path = tmp_path_factory.mktemp("chain")
+    topics = sorted(pydoc_data.topics.topics)[:30]
+    (path / "corpus").mkdir()
+    (path / "corpus" / "a.txt").write_text(
+        "\n\n".join(pydoc_data.topics.topics[name] for name in topics))
+    call("-m", "data_prep.build_vocab", f"--input={path}/corpus/*.txt",
+         f"--output={path}/vocab.txt", "--vocab_size=500")
+    call("-m", "data_prep.build_pretraining_data", f"--input={path}/corpus/*.txt",
+         f"--vocab_file={path}/vocab.txt", f"--output_dir={path}/records",
+         "--max_seq_length=32", "--held_out_fraction=0.1", "--num_workers=1")
+    (path / "printed").write_text(call(
+        "run_pretraining.py", f"--data_dir={path}/records", f"--model_dir={path}/model",
+        "--model_size=tiny", *tiny_run.FLAGS, "--num_train_steps=30", "--log_every_steps=10",
+        "--sample_every_steps=15", "--eval_every_steps=20", "--eval_steps=3"))
+    return path
+
+
+def test_training_prints_its_progress(work):
+    printed = (work / "printed").read_text()
+    lines = printed.splitlines()
+    progress = [line for line in lines if line.startswith("step ")]
+    assert [line.split()[1] for line in progress] == ["10/30", "20/30", "30/30"]
+    for word in ("loss", "generator", "discriminator", "lr", "tok/s", "ETA"):
+        assert all(word in line for line in progress)
+    assert printed.count("evaluation at step") == 2
+    assert "parameters" in lines[0]
+    assert "train | step" not in printed  # The loop library's own lines.
+
+
+def test_training_leaves_what_it_promises(work):
+    model = work / "model"
+    for name in ("settings.json", "vocab.txt", "metrics.jsonl", "eval_results.json"):
+        assert (model / name).stat().st_size > 0
+    assert (model / "loss_curves.png").read_bytes().startswith(b"\x89PNG")
+    assert list((model / "tensorboard").glob("events.out.tfevents.*"))
+    assert (model / "checkpoints" / "ckpt-30.index").exists()
+    records = [json.loads(line) for line in (model / "metrics.jsonl").read_text().splitlines()]
+    assert [(record["kind"], record["step"]) for record in records] == [
+        ("train", 10), ("train", 20), ("eval", 20), ("train", 30), ("eval", 30)]
+    assert all(name in records[-1] for name in NAMES)
+
+
+def test_evaluation_gives_the_same_numbers_again(work):
+    printed = call("run_pretraining.py", f"--data_dir={work}/records",
+                   f"--model_dir={work}/model", "--mode=eval", "--eval_steps=3")
+    assert "evaluation at step 30" in printed
+    results = json.loads((work / "model" / "eval_results.json").read_text())
+    last = json.loads((work / "model" / "metrics.jsonl").read_text().splitlines()[-1])
+    for name in NAMES:
+        assert results[name] == pytest.approx(last[name])
+        assert name in printed
+
+
+def test_samples_show_sentences_with_verdicts(work):
+    printed = call("run_pretraining.py", f"--data_dir={work}/records",
+                   f"--model_dir={work}/model", "--mode=samples")
+    assert "after 30 steps" in printed
+    assert "→" in printed
+
+
+def test_help_is_grouped_and_needs_no_tensorflow(work):
+    printed = call("-X", "importtime", "run_pretraining.py", "--help")
+    for title in ("Model and data:", "Training:", "Hardware:", "Checkpoints and reports:"):
+        assert title in printed
+    for flag in ("--data_dir", "--tpu", "--precision", "--seed", "--set"):
+        assert flag in printed
+
+
+def test_a_mistake_prints_one_line_and_no_traceback(work):
+    result = subprocess.run(
+        [sys.executable, "run_pretraining.py", "--data_dir=/nonexistent", "--model_dir=/tmp/x"],
+        cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1].startswith("error: /nonexistent/manifest.json")
+    assert "Traceback" not in result.stderr
