@@ -45,20 +45,29 @@ class ModelConfig:
     vocab_size: int = 30522
     """Entries of the WordPiece vocabulary; a run takes it from its records."""
     embedding_size: int = 128
+    """E, of word, position and segment vectors."""
     hidden_size: int = 256
+    """H, width of the encoder."""
     num_layers: int = 12
+    """Transformer layers."""
     num_heads: int = 4
+    """A, attention heads; must divide the hidden size."""
     intermediate_size: int = 1024
     """Width of the feed-forward layer."""
     max_position_embeddings: int = 512
+    """Longest example that the model can read, in tokens."""
     type_vocab_size: int = 2
+    """Segments that an example can have."""
     hidden_dropout: float = 0.1
+    """Of embeddings, attention outputs and feed-forward outputs."""
     attention_dropout: float = 0.1
+    """Of attention weights."""
     generator_width: float = 0.25
     """Generator's hidden and feed-forward size as a fraction of the discriminator's."""
     generator_depth: float = 1.0
     """Generator's number of layers as a fraction of the discriminator's."""
     tying: Tying = Tying.ALL_EMBEDDINGS
+    """What generator and discriminator share."""
 
     def __post_init__(self):
         require_positive(

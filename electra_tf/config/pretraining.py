@@ -53,6 +53,7 @@ class MaskingConfig:
     mask_token_rate: float = 0.85
     """Fraction of the selected positions that read [MASK]; the others keep their token."""
     position_draw: PositionDraw = PositionDraw.WITHOUT_REPLACEMENT
+    """Whether an example's positions are distinct, or drawn as the reference draws them."""
 
     def __post_init__(self):
         require(0.0 < self.rate < 1.0, "masking.rate", "in (0, 1)", self.rate)
@@ -83,8 +84,9 @@ class ObjectiveConfig:
     name: str = "electra"
     """One of the registered objectives: electra, mlm."""
     generator_loss_weight: float = 1.0
+    """Factor of the masked-language-model loss."""
     discriminator_loss_weight: float = 50.0
-    """The paper's lambda."""
+    """Factor of the replaced-token-detection loss: the paper's lambda."""
 
     def __post_init__(self):
         for name in ("generator_loss_weight", "discriminator_loss_weight"):
@@ -97,16 +99,22 @@ class OptimizerConfig:
     """Adam without bias correction, with decoupled weight decay, and its schedule."""
 
     learning_rate: float = 5e-4
+    """Peak rate."""
     warmup_steps: int = -1
     """Steps of linear warm-up. -1 takes the paper's 10,000, or a tenth of a run that is
     shorter than 100,000 steps."""
     decay_power: float = 1.0
     """Exponent of the polynomial decay to zero; 1 is linear."""
     beta_1: float = 0.9
+    """Decay of the first moments."""
     beta_2: float = 0.999
+    """Decay of the second moments."""
     epsilon: float = 1e-6
+    """Added to the root of the second moments, outside of it."""
     weight_decay: float = 0.01
+    """Times the learning rate; not on biases and layer norms."""
     clip_norm: float = 1.0
+    """Largest joint norm of all gradients, after adding up over replicas."""
 
     def __post_init__(self):
         require_positive("optimizer", self, "learning_rate", "decay_power", "epsilon", "clip_norm")
@@ -125,10 +133,13 @@ class TrainingConfig:
     """How long, with what batch, from which seed."""
 
     num_train_steps: int = 1_000_000
+    """Of the whole run; the learning rate reaches zero there."""
     train_batch_size: int = 128
     """Global batch: the sum over all replicas and micro-batches."""
     seed: int = 1
+    """Of initial weights, input order, masks, samples and dropout."""
     precision: Precision = Precision.AUTO
+    """Type of activations and matrix products."""
 
     def __post_init__(self):
         require_positive("training", self, "num_train_steps", "train_batch_size")

@@ -34,6 +34,7 @@ class RuntimeConfig:
     """Where and how a run executes."""
 
     distribution_strategy: Strategy = Strategy.AUTO
+    """How the batch is spread over devices."""
     tpu: str = ""
     """TPU name or grpc:// address; "local" on a TPU VM."""
     num_gpus: int = -1
@@ -41,9 +42,11 @@ class RuntimeConfig:
     gradient_accumulation_steps: int = 1
     """Micro-batches that one step splits its batch into, one after the other."""
     xla: Xla = Xla.AUTO
+    """Whether XLA compiles the step."""
     deterministic: bool = False
     """Deterministic kernels: two runs give bit-identical weights (about 5 % slower)."""
     save_checkpoints_steps: int = 1000
+    """Steps between checkpoints."""
     keep_checkpoint_max: int = 3
     """Newest checkpoints kept; 0 keeps all."""
     log_every_steps: int = 100

@@ -19,7 +19,7 @@ def _fused(function):
 
 @tf.custom_gradient
 def gelu(x: tf.Tensor):
-    """x * Phi(x), Phi the normal distribution function: GELU in its erf form, as BERT uses it.
+    """X * Phi(x), Phi the normal distribution function: GELU in its erf form, as BERT uses it.
 
     Args:
         x: floating, any shape (Hendrycks and Gimpel, 2016, section 2).

@@ -57,7 +57,8 @@ def _train(run: Run, report_dir: Path, out) -> None:
     first_step = int(state.step.numpy())
     _print_header(run, state, first_step, out)
     reporter = Reporter(
-        report_dir, first_step=first_step, num_steps=total, interval=runtime.log_every_steps,
+        report_dir, first_step=first_step, num_steps=total,
+        intervals=(runtime.log_every_steps, runtime.save_checkpoints_steps),
         tokens_per_step=run.config.training.train_batch_size * run.manifest.max_seq_length,
         peak_fraction=_peak_fraction(run), out=out)
     evaluator = run.build_evaluator(state.model)

@@ -1,7 +1,7 @@
 """Turns what the loop returns into progress lines, metrics.jsonl and TensorBoard."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -17,16 +17,17 @@ class Reporter:
     The first step is timed apart: it holds the tracing and compiling of the graph.
     """
 
-    def __init__(self, model_dir: Path, *, first_step: int, num_steps: int, interval: int,
-                 tokens_per_step: int, peak_fraction: Callable[[float], float | None],
-                 out: TextIO):
+    def __init__(self, model_dir: Path, *, first_step: int, num_steps: int,
+                 intervals: Sequence[int], tokens_per_step: int,
+                 peak_fraction: Callable[[float], float | None], out: TextIO):
         """Opens the run's logs and drops what they hold past the restored step.
 
         Args:
             model_dir: the run's directory.
             first_step: step that the run continues from.
             num_steps: of the whole run.
-            interval: steps between reports.
+            intervals: a report ends at every multiple of each. The steps between checkpoints are
+                among them, so that a run that is killed and resumed reports the same means.
             tokens_per_step: over all devices.
             peak_fraction: maps tokens per second to the used fraction of the devices' peak.
             out: where lines are printed.
@@ -34,7 +35,7 @@ class Reporter:
         self._metrics = MetricsLog(model_dir / "metrics.jsonl")
         self._metrics.rewind(first_step)
         self._board = TensorBoardWriter(model_dir / "tensorboard")
-        self._num_steps, self._interval = num_steps, interval
+        self._num_steps, self._intervals = num_steps, intervals
         self._tokens_per_step, self._peak_fraction = tokens_per_step, peak_fraction
         self._out = out
         self._step = first_step
@@ -59,7 +60,8 @@ class Reporter:
         for name, (total, weight) in totals.items():
             old_total, old_weight = self._totals.get(name, (0.0, 0.0))
             self._totals[name] = (old_total + total, old_weight + weight)
-        if self._step % self._interval == 0 or self._step == self._num_steps:
+        if self._step == self._num_steps or any(
+                self._step % interval == 0 for interval in self._intervals):
             self._report_interval()
 
     def skip_time(self) -> None:

@@ -11,7 +11,6 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.registry import build_objective
 from electra_tf.records.example import Batch
 
-
 SEEDS = 8
 
 

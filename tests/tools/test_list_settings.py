@@ -1,0 +1,15 @@
+from pathlib import Path
+
+from electra_tf.config.overrides import flatten
+from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.tools.list_settings import page
+
+
+def test_the_page_in_docs_is_the_one_that_the_tool_prints():
+    assert (Path(__file__).parents[2] / "docs" / "configuration.md").read_text() == page()
+
+
+def test_every_setting_is_on_the_page_with_its_meaning():
+    rows = [line for line in page().splitlines() if line.startswith("| `")]
+    assert len(rows) == len(flatten(PretrainingConfig()))
+    assert all(row.split("|")[3].strip() for row in rows)
