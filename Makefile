@@ -42,11 +42,11 @@ $(STAMP): $(REQUIREMENTS)
 # The commands to type for text of your own, there with --input='corpus/*.txt'.
 quickstart: $(STAMP) ## Pre-train a tiny ELECTRA on Python's own documentation (5 minutes, 2 cores).
 	$(BIN)/python -m data_prep.build_vocab --overwrite \
-	  --input=embedded:python --output=$(QUICKSTART)/vocab.txt --vocab_size=4000
+	  --input=embedded:python --output=$(QUICKSTART)/vocab.txt --vocab_size=2000
 	$(BIN)/python -m data_prep.build_pretraining_data \
 	  --input=embedded:python --vocab_file=$(QUICKSTART)/vocab.txt \
-	  --output_dir=$(QUICKSTART)/records --max_seq_length=128
-	$(BIN)/python run_pretraining.py --log_every_steps=20 --eval_every_steps=100 \
+	  --output_dir=$(QUICKSTART)/records --max_seq_length=64 --held_out_fraction=0.05
+	$(BIN)/python run_pretraining.py --log_every_steps=50 --eval_every_steps=250 \
 	  --data_dir=$(QUICKSTART)/records --model_dir=$(QUICKSTART)/model --model_size=tiny
 	$(BIN)/python run_pretraining.py --mode=samples \
 	  --data_dir=$(QUICKSTART)/records --model_dir=$(QUICKSTART)/model

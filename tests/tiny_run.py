@@ -16,6 +16,7 @@ SETTINGS = {
     "model.embedding_size": 16, "model.hidden_size": 32, "model.intermediate_size": 64,
     "model.max_position_embeddings": 32, "training.train_batch_size": 8,
     "training.num_train_steps": 12, "training.precision": "float32",
+    "model.hidden_dropout": 0.1, "model.attention_dropout": 0.1,
     "optimizer.learning_rate": 3e-3, "optimizer.warmup_steps": 0,
 }
 FLAGS = [f"--set={name}={value}" for name, value in SETTINGS.items()]

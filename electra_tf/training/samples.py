@@ -65,6 +65,22 @@ def summary(sample: Corruption) -> str:
         f"({caught} caught, {missed} missed); {_plural(counts.count('false alarm'))}")
 
 
+def suspicion(samples: Sequence[Corruption]) -> str:
+    """Returns how suspicious replaced and original tokens look on average, as a line.
+
+    Early in training no probability exceeds one half, yet replaced tokens already stand out.
+    """
+    seen = [(before != after, probability) for sample in map(_without_padding, samples)
+            for before, after, probability in zip(
+                sample.original, sample.corrupted, sample.replaced_probability, strict=True)]
+    means = []
+    for wanted in (True, False):
+        values = [probability for replaced, probability in seen if replaced is wanted]
+        means.append(f"{sum(values) / len(values):.1%}" if values else "-")
+    return (f"On average the discriminator suspects a replaced token to {means[0]} and an original "
+            f"one to {means[1]}.")
+
+
 def terminal_view(sample: Corruption, *, width: int = 100, colour: bool = False) -> str:
     """Returns one sequence as wrapped text with marks, under a line of counts.
 
@@ -91,7 +107,7 @@ def terminal_page(samples: Sequence[Corruption], *, width: int = 100, colour: bo
     """Returns the legend and every sample, ready to print; arguments as `terminal_view`'s."""
     views = [f"{number}. {terminal_view(sample, width=width, colour=colour)}"
              for number, sample in enumerate(samples, start=1)]
-    return "\n\n".join([LEGEND, *views])
+    return "\n\n".join([LEGEND, *views, suspicion(samples)])
 
 
 def markdown_page(samples: Sequence[Corruption]) -> str:

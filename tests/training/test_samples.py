@@ -11,6 +11,7 @@ from electra_tf.training.samples import (
     markdown_view,
     outcomes,
     summary,
+    suspicion,
     terminal_page,
     terminal_view,
 )
@@ -80,3 +81,12 @@ def test_pages_explain_their_marks_once():
 def test_fields_of_unequal_length_are_refused():
     with pytest.raises(ValueError, match="one length. Received: .*'selected': 1"):
         Corruption(original=["a"], corrupted=["a"], selected=[True], replaced_probability=[])
+
+
+def test_suspicion_is_averaged_over_replaced_and_original_tokens():
+    sample = Corruption(original=["a", "b", "c", "[PAD]"], corrupted=["a", "x", "y", "[PAD]"],
+                        selected=[False, True, True, False],
+                        replaced_probability=[0.1, 0.3, 0.5, 0.9])
+    assert suspicion([sample]) == (
+        "On average the discriminator suspects a replaced token to 40.0% and an original one to "
+        "10.0%.")

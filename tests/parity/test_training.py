@@ -1,0 +1,66 @@
+"""Four whole training steps equal four of Google's reference code: the losses and the weights."""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from electra_tf.config.overrides import override
+from electra_tf.config.pretraining import MaskingConfig, ObjectiveConfig
+from electra_tf.config.sizes import pretraining_config
+from electra_tf.objectives.electra import ElectraObjective
+from electra_tf.objectives.masked_tokens import run_generator
+from electra_tf.optimization.adam import Adam
+from electra_tf.optimization.loss_scale import LossScale
+from electra_tf.training.step import TrainState, TrainStep
+from tests.parity import golden_files
+from tests.parity.test_networks import SPECIAL, build, masked_batch
+
+# Learning rate 5e-4, 10 steps, 2 of warm-up; total loss before each step and after the last.
+LOSSES = [65.39875030517578, 65.39875030517578, 25.793888092041016, 25.912702560424805,
+          22.864835739135742]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GoldenObjective(ElectraObjective):
+    """ELECTRA with the golden masks and samples instead of random ones, and no dropout."""
+
+    def prepare(self, batch, randomness):
+        inputs, _ = masked_batch()
+        return inputs, {
+            "generator_loss": tf.reduce_sum(tf.cast(inputs.masked.predictions.valid, tf.float32)),
+            "discriminator_loss": tf.reduce_sum(tf.cast(inputs.original.valid, tf.float32))}
+
+    def compute(self, model, inputs, randomness, *, training):
+        generated = run_generator(model.generator, inputs, randomness, training=False)
+        return self.discriminate(model, inputs, generated.loss_sum, masked_batch()[1],
+                                 generated.best_ids, randomness, training=False)
+
+
+def official_step() -> TrainStep:
+    """The official run's settings, weights and optimizer, at step 0."""
+    config = override(pretraining_config("small"), {
+        "training.num_train_steps": 10, "training.train_batch_size": 5,
+        "optimizer.warmup_steps": 2, "optimizer.learning_rate": 5e-4})
+    model = build("electra")
+    state = TrainState(model, Adam(config.optimizer, model.trainable_variables),
+                       LossScale(enabled=False))
+    objective = GoldenObjective(
+        masking=MaskingConfig(), weights=ObjectiveConfig(), special=SPECIAL)
+    return TrainStep(config=config, objective=objective, state=state, compile_with_xla=False)
+
+
+def test_the_losses_of_four_steps_equal_the_references():
+    step, batch = official_step(), masked_batch()[0].original
+    losses = [float(step(batch)["loss"].sum) for _ in LOSSES]
+    np.testing.assert_allclose(losses, LOSSES, rtol=1e-5)
+
+
+def test_the_weights_after_four_steps_equal_the_references():
+    step, batch = official_step(), masked_batch()[0].original
+    for _ in range(4):
+        step(batch)
+    weights = {variable.name.split(":")[0]: variable
+               for variable in step.state.model.trainable_variables}
+    for name, value in golden_files.load("electra_after_4_steps").items():
+        np.testing.assert_allclose(weights[name], value, rtol=0, atol=2e-6, err_msg=name)
