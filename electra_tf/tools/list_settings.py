@@ -31,9 +31,9 @@ optimizer:
   learning_rate: 1e-3
 ```
 
-Flags win over `--set`, `--set` over the file, the file over the size. A misspelt name or a value out
-of range is an error. All sections but `runtime` decide what a run computes: a run that resumes must
-have the same values, while those of `runtime` may change. Written by
+Flags win over `--set`, `--set` over the file, the file over the size. A misspelt name or a value
+out of range is an error. All sections but `runtime` decide what a run computes: a run that resumes
+must have the same values, while those of `runtime` may change. Written by
 `python -m electra_tf.tools.list_settings`.
 """
 
