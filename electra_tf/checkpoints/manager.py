@@ -1,5 +1,6 @@
 """When checkpoints are written, which are kept, and strict restoring."""
 
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -36,9 +37,10 @@ class CheckpointManager(tf.train.CheckpointManager):
         try:
             return super().save(step, check_interval=False, options=options)
         except (tf.errors.OpError, OSError) as error:
-            reason = " ".join(str(error).split())[:160]
+            remove_unfinished(Path(self.directory))
             raise UserError(
-                f"the checkpoint of step {step} can't be written to {self.directory}: {reason}. "
+                f"the checkpoint of step {step} can't be written to {self.directory}: "
+                f"{_reason(error)}. "
                 "Make room or make it writable and run the same command again; it continues from "
                 f"{saved or 'the start'}.") from error
 
@@ -81,8 +83,8 @@ def restore(checkpoint: tf.train.Checkpoint, path: str) -> None:
     try:
         checkpoint.restore(path).assert_consumed()
     except (AssertionError, ValueError, tf.errors.OpError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise UserError(f"the checkpoint {path} doesn't fit this run: {reason}") from error
+        raise UserError(
+            f"the checkpoint {path} doesn't fit this run: {_reason(error)}") from error
 
 
 def restore_weights(model: tf.Module, step: tf.Variable, directory: Path) -> None:
@@ -99,8 +101,8 @@ def restore_weights(model: tf.Module, step: tf.Variable, directory: Path) -> Non
         status = tf.train.Checkpoint(model=model, step=step).restore(newest)
         status.assert_existing_objects_matched().expect_partial()
     except (AssertionError, ValueError, tf.errors.OpError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise UserError(f"the checkpoint {newest} doesn't fit this model: {reason}") from error
+        raise UserError(
+            f"the checkpoint {newest} doesn't fit this model: {_reason(error)}") from error
 
 
 def remove_unfinished(directory: Path) -> None:
@@ -117,3 +119,9 @@ def remove_unfinished(directory: Path) -> None:
 def step_of(path: str) -> int:
     """Returns the step in a checkpoint's name, `.../ckpt-<step>`."""
     return int(path.rsplit("-", maxsplit=1)[-1])
+
+
+def _reason(error: Exception) -> str:
+    """Returns the message on one line, without the place in TensorFlow's graph."""
+    text = re.sub(r"\{\{.*?\}\}", "", str(error).split("[Op:")[0])
+    return " ".join(text.split())[:200]
