@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.input.pipeline import training_batches
+from electra_tf.training.step import TrainStep
 from tests import tiny_records, tiny_run
 
 STEPS = 4
@@ -67,6 +68,20 @@ def test_micro_batches_on_two_replicas_give_what_the_whole_batch_gives(records, 
 
 def test_xla_gives_what_plain_tensorflow_gives(records, baseline):
     assert_same(train(records, xla=True), baseline)
+
+
+def test_the_whole_step_compiles_with_xla(records, baseline):
+    # Masks, losses, gradients, clipping and update in one program, as a TPU needs it.
+    run = tiny_run.run_on(records)
+    state = tiny_run.state_of(run)
+    step = tf.function(TrainStep(config=run.config, objective=run.objective, state=state,
+                                 compile_with_xla=False), jit_compile=True)
+    batches = training_batches(
+        records, run.manifest, pad_id=0, seed=1, window_examples=1000, global_batch_size=8,
+        first_step=0, last_step=STEPS, context=tf.distribute.InputContext())
+    history = [{name: float(ratio.sum) / max(float(ratio.weight), 1.0)
+                for name, ratio in step(batch).items()} for batch in batches]
+    assert_same((history, tiny_run.weights(state)), baseline)
 
 
 def test_bfloat16_stays_near_float32(records, baseline):
