@@ -46,7 +46,7 @@ quickstart: $(STAMP) ## Pre-train a tiny ELECTRA on Python's own documentation (
 	$(BIN)/python -m data_prep.build_pretraining_data \
 	  --input=embedded:python --vocab_file=$(QUICKSTART)/vocab.txt \
 	  --output_dir=$(QUICKSTART)/records --max_seq_length=64 --held_out_fraction=0.05
-	$(BIN)/python run_pretraining.py --log_every_steps=50 --eval_every_steps=250 \
+	$(BIN)/python run_pretraining.py --log_every_steps=100 --eval_every_steps=500 \
 	  --data_dir=$(QUICKSTART)/records --model_dir=$(QUICKSTART)/model --model_size=tiny
 	$(BIN)/python run_pretraining.py --mode=samples \
 	  --data_dir=$(QUICKSTART)/records --model_dir=$(QUICKSTART)/model

@@ -30,14 +30,14 @@ class SettingFlag:
 TRAINING = (
     SettingFlag("num_train_steps", "training.num_train_steps",
                 "Steps of the whole run; the learning rate reaches zero there. Default: the "
-                "paper's for the size (1,000 tiny, 1,000,000 small, 766,000 base, 400,000 large)."),
+                "paper's for the size (3,000 tiny, 1,000,000 small, 766,000 base, 400,000 large)."),
     SettingFlag("train_batch_size", "training.train_batch_size",
-                "Examples per step, over all devices. Default: the paper's (64 tiny, 128 small, "
+                "Examples per step, over all devices. Default: the paper's (16 tiny, 128 small, "
                 "256 base, 2048 large)."),
     SettingFlag("learning_rate", "optimizer.learning_rate",
-                "Peak rate. Default: the paper's (1e-3 tiny, 5e-4 small, 2e-4 base and large)."),
+                "Peak rate. Default: the paper's (5e-4 small, 2e-4 the others)."),
     SettingFlag("warmup_steps", "optimizer.warmup_steps",
-                "Steps of linear warm-up. Default: 10,000, or a tenth of a shorter run."),
+                "Steps of linear warm-up. Default: 10,000, or a tenth of a shorter run (600 tiny)."),
     SettingFlag("seed", "training.seed", "Of weights, order, masks, samples, dropout. Default: 1."),
     SettingFlag("precision", "training.precision",
                 "float32, bfloat16, float16 (with loss scaling) or auto: bfloat16 where the "

@@ -15,8 +15,8 @@ SIZES = {
             embedding_size=64, hidden_size=128, num_layers=2, num_heads=2,
             intermediate_size=512, max_position_embeddings=128, generator_width=0.5,
             hidden_dropout=0.0, attention_dropout=0.0),
-        optimizer=OptimizerConfig(learning_rate=1e-3),
-        training=TrainingConfig(train_batch_size=64, num_train_steps=1000),
+        optimizer=OptimizerConfig(learning_rate=2e-4, warmup_steps=600),
+        training=TrainingConfig(train_batch_size=16, num_train_steps=3000),
     ),
     "small": PretrainingConfig(),
     "base": PretrainingConfig(
