@@ -37,7 +37,7 @@ TRAINING = (
     SettingFlag("learning_rate", "optimizer.learning_rate",
                 "Peak rate. Default: the paper's (5e-4 small, 2e-4 the others)."),
     SettingFlag("warmup_steps", "optimizer.warmup_steps",
-                "Steps of linear warm-up. Default: 10,000, or a tenth of a shorter run (600 tiny)."),
+                "Steps of linear warm-up. Default: 10,000, a tenth of a shorter run, 600 tiny."),
     SettingFlag("seed", "training.seed", "Of weights, order, masks, samples, dropout. Default: 1."),
     SettingFlag("precision", "training.precision",
                 "float32, bfloat16, float16 (with loss scaling) or auto: bfloat16 where the "
