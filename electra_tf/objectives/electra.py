@@ -6,12 +6,10 @@ from collections.abc import Mapping
 import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
-from electra_tf.config.pretraining import MaskingConfig, ObjectiveConfig
-from electra_tf.modeling.corruption import label_replaced, write_tokens
+from electra_tf.config.pretraining import ObjectiveConfig
 from electra_tf.modeling.electra import ElectraModel
-from electra_tf.modeling.masking import SpecialTokens, mask_tokens
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.sampling import sample
+from electra_tf.modeling.token_replacement import TokenReplacement
 from electra_tf.objectives.masked_tokens import MaskedBatch, run_generator, share
 from electra_tf.objectives.objective import Outcome, Ratio
 from electra_tf.records.example import Batch
@@ -21,9 +19,8 @@ from electra_tf.records.example import Batch
 class ElectraObjective:
     """min L_MLM(generator) + 50 L_Disc(discriminator)."""
 
-    masking: MaskingConfig
+    replacement: TokenReplacement
     weights: ObjectiveConfig
-    special: SpecialTokens
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str) -> ElectraModel:
         """Creates generator and discriminator."""
@@ -32,8 +29,7 @@ class ElectraObjective:
     def prepare(self, batch: Batch,
                 randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
         """Masks the batch; the losses average over masked and over all real tokens."""
-        inputs = MaskedBatch(batch, mask_tokens(
-            batch.ids, batch.valid, self.masking, self.special, randomness))
+        inputs = MaskedBatch(batch, self.replacement.mask(batch.ids, batch.valid, randomness))
         return inputs, {
             "generator_loss": _count(inputs.masked.predictions.valid),
             "discriminator_loss": _count(batch.valid),
@@ -43,21 +39,17 @@ class ElectraObjective:
                 *, training: bool) -> Outcome:
         """Runs the generator, samples from it, and runs the discriminator on the samples."""
         generated = run_generator(model.generator, inputs, randomness, training=training)
-        sampled = self._sample(generated.exponentials, inputs, randomness)
+        sampled = self.replacement.sample(
+            generated.exponentials, randomness, inputs.masked.predictions.positions.shape)
         return self.discriminate(model, inputs, generated.loss_sum, sampled, generated.best_ids,
                                  randomness, training=training)
 
     def discriminate(self, model: ElectraModel, inputs: MaskedBatch, generator_loss: tf.Tensor,
                      sampled: tf.Tensor, best: tf.Tensor, randomness: Randomness,
                      *, training: bool) -> Outcome:
-        """Writes the samples int32 [B, N] into the original text and detects them.
-
-        The original's own token stays wherever the generator had to keep it but didn't guess
-        it: all selected positions are rewritten, the 15 % that weren't hidden too.
-        """
+        """Writes the samples int32 [B, N] into the original text and detects them."""
         batch, predictions = inputs.original, inputs.masked.predictions
-        corrupted = write_tokens(batch.ids, predictions.positions, sampled, predictions.valid)
-        replaced = label_replaced(batch.ids, corrupted, batch.valid)
+        corrupted, replaced = self.replacement(batch.ids, batch.valid, predictions, sampled)
         logits = model.discriminator(corrupted, batch.segment_ids, batch.valid,
                                      randomness if training else None)
         losses = tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(replaced, tf.float32), logits)
@@ -70,13 +62,6 @@ class ElectraObjective:
              "valid": batch.valid, "best_ids": best, "predicted": predictions.valid,
              "original_ids": predictions.original_ids, "positions": predictions.positions},
         )
-
-    def _sample(self, exponentials: tf.Tensor, inputs: MaskedBatch,
-                randomness: Randomness) -> tf.Tensor:
-        batch_size, slots = inputs.masked.predictions.positions.shape
-        uniforms = randomness.uniform("sampling", batch_size, slots)
-        drawn = sample(tf.stop_gradient(exponentials), tf.reshape(uniforms, [-1]))
-        return tf.reshape(drawn, [batch_size, slots])
 
     @property
     def coefficients(self) -> Mapping[str, float]:

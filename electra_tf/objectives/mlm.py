@@ -6,10 +6,10 @@ from collections.abc import Mapping
 import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
-from electra_tf.config.pretraining import MaskingConfig, ObjectiveConfig
+from electra_tf.config.pretraining import ObjectiveConfig
 from electra_tf.modeling.electra import MaskedLanguageModel
-from electra_tf.modeling.masking import SpecialTokens, mask_tokens
 from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.token_replacement import TokenReplacement
 from electra_tf.objectives.masked_tokens import MaskedBatch, run_generator
 from electra_tf.objectives.objective import Outcome
 from electra_tf.records.example import Batch
@@ -19,9 +19,8 @@ from electra_tf.records.example import Batch
 class MlmObjective:
     """min L_MLM(encoder)."""
 
-    masking: MaskingConfig
+    replacement: TokenReplacement
     weights: ObjectiveConfig
-    special: SpecialTokens
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str) -> MaskedLanguageModel:
         """Creates the encoder and its output head."""
@@ -30,8 +29,7 @@ class MlmObjective:
     def prepare(self, batch: Batch,
                 randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
         """Masks the batch; the loss averages over masked tokens."""
-        inputs = MaskedBatch(batch, mask_tokens(
-            batch.ids, batch.valid, self.masking, self.special, randomness))
+        inputs = MaskedBatch(batch, self.replacement.mask(batch.ids, batch.valid, randomness))
         valid = tf.cast(inputs.masked.predictions.valid, tf.float32)
         return inputs, {"generator_loss": tf.reduce_sum(valid)}
 

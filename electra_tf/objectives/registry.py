@@ -3,6 +3,7 @@
 from electra_tf.command_line import UserError
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.modeling.masking import SpecialTokens
+from electra_tf.modeling.token_replacement import TokenReplacement
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.mlm import MlmObjective
 from electra_tf.objectives.objective import Objective
@@ -16,4 +17,5 @@ def build_objective(config: PretrainingConfig, special: SpecialTokens) -> Object
     if name not in OBJECTIVES:
         raise UserError(
             f"objective.name must be one of {', '.join(OBJECTIVES)}. Received: {name!r}")
-    return OBJECTIVES[name](masking=config.masking, weights=config.objective, special=special)
+    return OBJECTIVES[name](replacement=TokenReplacement(config.masking, special),
+                            weights=config.objective)

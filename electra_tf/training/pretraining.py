@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TextIO
 
 import orbit
 import tensorflow as tf
@@ -51,7 +52,7 @@ def train(run: Run) -> None:
             _train(run, Path(scratch), nowhere)
 
 
-def _train(run: Run, report_dir: Path, out) -> None:
+def _train(run: Run, report_dir: Path, out: TextIO) -> None:
     runtime, total = run.config.runtime, run.config.training.num_train_steps
     state, manager = _restored_state(run)
     first_step = int(state.step.numpy())
@@ -179,7 +180,7 @@ def _shape(encoder: EncoderConfig) -> EncoderShape:
         embedding_size=encoder.embedding_size, vocab_size=encoder.vocab_size)
 
 
-def _print_header(run: Run, state: TrainState, first_step: int, out) -> None:
+def _print_header(run: Run, state: TrainState, first_step: int, out: TextIO) -> None:
     config, training = run.config, run.config.training
     examples = sum(shard.examples for shard in run.manifest.shards_of("train"))
     held_out = sum(shard.examples for shard in run.manifest.shards_of("eval"))

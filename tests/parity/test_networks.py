@@ -8,6 +8,7 @@ from electra_tf.config.pretraining import MaskingConfig, ObjectiveConfig
 from electra_tf.modeling.electra import ElectraModel, MaskedLanguageModel
 from electra_tf.modeling.masking import Masked, Predictions, SpecialTokens
 from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.token_replacement import TokenReplacement
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.masked_tokens import MaskedBatch, run_generator
 from electra_tf.objectives.mlm import MlmObjective
@@ -46,11 +47,11 @@ def compute_losses(variant: str, model):
     tokens = float(tf.reduce_sum(tf.cast(inputs.original.valid, tf.float32)))
     if variant == "mlm":
         objective = MlmObjective(
-            masking=MaskingConfig(), weights=ObjectiveConfig(), special=SPECIAL)
+            replacement=TokenReplacement(MaskingConfig(), SPECIAL), weights=ObjectiveConfig())
         outcome = objective.compute(model, inputs, RANDOMNESS, training=False)
     else:
         objective = ElectraObjective(
-            masking=MaskingConfig(), weights=ObjectiveConfig(), special=SPECIAL)
+            replacement=TokenReplacement(MaskingConfig(), SPECIAL), weights=ObjectiveConfig())
         generated = run_generator(model.generator, inputs, RANDOMNESS, training=False)
         outcome = objective.discriminate(
             model, inputs, generated.loss_sum, sampled, generated.best_ids, RANDOMNESS,

@@ -8,6 +8,7 @@ import tensorflow as tf
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import MaskingConfig, ObjectiveConfig
 from electra_tf.config.sizes import pretraining_config
+from electra_tf.modeling.token_replacement import TokenReplacement
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.masked_tokens import run_generator
 from electra_tf.optimization.adam import Adam
@@ -46,7 +47,7 @@ def official_step() -> TrainStep:
     state = TrainState(model, Adam(config.optimizer, model.trainable_variables),
                        LossScale(enabled=False))
     objective = GoldenObjective(
-        masking=MaskingConfig(), weights=ObjectiveConfig(), special=SPECIAL)
+        replacement=TokenReplacement(MaskingConfig(), SPECIAL), weights=ObjectiveConfig())
     return TrainStep(config=config, objective=objective, state=state, compile_with_xla=False)
 
 
