@@ -68,10 +68,7 @@ class ElectraModel(tf_keras.Model):
             policy: Keras mixed-precision policy: float32, mixed_bfloat16 or mixed_float16.
         """
         super().__init__(name="electra_model", dtype=policy)
-        embeddings = Embeddings(
-            "electra/embeddings", config.discriminator, seed=seed, policy=policy)
-        encoder = Encoder("electra", config.discriminator, seed=seed, policy=policy,
-                          embeddings=embeddings)
+        encoder = _full_size_encoder(config, seed=seed, policy=policy)
         self.discriminator = Discriminator(encoder, seed=seed, policy=policy)
         self.generator = Generator(
             _generator_encoder(config, encoder, seed=seed, policy=policy),
@@ -84,11 +81,15 @@ class MaskedLanguageModel(tf_keras.Model):
     def __init__(self, config: ModelConfig, *, seed: int, policy: str = "float32"):
         """Creates every weight; arguments as for `ElectraModel`."""
         super().__init__(name="masked_language_model", dtype=policy)
-        embeddings = Embeddings(
-            "electra/embeddings", config.discriminator, seed=seed, policy=policy)
-        encoder = Encoder("electra", config.discriminator, seed=seed, policy=policy,
-                          embeddings=embeddings)
+        encoder = _full_size_encoder(config, seed=seed, policy=policy)
         self.generator = Generator(encoder, seed=seed, policy=policy)
+
+
+def _full_size_encoder(config: ModelConfig, *, seed: int, policy: str) -> Encoder:
+    """The encoder that is pre-trained; its weights are named "electra/...", whatever trains it."""
+    embeddings = Embeddings("electra/embeddings", config.discriminator, seed=seed, policy=policy)
+    return Encoder("electra", config.discriminator, seed=seed, policy=policy,
+                   embeddings=embeddings)
 
 
 def _generator_encoder(config: ModelConfig, discriminator: Encoder, *, seed: int,

@@ -53,21 +53,16 @@ class Evaluator(orbit.AbstractEvaluator):
             the discriminator's scores.
         """
         batches = list(self._outcomes(int(num_steps)))
-        losses = {
-            name: _total(batches, f"{name}/sum") / max(_total(batches, f"{name}/weight"), 1.0)
-            for name in self._objective.coefficients}
-        results = {"loss": sum(
-            factor * losses[name] for name, factor in self._objective.coefficients.items())}
-        results |= losses
-        results |= {name: _total(batches, f"{name}/sum") / max(_total(batches, f"{name}/weight"), 1)
-                    for name in ("generator_sampled_accuracy",)
-                    if f"{name}/sum" in batches[0]}
+        coefficients = self._objective.coefficients
+        losses = {name: _mean(batches, name) for name in coefficients}
+        results = {"loss": sum(coefficients[name] * loss for name, loss in losses.items())} | losses
         predicted = _joined(batches, "predicted")
-        results["generator_accuracy"] = float(np.mean(
-            _joined(batches, "best_ids")[predicted]
-            == _joined(batches, "original_ids")[predicted])) if predicted.any() else np.nan
+        right = _joined(batches, "best_ids") == _joined(batches, "original_ids")
+        results["generator_accuracy"] = (
+            float(np.mean(right[predicted])) if predicted.any() else np.nan)
         if "logits" in batches[0]:
             valid = _joined(batches, "valid")
+            results["generator_sampled_accuracy"] = _mean(batches, "generator_sampled_accuracy")
             results |= detection_scores(
                 _joined(batches, "replaced")[valid], _joined(batches, "logits")[valid])
         return results
@@ -113,8 +108,11 @@ class Evaluator(orbit.AbstractEvaluator):
                    for name, value in details.items()}}
 
 
-def _total(batches: list[Arrays], name: str) -> float:
-    return float(sum(batch[name].sum() for batch in batches))
+def _mean(batches: list[Arrays], name: str) -> float:
+    """Divides a sum by its weight once, after adding both up over all batches."""
+    total, weight = (sum(batch[f"{name}/{part}"].sum() for batch in batches)
+                     for part in ("sum", "weight"))
+    return float(total / max(weight, 1.0))
 
 
 def _joined(batches: list[Arrays], name: str) -> np.ndarray:
