@@ -4,8 +4,10 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig
+from electra_tf.modeling.fused import attention_weights
 from electra_tf.modeling.layers import Dense
-from electra_tf.modeling.randomness import Randomness, dropout
+from electra_tf.modeling.products import affine
+from electra_tf.modeling.randomness import Randomness, dropout_keys
 
 MASKED_SCORE = -10000.0
 """Added to the score of a key that isn't valid: the reference's constant."""
@@ -20,8 +22,9 @@ def attention_bias(valid: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 class SelfAttention(tf_keras.layers.Layer):
     """softmax(Q K^T / sqrt(D)) V per head, D = H / A.
 
-    Queries, keys and values are three products: splitting one fused product would cost
-    strided-slice gradients. The scale goes into the queries, the smaller tensor.
+    Queries, keys and values come from one product, whose result is turned so that each is a
+    contiguous third: taking them apart costs nothing, neither does the gradient. The scale goes
+    into the queries' weights, the smallest tensor there is.
     """
 
     def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str):
@@ -44,16 +47,23 @@ class SelfAttention(tf_keras.layers.Layer):
         Returns:
             [B, L, H].
         """
-        head_size = x.shape[-1] // self.num_heads
-        query = self._split_heads(self.query(x) * tf.cast(head_size**-0.5, x.dtype))
-        key, value = self._split_heads(self.key(x)), self._split_heads(self.value(x))
+        query, key, value = tf.unstack(self._project(x))
         scores = tf.matmul(query, key, transpose_b=True) + bias
-        weights = dropout(tf.nn.softmax(scores), self.dropout_rate, randomness, self.name)
+        keys = dropout_keys(randomness, self.name, x.shape[0])
+        weights = attention_weights(scores, self.dropout_rate, keys)
         context = tf.transpose(tf.matmul(weights, value), [0, 2, 1, 3])
         return tf.reshape(context, x.shape)
 
-    def _split_heads(self, x: tf.Tensor) -> tf.Tensor:
-        """[B, L, H] -> [B, A, L, D]."""
+    def _project(self, x: tf.Tensor) -> tf.Tensor:
+        """Maps [B, L, H] to queries, keys and values: [3, B, A, L, D]."""
         batch_size, length, size = x.shape
-        heads = tf.reshape(x, [batch_size, length, self.num_heads, size // self.num_heads])
-        return tf.transpose(heads, [0, 2, 1, 3])
+        head_size = size // self.num_heads
+        parts = [self.query, self.key, self.value]
+        kernels = [tf.convert_to_tensor(part.kernel) for part in parts]
+        biases = [tf.convert_to_tensor(part.bias) for part in parts]
+        scale = tf.cast(head_size**-0.5, x.dtype)
+        kernels[0], biases[0] = kernels[0] * scale, biases[0] * scale
+        joint = affine(tf.reshape(x, [-1, size]), tf.concat(kernels, axis=1),
+                       tf.concat(biases, axis=0))
+        heads = tf.reshape(joint, [batch_size, length, 3, self.num_heads, head_size])
+        return tf.transpose(heads, [2, 0, 3, 1, 4])

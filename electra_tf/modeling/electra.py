@@ -33,7 +33,7 @@ class Generator(tf_keras.layers.Layer):
             randomness: for dropout; None outside of training.
 
         Returns:
-            logits float32 [B * N, V'], V' as in `MaskedLanguageModelHead`.
+            logits [B * N, V'] of the compute type, V' as in `MaskedLanguageModelHead`.
         """
         scope = None if randomness is None else randomness.within("generator")
         hidden = self.encoder(ids, segment_ids, valid, scope)

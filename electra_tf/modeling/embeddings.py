@@ -4,8 +4,9 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig
+from electra_tf.modeling.fused import dropout
 from electra_tf.modeling.layers import Dense, EmbeddingTable, LayerNorm
-from electra_tf.modeling.randomness import Randomness, dropout
+from electra_tf.modeling.randomness import Randomness, dropout_keys
 
 
 class Embeddings(tf_keras.layers.Layer):
@@ -48,7 +49,8 @@ class Embeddings(tf_keras.layers.Layer):
         segments = tf.one_hot(segment_ids, self.segments.table.shape[0], dtype=tf.float32)
         vectors = (self.words(ids) + self.positions.table[:length]
                    + tf.linalg.matmul(segments, self.segments.table))
-        return dropout(self.norm(vectors), self.dropout_rate, randomness, self.name)
+        keys = dropout_keys(randomness, self.name, ids.shape[0])
+        return dropout(self.norm(vectors), self.dropout_rate, keys)
 
 
 def projection(path: str, config: EncoderConfig, embedding_size: int, *, seed: int,

@@ -8,7 +8,7 @@ from electra_tf.modeling.attention import SelfAttention, attention_bias
 from electra_tf.modeling.embeddings import Embeddings, projection
 from electra_tf.modeling.fused import gelu
 from electra_tf.modeling.layers import Dense, LayerNorm
-from electra_tf.modeling.randomness import Randomness, dropout
+from electra_tf.modeling.randomness import Randomness, dropout_keys
 
 
 class EncoderLayer(tf_keras.layers.Layer):
@@ -31,12 +31,14 @@ class EncoderLayer(tf_keras.layers.Layer):
     def call(self, x: tf.Tensor, bias: tf.Tensor, randomness: Randomness | None) -> tf.Tensor:
         """Maps [B, L, H] to [B, L, H]; `bias` [B, 1, 1, L] hides padding keys."""
         attended = self.attention_output(self.attention(x, bias, randomness))
-        x = self.attention_norm(x + self._dropout(attended, randomness, "attention"))
+        x = self._add_and_normalize(self.attention_norm, x, attended, randomness, "attention")
         expanded = self.output_dense(gelu(self.intermediate(x)))
-        return self.output_norm(x + self._dropout(expanded, randomness, "output"))
+        return self._add_and_normalize(self.output_norm, x, expanded, randomness, "output")
 
-    def _dropout(self, x: tf.Tensor, randomness: Randomness | None, which: str) -> tf.Tensor:
-        return dropout(x, self.dropout_rate, randomness, f"{self.name}/{which}")
+    def _add_and_normalize(self, norm: LayerNorm, x: tf.Tensor, branch: tf.Tensor,
+                           randomness: Randomness | None, stream: str) -> tf.Tensor:
+        keys = dropout_keys(randomness, f"{self.name}/{stream}", x.shape[0])
+        return norm.add_and_normalize(x, branch, self.dropout_rate, keys)
 
 
 class Encoder(tf_keras.layers.Layer):

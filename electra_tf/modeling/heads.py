@@ -6,6 +6,7 @@ import tf_keras
 from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling.fused import gelu
 from electra_tf.modeling.layers import Dense, EmbeddingTable, LayerNorm
+from electra_tf.modeling.products import affine_transposed
 from electra_tf.modeling.sampling import BLOCK
 
 IMPOSSIBLE_LOGIT = -1e9
@@ -33,13 +34,15 @@ class MaskedLanguageModelHead(tf_keras.layers.Layer):
             hidden: [M, H].
 
         Returns:
-            float32 [M, V'], V' being V rounded up to whole blocks; the scores past V are -1e9.
+            [M, V'] of the compute type, V' being V rounded up to whole blocks; the scores past V
+            are -1e9.
         """
         vectors = self.norm(gelu(self.dense(hidden)))
         missing = -self.output_bias.shape[0] % BLOCK
-        table = tf.pad(tf.cast(self.words.table, self.compute_dtype), [[0, missing], [0, 0]])
-        bias = tf.pad(self.output_bias, [[0, missing]], constant_values=IMPOSSIBLE_LOGIT)
-        return tf.cast(tf.matmul(vectors, table, transpose_b=True), tf.float32) + bias
+        table = tf.pad(tf.cast(self.words.table, vectors.dtype), [[0, missing], [0, 0]])
+        bias = tf.pad(tf.cast(self.output_bias, vectors.dtype), [[0, missing]],
+                      constant_values=IMPOSSIBLE_LOGIT)
+        return affine_transposed(vectors, table, bias)
 
 
 class ReplacedTokenHead(tf_keras.layers.Layer):

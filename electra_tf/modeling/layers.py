@@ -8,7 +8,8 @@ Initial values are a pure function of (seed, path).
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.modeling.fused import layer_norm
+from electra_tf.modeling.fused import layer_norm, residual_norm
+from electra_tf.modeling.products import affine
 from electra_tf.modeling.randomness import stream_key
 
 
@@ -37,7 +38,7 @@ class Dense(tf_keras.layers.Layer):
     def call(self, x: tf.Tensor) -> tf.Tensor:
         """Maps [..., inputs] to [..., outputs]."""
         rows = tf.reshape(x, [-1, x.shape[-1]])
-        y = tf.nn.bias_add(tf.matmul(rows, self.kernel), self.bias)
+        y = affine(rows, tf.convert_to_tensor(self.kernel), tf.convert_to_tensor(self.bias))
         return tf.reshape(y, [*x.shape[:-1], y.shape[-1]])
 
 
@@ -53,8 +54,15 @@ class LayerNorm(tf_keras.layers.Layer):
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         """Normalizes [..., size]; the output has the layer's compute type."""
-        return tf.cast(layer_norm(x, tf.convert_to_tensor(self.gamma),
-                                  tf.convert_to_tensor(self.beta)), self.compute_dtype)
+        return tf.cast(layer_norm(x, *self._parameters()), self.compute_dtype)
+
+    def add_and_normalize(self, x: tf.Tensor, branch: tf.Tensor, rate: float,
+                          keys: tf.Tensor | None) -> tf.Tensor:
+        """Normalizes x + dropout(branch), both [B, L, size] of the compute type."""
+        return residual_norm(x, branch, *self._parameters(), rate, keys)
+
+    def _parameters(self) -> tuple[tf.Tensor, tf.Tensor]:
+        return tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta)
 
 
 class EmbeddingTable(tf_keras.layers.Layer):

@@ -9,7 +9,7 @@ from electra_tf.config.pretraining import MaskingConfig
 from electra_tf.modeling.corruption import label_replaced, write_tokens
 from electra_tf.modeling.masking import Masked, Predictions, SpecialTokens, mask_tokens
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.sampling import sample
+from electra_tf.modeling.sampling import Distribution, sample
 
 
 class Corrupted(NamedTuple):
@@ -43,12 +43,12 @@ class TokenReplacement(tf_keras.layers.Layer):
         """
         return mask_tokens(ids, valid, self.config, self.special, randomness)
 
-    def sample(self, exponentials: tf.Tensor, randomness: Randomness,
+    def sample(self, softmax: Distribution, randomness: Randomness,
                shape: tf.TensorShape) -> tf.Tensor:
         """Draws a token for every selected position, at temperature 1; no gradient flows back.
 
         Args:
-            exponentials: float32 [B * N, V'], proportional to the generator's distribution.
+            softmax: the generator's distributions, B * N of them.
             randomness: place of the draw.
             shape: [B, N].
 
@@ -56,7 +56,7 @@ class TokenReplacement(tf_keras.layers.Layer):
             int32 [B, N].
         """
         uniforms = randomness.uniform("sampling", *shape)
-        drawn = sample(tf.stop_gradient(exponentials), tf.reshape(uniforms, [-1]))
+        drawn = sample(softmax, tf.reshape(uniforms, [-1]))
         return tf.reshape(drawn, shape)
 
     def call(self, ids: tf.Tensor, valid: tf.Tensor, predictions: Predictions,

@@ -40,7 +40,7 @@ class ElectraObjective:
         """Runs the generator, samples from it, and runs the discriminator on the samples."""
         generated = run_generator(model.generator, inputs, randomness, training=training)
         sampled = self.replacement.sample(
-            generated.exponentials, randomness, inputs.masked.predictions.positions.shape)
+            generated.softmax, randomness, inputs.masked.predictions.positions.shape)
         return self.discriminate(model, inputs, generated.loss_sum, sampled, generated.best_ids,
                                  randomness, training=training)
 

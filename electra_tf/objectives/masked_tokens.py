@@ -7,7 +7,7 @@ import tensorflow as tf
 from electra_tf.modeling.electra import Generator
 from electra_tf.modeling.masking import Masked
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.sampling import cross_entropy
+from electra_tf.modeling.sampling import Distribution, cross_entropy, distribution
 from electra_tf.objectives.objective import Ratio
 from electra_tf.records.example import Batch
 
@@ -24,8 +24,8 @@ class GeneratorOutcome(NamedTuple):
 
     loss_sum: tf.Tensor
     """float32 []."""
-    exponentials: tf.Tensor
-    """float32 [B * N, V'], proportional to the generator's distribution."""
+    softmax: Distribution
+    """One distribution per slot, B * N of them."""
     best_ids: tf.Tensor
     """int32 [B, N], most likely token of every slot; zeros in training, where it's not needed."""
 
@@ -37,11 +37,12 @@ def run_generator(generator: Generator, inputs: MaskedBatch, randomness: Randomn
     logits = generator(
         inputs.masked.ids, inputs.original.segment_ids, inputs.original.valid,
         predictions.positions, randomness if training else None)
-    losses, exponentials = cross_entropy(logits, tf.reshape(predictions.original_ids, [-1]))
+    softmax = distribution(logits)
+    losses = cross_entropy(logits, tf.reshape(predictions.original_ids, [-1]), softmax)
     weights = tf.cast(tf.reshape(predictions.valid, [-1]), tf.float32)
     best = (tf.zeros_like(predictions.original_ids) if training else tf.reshape(
         tf.argmax(logits, axis=-1, output_type=tf.int32), predictions.positions.shape))
-    return GeneratorOutcome(tf.reduce_sum(losses * weights), exponentials, best)
+    return GeneratorOutcome(tf.reduce_sum(losses * weights), softmax, best)
 
 
 def share(marked: tf.Tensor, among: tf.Tensor) -> Ratio:

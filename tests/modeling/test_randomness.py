@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.modeling import randomness as randomness_module
-from electra_tf.modeling.randomness import Randomness, dropout
+from electra_tf.modeling.randomness import Randomness, dropout_keys, keep_mask
 
 
 def place(step=3, first_example=0, seed=7, scope=""):
@@ -57,33 +57,39 @@ def test_uniforms_are_uniform_and_below_one():
     assert np.sum((counts - expected) ** 2 / expected) < 126
 
 
-@pytest.mark.parametrize("dtype", [tf.float32, tf.bfloat16])
-@pytest.mark.parametrize("rate", [0.1, 0.5])
-def test_dropout_zeroes_at_its_rate_and_keeps_the_mean(rate, dtype):
-    x = tf.ones([16, 50, 100], dtype)
-    y = tf.cast(dropout(x, rate, place(), "stream"), tf.float32).numpy()
-    dropped = np.mean(y == 0.0)
-    deviation = math.sqrt(rate * (1 - rate) / y.size)
-    assert abs(dropped - rate) < 5 * deviation + 2**-16
-    precision = 0.0 if dtype == tf.float32 else 0.004
-    np.testing.assert_allclose(np.unique(y), [0.0, 1.0 / (1.0 - rate)], rtol=1e-4 + precision)
+def test_a_mask_keeps_what_it_should_in_every_example_and_position():
+    rate, shape = 0.1, tf.TensorShape([256, 32, 64])
+    kept = keep_mask(dropout_keys(place(), "stream", 256), shape, rate).numpy()
+    for axes, count in (((0, 1, 2), kept.size), ((1, 2), 32 * 64), ((0,), 256)):
+        share = kept.mean(axis=axes)
+        deviation = math.sqrt(rate * (1.0 - rate) / count)
+        assert np.abs(share - (1.0 - rate)).max() < 6.0 * deviation
+    # Over the 2,048 positions the counts vary as a binomial's: chi-square, 2,047 degrees.
+    counts = kept.sum(axis=0)
+    statistic = np.sum((counts - 256 * 0.9) ** 2) / (256 * 0.9 * 0.1)
+    assert abs(statistic - 2047) < 6.0 * math.sqrt(2 * 2047)
 
 
-def test_neighbours_are_dropped_independently():
-    y = dropout(tf.ones([16, 100, 100]), 0.5, place(), "stream").numpy().reshape(-1) > 0
-    both = np.mean(y[::2] & y[1::2])  # The two halves of one random word.
-    assert abs(both - 0.25) < 5 * math.sqrt(0.25 * 0.75 / (y.size / 2))
+@pytest.mark.parametrize("offset", [1, 2, 16, 64])
+def test_mask_decisions_are_independent_of_each_other(offset):
+    rate, shape = 0.5, tf.TensorShape([64, 64, 64])
+    kept = keep_mask(dropout_keys(place(), "stream", 64), shape, rate).numpy().reshape(64, -1)
+    pairs = [(kept[:, offset:], kept[:, :-offset]),  # Neighbours in one example,
+             (kept[offset % 63 or 1:], kept[:-(offset % 63 or 1)]),  # the same place in others,
+             (kept, keep_mask(dropout_keys(place(step=3 + offset), "stream", 64), shape,
+                              rate).numpy().reshape(64, -1)),  # in other steps,
+             (kept, keep_mask(dropout_keys(place(), f"stream{offset}", 64), shape,
+                              rate).numpy().reshape(64, -1))]  # and in other streams.
+    for first, second in pairs:
+        both = np.mean(first & second)
+        assert abs(both - 0.25) < 6.0 * math.sqrt(0.25 * 0.75 / first.size)
 
 
-def test_dropout_passes_gradients_where_it_passed_values():
-    x = tf.ones([2, 3, 5])
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = dropout(x, 0.4, place(), "stream")
-    np.testing.assert_array_equal(tape.gradient(y, x), y)
+def test_xla_decides_the_same():
+    keys, shape = dropout_keys(place(), "stream", 4), tf.TensorShape([4, 7, 9])
+    compiled = tf.function(lambda keys: keep_mask(keys, shape, 0.3), jit_compile=True)
+    np.testing.assert_array_equal(compiled(keys), keep_mask(keys, shape, 0.3))
 
 
-def test_without_randomness_nothing_is_dropped():
-    x = tf.random.stateless_normal([2, 3], seed=[1, 2])
-    assert dropout(x, 0.5, None, "stream") is x
-    assert dropout(x, 0.0, place(), "stream") is x
+def test_outside_of_training_there_are_no_keys():
+    assert dropout_keys(None, "stream", 4) is None

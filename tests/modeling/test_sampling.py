@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.sampling import cross_entropy, sample
+from electra_tf.modeling.sampling import cross_entropy, distribution, sample
 
 
 def logits(rows=7, entries=256, scale=3.0):
@@ -22,7 +22,7 @@ def test_cross_entropy_and_its_gradient_equal_tensorflows():
     x, labels = logits(), tf.constant([0, 5, 255, 17, 3, 128, 127])
     upstream = tf.constant([1.0, 2.0, 0.0, -1.0, 0.5, 3.0, 1.0])
     results = []
-    for function in (lambda: cross_entropy(x, labels)[0],
+    for function in (lambda: cross_entropy(x, labels, distribution(x)),
                      lambda: tf.nn.sparse_softmax_cross_entropy_with_logits(labels, x)):
         with tf.GradientTape() as tape:
             tape.watch(x)
@@ -32,18 +32,32 @@ def test_cross_entropy_and_its_gradient_equal_tensorflows():
     np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-5, atol=1e-6)
 
 
-def test_exponentials_are_proportional_to_the_softmax_even_of_huge_logits():
+def test_the_loss_of_huge_logits_and_of_padding_entries_is_finite():
     x = tf.concat([logits() + 1e4, tf.fill([7, 128], -1e9)], axis=1)
-    losses, exponentials = cross_entropy(x, tf.zeros([7], tf.int32))
-    assert np.isfinite(losses).all()
-    total = tf.reduce_sum(exponentials, axis=1, keepdims=True)
-    np.testing.assert_allclose(exponentials / total, tf.nn.softmax(x), rtol=1e-4, atol=1e-7)
+    labels = tf.constant([0, 5, 255, 17, 3, 128, 127])
+    np.testing.assert_allclose(
+        cross_entropy(x, labels, distribution(x)),
+        tf.nn.sparse_softmax_cross_entropy_with_logits(labels, x), rtol=1e-4)
+
+
+def test_bfloat16_logits_lose_nothing_in_the_sums():
+    x = tf.cast(logits(entries=30592), tf.bfloat16)
+    labels = tf.zeros([7], tf.int32)
+    np.testing.assert_allclose(
+        cross_entropy(x, labels, distribution(x)),
+        tf.nn.sparse_softmax_cross_entropy_with_logits(labels, tf.cast(x, tf.float32)), rtol=1e-5)
+
+
+def weighted(weights):
+    """The distribution proportional to weights [M, V]."""
+    return distribution(tf.math.log(tf.constant(weights, tf.float32)))
 
 
 def test_samples_are_distributed_as_the_softmax():
     probabilities = tf.nn.softmax(logits(rows=1, entries=384, scale=1.0))[0].numpy()
     count = 100_000
-    drawn = sample(tf.tile(probabilities[np.newaxis], [count, 1]), uniforms(count)).numpy()
+    rows = weighted(np.tile(probabilities[np.newaxis], [count, 1]))
+    drawn = sample(rows, uniforms(count)).numpy()
     expected = probabilities * count
     assert expected.min() > 5  # For the chi-square approximation.
     statistic = np.sum((np.bincount(drawn, minlength=384) - expected) ** 2 / expected)
@@ -54,7 +68,7 @@ def test_a_token_of_probability_90_percent_is_drawn_90_percent_of_the_time():
     weights = np.full([1, 256], 0.1 / 255, np.float32)
     weights[0, 77] = 0.9
     count = 100_000
-    drawn = sample(tf.tile(weights, [count, 1]), uniforms(count)).numpy()
+    drawn = sample(weighted(np.tile(weights, [count, 1])), uniforms(count)).numpy()
     assert abs(np.mean(drawn == 77) - 0.9) < 5 * math.sqrt(0.09 / count)
 
 
@@ -63,13 +77,13 @@ def test_a_token_of_probability_90_percent_is_drawn_90_percent_of_the_time():
 def test_entries_of_weight_zero_are_never_drawn(entries, uniform):
     weights = np.zeros([1, 256], np.float32)
     weights[0, entries] = 1e-20
-    assert int(sample(tf.constant(weights), tf.constant([uniform]))[0]) in entries
+    assert int(sample(weighted(weights), tf.constant([uniform]))[0]) in entries
 
 
 def test_a_uniform_selects_the_interval_that_holds_it():
     weights = np.zeros([4, 256], np.float32)
     weights[:, [10, 20, 200]] = [0.25, 0.25, 0.5]
-    drawn = sample(tf.constant(weights), tf.constant([0.24, 0.26, 0.49, 0.51]))
+    drawn = sample(weighted(weights), tf.constant([0.24, 0.26, 0.49, 0.51]))
     assert drawn.numpy().tolist() == [10, 20, 20, 200]
 
 
@@ -77,6 +91,5 @@ def test_no_gradient_flows_through_a_sample():
     x = logits()
     with tf.GradientTape() as tape:
         tape.watch(x)
-        _, exponentials = cross_entropy(x, tf.zeros([7], tf.int32))
-        drawn = sample(exponentials, uniforms(7))
+        drawn = sample(distribution(x), uniforms(7))
     assert tape.gradient(tf.cast(drawn, tf.float32), x) is None
