@@ -25,6 +25,9 @@ EXTERNAL = {
     "yaml": "pyyaml",
 }
 
+# Import names of the peers' environment (requirements-peers.txt): the pip hub has none of them.
+PEERS = frozenset({"torch", "transformers"})
+
 HEADER = "# Written by `make build-files` from the imports and tests/layering/layers.py.\n"
 LOAD = 'load("@rules_python//python:defs.bzl", {})\n'
 
@@ -104,7 +107,7 @@ def _rule(
 def _dependencies(path: pathlib.Path) -> set[str]:
     here = _target(layers.module_name(path))
     return {_target(name) for name in layers.imports(path)
-            if name.split(".")[0] not in sys.stdlib_module_names} - {here}
+            if name.split(".")[0] not in sys.stdlib_module_names | PEERS} - {here}
 
 
 def _target(module: str) -> str:

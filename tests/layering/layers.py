@@ -87,6 +87,8 @@ def violation(importer: str, imported: str) -> str | None:
         return None
     if importer == "data_prep":
         return None if imported in DATA_PREP_IMPORTS else "data_prep shares the formats alone"
+    if imported == "benchmarks":
+        return "what is measured does not know that it is"
     if importer in LEVEL and imported == "data_prep":
         return "the trainer does not know how its data was made"
     if importer in LEVEL and LEVEL.get(imported, len(LAYERS)) >= LEVEL[importer]:

@@ -49,6 +49,9 @@ def test_every_package_is_in_the_table():
     ("electra_tf.training", "run_pretraining"),
     ("data_prep", "electra_tf.modeling"),
     ("data_prep", "electra_tf.config"),
+    ("electra_tf.tools", "benchmarks"),
+    ("data_prep", "benchmarks"),
+    ("run_pretraining", "benchmarks"),
 ])
 def test_the_check_refuses(importer, imported):
     assert layers.violation(importer, imported)
@@ -60,6 +63,8 @@ def test_the_check_refuses(importer, imported):
     ("electra_tf.training", "electra_tf.training"),
     ("data_prep", "electra_tf.records"),
     ("run_pretraining", "electra_tf.training"),
+    ("benchmarks", "electra_tf.training"),
+    ("benchmarks", "benchmarks"),
 ])
 def test_the_check_allows(importer, imported):
     assert layers.violation(importer, imported) is None
@@ -118,12 +123,16 @@ def test_every_dependency_of_a_build_file_is_visible_to_it():
     assert hidden == []
 
 
+def pinned(requirements):
+    return {re.split("[=<>]", line)[0].strip().lower().replace("-", "_")
+            for line in (layers.ROOT / requirements).read_text().splitlines()
+            if line.strip() and not line.startswith(("#", "-"))}
+
+
 def test_what_we_import_is_pinned():
-    pinned = {re.split("[=<>]", line)[0].strip().lower().replace("-", "_")
-              for line in (layers.ROOT / "requirements.txt").read_text().splitlines()
-              if line.strip() and not line.startswith("#")}
-    assert set(build_files.EXTERNAL.values()) <= pinned
-    known = build_files.EXTERNAL.keys() | sys.stdlib_module_names
+    assert set(build_files.EXTERNAL.values()) <= pinned("requirements.txt")
+    assert pinned("requirements-peers.txt") >= build_files.PEERS
+    known = build_files.EXTERNAL.keys() | build_files.PEERS | sys.stdlib_module_names
     known |= {layers.module_name(path).split(".")[0] for path in SOURCES}
     used = {name.split(".")[0] for path in SOURCES for name in layers.imports(path)}
     assert used <= known
