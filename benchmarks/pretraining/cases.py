@@ -1,0 +1,85 @@
+"""The cases by name, from the program's own settings."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from benchmarks.pretraining import workload as plain
+from benchmarks.pretraining.workload import Encoder, Setting, Workload
+from electra_tf.config.model import EncoderConfig
+from electra_tf.config.overrides import override
+from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.config.sizes import pretraining_config
+from electra_tf.cost import flops
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Case:
+    """A model size and a batch."""
+
+    model_size: str
+    batch: int
+    """B."""
+    length: int
+    """L."""
+    changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def config(self, setting: Setting) -> PretrainingConfig:
+        """Returns the settings of a run of ours."""
+        return override(pretraining_config(self.model_size), {
+            "training.train_batch_size": self.batch,
+            "training.precision": setting.precision,
+            "runtime.xla": setting.compiler,
+            # As the peers: the paper's warm-up would leave the first steps without an update.
+            "optimizer.learning_rate": plain.LEARNING_RATE,
+            "optimizer.warmup_steps": 0,
+            **self.changes})
+
+
+CASES = {
+    "small-128": Case(model_size="small", batch=32, length=128),
+    "small-512": Case(model_size="small", batch=8, length=512),
+    "base-128": Case(model_size="base", batch=8, length=128),
+    # Measures nothing: to try the benchmark itself.
+    "toy": Case(model_size="tiny", batch=2, length=16, changes={
+        "model.vocab_size": 1000, "model.embedding_size": 16, "model.hidden_size": 32,
+        "model.intermediate_size": 64, "model.max_position_embeddings": plain.MAX_POSITIONS,
+        "model.hidden_dropout": plain.DROPOUT, "model.attention_dropout": plain.DROPOUT}),
+}
+DEFAULT_CASES = ("small-128", "small-512", "base-128")
+
+
+def workload_of(name: str, threads: int) -> Workload:
+    """Returns the numbers of a case for every worker."""
+    case = CASES[name]
+    config = case.config(Setting(precision="float32"))
+    return Workload(
+        case=name, batch=case.batch, length=case.length, threads=threads,
+        predictions=config.masking.max_predictions(case.length),
+        vocab_size=config.model.vocab_size,
+        discriminator=_sizes(config.model.discriminator), generator=_sizes(config.model.generator))
+
+
+def paper_flops_per_token(workload: Workload) -> float:
+    """Returns the training FLOPs per token as the paper counts them."""
+    return flops.paper_electra_flops_per_token(
+        *_shapes(workload), sequence_length=workload.length)
+
+
+def product_flops_per_token(workload: Workload) -> float:
+    """Returns the training FLOPs per token of matrix products alone, attention's included."""
+    return flops.matmul_electra_flops_per_token(
+        *_shapes(workload), sequence_length=workload.length,
+        predicted_fraction=workload.predictions / workload.length)
+
+
+def _sizes(config: EncoderConfig) -> Encoder:
+    return Encoder(**{field.name: getattr(config, field.name)
+                      for field in dataclasses.fields(Encoder)})
+
+
+def _shapes(workload: Workload) -> tuple[flops.EncoderShape, flops.EncoderShape]:
+    """Returns the discriminator's and the generator's."""
+    return tuple(
+        flops.EncoderShape(vocab_size=workload.vocab_size, **dataclasses.asdict(encoder))
+        for encoder in (workload.discriminator, workload.generator))

@@ -1,0 +1,60 @@
+"""Worker: this project's training step, as `run_pretraining.py` runs it."""
+
+import tensorflow as tf
+
+from benchmarks.pretraining import workload as plain
+from benchmarks.pretraining.cases import CASES
+from benchmarks.pretraining.protocol import Prepared, Step, serve
+from benchmarks.pretraining.workload import Setting, Workload
+from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.distribution.devices import POLICIES, use_xla
+from electra_tf.distribution.strategies import create_strategy
+from electra_tf.modeling.masking import SpecialTokens
+from electra_tf.objectives.registry import build_objective
+from electra_tf.optimization.adam import Adam
+from electra_tf.optimization.loss_scale import LossScale
+from electra_tf.records.example import Batch
+from electra_tf.training.step import TrainState, TrainStep
+from electra_tf.training.trainer import Trainer
+
+_SPECIAL = SpecialTokens(
+    pad=plain.PAD_ID, cls=plain.CLS_ID, sep=plain.SEP_ID, mask=plain.MASK_ID)
+
+
+def prepare(workload: Workload, setting: Setting) -> Prepared:
+    """Returns the case's own settings, with "auto" resolved for this machine."""
+    config = CASES[workload.case].config(setting)
+    strategy = create_strategy(config.runtime)
+    xla = use_xla(config.runtime.xla, strategy)
+    return Prepared(
+        label=f"{setting.precision}, XLA {'on' if xla else 'off'}",
+        versions={"TensorFlow": tf.__version__},
+        build=lambda: _build(workload, config, strategy, xla))
+
+
+def _build(workload: Workload, config: PretrainingConfig, strategy: tf.distribute.Strategy,
+           xla: bool) -> Step:
+    """Model, state and loop as training/pretraining.py puts them together."""
+    objective = build_objective(config, _SPECIAL)
+    with strategy.scope():
+        model = objective.build_model(config.model, seed=config.training.seed,
+                                      policy=POLICIES[config.training.precision])
+        state = TrainState(model, Adam(config.optimizer, model.trainable_variables),
+                           LossScale(enabled=False))
+    step = TrainStep(config=config, objective=objective, state=state, compile_with_xla=xla)
+    batches = strategy.experimental_distribute_dataset(_batches(workload))
+    trainer = Trainer(strategy, step, batches)
+    return lambda: trainer.train(tf.constant(1))["loss"][0]
+
+
+def _batches(workload: Workload) -> tf.data.Dataset:
+    """Repeats synthetic text: `Batch` of [B, L] rows without padding, one segment."""
+    shape = [plain.BATCHES, workload.batch, workload.length]
+    ids = tf.random.stateless_uniform(
+        shape, [1, 2], plain.FIRST_WORD_ID, workload.vocab_size, tf.int32)
+    text = Batch(ids=ids, valid=tf.ones(shape, tf.bool), segment_ids=tf.zeros(shape, tf.int32))
+    return tf.data.Dataset.from_tensor_slices(text).repeat()
+
+
+if __name__ == "__main__":
+    serve(prepare)

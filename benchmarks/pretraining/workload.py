@@ -1,0 +1,74 @@
+"""What one training step computes, in plain numbers that every worker understands.
+
+Standard library only: the peers' environment has neither TensorFlow nor `electra_tf`.
+
+Shapes: B batch, L length, N masked positions, V vocabulary, E embedding, H hidden.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+PAD_ID, CLS_ID, SEP_ID, MASK_ID = 0, 101, 102, 103
+"""Special entries of BERT's vocabulary."""
+FIRST_WORD_ID = 104
+"""Synthetic text draws from here up to V."""
+BATCHES = 16
+"""Distinct synthetic batches, used in turn."""
+MASK_TOKEN_RATE = 0.85
+"""Share of the masked positions that read [MASK] (ELECTRA, section 3.1)."""
+GENERATOR_WEIGHT, DISCRIMINATOR_WEIGHT = 1.0, 50.0
+DROPOUT = 0.1
+"""Of hidden states and of attention weights, in both networks."""
+MAX_POSITIONS, SEGMENTS = 512, 2
+LEARNING_RATE, WEIGHT_DECAY, ADAM_EPSILON, CLIP_NORM = 1e-4, 0.01, 1e-6, 1.0
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Encoder:
+    """Sizes of one Transformer encoder."""
+
+    embedding_size: int
+    hidden_size: int
+    num_layers: int
+    num_heads: int
+    intermediate_size: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Workload:
+    """One case: the two networks and the batch."""
+
+    case: str
+    batch: int
+    """B."""
+    length: int
+    """L, all of it text: no padding."""
+    predictions: int
+    """N, masked positions per example."""
+    vocab_size: int
+    discriminator: Encoder
+    generator: Encoder
+    threads: int
+    """CPU cores to use."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of a step: B * L."""
+        return self.batch * self.length
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Setting:
+    """How a system is asked to compute."""
+
+    precision: str
+    """"float32" or "bfloat16"."""
+    compiler: str = "off"
+    """"off", "on", or "auto" for what the system chooses by itself."""
+
+
+def workload_from(fields: Mapping[str, Any]) -> Workload:
+    """Rebuilds a workload from `dataclasses.asdict` of it."""
+    networks = {name: Encoder(**fields[name]) for name in ("discriminator", "generator")}
+    return Workload(**{**fields, **networks})
