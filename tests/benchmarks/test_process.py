@@ -1,0 +1,129 @@
+"""Real processes: answers, deaths, delays, and our own worker at toy size."""
+
+import ast
+import dataclasses
+import os
+import pathlib
+import signal
+import sys
+import time
+
+import pytest
+
+from benchmarks.pretraining import cases, systems
+from benchmarks.pretraining.process import Worker, WorkerFailed, reason_of_death
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+@pytest.fixture
+def start():
+    workers = []
+
+    def started(program, timeout=30):
+        workers.append(Worker([sys.executable, "-c", program], directory=ROOT,
+                              environment=dict(os.environ), timeout=timeout))
+        return workers[-1]
+
+    yield started
+    for worker in workers:
+        worker.close()
+
+
+ECHO = """
+import os, sys
+for line in sys.stdin:
+    print("a library says hello")
+    print('{"pid": %d, "got": %s}' % (os.getpid(), line.strip()), flush=True)
+"""
+
+
+def state_of(pid):
+    """The letter of /proc/PID/stat: T for stopped."""
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+def test_a_worker_answers_and_is_stopped_between_its_turns(start):
+    worker = start(ECHO)
+    pid = worker.ask({"steps": 1})["pid"]
+    deadline = time.monotonic() + 10
+    while state_of(pid) != "T" and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert state_of(pid) == "T"
+    assert worker.ask({"steps": 2}) == {"pid": pid, "got": {"steps": 2}}
+    worker.close()
+    assert not pathlib.Path(f"/proc/{pid}").exists()
+
+
+def test_a_death_tells_its_reason(start):
+    with pytest.raises(WorkerFailed, match="^ValueError: no such shape$"):
+        start("input(); raise ValueError('no such shape')").ask({})
+    with pytest.raises(WorkerFailed, match="^killed by SIGKILL"):
+        start("import os; input(); os.kill(os.getpid(), 9)").ask({})
+
+
+def test_a_worker_that_died_between_turns_is_found(start):
+    worker = start(ECHO)
+    pid = worker.ask({})["pid"]
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(WorkerFailed, match="killed by SIGKILL"):
+        worker.ask({})
+
+
+def test_a_worker_that_does_not_answer_is_given_up(start):
+    with pytest.raises(WorkerFailed, match="no answer within 0.2 s"):
+        start("import time; time.sleep(60)", timeout=0.2).ask({})
+
+
+@pytest.mark.parametrize(("errors", "reason"), [
+    ("W0000 a warning\n\n", "W0000 a warning"),
+    ("", "ended with status 1"),
+    ("Traceback ...\na.b.InvalidArgumentError: in layer x\ncannot add\nArguments:\n  * y\n",
+     "InvalidArgumentError: in layer x cannot add"),
+    ("KeyError: 1\nDuring handling\nRuntimeError: late\n", "RuntimeError: late"),
+])
+def test_the_reason_is_the_last_error_with_the_line_after_it(errors, reason):
+    assert reason_of_death(1, errors) == reason
+
+
+def test_our_worker_trains_a_toy_through_the_protocol(tmp_path):
+    ours = next(system for system in systems.SYSTEMS if system.name == "ours-float32")
+    worker = systems.launch(ours, peers_python=tmp_path, threads=1, cache=tmp_path, timeout=300)
+    try:
+        hello = worker.ask({"workload": dataclasses.asdict(cases.workload_of("toy", threads=1)),
+                            "setting": dataclasses.asdict(ours.setting)})
+        first, later = worker.ask({"steps": 1}), worker.ask({"steps": 3})
+    finally:
+        worker.close()
+    assert hello["label"].startswith("float32, XLA o")
+    assert hello["versions"].keys() == {"TensorFlow"}
+    assert first["loss"] == pytest.approx(41.57, abs=1.0)  # ln 1000 + 50 ln 2
+    assert later["loss"] < first["loss"]
+    assert first["seconds"] > later["seconds"] > 0
+    assert later["peak_rss_bytes"] > 100e6
+
+
+@pytest.mark.parametrize("module", sorted(
+    {system.module for system in systems.SYSTEMS if system.in_peers_environment}))
+def test_workers_of_the_peers_environment_import_nothing_that_it_lacks(module):
+    def modules_of(name):
+        tree = ast.parse((ROOT / "benchmarks" / "pretraining" / f"{name}.py").read_text())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                yield from ([alias.name for alias in node.names]
+                            if node.module == "benchmarks.pretraining"
+                            else [node.module.removeprefix("benchmarks.pretraining.")])
+            elif isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+
+    seen, waiting = set(), [module]
+    while waiting:
+        for name in modules_of(waiting.pop()):
+            if name in seen:
+                continue
+            seen.add(name)
+            if (ROOT / "benchmarks" / "pretraining" / f"{name}.py").exists():
+                waiting.append(name)
+            else:
+                assert name.split(".")[0] in sys.stdlib_module_names | {"torch", "transformers"}
+    assert {"protocol", "workload"} <= seen
