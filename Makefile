@@ -10,6 +10,10 @@ PYTHON ?= $(shell for name in python3.11 python3 python; do \
 	"$$name" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null \
 	&& echo "$$name" && break; done)
 
+# PyTorch and Hugging Face, which `make bench` compares with, in an environment of their own.
+PEERS := .venv-peers
+PEERS_STAMP := $(PEERS)/.installed
+
 # Where `make quickstart` puts its vocabulary, records and model.
 QUICKSTART := quickstart
 
@@ -20,7 +24,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install quickstart test test-slow test-all lint build-files clean
+.PHONY: help install quickstart test test-slow test-all lint bench build-files clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,9 +68,20 @@ test-all: $(STAMP) ## Run every test.
 lint: $(STAMP) ## Check format rules and docstrings.
 	$(BIN)/python -m ruff check .
 
+# Flags of your own: make bench BENCH_FLAGS='--cases=small-128 --systems=ours,hf-bfloat16'
+bench: $(STAMP) $(PEERS_STAMP) ## Measure the training step beside its peers' (an hour, 2 cores).
+	$(BIN)/python -m benchmarks.pretraining $(BENCH_FLAGS)
+
+$(PEERS_STAMP): requirements-peers.txt | $(STAMP)
+	@echo "Installing the peers into $(PEERS) (about 1 GB) ..."
+	@rm -rf $(PEERS)
+	@$(BIN)/python -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet --no-input --retries=1 -r requirements-peers.txt
+	@touch $@
+
 build-files: $(STAMP) ## Write the BUILD files anew, after imports changed.
 	$(BIN)/python -m tests.layering.build_files
 
-clean: ## Remove .venv, caches and what `make quickstart` wrote.
-	rm -rf $(VENV) $(QUICKSTART) .pytest_cache .ruff_cache
+clean: ## Remove the environments, caches and what `make quickstart` wrote.
+	rm -rf $(VENV) $(PEERS) $(QUICKSTART) .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
