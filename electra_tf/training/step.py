@@ -116,12 +116,15 @@ class TrainStep:
             outcome = self.objective.compute(
                 self.state.model, inputs, randomness, training=True)
             loss = tf.add_n([factors[name] * value for name, value in outcome.loss_sums.items()])
-            scaled = loss * scale
+            scaled = loss * scale  # By 1 unless loss scaling is on.
         gradients = tape.gradient(scaled, variables)
         sums = dict(outcome.loss_sums)
         for name, ratio in outcome.measures.items():
             sums[f"{name}/sum"], sums[f"{name}/weight"] = ratio
-        return [tf.convert_to_tensor(gradient) / scale for gradient in gradients], sums
+        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
+        if self.state.loss_scale.enabled:
+            gradients = [gradient / scale for gradient in gradients]
+        return gradients, sums
 
     def _update(self, gradients: list[tf.Tensor], sums: Sums, weights: Mapping[str, tf.Tensor],
                 factors: Mapping[str, tf.Tensor]) -> Mapping[str, Ratio]:
