@@ -6,7 +6,9 @@ from benchmarks.pretraining import workload as plain
 from benchmarks.pretraining.cases import CASES
 from benchmarks.pretraining.protocol import Prepared, Step, serve
 from benchmarks.pretraining.workload import Setting, Workload
+from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.distribution.cores import prepare_cpu
 from electra_tf.distribution.devices import POLICIES, use_xla
 from electra_tf.distribution.strategies import create_strategy
 from electra_tf.modeling.masking import SpecialTokens
@@ -24,6 +26,8 @@ _SPECIAL = SpecialTokens(
 def prepare(workload: Workload, setting: Setting) -> Prepared:
     """Returns the case's own settings, with "auto" resolved for this machine."""
     config = CASES[workload.case].config(setting)
+    parts = prepare_cpu(config.runtime, workload.batch)
+    config = override(config, {"runtime.cpu_parts": parts})
     strategy = create_strategy(config.runtime)
     xla = use_xla(config.runtime.xla, strategy)
     return Prepared(

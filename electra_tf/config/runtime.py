@@ -41,6 +41,9 @@ class RuntimeConfig:
     """GPUs to use; -1 for all that the machine has."""
     gradient_accumulation_steps: int = 1
     """Micro-batches that one step splits its batch into, one after the other."""
+    cpu_parts: int = 0
+    """At most so many parts of a micro-batch are computed side by side, where the device is a CPU;
+    0: one per core, up to 4."""
     xla: Xla = Xla.AUTO
     """Whether XLA compiles the step."""
     deterministic: bool = False
@@ -65,8 +68,8 @@ class RuntimeConfig:
     def __post_init__(self):
         require_positive("runtime", self, "gradient_accumulation_steps", "save_checkpoints_steps",
                          "log_every_steps", "eval_batch_size")
-        for name in (
-                "keep_checkpoint_max", "sample_every_steps", "eval_every_steps", "eval_steps"):
+        for name in ("cpu_parts", "keep_checkpoint_max", "sample_every_steps",
+                     "eval_every_steps", "eval_steps"):
             value = getattr(self, name)
             require(value >= 0, f"runtime.{name}", "0 or more", value)
         require(self.num_gpus >= -1, "runtime.num_gpus", "-1 (all) or more", self.num_gpus)

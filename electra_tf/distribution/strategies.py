@@ -31,6 +31,14 @@ def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:
     return tf.distribute.OneDeviceStrategy(gpus[0] if gpus else "CPU:0")
 
 
+def is_one_cpu(config: RuntimeConfig) -> bool:
+    """Tells whether `create_strategy` will choose a single CPU; starts no device."""
+    kind = config.distribution_strategy
+    if kind is Strategy.AUTO:
+        kind = _choose(config)
+    return kind is Strategy.ONE_DEVICE and not _gpu_names(config.num_gpus)
+
+
 def _choose(config: RuntimeConfig) -> Strategy:
     if config.tpu:
         return Strategy.TPU
@@ -43,7 +51,7 @@ def _choose(config: RuntimeConfig) -> Strategy:
 
 def _gpu_names(wanted: int) -> list[str]:
     """Returns the first `wanted` GPUs of this machine; all for -1."""
-    names = [f"GPU:{index}" for index in range(len(tf.config.list_logical_devices("GPU")))]
+    names = [f"GPU:{index}" for index in range(len(tf.config.list_physical_devices("GPU")))]
     if wanted > len(names):
         raise UserError(f"--num_gpus={wanted}, but this machine has {len(names)}. Ask for at most "
                         f"that many; --num_gpus=0 runs on the CPU.")

@@ -1,6 +1,6 @@
 """Adam as BERT and ELECTRA use it: no bias correction, decoupled weight decay."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -37,63 +37,67 @@ class Adam(tf.Module):
         self._kernel_rate = second**0.5 / first
         self._kernel_epsilon = config.epsilon * second**0.5
         self._rate_factors = list(rate_factors or [1.0] * len(self._variables))
+        self._distinct_factors = sorted(set(self._rate_factors))
         self.first_moments = [_slot(variable, "adam_m") for variable in self._variables]
         self.second_moments = [_slot(variable, "adam_v") for variable in self._variables]
 
-    def apply(self, gradients: Sequence[tf.Tensor], rate: tf.Tensor, usable: tf.Tensor) -> None:
+    def apply(self, gradients: Sequence[tf.Tensor], rate: tf.Tensor, *, scale: tf.Tensor,
+              usable: tf.Tensor) -> None:
         """Updates all variables of one replica; call it in a replica context.
 
         Args:
-            gradients: aggregated over replicas and clipped, one per variable.
+            gradients: summed over replicas, one per variable.
             rate: float32 [], the learning rate.
+            scale: float32 [], what to multiply the gradients by: the clipping.
             usable: bool []; False leaves weights and slots exactly as they are.
         """
         # The kernel with rate 0 and betas 1 is the identity: no branch on the device.
         rate = tf.where(usable, rate, 0.0)
-        beta_1 = tf.where(usable, self._config.beta_1, 1.0)
-        beta_2 = tf.where(usable, self._config.beta_2, 1.0)
-        gradients = [tf.where(usable, gradient, 0.0) for gradient in gradients]
+        scale = tf.where(usable, scale, 0.0)
+        kernel = {
+            "beta1": tf.where(usable, self._config.beta_1, 1.0), "beta1_power": tf.zeros([]),
+            "beta2": tf.where(usable, self._config.beta_2, 1.0), "beta2_power": tf.zeros([]),
+            "epsilon": tf.constant(self._kernel_epsilon)}
+        rates = {factor: rate * (factor * self._kernel_rate) for factor in self._distinct_factors}
+        decays = {factor: rate * (factor * self._config.weight_decay)
+                  for factor in self._distinct_factors}
+        gradients = [tf.math.multiply_no_nan(gradient, scale) for gradient in gradients]
         tf.distribute.get_replica_context().merge_call(
-            self._update_all, args=(gradients, rate, beta_1, beta_2))
+            self._update_all, args=(gradients, rates, decays, kernel))
 
     def _update_all(self, strategy: tf.distribute.Strategy, gradients: Sequence[tf.Tensor],
-                    rate: tf.Tensor, beta_1: tf.Tensor, beta_2: tf.Tensor) -> None:
+                    rates: Mapping[float, tf.Tensor], decays: Mapping[float, tf.Tensor],
+                    kernel: Mapping[str, tf.Tensor]) -> None:
         columns = (self._variables, self.first_moments, self.second_moments, gradients,
                    self._decays, self._rate_factors)
         for variable, first, second, gradient, decayed, factor in zip(*columns, strict=True):
             strategy.extended.update(
                 variable, self._update,
-                args=(first, second, gradient, rate, beta_1, beta_2),
-                kwargs={"decay": self._config.weight_decay if decayed else 0.0,
-                        "factor": factor},
+                args=(first, second, gradient, rates[factor],
+                      decays[factor] if decayed else None, kernel),
                 group=False)
 
     def _update(self, variable: tf.Variable, first: tf.Variable, second: tf.Variable,
-                gradient: tf.Tensor, rate: tf.Tensor, beta_1: tf.Tensor, beta_2: tf.Tensor,
-                *, decay: float, factor: float) -> None:
-        rate = rate * factor
-        if decay > 0.0:
-            variable.assign_sub(rate * decay * variable)
+                gradient: tf.Tensor, rate: tf.Tensor, decay: tf.Tensor | None,
+                kernel: Mapping[str, tf.Tensor]) -> None:
+        if decay is not None:
+            variable.assign_sub(decay * variable)
         tf.raw_ops.ResourceApplyAdam(
-            var=variable.handle, m=first.handle, v=second.handle, beta1_power=0.0,
-            beta2_power=0.0, lr=rate * self._kernel_rate, beta1=beta_1, beta2=beta_2,
-            epsilon=self._kernel_epsilon, grad=gradient)
+            var=variable.handle, m=first.handle, v=second.handle, lr=rate, grad=gradient, **kernel)
 
 
-def clip_by_global_norm(gradients: Sequence[tf.Tensor],
-                        clip_norm: float) -> tuple[list[tf.Tensor], tf.Tensor]:
-    """Scales gradients so that their joint norm is at most `clip_norm`.
+def clip_scale(gradients: Sequence[tf.Tensor], clip_norm: float) -> tuple[tf.Tensor, tf.Tensor]:
+    """Finds out how much to shorten gradients so that their joint norm is at most `clip_norm`.
 
     Args:
         gradients: float32 tensors, already summed over replicas.
         clip_norm: largest joint norm.
 
     Returns:
-        The scaled gradients and the norm float32 [] before scaling.
+        The factor float32 [], 1 if they are short enough, and their norm float32 [] without it.
     """
     norm = tf.linalg.global_norm(gradients)
-    scale = clip_norm / tf.maximum(norm, clip_norm)
-    return [gradient * scale for gradient in gradients], norm
+    return clip_norm / tf.maximum(norm, clip_norm), norm
 
 
 def _rounding(beta: float) -> float:

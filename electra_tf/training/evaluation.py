@@ -1,6 +1,8 @@
 """Losses and scores on held-out examples, and samples to look at."""
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import orbit
@@ -12,6 +14,7 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Objective
 from electra_tf.records.example import Batch
 from electra_tf.text.vocabulary import Vocabulary
+from electra_tf.training.parts import by_part
 from electra_tf.training.samples import Corruption
 from electra_tf.training.step import with_static_rows
 
@@ -25,7 +28,8 @@ class Evaluator(orbit.AbstractEvaluator):
     """Runs an objective without dropout; masks and samples are the same at every evaluation."""
 
     def __init__(self, strategy: tf.distribute.Strategy, objective: Objective,
-                 model: tf_keras.Model, batches: BatchesFn, *, batch_size: int, seed: int):
+                 model: tf_keras.Model, batches: BatchesFn, *, batch_size: int, seed: int,
+                 parts: int = 1):
         """Takes what to run on which batches.
 
         Args:
@@ -35,14 +39,16 @@ class Evaluator(orbit.AbstractEvaluator):
             batches: makes a worker's dataset of held-out batches.
             batch_size: of these batches over all replicas.
             seed: of masks and samples.
+            parts: of a replica's rows, side by side.
         """
+        self._parts = parts
         self._rows = batch_size // strategy.num_replicas_in_sync
         self._strategy = strategy
         self._objective = objective
         self._model = model
         self._batches = batches
         self._seed = seed
-        self._run_batch = tf.function(self._replicas_batch)
+        self._run_batch = tf.function(self._replicas_batch, autograph=False)
 
     def evaluate(self, num_steps: tf.Tensor) -> dict[str, float]:
         """Scores `num_steps` batches, -1 for all.
@@ -97,15 +103,27 @@ class Evaluator(orbit.AbstractEvaluator):
                 index * context.num_replicas_in_sync
                 + tf.cast(context.replica_id_in_sync_group, tf.int64)))
         inputs, weights = self._objective.prepare(batch, randomness)
-        outcome = self._objective.compute(self._model, inputs, randomness, training=False)
-        scalars = {f"{name}/sum": value for name, value in outcome.loss_sums.items()}
-        scalars |= {f"{name}/weight": value for name, value in weights.items()}
+        run_part = by_part(
+            lambda rows, first_row: self._rows_outcome(rows, randomness, first_row),
+            inputs, self._parts)
+        outcomes = [run_part(number) for number in range(self._parts)]
+        results = {name: tf.concat([outcome[name] for outcome in outcomes], axis=0)
+                   for name in outcomes[0]}
+        results |= {f"{name}/weight": value[tf.newaxis] for name, value in weights.items()}
+        return {**results, "ids": batch.ids}
+
+    def _rows_outcome(self, rows: Any, randomness: Randomness,
+                      first_row: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Runs the objective; sums come as [1], so that all results can be joined end to end."""
+        randomness = dataclasses.replace(
+            randomness, first_example=randomness.first_example + first_row)
+        outcome = self._objective.compute(self._model, rows, randomness, training=False)
+        sums = {f"{name}/sum": value for name, value in outcome.loss_sums.items()}
         for name, ratio in outcome.measures.items():
-            scalars |= {f"{name}/sum": ratio.sum, f"{name}/weight": ratio.weight}
-        details = {**outcome.details, "ids": batch.ids}
-        return {**{name: tf.reshape(value, [1]) for name, value in scalars.items()},
+            sums |= {f"{name}/sum": ratio.sum, f"{name}/weight": ratio.weight}
+        return {**{name: value[tf.newaxis] for name, value in sums.items()},
                 **{name: tf.cast(value, tf.int32) if name in MARKS else value
-                   for name, value in details.items()}}
+                   for name, value in outcome.details.items()}}
 
 
 def _mean(batches: list[Arrays], name: str) -> float:

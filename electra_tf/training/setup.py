@@ -9,6 +9,7 @@ import tf_keras
 from electra_tf.command_line import UserError
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.distribution.cores import largest_divisor, prepare_cpu
 from electra_tf.distribution.devices import POLICIES, resolve_precision
 from electra_tf.distribution.strategies import create_strategy
 from electra_tf.input.pipeline import evaluation_batches
@@ -52,7 +53,8 @@ class Run:
             lambda context: evaluation_batches(
                 self.data_dir, self.manifest, pad_id=self.vocabulary.pad_id,
                 global_batch_size=batch_size, context=context),
-            batch_size=batch_size, seed=self.config.training.seed)
+            batch_size=batch_size, seed=self.config.training.seed,
+            parts=largest_divisor(batch_size // replicas, self.config.runtime.cpu_parts))
 
 
 def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,
@@ -69,11 +71,15 @@ def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,
     manifests.verify_shards(data_dir, manifest, config.runtime.verify_checksums)
     if config.runtime.deterministic:
         tf.config.experimental.enable_op_determinism()
-    strategy = create_strategy(config.runtime)
+    training, runtime = config.training, config.runtime
+    parts = prepare_cpu(
+        runtime, training.train_batch_size // runtime.gradient_accumulation_steps)
+    strategy = create_strategy(runtime)
     config = override(config, {
         "model.vocab_size": vocabulary.size,
         "data.max_seq_length": manifest.max_seq_length,
-        "training.precision": resolve_precision(config.training.precision, strategy),
+        "training.precision": resolve_precision(training.precision, strategy),
+        "runtime.cpu_parts": parts,
     })
     _check_split(config, strategy.num_replicas_in_sync)
     special = SpecialTokens(pad=vocabulary.pad_id, cls=vocabulary.cls_id, sep=vocabulary.sep_id,

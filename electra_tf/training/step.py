@@ -10,10 +10,11 @@ import tf_keras
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Objective, Ratio
-from electra_tf.optimization.adam import Adam, clip_by_global_norm
+from electra_tf.optimization.adam import Adam, clip_scale
 from electra_tf.optimization.loss_scale import LossScale
 from electra_tf.optimization.schedule import Schedule
 from electra_tf.records.example import Batch
+from electra_tf.training.parts import total
 
 Sums = dict[str, tf.Tensor]
 
@@ -78,36 +79,19 @@ class TrainStep:
     def _differentiate(self, inputs: Any, factors: Mapping[str, tf.Tensor],
                        randomness: Randomness) -> tuple[list[tf.Tensor], Sums]:
         """Gradients of this replica's part of the loss, compiled as a whole if asked for."""
+        runtime = self.config.runtime
+
         def run(inputs, factors, scale, step, first_example):
-            return self._accumulate(
-                inputs, factors, scale, self._randomness(step, first_example))
+            def run_rows(rows, first_row):
+                return self._micro_batch(
+                    rows, factors, scale, self._randomness(step, first_example + first_row))
+            return total(run_rows, inputs, rounds=runtime.gradient_accumulation_steps,
+                         parts=max(1, runtime.cpu_parts))
+
         if self.compile_with_xla:
             run = tf.function(run, jit_compile=True, autograph=False)
         return run(inputs, factors, self.state.loss_scale.scale.value(),
                    tf.convert_to_tensor(randomness.step), randomness.first_example)
-
-    def _accumulate(self, inputs: Any, factors: Mapping[str, tf.Tensor], scale: tf.Tensor,
-                    randomness: Randomness) -> tuple[list[tf.Tensor], Sums]:
-        """Adds up gradients and sums over the micro-batches, one after the other."""
-        count = self.config.runtime.gradient_accumulation_steps
-        if count == 1:
-            return self._micro_batch(inputs, factors, scale, randomness)
-        rows = tf.nest.flatten(inputs)[0].shape[0] // count
-        parts = tf.nest.map_structure(
-            lambda part: tf.reshape(part, [count, rows, *part.shape[1:]]), inputs)
-
-        def run(index: tf.Tensor) -> tuple[list[tf.Tensor], Sums]:
-            first = randomness.first_example + tf.cast(index * rows, tf.int64)
-            return self._micro_batch(
-                tf.nest.map_structure(lambda part: part[index], parts), factors, scale,
-                dataclasses.replace(randomness, first_example=first))
-
-        def add(index: tf.Tensor, totals):
-            return index + 1, tf.nest.map_structure(tf.add, totals, run(index))
-
-        _, totals = tf.while_loop(
-            lambda index, _totals: index < count, add, (tf.constant(1), run(tf.constant(0))))
-        return totals
 
     def _micro_batch(self, inputs: Any, factors: Mapping[str, tf.Tensor], scale: tf.Tensor,
                      randomness: Randomness) -> tuple[list[tf.Tensor], Sums]:
@@ -135,10 +119,10 @@ class TrainStep:
             num_train_steps=self.config.training.num_train_steps,
             warmup_steps=optimizer.warmup(self.config.training.num_train_steps),
         )(self.state.step)
-        gradients, norm = clip_by_global_norm(gradients, optimizer.clip_norm)
+        scale, norm = clip_scale(gradients, optimizer.clip_norm)
         loss = tf.add_n([factors[name] * sums[name] for name in factors])
         finite = tf.math.is_finite(norm) & tf.math.is_finite(loss)
-        self.state.optimizer.apply(gradients, rate, usable=finite)
+        self.state.optimizer.apply(gradients, rate, scale=scale, usable=finite)
         self.state.loss_scale.update(finite)
         self.state.step.assign_add(1)
         one = tf.ones([])

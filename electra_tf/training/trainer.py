@@ -26,7 +26,7 @@ class Trainer(orbit.AbstractTrainer):
         # A step whose gradients overflow float16 is skipped: that is how loss scaling works.
         self._watched = (["loss"] if step.config.training.precision is Precision.FLOAT16
                          else ["loss", "gradient_norm"])
-        self._run_step = tf.function(self._replicas_step)
+        self._run_step = tf.function(self._replicas_step, autograph=False)
 
     def _replicas_step(self, iterator):
         results = self._strategy.run(self._step, args=(next(iterator),))

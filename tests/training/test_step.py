@@ -36,7 +36,7 @@ def train(records, *, xla=False, steps=STEPS, **changes):
 
 @pytest.fixture(scope="module")
 def baseline(records):
-    return train(records)
+    return train(records, runtime__cpu_parts=1)
 
 
 def assert_same(result, expected, rtol=1e-4, atol=3e-5):
@@ -64,6 +64,12 @@ def test_micro_batches_give_what_the_whole_batch_gives(records, baseline, parts)
 def test_micro_batches_on_two_replicas_give_what_the_whole_batch_gives(records, baseline):
     assert_same(train(records, runtime__gradient_accumulation_steps=2,
                       runtime__distribution_strategy="mirrored"), baseline)
+
+
+@pytest.mark.parametrize(("parts", "rounds"), [(2, 1), (4, 1), (2, 2)])
+def test_parts_side_by_side_give_what_the_whole_batch_gives(records, baseline, parts, rounds):
+    assert_same(train(records, runtime__cpu_parts=parts,
+                      runtime__gradient_accumulation_steps=rounds), baseline)
 
 
 def test_xla_gives_what_plain_tensorflow_gives(records, baseline):
