@@ -22,7 +22,8 @@ from benchmarks.pretraining.summary import CaseSummary, summarise
 from electra_tf import atomic_file, command_line
 
 _CASES = flags.DEFINE_list(
-    "cases", list(cases.DEFAULT_CASES), f"Some of {', '.join(cases.CASES)}.")
+    "cases", list(cases.DEFAULT_CASES),
+    f"Some of {', '.join(cases.CASES)}; or {cases.OTHER_CASES}.")
 _SYSTEMS = flags.DEFINE_list(
     "systems", [], "Names of systems, or beginnings of names (ours, hf, mg); all if empty.")
 _ROUNDS = flags.DEFINE_integer("rounds", 7, "Turns of every system.", lower_bound=1)
@@ -42,10 +43,8 @@ def main() -> None:
     Raises:
         UserError: an unknown case or system, or an --output_dir that can't be written.
     """
-    unknown = [name for name in _CASES.value if name not in cases.CASES]
-    if unknown or not _CASES.value:
-        raise command_line.UserError(
-            f"--cases must be some of {', '.join(cases.CASES)}. Received: {_CASES.value}")
+    for name in _CASES.value:
+        cases.case_of(name)
     # As Ctrl-C, so that the workers are killed on the way out.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     peers_python = pathlib.Path(_PEERS.value)

@@ -1,11 +1,13 @@
 """The cases by name, from the program's own settings."""
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.pretraining import workload as plain
 from benchmarks.pretraining.workload import Encoder, Setting, Workload
+from electra_tf.command_line import UserError
 from electra_tf.config.model import EncoderConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -47,11 +49,31 @@ CASES = {
         "model.hidden_dropout": plain.DROPOUT, "model.attention_dropout": plain.DROPOUT}),
 }
 DEFAULT_CASES = ("small-128", "small-512", "base-128")
+OTHER_CASES = "SIZE-BxL, such as base-8x512, or SIZE-BxL-recompute with gradient checkpointing"
+_OTHER = re.compile(r"(tiny|small|base|large)-([1-9]\d*)x([1-9]\d*)(-recompute)?")
+
+
+def case_of(name: str) -> Case:
+    """Returns the case of a name.
+
+    Raises:
+        UserError: there is none.
+    """
+    if name in CASES:
+        return CASES[name]
+    match = _OTHER.fullmatch(name)
+    if not match:
+        raise UserError(f"no case is named {name!r}. There are {', '.join(CASES)}, and "
+                        f"{OTHER_CASES}.")
+    size, batch, length, recompute = match.groups()
+    return Case(model_size=size, batch=int(batch), length=int(length), changes={
+        "runtime.gradient_checkpointing": bool(recompute),
+        "model.max_position_embeddings": max(plain.MAX_POSITIONS, int(length))})
 
 
 def workload_of(name: str, threads: int) -> Workload:
     """Returns the numbers of a case for every worker."""
-    case = CASES[name]
+    case = case_of(name)
     config = case.config(Setting(precision="float32"))
     return Workload(
         case=name, batch=case.batch, length=case.length, threads=threads,

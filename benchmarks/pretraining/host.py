@@ -31,8 +31,13 @@ def has_room(largest_bytes: int) -> bool:
     Args:
         largest_bytes: peak of the largest process so far; the next may need half as much again.
     """
+    return fits(1.5 * largest_bytes)
+
+
+def fits(needed_bytes: float) -> bool:
+    """Tells whether so much memory is free, and a gigabyte more."""
     left = _memory_bytes("MemAvailable")
-    return left is None or left > 1.5 * largest_bytes + 1e9
+    return left is None or left > needed_bytes + 1e9
 
 
 def _processor() -> str:

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from benchmarks.pretraining import workload as plain
-from benchmarks.pretraining.cases import CASES
+from benchmarks.pretraining.cases import case_of
 from benchmarks.pretraining.protocol import Prepared, Step, serve
 from benchmarks.pretraining.workload import Setting, Workload
 from electra_tf.config.overrides import override
@@ -25,7 +25,7 @@ _SPECIAL = SpecialTokens(
 
 def prepare(workload: Workload, setting: Setting) -> Prepared:
     """Returns the case's own settings, with "auto" resolved for this machine."""
-    config = CASES[workload.case].config(setting)
+    config = case_of(workload.case).config(setting)
     parts = prepare_cpu(config.runtime, workload.batch)
     config = override(config, {"runtime.cpu_parts": parts})
     strategy = create_strategy(config.runtime)
@@ -42,7 +42,8 @@ def _build(workload: Workload, config: PretrainingConfig, strategy: tf.distribut
     objective = build_objective(config, _SPECIAL)
     with strategy.scope():
         model = objective.build_model(config.model, seed=config.training.seed,
-                                      policy=POLICIES[config.training.precision])
+                                      policy=POLICIES[config.training.precision],
+                                      recompute=config.runtime.gradient_checkpointing)
         state = TrainState(model, Adam(config.optimizer, model.trainable_variables),
                            LossScale(enabled=False))
     step = TrainStep(config=config, objective=objective, state=state, compile_with_xla=xla)

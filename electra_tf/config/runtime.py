@@ -41,6 +41,9 @@ class RuntimeConfig:
     """GPUs to use; -1 for all that the machine has."""
     gradient_accumulation_steps: int = 1
     """Micro-batches that one step splits its batch into, one after the other."""
+    gradient_checkpointing: bool = False
+    """Keep only the inputs of layers for the gradient and compute the rest again: a fraction of
+    the memory for activations, a third more time."""
     cpu_parts: int = 0
     """At most so many parts of a micro-batch are computed side by side, where the device is a CPU;
     0: one per core, up to 4."""

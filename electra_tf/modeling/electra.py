@@ -59,16 +59,18 @@ class Discriminator(tf_keras.layers.Layer):
 class ElectraModel(tf_keras.Model):
     """Generator and discriminator, tied as the configuration says."""
 
-    def __init__(self, config: ModelConfig, *, seed: int, policy: str = "float32"):
+    def __init__(self, config: ModelConfig, *, seed: int, policy: str = "float32",
+                 recompute: bool = False):
         """Creates every weight.
 
         Args:
             config: shapes and tying.
             seed: initial values are a function of it and of each weight's name.
             policy: Keras mixed-precision policy: float32, mixed_bfloat16 or mixed_float16.
+            recompute: as in `Encoder`.
         """
         super().__init__(name="electra_model", dtype=policy)
-        encoder = _full_size_encoder(config, seed=seed, policy=policy)
+        encoder = _full_size_encoder(config, seed=seed, policy=policy, recompute=recompute)
         self.discriminator = Discriminator(encoder, seed=seed, policy=policy)
         self.generator = Generator(
             _generator_encoder(config, encoder, seed=seed, policy=policy),
@@ -78,18 +80,20 @@ class ElectraModel(tf_keras.Model):
 class MaskedLanguageModel(tf_keras.Model):
     """The full-size encoder trained as its own generator: BERT's masked language model."""
 
-    def __init__(self, config: ModelConfig, *, seed: int, policy: str = "float32"):
+    def __init__(self, config: ModelConfig, *, seed: int, policy: str = "float32",
+                 recompute: bool = False):
         """Creates every weight; arguments as for `ElectraModel`."""
         super().__init__(name="masked_language_model", dtype=policy)
-        encoder = _full_size_encoder(config, seed=seed, policy=policy)
+        encoder = _full_size_encoder(config, seed=seed, policy=policy, recompute=recompute)
         self.generator = Generator(encoder, seed=seed, policy=policy)
 
 
-def _full_size_encoder(config: ModelConfig, *, seed: int, policy: str) -> Encoder:
+def _full_size_encoder(config: ModelConfig, *, seed: int, policy: str,
+                       recompute: bool) -> Encoder:
     """The encoder that is pre-trained; its weights are named "electra/...", whatever trains it."""
     embeddings = Embeddings("electra/embeddings", config.discriminator, seed=seed, policy=policy)
     return Encoder("electra", config.discriminator, seed=seed, policy=policy,
-                   embeddings=embeddings)
+                   embeddings=embeddings, recompute=recompute)
 
 
 def _generator_encoder(config: ModelConfig, discriminator: Encoder, *, seed: int,
@@ -98,7 +102,8 @@ def _generator_encoder(config: ModelConfig, discriminator: Encoder, *, seed: int
         return discriminator
     embeddings = _generator_embeddings(
         config.tying, config.generator, discriminator.embeddings, seed=seed, policy=policy)
-    return Encoder("generator", config.generator, seed=seed, policy=policy, embeddings=embeddings)
+    return Encoder("generator", config.generator, seed=seed, policy=policy,
+                   embeddings=embeddings, recompute=discriminator.recompute)
 
 
 def _generator_embeddings(tying: Tying, config: EncoderConfig, shared: Embeddings, *, seed: int,

@@ -1,5 +1,7 @@
 """The Transformer encoder of BERT (Devlin et al., 2019), as ELECTRA uses it."""
 
+import functools
+
 import tensorflow as tf
 import tf_keras
 
@@ -45,10 +47,21 @@ class Encoder(tf_keras.layers.Layer):
     """Token ids in, one hidden vector per position out."""
 
     def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str,
-                 embeddings: Embeddings):
-        """Creates the projection and the layers on top of `embeddings`, shared or its own."""
+                 embeddings: Embeddings, recompute: bool = False):
+        """Creates the projection and the layers.
+
+        Args:
+            path: full name of the encoder.
+            config: its sizes.
+            seed: of the run.
+            policy: Keras mixed-precision policy.
+            embeddings: below the layers, shared or its own.
+            recompute: in training, keep only what goes into a layer and compute the rest again
+                for the gradient (Chen et al., 2016).
+        """
         super().__init__(name=path, dtype=policy)
         self.config = config
+        self.recompute = recompute
         self.embeddings = embeddings
         self.embeddings_project = projection(
             path, config, config.embedding_size, seed=seed, policy=policy)
@@ -81,5 +94,8 @@ class Encoder(tf_keras.layers.Layer):
         outputs = [x]
         bias = attention_bias(valid, x.dtype)
         for layer in self.encoder_layers:
-            outputs.append(layer(outputs[-1], bias, randomness))
+            run = functools.partial(layer, bias=bias, randomness=randomness)
+            if self.recompute and randomness is not None:
+                run = tf.recompute_grad(run)
+            outputs.append(run(outputs[-1]))
         return outputs

@@ -6,7 +6,7 @@ import tf_keras
 from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling.fused import gelu
 from electra_tf.modeling.layers import Dense, EmbeddingTable, LayerNorm
-from electra_tf.modeling.products import affine_transposed
+from electra_tf.modeling.products import affine
 from electra_tf.modeling.sampling import BLOCK
 
 IMPOSSIBLE_LOGIT = -1e9
@@ -42,7 +42,7 @@ class MaskedLanguageModelHead(tf_keras.layers.Layer):
         table = tf.pad(tf.cast(self.words.table, vectors.dtype), [[0, missing], [0, 0]])
         bias = tf.pad(tf.cast(self.output_bias, vectors.dtype), [[0, missing]],
                       constant_values=IMPOSSIBLE_LOGIT)
-        return affine_transposed(vectors, table, bias)
+        return affine(vectors, table, bias, transposed=True)
 
 
 class ReplacedTokenHead(tf_keras.layers.Layer):

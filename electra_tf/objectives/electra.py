@@ -22,9 +22,10 @@ class ElectraObjective:
     replacement: TokenReplacement
     weights: ObjectiveConfig
 
-    def build_model(self, config: ModelConfig, *, seed: int, policy: str) -> ElectraModel:
+    def build_model(self, config: ModelConfig, *, seed: int, policy: str,
+                    recompute: bool = False) -> ElectraModel:
         """Creates generator and discriminator."""
-        return ElectraModel(config, seed=seed, policy=policy)
+        return ElectraModel(config, seed=seed, policy=policy, recompute=recompute)
 
     def prepare(self, batch: Batch,
                 randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:

@@ -22,9 +22,10 @@ class MlmObjective:
     replacement: TokenReplacement
     weights: ObjectiveConfig
 
-    def build_model(self, config: ModelConfig, *, seed: int, policy: str) -> MaskedLanguageModel:
+    def build_model(self, config: ModelConfig, *, seed: int, policy: str,
+                    recompute: bool = False) -> MaskedLanguageModel:
         """Creates the encoder and its output head."""
-        return MaskedLanguageModel(config, seed=seed, policy=policy)
+        return MaskedLanguageModel(config, seed=seed, policy=policy, recompute=recompute)
 
     def prepare(self, batch: Batch,
                 randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:

@@ -39,8 +39,9 @@ class Outcome(NamedTuple):
 class Objective(Protocol):
     """A pre-training task. Implementations are frozen dataclasses."""
 
-    def build_model(self, config: ModelConfig, *, seed: int, policy: str) -> tf_keras.Model:
-        """Creates the networks that the objective trains."""
+    def build_model(self, config: ModelConfig, *, seed: int, policy: str,
+                    recompute: bool = False) -> tf_keras.Model:
+        """Creates the networks that the objective trains; arguments as for `ElectraModel`."""
         ...
 
     def prepare(self, batch: Batch, randomness: Randomness) -> tuple[Any, Mapping[str, tf.Tensor]]:

@@ -21,6 +21,8 @@ class Progress:
     """Over all devices, padding included."""
     seconds_elapsed: float
     """Since this process started training."""
+    peak_memory_bytes: int
+    """Largest resident memory of this process so far."""
     peak_fraction: float | None = None
     """Model FLOPs over the devices' peak, in [0, 1]; None where the peak is unknown."""
     seconds_left: float | None = None
@@ -34,10 +36,10 @@ def progress_line(progress: Progress) -> str:
         >>> print(progress_line(Progress(
         ...     step=1200, num_steps=10000, loss=12.345,
         ...     losses={"generator": 5.432, "discriminator": 0.1383}, learning_rate=3.2e-4,
-        ...     tokens_per_second=4210, peak_fraction=0.37, seconds_left=2530,
-        ...     seconds_elapsed=345)))
+        ...     tokens_per_second=4210, peak_fraction=0.37, peak_memory_bytes=2_210_000_000,
+        ...     seconds_left=2530, seconds_elapsed=345)))
         step  1,200/10,000  loss 12.345  generator  5.432  discriminator 0.1383  lr 3.20e-04  \
-  4,210 tok/s  37 % of peak  elapsed 0:05:45  ETA 0:42:10
+  4,210 tok/s  37 % of peak    2.2 GB  elapsed 0:05:45  ETA 0:42:10
     """
     total = f"{progress.num_steps:,}"
     columns = [f"step {progress.step:>{len(total)},}/{total}", f"loss {_number(progress.loss)}"]
@@ -45,6 +47,7 @@ def progress_line(progress: Progress) -> str:
     columns += [f"lr {progress.learning_rate:.2e}", f"{progress.tokens_per_second:>7,.0f} tok/s"]
     if progress.peak_fraction is not None:
         columns.append(f"{progress.peak_fraction:>3.0%} of peak".replace("%", " %"))
+    columns.append(f"{progress.peak_memory_bytes / 1e9:>5.1f} GB")
     columns.append(f"elapsed {duration(progress.seconds_elapsed)}")
     left = "-:--:--" if progress.seconds_left is None else duration(progress.seconds_left)
     return "  ".join([*columns, f"ETA {left}"])

@@ -1,5 +1,7 @@
 """Turns what the loop returns into progress lines, metrics.jsonl and TensorBoard."""
 
+import resource
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -91,7 +93,7 @@ class Reporter:
                  for name, (total, weight) in self._totals.items()}
         seconds = max(self._timed_seconds, 1e-9)
         rate = self._timed_steps * self._tokens_per_step / seconds
-        fraction = self._peak_fraction(rate)
+        fraction, memory = self._peak_fraction(rate), _peak_memory_bytes()
         left = ((self._num_steps - self._step) * seconds / self._timed_steps
                 if self._timed_steps else None)
         self.say(progress_line(Progress(
@@ -100,11 +102,16 @@ class Reporter:
                     if name.endswith("_loss")},
             learning_rate=means["learning_rate"], tokens_per_second=rate,
             peak_fraction=fraction, seconds_left=left,
-            seconds_elapsed=time.monotonic() - self._started)))
-        speed = {"tokens_per_second": rate} | (
+            seconds_elapsed=time.monotonic() - self._started, peak_memory_bytes=memory)))
+        machine = {"tokens_per_second": rate, "peak_memory_bytes": memory} | (
             {} if fraction is None else {"peak_fraction": fraction})
-        self._metrics.append({"kind": "train", "step": self._step, **means, **speed})
+        self._metrics.append({"kind": "train", "step": self._step, **means, **machine})
         self._board.scalars(self._step, {f"train/{name}": value
-                                         for name, value in (means | speed).items()})
+                                         for name, value in (means | machine).items()})
         self._board.flush()
         self._totals, self._timed_steps, self._timed_seconds = {}, 0, 0.0
+
+
+def _peak_memory_bytes() -> int:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024  # Kibibytes elsewhere.

@@ -40,7 +40,8 @@ class Run:
         with self.strategy.scope():
             return self.objective.build_model(
                 self.config.model, seed=self.config.training.seed,
-                policy=POLICIES[self.config.training.precision])
+                policy=POLICIES[self.config.training.precision],
+                recompute=self.config.runtime.gradient_checkpointing)
 
     def build_evaluator(self, model: tf_keras.Model) -> Evaluator | None:
         """Returns an evaluator on the held-out shards; None if nothing was held out."""

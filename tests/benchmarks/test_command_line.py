@@ -40,8 +40,9 @@ def test_the_rates_are_always_measured():
 
 
 @pytest.mark.parametrize(("flag", "error"), [
-    ("--cases=small-64", "error: --cases must be some of small-128, small-512, base-128, toy. "
-                         "Received: ['small-64']\n"),
+    ("--cases=small-64", "error: no case is named 'small-64'. There are small-128, small-512, "
+                         "base-128, toy, and SIZE-BxL, such as base-8x512, or SIZE-BxL-recompute "
+                         "with gradient checkpointing.\n"),
     ("--output_dir=/dev/null/a", "error: cannot write /dev/null/a: Not a directory; a part of this "
                                  "path is a file: choose another directory.\n"),
 ])

@@ -34,10 +34,11 @@ def state(model_dir: Path) -> dict[str, np.ndarray]:
 
 
 def logged(model_dir: Path) -> list[dict]:
-    """Records of training, without what depends on the clock."""
+    """Records of training, without what depends on the machine."""
     lines = (model_dir / "metrics.jsonl").read_text().splitlines()
     records = [json.loads(line) for line in lines]
-    return [{name: value for name, value in record.items() if name != "tokens_per_second"}
+    machine = ("tokens_per_second", "peak_memory_bytes")
+    return [{name: value for name, value in record.items() if name not in machine}
             for record in records if record["kind"] == "train"]
 
 

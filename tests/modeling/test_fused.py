@@ -1,5 +1,6 @@
 """Every fused chain against the same formula as plain TensorFlow ops: value and gradient."""
 
+import functools
 import math
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.modeling.fused import attention_weights, dropout, gelu, layer_norm, residual_norm
-from electra_tf.modeling.products import affine, affine_transposed
+from electra_tf.modeling.products import affine
 from electra_tf.modeling.randomness import Randomness, dropout_keys, keep_mask
 
 KEYS = dropout_keys(
@@ -55,7 +56,8 @@ CASES = {
         lambda scores: tf.exp(scores) / tf.reduce_sum(tf.exp(scores), -1, keepdims=True),
         [SCORES]),
     "affine": (affine, lambda x, w, b: tf.matmul(x, w) + b, [ROWS, KERNEL, BIAS]),
-    "affine_transposed": (affine_transposed, lambda x, t, b: tf.matmul(x, tf.transpose(t)) + b,
+    "affine transposed": (functools.partial(affine, transposed=True),
+                          lambda x, t, b: tf.matmul(x, tf.transpose(t)) + b,
                           [ROWS, tf.transpose(KERNEL), BIAS]),
 }
 

@@ -7,13 +7,13 @@ from electra_tf.training.progress import Progress, duration, progress_line
 PROGRESS = Progress(
     step=1200, num_steps=10000, loss=12.345, losses={"generator": 5.432, "discriminator": 0.1383},
     learning_rate=3.2e-4, tokens_per_second=4210.4, peak_fraction=0.37, seconds_left=2530,
-    seconds_elapsed=345)
+    seconds_elapsed=345, peak_memory_bytes=2_210_000_000)
 
 
 def test_the_line_names_every_quantity_with_its_unit():
     assert progress_line(PROGRESS) == (
         "step  1,200/10,000  loss 12.345  generator  5.432  discriminator 0.1383  lr 3.20e-04  "
-        "  4,210 tok/s  37 % of peak  elapsed 0:05:45  ETA 0:42:10")
+        "  4,210 tok/s  37 % of peak    2.2 GB  elapsed 0:05:45  ETA 0:42:10")
 
 
 def test_what_is_unknown_is_left_out_or_dashed():

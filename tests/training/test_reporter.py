@@ -1,6 +1,7 @@
 import io
 import json
 
+import numpy as np
 import pytest
 
 from electra_tf.training.reporter import Reporter
@@ -34,6 +35,13 @@ def test_means_are_weighted_over_the_interval(tmp_path):
     (record,) = records(tmp_path)
     assert record["loss"] == pytest.approx((2.0 + 6.0) / 2)
     assert record["generator_loss"] == pytest.approx((2 * 30 + 6 * 10) / 40)
+
+
+def test_the_memory_of_the_process_is_among_the_metrics(tmp_path):
+    report = reporter(tmp_path)
+    block = np.ones(30_000_000)
+    report.on_train(totals(1.0), 4)
+    assert block.nbytes < records(tmp_path)[0]["peak_memory_bytes"] < 1e12
 
 
 def test_a_statistic_that_counted_nothing_is_zero(tmp_path):

@@ -72,6 +72,15 @@ def test_parts_side_by_side_give_what_the_whole_batch_gives(records, baseline, p
                       runtime__gradient_accumulation_steps=rounds), baseline)
 
 
+def test_recomputing_layers_gives_what_keeping_them_gives(records, baseline):
+    assert_same(train(records, runtime__gradient_checkpointing=True), baseline)
+
+
+def test_recomputing_under_xla_and_on_two_replicas_gives_the_same(records, baseline):
+    assert_same(train(records, xla=True, runtime__gradient_checkpointing=True,
+                      runtime__distribution_strategy="mirrored"), baseline)
+
+
 def test_xla_gives_what_plain_tensorflow_gives(records, baseline):
     assert_same(train(records, xla=True), baseline)
 
