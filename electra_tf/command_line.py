@@ -21,7 +21,7 @@ def run(
     summary: str,
     groups: Mapping[str, Sequence[str]],
 ) -> None:
-    """Parses absl flags and runs `main`, printing a `UserError` as one line.
+    """Parses absl flags and runs `main`, printing a `UserError` or Ctrl-C as one line.
 
     Args:
         main: takes no arguments; reads `flags.FLAGS`.
@@ -47,6 +47,9 @@ def run(
         except UserError as error:
             print(f"error: {error}", file=sys.stderr)
             raise SystemExit(1) from None
+        except KeyboardInterrupt:
+            print("interrupted.", file=sys.stderr)
+            raise SystemExit(130) from None  # As a shell reports SIGINT.
 
     app.run(guarded, flags_parser=parse)
 
