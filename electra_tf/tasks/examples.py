@@ -1,0 +1,61 @@
+"""What fine-tuning learns from: one example, as it was read, before any tokenization."""
+
+import dataclasses
+import enum
+
+
+class Kind(enum.StrEnum):
+    """What a task asks of the encoder, and so which head it takes."""
+
+    CLASSIFICATION = "classification"
+    REGRESSION = "regression"
+    TAGGING = "tagging"
+    QUESTION_ANSWERING = "question_answering"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TextExample:
+    """One or two texts with a label, for classification and regression."""
+
+    key: str
+    """Names the example among those of its file, in predictions too."""
+    texts: tuple[str, ...]
+    """One or two."""
+    label: str | float | None = None
+    """A word of the label set, or a number for regression; None where it isn't known."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TaggedExample:
+    """A sentence in words, each with a tag."""
+
+    key: str
+    words: tuple[str, ...]
+    tags: tuple[str, ...] | None = None
+    """One per word, IOB2 for chunks and entities; None where they aren't known."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A span of a context."""
+
+    text: str
+    start: int
+    """Offset of its first character in the context."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class QuestionExample:
+    """A question about a context that holds the answer, or doesn't."""
+
+    key: str
+    question: str
+    context: str
+    answers: tuple[Answer, ...] = ()
+    """What people answered; several in evaluation data, none where there is no answer, or where
+    it isn't known."""
+    is_impossible: bool = False
+    """The context holds no answer."""
+
+
+Example = TextExample | TaggedExample | QuestionExample

@@ -1,0 +1,137 @@
+"""Rows of text files: tab- or comma-separated values and JSON lines, read strictly.
+
+Every row is either read whole or an error that names file and line.
+"""
+
+import csv
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from electra_tf.command_line import UserError
+
+Value = str | float | list[str] | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One row and where it stands."""
+
+    path: Path
+    line: int
+    """Of its beginning, from 1."""
+    values: Mapping[str, Any]
+    """Column -> value: strings, in JSON lines whatever the line holds."""
+
+    def error(self, problem: str) -> UserError:
+        """Returns an error about this row."""
+        return UserError(f"{self.path}:{self.line}: {problem}")
+
+    def text(self, column: str) -> str:
+        """Returns a column's string.
+
+        Raises:
+            UserError: the column is missing here, or isn't a string.
+        """
+        if column not in self.values:
+            raise self.error(f"no column {column!r}. There are: {', '.join(self.values)}.")
+        value = self.values[column]
+        if not isinstance(value, str):
+            raise self.error(f"{column!r} must be text. Received: {value!r:.60}")
+        return value
+
+
+def read_rows(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[Row]:
+    """Reads a table by its suffix: `.tsv` (tabs, no quoting), `.csv` (RFC 4180), `.jsonl`.
+
+    Args:
+        path: UTF-8, with or without a byte-order mark.
+        columns: their names, if the first line isn't a header; not for `.jsonl`.
+
+    Yields:
+        Rows in the file's order; an empty line, or a row of another width, is an error.
+
+    Raises:
+        UserError: names file and line: unreadable, not UTF-8, no rows, a damaged row, or a suffix
+            that is none of these.
+    """
+    readers = {".tsv": _tab_separated, ".csv": _comma_separated}
+    if path.suffix == ".jsonl":
+        rows = _json_lines(path)
+    elif path.suffix in readers:
+        rows = _named(path, readers[path.suffix](path), columns)
+    else:
+        raise UserError(f"{path} must end in .tsv, .csv or .jsonl, so that it is clear how to "
+                        "read it.")
+    empty = True
+    for row in rows:
+        empty = False
+        yield row
+    if empty:
+        raise UserError(f"{path} holds no rows.")
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    r"""Yields line number and line, split at "\n" alone, without line ends.
+
+    Raises:
+        UserError: no such file, unreadable, or not UTF-8 (with the line).
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}.") from error
+    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        if number == len(lines) and not line:
+            return
+        try:
+            yield number, line.removesuffix(b"\r").decode()
+        except UnicodeDecodeError as error:
+            raise UserError(f"{path}:{number}: not UTF-8 at byte {error.start + 1} of the line; "
+                            "convert the file, for example with iconv.") from None
+
+
+def _named(path: Path, cells: Iterator[tuple[int, list[str]]],
+           columns: Sequence[str] | None) -> Iterator[Row]:
+    if columns is None:
+        number, columns = next(cells, (1, []))
+        repeated = {name for name in columns if columns.count(name) > 1}
+        if repeated:
+            raise UserError(f"{path}:{number}: the header names {min(repeated)!r} twice.")
+    for number, values in cells:
+        if len(values) != len(columns):
+            raise UserError(f"{path}:{number}: {len(values)} columns, but "
+                            f"{len(columns)} are expected ({', '.join(columns)}).")
+        yield Row(path, number, dict(zip(columns, values, strict=True)))
+
+
+def _tab_separated(path: Path) -> Iterator[tuple[int, list[str]]]:
+    for number, line in read_lines(path):
+        yield number, line.split("\t")
+
+
+def _comma_separated(path: Path) -> Iterator[tuple[int, list[str]]]:
+    # The reader wants line ends, for quoted cells that go over several lines.
+    reader = csv.reader((f"{line}\n" for _, line in read_lines(path)), strict=True)
+    begin = 1
+    try:
+        for values in reader:
+            yield begin, values
+            begin = reader.line_num + 1
+    except csv.Error as error:
+        raise UserError(f"{path}:{begin}: {error}.") from None
+
+
+def _json_lines(path: Path) -> Iterator[Row]:
+    for number, line in read_lines(path):
+        try:
+            values = json.loads(line)
+        except ValueError as error:
+            raise UserError(f"{path}:{number}: not JSON: {error}.") from None
+        if not isinstance(values, dict):
+            raise UserError(f"{path}:{number}: a JSON object is expected, for example "
+                            f'{{"text": "...", "label": "..."}}. Received: {line:.60}')
+        yield Row(path, number, values)

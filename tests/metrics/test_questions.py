@@ -1,0 +1,52 @@
+"""Answers are compared as SQuAD's servers do."""
+
+import pytest
+
+from electra_tf.command_line import UserError
+from electra_tf.metrics.questions import answer_scores
+
+
+def exact_and_f1(gold, predicted):
+    scores = answer_scores({"q": gold}, {"q": predicted})
+    return scores["exact_match"], scores["f1"]
+
+
+@pytest.mark.parametrize(("gold", "predicted", "exact", "f1"), [
+    (["The Denver Broncos!"], "denver  broncos", 1, 1),  # Case, article, punctuation, spaces.
+    (["Denver Broncos"], "Broncos", 0, 2 * 1 * 0.5 / 1.5),  # Precision 1, recall 1/2.
+    (["24-10"], "2410", 1, 1),  # Punctuation goes without leaving a space.
+    (["Denver", "the Broncos of Denver"], "Broncos of Denver", 1, 1),  # The nearest counts.
+    (["a theatre"], "theatre", 1, 1),
+    (["Denver"], "Carolina", 0, 0),
+    (["Denver"], "", 0, 0),
+    ([], "", 1, 1),
+    ([], "Denver", 0, 0),
+])
+def test_one_answer(gold, predicted, exact, f1):
+    assert exact_and_f1(gold, predicted) == pytest.approx((exact, f1))
+
+
+OFFICIAL = [
+    ("The cat", "cat", 1, 1), ("cat", "a cat an the", 1, 1), ("the", "", 1, 1), ("U.S.", "us", 1, 1),
+    ("café", "cafe", 0, 0), ("10,000", "10000", 1, 1), ("1 2 2", "2 2 3", 0, 2 / 3),
+    ("—", "", 0, 0), ("an apple a day", "apple day", 1, 1), ("The\xa0dog", "dog", 1, 1),
+    ("don't", "dont", 1, 1), ("state-of-the-art", "state of art", 0, 0)]
+"""What SQuAD's own evaluation script makes of these."""
+
+
+@pytest.mark.parametrize(("gold", "predicted", "exact", "f1"), OFFICIAL)
+def test_pairs_score_as_with_the_official_script(gold, predicted, exact, f1):
+    assert exact_and_f1([gold], predicted) == pytest.approx((exact, f1))
+
+
+def test_questions_with_and_without_answers_are_told_apart():
+    gold = {"a": ["Denver"], "b": ["Carolina"], "c": []}
+    scores = answer_scores(gold, {"a": "Denver", "b": "", "c": "Denver", "other": "x"})
+    assert scores == pytest.approx({
+        "exact_match": 1 / 3, "f1": 1 / 3, "answerable_exact_match": 1 / 2,
+        "answerable_f1": 1 / 2, "unanswerable_accuracy": 0.0})
+
+
+def test_a_missing_prediction_is_an_error():
+    with pytest.raises(UserError, match="1 questions have no prediction, 'b' among them"):
+        answer_scores({"a": ["x"], "b": []}, {"a": "x"})
