@@ -1,0 +1,148 @@
+"""Output heads of fine-tuning (ELECTRA, section 3.3 and appendix B; XLNet for questions).
+
+Unlike BERT there is no pooler: a dense layer reads the last hidden vectors themselves.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+import tf_keras
+
+from electra_tf.modeling.fused import dropout, gelu
+from electra_tf.modeling.layers import Dense
+from electra_tf.modeling.randomness import Randomness, dropout_keys
+
+QUESTION_HIDDEN = 512
+"""Units of the question head's hidden layers, whatever the encoder's size."""
+FORBIDDEN = -1000.0
+"""Added to the logit of a position that can't begin or end an answer: the reference's constant."""
+
+
+class ScoreHead(tf_keras.layers.Layer):
+    """Dropout and a dense layer: classes or a number from [CLS], tags from first word pieces."""
+
+    def __init__(self, path: str, hidden_size: int, outputs: int, *, dropout_rate: float, seed: int,
+                 policy: str):
+        super().__init__(name=path, dtype=policy)
+        self.dropout_rate = dropout_rate
+        self.dense = Dense(f"{path}/dense", hidden_size, outputs, seed=seed, policy=policy,
+                           glorot=True)
+
+    def call(self, vectors: tf.Tensor, randomness: Randomness | None = None) -> tf.Tensor:
+        """Maps [B, ..., H] to logits, float32 [B, ..., outputs]; drops out if given randomness."""
+        keys = dropout_keys(randomness, f"{self.name}/dropout", vectors.shape[0])
+        return tf.cast(self.dense(dropout(vectors, self.dropout_rate, keys)), tf.float32)
+
+
+def first_vectors(hidden: tf.Tensor) -> tf.Tensor:
+    """Returns the vectors [B, H] of [CLS] of hidden [B, L, H]."""
+    return hidden[:, 0]
+
+
+def vectors_at(hidden: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
+    """Returns the vectors [B, K, H] of hidden [B, L, H] at positions int32 [B, K]."""
+    return tf.gather(hidden, positions, batch_dims=1)
+
+
+class SpanLogits(NamedTuple):
+    """What training compares with the truth; float32."""
+
+    start: tf.Tensor
+    """[B, L]."""
+    end: tf.Tensor
+    """[B, L]; where ends depend on starts, given the true start."""
+    impossible: tf.Tensor | None
+    """[B], positive where the context seems to hold no answer."""
+
+
+class SpanBeams(NamedTuple):
+    """The likeliest answers, K starts and for each of them K ends."""
+
+    start_log_probs: tf.Tensor
+    """float32 [B, K]."""
+    start_index: tf.Tensor
+    """int32 [B, K]."""
+    end_log_probs: tf.Tensor
+    """float32 [B, K, K]."""
+    end_index: tf.Tensor
+    """int32 [B, K, K]."""
+    impossible: tf.Tensor | None
+    """As in `SpanLogits`."""
+
+
+class QuestionHead(tf_keras.layers.Layer):
+    """Finds where an answer starts and ends, and whether there is one.
+
+    With `conditioned` the end depends on the start: a hidden layer reads the vectors of both
+    (Yang et al., 2019, XLNet's code); in training the true start, afterwards the likeliest ones.
+    Without, ends are scored by themselves, as in BERT. Answerability reads [CLS] and the mean
+    vector of the start.
+    """
+
+    def __init__(self, path: str, hidden_size: int, *, conditioned: bool = True,
+                 answerability: bool = True, seed: int, policy: str):
+        super().__init__(name=path, dtype=policy)
+
+        def dense(name: str, inputs: int, outputs: int) -> Dense:
+            return Dense(f"{path}/{name}", inputs, outputs, seed=seed, policy=policy, glorot=True)
+
+        pair = 2 * hidden_size
+        self.start = dense("dense", hidden_size, 1)
+        self.end_hidden = dense("qa_hidden", pair, QUESTION_HIDDEN) if conditioned else None
+        self.end = dense("dense_1", QUESTION_HIDDEN if conditioned else hidden_size, 1)
+        self.impossible_hidden = dense("dense_2", pair, QUESTION_HIDDEN) if answerability else None
+        self.impossible = dense("dense_3", QUESTION_HIDDEN, 1) if answerability else None
+
+    def call(self, hidden: tf.Tensor, allowed: tf.Tensor, true_start: tf.Tensor) -> SpanLogits:
+        """Scores every position, for training.
+
+        Args:
+            hidden: [B, L, H].
+            allowed: bool [B, L], the context's positions, and [CLS] for "no answer".
+            true_start: int32 [B].
+        """
+        start = self._start_logits(hidden, allowed)
+        ends = self._end_logits(hidden, allowed, true_start[:, tf.newaxis])
+        return SpanLogits(start, ends[:, 0], self._impossible_logit(hidden, start))
+
+    def beams(self, hidden: tf.Tensor, allowed: tf.Tensor, size: int) -> SpanBeams:
+        """Returns the `size` likeliest starts, and for each the `size` likeliest ends."""
+        start = self._start_logits(hidden, allowed)
+        start_log_probs, start_index = tf.math.top_k(tf.nn.log_softmax(start), size)
+        ends = self._end_logits(hidden, allowed, start_index)
+        end_log_probs, end_index = tf.math.top_k(tf.nn.log_softmax(ends), size)
+        return SpanBeams(start_log_probs, start_index, end_log_probs, end_index,
+                         self._impossible_logit(hidden, start))
+
+    def _start_logits(self, hidden: tf.Tensor, allowed: tf.Tensor) -> tf.Tensor:
+        return _positions(self.start(hidden)) + _forbidding(allowed)
+
+    def _end_logits(self, hidden: tf.Tensor, allowed: tf.Tensor, starts: tf.Tensor) -> tf.Tensor:
+        """Scores ends, float32 [B, K, L], for each of the starts int32 [B, K]."""
+        if self.end_hidden is None:
+            logits = _positions(self.end(hidden)) + _forbidding(allowed)
+            return tf.repeat(logits[:, tf.newaxis], starts.shape[1], axis=1)
+        size = hidden.shape[-1]
+        # [start; end] W = start W_s + end W_e: neither is repeated for every pair.
+        kernel = tf.convert_to_tensor(self.end_hidden.kernel)
+        from_starts = tf.matmul(vectors_at(hidden, starts), kernel[:size])
+        from_ends = tf.matmul(hidden, kernel[size:]) + self.end_hidden.bias
+        joint = gelu(from_starts[:, :, tf.newaxis] + from_ends[:, tf.newaxis])
+        return _positions(self.end(joint)) + _forbidding(allowed)[:, tf.newaxis]
+
+    def _impossible_logit(self, hidden: tf.Tensor, start: tf.Tensor) -> tf.Tensor | None:
+        if self.impossible_hidden is None:
+            return None
+        shares = tf.cast(tf.nn.softmax(start), hidden.dtype)
+        mean_start = tf.squeeze(tf.matmul(shares[:, tf.newaxis], hidden), axis=1)
+        both = tf.concat([first_vectors(hidden), mean_start], axis=-1)
+        return _positions(self.impossible(gelu(self.impossible_hidden(both))))
+
+
+def _positions(scores: tf.Tensor) -> tf.Tensor:
+    """Drops the last axis, of size 1; float32."""
+    return tf.cast(tf.squeeze(scores, axis=-1), tf.float32)
+
+
+def _forbidding(allowed: tf.Tensor) -> tf.Tensor:
+    return tf.where(allowed, 0.0, FORBIDDEN)

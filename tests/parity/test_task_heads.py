@@ -1,0 +1,147 @@
+"""Fine-tuning heads on an encoder give the logits, losses and gradients of Google's code."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.config.model import EncoderConfig
+from electra_tf.modeling.embeddings import Embeddings
+from electra_tf.modeling.encoder import Encoder
+from electra_tf.modeling.task_heads import QuestionHead, ScoreHead, first_vectors, vectors_at
+from tests.parity import golden_files
+
+INPUTS = {name.removeprefix("input|"): value
+          for name, value in golden_files.load("finetune_encoder").items()
+          if name.startswith("input|")}
+BUILD = {"dropout_rate": 0.0, "seed": 0, "policy": "float32"}
+ATOL = 2e-5
+
+
+def encoder() -> Encoder:
+    weights = golden_files.load("finetune_encoder")
+    vocab_size, embedding_size = weights["weight|electra/embeddings/word_embeddings"].shape
+    intermediate = weights["weight|electra/encoder/layer_0/intermediate/dense/bias"].size
+    config = EncoderConfig(
+        vocab_size=vocab_size, embedding_size=embedding_size, hidden_size=32, num_layers=2,
+        num_heads=4, intermediate_size=intermediate, max_position_embeddings=64,
+        type_vocab_size=2, hidden_dropout=0.0, attention_dropout=0.0)
+    network = Encoder("electra", config, seed=0, policy="float32", embeddings=Embeddings(
+        "electra/embeddings", config, seed=0, policy="float32"))
+    assign(network, weights)
+    return network
+
+
+def assign(network, golden):
+    weights = {name.removeprefix("weight|"): value for name, value in golden.items()
+               if name.startswith("weight|")}
+    variables = {variable.name.split(":")[0]: variable for variable in network.trainable_variables}
+    assert variables.keys() == weights.keys()
+    for name, variable in variables.items():
+        variable.assign(weights[name])
+
+
+class Case:
+    """An encoder, a head with golden weights, and the tape of a forward pass."""
+
+    def __init__(self, name: str, head):
+        self.golden = golden_files.load(f"finetune_{name}")
+        self.encoder, self.head = encoder(), head
+        weights = "squad_train" if name == "squad_eval" else name
+        assign(head, golden_files.load(f"finetune_{weights}"))
+
+    def hidden(self) -> tf.Tensor:
+        return self.encoder(*(tf.constant(INPUTS[name]) for name in ("input_ids", "segment_ids")),
+                            tf.constant(INPUTS["input_mask"] > 0))
+
+    def assert_output(self, name: str, value, atol=ATOL):
+        np.testing.assert_allclose(value, self.golden[f"output|{name}"], rtol=0, atol=atol)
+
+    def assert_gradients(self, tape: tf.GradientTape, loss: tf.Tensor):
+        self.assert_output("total_loss", loss, atol=1e-4)
+        variables = [*self.encoder.trainable_variables, *self.head.trainable_variables]
+        for variable, gradient in zip(variables, tape.gradient(loss, variables), strict=True):
+            name = variable.name.split(":")[0]
+            task = next(key for key in self.golden if key.startswith("gradnorm|task_specific/"))
+            expected = self.golden["gradnorm|" + name.replace(
+                "head/", "/".join(task.removeprefix("gradnorm|").split("/")[:2]) + "/")]
+            norm = tf.linalg.global_norm([tf.convert_to_tensor(gradient)])
+            # Those of key biases and of span biases are zero but for rounding.
+            np.testing.assert_allclose(norm, expected, rtol=2e-4, atol=2e-4, err_msg=name)
+
+
+def test_classification():
+    case = Case("cola_eval", ScoreHead("head", 32, 2, **BUILD))
+    with tf.GradientTape() as tape:
+        logits = case.head(first_vectors(case.hidden()))
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(INPUTS["cola_label_ids"], logits)
+        total = tf.reduce_sum(losses)  # As there; our mean differs by a factor.
+    case.assert_output("logits", logits)
+    case.assert_output("loss", losses)
+    case.assert_gradients(tape, total)
+
+
+def test_regression():
+    case = Case("sts_eval", ScoreHead("head", 32, 1, **BUILD))
+    with tf.GradientTape() as tape:
+        predictions = tf.squeeze(case.head(first_vectors(case.hidden())), axis=-1)
+        losses = tf.square(predictions - INPUTS["sts_targets"])
+        total = tf.reduce_sum(losses)  # As there; our mean differs by a factor.
+    case.assert_output("predictions", predictions)
+    case.assert_output("loss", losses, atol=1e-4)
+    case.assert_gradients(tape, total)
+
+
+def test_tagging():
+    case = Case("chunk_eval", ScoreHead("head", 32, 25, **BUILD))
+    words = INPUTS["chunk_labels_mask"] > 0
+    logits = case.head(vectors_at(
+        case.hidden(), tf.constant(INPUTS["chunk_labeled_positions"])))
+    np.testing.assert_allclose(
+        logits.numpy()[words], case.golden["output|logits"][words], rtol=0, atol=ATOL)
+    assert words.sum() > 20
+
+
+def allowed() -> tf.Tensor:
+    context = (INPUTS["input_mask"] > 0) & (INPUTS["segment_ids"] > 0)
+    context[:, 0] = True
+    return tf.constant(context)
+
+
+@pytest.mark.parametrize(("name", "options"), [
+    ("squad_train", {}), ("squad_not_joint_train", {"conditioned": False, "answerability": False})])
+def test_questions_in_training(name, options):
+    case = Case(name, QuestionHead("head", 32, seed=0, policy="float32", **options))
+    start, end = (INPUTS[f"{kind}_positions"] for kind in ("start", "end"))
+    with tf.GradientTape() as tape:
+        logits = case.head(case.hidden(), allowed(), tf.constant(start))
+        losses = (tf.nn.sparse_softmax_cross_entropy_with_logits(start, logits.start)
+                  + tf.nn.sparse_softmax_cross_entropy_with_logits(end, logits.end)) / 2
+        if logits.impossible is not None:
+            losses += 0.5 * tf.nn.sigmoid_cross_entropy_with_logits(
+                tf.cast(INPUTS["is_impossible"], tf.float32), logits.impossible)
+            case.assert_output("answerable_logit", logits.impossible)
+        total = tf.reduce_sum(losses)  # As there; our mean differs by a factor.
+    case.assert_output("start_logits", logits.start, atol=1e-3)  # Around -1000 where forbidden.
+    case.assert_output("end_logits", logits.end, atol=1e-3)
+    case.assert_output("loss", losses, atol=1e-4)
+    case.assert_gradients(tape, total)
+
+
+def test_questions_by_beams():
+    case = Case("squad_eval", QuestionHead("head", 32, seed=0, policy="float32"))
+    beams = case.head.beams(case.hidden(), allowed(), 5)
+    # Forbidden positions tie near -1000, in an order that rounding decides.
+    likely = case.golden["output|start_top_log_probs"] > -500
+    assert likely.sum() > 10
+    np.testing.assert_array_equal(
+        beams.start_index.numpy()[likely], case.golden["output|start_top_index"][likely])
+    np.testing.assert_allclose(
+        beams.start_log_probs.numpy()[likely],
+        case.golden["output|start_top_log_probs"][likely], rtol=0, atol=1e-4)
+    ends = likely[:, :, np.newaxis] & (case.golden["output|end_top_log_probs"] > -500)
+    np.testing.assert_array_equal(
+        beams.end_index.numpy()[ends], case.golden["output|end_top_index"][ends])
+    np.testing.assert_allclose(
+        beams.end_log_probs.numpy()[ends], case.golden["output|end_top_log_probs"][ends],
+        rtol=0, atol=1e-4)
+    case.assert_output("answerable_logit", beams.impossible)
