@@ -17,6 +17,8 @@ EXTERNAL = {
     "numpy": "numpy",
     "official": "tf_models_official",
     "orbit": "tf_models_official",
+    "scipy": "scipy",
+    "seqeval": "seqeval",
     "sklearn": "scikit_learn",
     "tensorflow": "tensorflow",
     "tensorflow_datasets": "tensorflow_datasets",

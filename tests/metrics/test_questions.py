@@ -27,7 +27,8 @@ def test_one_answer(gold, predicted, exact, f1):
 
 
 OFFICIAL = [
-    ("The cat", "cat", 1, 1), ("cat", "a cat an the", 1, 1), ("the", "", 1, 1), ("U.S.", "us", 1, 1),
+    ("The cat", "cat", 1, 1), ("cat", "a cat an the", 1, 1), ("the", "", 1, 1),
+    ("U.S.", "us", 1, 1),
     ("café", "cafe", 0, 0), ("10,000", "10000", 1, 1), ("1 2 2", "2 2 3", 0, 2 / 3),
     ("—", "", 0, 0), ("an apple a day", "apple day", 1, 1), ("The\xa0dog", "dog", 1, 1),
     ("don't", "dont", 1, 1), ("state-of-the-art", "state of art", 0, 0)]
