@@ -1,5 +1,7 @@
 """The one WordPiece tokenizer: a TensorFlow graph for data preparation, training and serving."""
 
+from typing import NamedTuple
+
 import tensorflow as tf
 import tensorflow_text as tf_text
 
@@ -19,8 +21,20 @@ _ACCENTS = r"\p{Mn}"
 _PUNCTUATION = r"[!-/:-@\[-`{-~]|\p{P}"
 _CHINESE = (r"[\x{4E00}-\x{9FFF}\x{3400}-\x{4DBF}\x{20000}-\x{2A6DF}\x{2A700}-\x{2B73F}"
             r"\x{2B740}-\x{2B81F}\x{2B820}-\x{2CEAF}\x{F900}-\x{FAFF}\x{2F800}-\x{2FA1F}]")
+_DELIMITERS = f"{_PUNCTUATION}|{_CHINESE}"
 _LOCALE_DEPENDENT = {"İ": "i̇", "Į": "į", "Ì": "ì", "Í": "í", "Ĩ": "ĩ"}
 _RUN_OF_LONG_WORD = f".*[^ ]{{{MAX_WORD_CHARACTERS + 1}}}.*"
+
+
+class Pieces(NamedTuple):
+    """WordPiece ids, and for each the word that it is a part of, as bytes of the given text."""
+
+    ids: tf.RaggedTensor
+    """int32 [N, (pieces)]."""
+    starts: tf.RaggedTensor
+    """int64 [N, (pieces)]: where the piece's word begins."""
+    ends: tf.RaggedTensor
+    """int64 [N, (pieces)]: one past its last byte."""
 
 
 class WordSplitter(tf.Module):
@@ -105,6 +119,30 @@ class Tokenizer(tf.Module):
         """
         return self._pieces.tokenize(_lengthen_long_words(self.splitter.normalize(texts)))
 
+    def tokenize_with_words(self, texts: tf.Tensor) -> Pieces:
+        """Like `tokenize`, and tells which word every piece comes from.
+
+        A word lies between spaces; a punctuation mark or Chinese character is a word of its own.
+
+        Args:
+            texts: string [N], UTF-8; offsets count bytes after invalid ones are dropped.
+        """
+        texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
+        # The split ends at a NUL; any other control character is dropped as it would be.
+        texts = tf.strings.regex_replace(texts, r"\x00", "\x01")
+        words, starts, ends = tf_text.regex_split_with_offsets(
+            texts, f" |{_SPACES}|{_DELIMITERS}", _DELIMITERS)
+        pieces = self.tokenize(words.flat_values)
+        lengths = pieces.row_lengths()
+
+        def per_piece(values: tf.RaggedTensor) -> tf.RaggedTensor:
+            repeated = tf.RaggedTensor.from_row_lengths(
+                tf.repeat(values.flat_values, lengths), lengths)
+            return words.with_flat_values(repeated).merge_dims(1, 2)
+
+        return Pieces(words.with_flat_values(pieces).merge_dims(1, 2), per_piece(starts),
+                      per_piece(ends))
+
 
 def _lower(texts: tf.Tensor, keep_accents: bool) -> tf.Tensor:
     """Lower-cases alike under every locale.
@@ -120,8 +158,7 @@ def _lower(texts: tf.Tensor, keep_accents: bool) -> tf.Tensor:
 
 
 def _split_words(normalized: tf.Tensor) -> tf.RaggedTensor:
-    delimiters = f"{_PUNCTUATION}|{_CHINESE}"
-    return tf_text.regex_split(normalized, f" |{delimiters}", delimiters)
+    return tf_text.regex_split(normalized, f" |{_DELIMITERS}", _DELIMITERS)
 
 
 def _lengthen_long_words(normalized: tf.Tensor) -> tf.Tensor:

@@ -97,6 +97,26 @@ def _holds_recent_capital(line: str) -> bool:
 
 
 @pytest.mark.parametrize("letter", ["a", "é", "д", "中", "𐍈"])
+@pytest.mark.parametrize("mode", MODES)
+def test_pieces_that_know_their_words_are_the_same_pieces(mode, nasty, nasty_vocabulary):
+    tokenizer = Tokenizer(nasty_vocabulary, *MODES[mode])
+    texts = tf.constant([*nasty, "clark\x00able \x00 un\x00", ""])
+    pieces = tokenizer.tokenize_with_words(texts)
+    assert pieces.ids.to_list() == tokenizer.tokenize(texts).to_list()
+    assert pieces.starts.row_lengths().numpy().tolist() == (
+        pieces.ends.row_lengths().numpy().tolist()) == pieces.ids.row_lengths().numpy().tolist()
+
+
+def test_words_are_found_in_the_text_as_it_was_written():
+    vocabulary = Vocabulary((*SPECIAL_TOKENS, "cafe", "##s", "(", ")", "人"))
+    text = "  Cafés (CAFÉ)人\n"
+    pieces = Tokenizer(vocabulary).tokenize_with_words(tf.constant([text]))
+    spans = zip(pieces.starts.to_list()[0], pieces.ends.to_list()[0], strict=True)
+    assert [text.encode()[start:end].decode() for start, end in spans] == [
+        "Cafés", "Cafés", "(", "CAFÉ", ")", "人"]
+    assert pieces.ids.to_list() == [[5, 6, 7, 5, 8, 9]]
+
+
 def test_words_past_200_characters_are_unknown_however_many_bytes_they_take(letter):
     vocabulary = Vocabulary((*SPECIAL_TOKENS, letter, f"##{letter}"))
     tokenizer = Tokenizer(vocabulary, strip_accents=False)

@@ -1,0 +1,121 @@
+"""Batches of examples of similar length, padded to one of a few lengths.
+
+A sentence of 20 tokens takes a batch of 24 columns, not of 128. Every length is a shape that is
+compiled once. Which examples share a batch is a pure function of (lengths, seed, epoch).
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+LENGTHS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+POOL_BATCHES = 50
+"""Batches' worth of shuffled examples that are sorted by length together."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One encoded example."""
+
+    ids: np.ndarray
+    """int32 [n], with [CLS] and [SEP]."""
+    segment_ids: np.ndarray
+    """int32 [n], 0 or 1."""
+    targets: Mapping[str, np.ndarray]
+    """What the head needs besides: scalars, or one value per word, at most n."""
+
+
+class RowBatch(NamedTuple):
+    """Rows of equal length; every array has B as its first dimension."""
+
+    ids: np.ndarray
+    """int32 [B, L]."""
+    valid: np.ndarray
+    """bool [B, L], False on padding."""
+    segment_ids: np.ndarray
+    """int32 [B, L]."""
+    present: np.ndarray
+    """bool [B], False for rows that fill up the last batch."""
+    targets: Mapping[str, np.ndarray]
+    """[B], or [B, L] filled up with zeros."""
+
+
+def bucket_lengths(max_length: int) -> tuple[int, ...]:
+    """Returns the lengths that batches are padded to.
+
+    >>> bucket_lengths(40)
+    (16, 24, 32, 40)
+    """
+    return (*(length for length in LENGTHS if length < max_length), max_length)
+
+
+def plan_epoch(lengths: Sequence[int], batch_size: int, *, seed: int,
+               epoch: int) -> list[np.ndarray]:
+    """Decides which examples share a batch: all of them once, in a shuffled order.
+
+    Args:
+        lengths: [N], tokens of every example.
+        batch_size: B; only one batch has fewer, if B doesn't divide N.
+        seed: of the run.
+        epoch: from 0; every epoch has an order of its own.
+
+    Returns:
+        Indices of the examples of every batch.
+    """
+    numbers = np.random.default_rng([seed, epoch])
+    order = numbers.permutation(len(lengths))
+    pool = POOL_BATCHES * batch_size
+    pools = [order[first:first + pool] for first in range(0, len(order), pool)]
+    sizes = np.asarray(lengths)
+    # Ties stay in the shuffled order.
+    ordered = [part[np.argsort(sizes[part], kind="stable")] for part in pools]
+    batches = [part[first:first + batch_size]
+               for part in ordered for first in range(0, len(part), batch_size)]
+    return [batches[index] for index in numbers.permutation(len(batches))]
+
+
+def plan_in_order_of_length(lengths: Sequence[int], batch_size: int) -> list[np.ndarray]:
+    """Returns the indices of every batch for evaluation: all examples once, longest first.
+
+    The longest batch comes first, so that too little memory shows at once.
+    """
+    order = np.argsort(-np.asarray(lengths), kind="stable")
+    return [order[first:first + batch_size] for first in range(0, len(order), batch_size)]
+
+
+def make_batch(rows: Sequence[Row], batch_size: int, lengths: Sequence[int],
+               pad_id: int) -> RowBatch:
+    """Pads rows to the shortest length that holds them all, and the batch to its full size.
+
+    Args:
+        rows: at least 1, at most B.
+        batch_size: B.
+        lengths: ascending; no row is longer than the last.
+        pad_id: fills up `ids`.
+
+    Returns:
+        A batch of [B, L], L one of `lengths`.
+    """
+    longest = max(len(row.ids) for row in rows)
+    length = next(length for length in lengths if length >= longest)
+
+    def columns(values: Sequence[np.ndarray], fill: int = 0) -> np.ndarray:
+        table = np.full([batch_size, length], fill, values[0].dtype)
+        for line, value in zip(table, values, strict=False):
+            line[:len(value)] = value
+        return table
+
+    def column(values: Sequence[np.ndarray]) -> np.ndarray:
+        return np.array([*values, *[np.zeros_like(values[0])] * (batch_size - len(values))])
+
+    targets = {}
+    for name in rows[0].targets:
+        values = [np.asarray(row.targets[name]) for row in rows]
+        targets[name] = columns(values) if values[0].ndim else column(values)
+    return RowBatch(
+        ids=columns([row.ids for row in rows], pad_id),
+        valid=columns([np.ones(len(row.ids), bool) for row in rows]),
+        segment_ids=columns([row.segment_ids for row in rows]),
+        present=np.arange(batch_size) < len(rows), targets=targets)
