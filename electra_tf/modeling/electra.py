@@ -70,7 +70,8 @@ class ElectraModel(tf_keras.Model):
             recompute: as in `Encoder`.
         """
         super().__init__(name="electra_model", dtype=policy)
-        encoder = _full_size_encoder(config, seed=seed, policy=policy, recompute=recompute)
+        encoder = electra_encoder(
+            config.discriminator, seed=seed, policy=policy, recompute=recompute)
         self.discriminator = Discriminator(encoder, seed=seed, policy=policy)
         self.generator = Generator(
             _generator_encoder(config, encoder, seed=seed, policy=policy),
@@ -84,16 +85,32 @@ class MaskedLanguageModel(tf_keras.Model):
                  recompute: bool = False):
         """Creates every weight; arguments as for `ElectraModel`."""
         super().__init__(name="masked_language_model", dtype=policy)
-        encoder = _full_size_encoder(config, seed=seed, policy=policy, recompute=recompute)
+        encoder = electra_encoder(
+            config.discriminator, seed=seed, policy=policy, recompute=recompute)
         self.generator = Generator(encoder, seed=seed, policy=policy)
 
 
-def _full_size_encoder(config: ModelConfig, *, seed: int, policy: str,
-                       recompute: bool) -> Encoder:
-    """The encoder that is pre-trained; its weights are named "electra/...", whatever trains it."""
-    embeddings = Embeddings("electra/embeddings", config.discriminator, seed=seed, policy=policy)
-    return Encoder("electra", config.discriminator, seed=seed, policy=policy,
-                   embeddings=embeddings, recompute=recompute)
+class TaskModel(tf_keras.Model):
+    """The pre-trained encoder and the head of a task (section 3.3)."""
+
+    def __init__(self, config: ModelConfig, head: tf_keras.layers.Layer, *, seed: int,
+                 policy: str = "float32", recompute: bool = False):
+        """Creates the encoder; arguments as for `ElectraModel`, `head` one of `task_heads`."""
+        super().__init__(name="task_model", dtype=policy)
+        self.encoder = electra_encoder(
+            config.discriminator, seed=seed, policy=policy, recompute=recompute)
+        self.head = head
+
+
+def electra_encoder(config: EncoderConfig, *, seed: int, policy: str,
+                    recompute: bool = False) -> Encoder:
+    """Creates the encoder that is pre-trained and then fine-tuned.
+
+    Its weights are named "electra/...", whatever trains it. Arguments as for `Encoder`.
+    """
+    embeddings = Embeddings("electra/embeddings", config, seed=seed, policy=policy)
+    return Encoder("electra", config, seed=seed, policy=policy, embeddings=embeddings,
+                   recompute=recompute)
 
 
 def _generator_encoder(config: ModelConfig, discriminator: Encoder, *, seed: int,

@@ -13,7 +13,6 @@ from electra_tf.objectives.objective import Objective, Ratio
 from electra_tf.optimization.adam import Adam, clip_scale
 from electra_tf.optimization.loss_scale import LossScale
 from electra_tf.optimization.schedule import Schedule
-from electra_tf.records.example import Batch
 from electra_tf.training.parts import total
 
 Sums = dict[str, tf.Tensor]
@@ -32,9 +31,10 @@ class TrainState(tf.Module):
             aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
 
 
-def with_static_rows(batch: Batch, rows: int) -> Batch:
-    """Restores the static shape [rows, L] that a dataset shared by several workers loses."""
-    return Batch(*(tf.ensure_shape(part, [rows, part.shape[1]]) for part in batch))
+def with_static_rows(batch: Any, rows: int) -> Any:
+    """Restores the static shape [rows, ...] that a dataset shared by several workers loses."""
+    return tf.nest.map_structure(
+        lambda part: tf.ensure_shape(part, [rows, *part.shape[1:]]), batch)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,11 +50,11 @@ class TrainStep:
     state: TrainState
     compile_with_xla: bool
 
-    def __call__(self, batch: Batch) -> Mapping[str, Ratio]:
+    def __call__(self, batch: Any) -> Mapping[str, Ratio]:
         """Updates the weights; call it in a replica context.
 
         Args:
-            batch: this replica's [B / R, L] rows of the global batch.
+            batch: this replica's [B / R, ...] rows of the global batch, as the objective reads it.
 
         Returns:
             Losses and statistics of the global batch before the update, as sums and weights.

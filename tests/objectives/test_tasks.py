@@ -1,0 +1,124 @@
+"""What fine-tuning minimises is what its definitions say, and padding has no part in it."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.config.model import ModelConfig
+from electra_tf.input.buckets import Row, make_batch
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.objectives.tasks import (
+    ClassificationObjective,
+    QuestionObjective,
+    RegressionObjective,
+    TaggingObjective,
+)
+
+CONFIG = ModelConfig(vocab_size=30, embedding_size=8, hidden_size=16, num_layers=2, num_heads=2,
+                     intermediate_size=32, max_position_embeddings=32, hidden_dropout=0.0,
+                     attention_dropout=0.0)
+RANDOMNESS = Randomness(seed=1, step=tf.constant(0, tf.int64),
+                        first_example=tf.constant(0, tf.int64))
+
+
+def rows(**targets):
+    """Three rows of 9, 5 and 12 tokens; `targets`: name -> values, one per row."""
+    numbers = np.random.default_rng(3)
+    made = []
+    for index, length in enumerate((9, 5, 12)):
+        ids = numbers.integers(5, 30, length).astype(np.int32)
+        segments = (np.arange(length) >= length // 2).astype(np.int32)
+        made.append(Row(ids, segments, {
+            name: np.asarray(values[index]) for name, values in targets.items()}))
+    return made
+
+
+def run(objective, examples, *, batch_size=3, length=16, training=True, model=None):
+    model = model or objective.build_model(CONFIG, seed=0, policy="float32")
+    batch = tf.nest.map_structure(
+        tf.constant, make_batch(examples, batch_size, (length,), pad_id=0))
+    inputs, weights = objective.prepare(batch, RANDOMNESS)
+    return objective.compute(model, inputs, RANDOMNESS, training=training), weights, model
+
+
+CASES = {
+    "classification": (
+        ClassificationObjective(num_classes=3, dropout_rate=0.0),
+        rows(label=np.array([0, 2, 1], np.int32)), 3),
+    "regression": (
+        RegressionObjective(scale=5.0, dropout_rate=0.0),
+        rows(label=np.array([0.0, 5.0, 3.2], np.float32)), 3),
+    "tagging": (
+        TaggingObjective(num_tags=4, dropout_rate=0.0),
+        rows(first_piece=[np.array(places, np.int32) for places in ([1, 2, 5], [1], [1, 3, 4, 9])],
+             tag=[np.array(tags, np.int32) for tags in ([0, 1, 2], [3], [0, 0, 3, 1])]), 8),
+    "questions": (
+        QuestionObjective(),
+        rows(start=np.array([5, 0, 7], np.int32), end=np.array([6, 0, 7], np.int32),
+             impossible=np.array([0, 1, 0], np.float32)), 3),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_padding_and_missing_rows_change_nothing(name):
+    objective, examples, count = CASES[name]
+    outcome, weights, model = run(objective, examples, length=12)
+    padded, more_weights, _ = run(objective, examples, batch_size=5, length=20, model=model)
+    assert float(weights["loss"]) == float(more_weights["loss"]) == count
+    np.testing.assert_allclose(
+        padded.loss_sums["loss"], outcome.loss_sums["loss"], rtol=1e-5)
+    assert float(outcome.loss_sums["loss"]) > 0.1
+
+
+def test_the_loss_of_classes_is_their_cross_entropy():
+    objective, examples, _ = CASES["classification"]
+    outcome, _, _ = run(objective, examples)
+    logits = outcome.details["logits"].numpy()
+    shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    expected = -np.log(shares[np.arange(3), [0, 2, 1]]).sum()
+    assert float(outcome.loss_sums["loss"]) == pytest.approx(expected, rel=1e-5)
+    accuracy = outcome.measures["accuracy"]
+    assert float(accuracy.sum) == (logits.argmax(axis=1) == [0, 2, 1]).sum()
+    assert float(accuracy.weight) == 3
+
+
+def test_numbers_are_predicted_on_their_own_scale():
+    objective, examples, _ = CASES["regression"]
+    outcome, _, model = run(objective, examples)
+    predictions = outcome.details["predictions"].numpy()
+    expected = np.square((predictions - [0.0, 5.0, 3.2]) / 5.0).sum()
+    assert float(outcome.loss_sums["loss"]) == pytest.approx(expected, rel=1e-5)
+    shifted = RegressionObjective(scale=5.0, offset=1.0, dropout_rate=0.0)
+    moved, _, _ = run(shifted, examples, model=model)
+    np.testing.assert_allclose(moved.details["predictions"], predictions + 1.0, rtol=1e-5)
+
+
+def test_words_are_judged_at_their_first_pieces():
+    objective, examples, _ = CASES["tagging"]
+    outcome, _, model = run(objective, examples)
+    first = make_batch(examples[:1], 1, (16,), pad_id=0)
+    hidden = model.encoder(tf.constant(first.ids), tf.constant(first.segment_ids),
+                           tf.constant(first.valid))
+    logits = model.head(tf.gather(hidden, [1, 2, 5], axis=1)).numpy()[0]
+    assert outcome.details["tags"].numpy()[0, :3].tolist() == logits.argmax(axis=1).tolist()
+
+
+def test_answers_lie_in_the_second_segment_or_at_cls():
+    objective, examples, _ = CASES["questions"]
+    outcome, _, _ = run(objective, examples, training=False)
+    details = {name: value.numpy() for name, value in outcome.details.items()}
+    assert details["start_index"].shape == (3, 16)  # The beam is no wider than the row.
+    for index, example in enumerate(examples):
+        likely = details["start_index"][index][details["start_log_probs"][index] > -500]
+        assert set(likely.tolist()) == {0, *np.flatnonzero(example.segment_ids).tolist()}
+    assert details["impossible"].shape == (3,)
+
+
+def test_dropout_is_drawn_in_training_only():
+    objective = ClassificationObjective(num_classes=3, dropout_rate=0.5)
+    examples = CASES["classification"][1]
+    outcome, _, model = run(objective, examples)
+    quiet, _, _ = run(objective, examples, training=False, model=model)
+    again, _, _ = run(objective, examples, model=model)
+    assert not np.allclose(outcome.details["logits"], quiet.details["logits"])
+    np.testing.assert_array_equal(outcome.details["logits"], again.details["logits"])
