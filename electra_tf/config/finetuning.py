@@ -1,0 +1,149 @@
+"""Settings of fine-tuning, and the recipes: what suits a task and a size of encoder."""
+
+import dataclasses
+
+from electra_tf.config.checks import require, require_positive, require_probability
+from electra_tf.config.model import ModelConfig
+from electra_tf.config.pretraining import OptimizerConfig, Precision
+from electra_tf.config.runtime import RuntimeConfig
+
+WARMUP_PROPORTION = 0.1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TaskConfig:
+    """How examples become rows, and rows answers."""
+
+    max_seq_length: int = 128
+    """Longest row, in tokens; texts are cut, contexts of questions read through windows."""
+    swap_pairs: bool = False
+    """Train on every pair in both orders."""
+    dropout: float = 0.1
+    """Of the vectors that the output layer reads."""
+    doc_stride: int = 128
+    """Word pieces from one window over a context to the next."""
+    max_query_length: int = 64
+    """Word pieces kept of a question."""
+    max_answer_length: int = 30
+    """Word pieces of the longest answer."""
+    n_best: int = 20
+    """Answers kept per question."""
+    beam_size: int = 20
+    """Starts that are looked at, and ends for each of them."""
+    ends_given_starts: bool = True
+    """Score the end of an answer given its start, as XLNet does; else by itself, as BERT does."""
+    answerability: bool = True
+    """Learn whether a question has an answer."""
+    answerability_weight: float = 0.5
+    """Factor of its loss."""
+    no_answer_threshold: float = -2.75
+    """Above it a question counts as unanswerable, where no threshold is searched: the value of
+    Google's submission."""
+
+    def __post_init__(self):
+        require_positive("task", self, "doc_stride", "max_query_length", "max_answer_length",
+                         "n_best", "beam_size")
+        require_probability("task", self, "dropout")
+        require(self.max_seq_length >= 8, "task.max_seq_length", "8 or more", self.max_seq_length)
+        require(self.answerability_weight >= 0.0, "task.answerability_weight", "0 or more",
+                self.answerability_weight)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FinetuningOptimizerConfig(OptimizerConfig):
+    """The optimizer of pre-training, with a rate per layer."""
+
+    layerwise_decay: float = 0.8
+    """Every layer learns at so much of the rate of the one above it."""
+    layerwise_decay_skips_one: bool = False
+    """Put the top layer two steps below the head, not one: what Google's code does and its
+    published scores rest on."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        require(0.0 < self.layerwise_decay <= 1.0, "optimizer.layerwise_decay", "in (0, 1]",
+                self.layerwise_decay)
+
+    def warmup(self, num_train_steps: int) -> int:
+        """Returns the number of warm-up steps: a tenth of the run, unless set."""
+        if self.warmup_steps >= 0:
+            return self.warmup_steps
+        return int(num_train_steps * WARMUP_PROPORTION)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FinetuningTrainingConfig:
+    """How long, with what batch, how often."""
+
+    num_train_epochs: float = 3.0
+    """Passes over the training examples."""
+    train_batch_size: int = 32
+    """Examples per step, over all devices."""
+    seed: int = 1
+    """Of the head's initial weights, the order and dropout; trial t takes seed + t."""
+    precision: Precision = Precision.AUTO
+    """Type of activations and matrix products."""
+    num_trials: int = 1
+    """Independent runs; scores are reported of each, and their mean, median and spread."""
+    keep_best: bool = False
+    """Keep the weights of the epoch with the best score on dev, not of the last."""
+    early_stopping: int = 0
+    """Stop after so many epochs without a better score on dev; 0 never."""
+    freeze_layers: int = 0
+    """So many layers from below, and the embeddings, keep their weights; -1 freezes the whole
+    encoder."""
+
+    def __post_init__(self):
+        require_positive("training", self, "num_train_epochs", "train_batch_size", "num_trials")
+        require(self.seed >= 0, "training.seed", "0 or more", self.seed)
+        require(self.early_stopping >= 0, "training.early_stopping", "0 or more",
+                self.early_stopping)
+        require(self.freeze_layers >= -1, "training.freeze_layers", "-1 (all) or more",
+                self.freeze_layers)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FinetuningConfig:
+    """A whole run. All sections but `runtime` decide its result."""
+
+    model: ModelConfig = ModelConfig()
+    task: TaskConfig = TaskConfig()
+    optimizer: FinetuningOptimizerConfig = FinetuningOptimizerConfig()
+    training: FinetuningTrainingConfig = FinetuningTrainingConfig()
+    runtime: RuntimeConfig = RuntimeConfig()
+
+    def num_train_steps(self, examples: int) -> int:
+        """Returns the steps of a run on so many training examples, at least 1."""
+        per_epoch = -(-examples // self.training.train_batch_size)
+        return max(1, round(per_epoch * self.training.num_train_epochs))
+
+
+BASE, LARGE = 768, 1024
+"""Hidden sizes of the paper's larger encoders."""
+
+
+def finetuning_config(task: str, model: ModelConfig) -> FinetuningConfig:
+    """Returns the recipe for a task: the paper's appendix B, table 7, by the encoder's width.
+
+    Weight decay is that of Google's code, 0.01; the table says 0.
+
+    Args:
+        task: as `--task` names it; unknown ones get the general recipe.
+        model: the encoder's settings.
+    """
+    questions = task in ("squad", "squad2", "question_answering")
+    epochs = {"rte": 10.0, "stsb": 10.0, "squad": 2.0, "squad2": 2.0,
+              "question_answering": 2.0}.get(task, 3.0)
+    if model.hidden_size < BASE:
+        rate, decay = 3e-4, 0.8
+    elif model.hidden_size < LARGE:
+        rate, decay = 1e-4, 0.8
+    else:
+        rate, decay = 5e-5, 0.9
+    longest = min(512 if questions else 128, model.max_position_embeddings)
+    return FinetuningConfig(
+        model=model,
+        task=TaskConfig(max_seq_length=longest, swap_pairs=task in ("mrpc", "stsb"),
+                        answerability=task != "squad"),
+        optimizer=FinetuningOptimizerConfig(learning_rate=rate, layerwise_decay=decay),
+        training=FinetuningTrainingConfig(num_train_epochs=epochs))

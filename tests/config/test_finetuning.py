@@ -1,0 +1,51 @@
+"""Recipes are the paper's, and their changes are checked."""
+
+import pytest
+
+from electra_tf.command_line import UserError
+from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
+from electra_tf.config.overrides import override
+from electra_tf.config.sizes import SIZES
+
+
+@pytest.mark.parametrize(("size", "rate", "decay"), [
+    ("small", 3e-4, 0.8), ("base", 1e-4, 0.8), ("large", 5e-5, 0.9), ("tiny", 3e-4, 0.8)])
+def test_rates_go_by_the_size_of_the_encoder(size, rate, decay):
+    optimizer = finetuning_config("sst2", SIZES[size].model).optimizer
+    assert (optimizer.learning_rate, optimizer.layerwise_decay) == (rate, decay)
+    assert not optimizer.layerwise_decay_skips_one
+
+
+@pytest.mark.parametrize(("task", "epochs", "swaps", "length"), [
+    ("cola", 3, False, 128), ("mrpc", 3, True, 128), ("rte", 10, False, 128),
+    ("stsb", 10, True, 128), ("squad", 2, False, 512), ("chunk", 3, False, 128)])
+def test_epochs_and_lengths_go_by_the_task(task, epochs, swaps, length):
+    config = finetuning_config(task, SIZES["small"].model)
+    assert config.training.num_train_epochs == epochs
+    assert config.task.swap_pairs is swaps
+    assert config.task.max_seq_length == length
+    assert config.training.train_batch_size == 32
+
+
+def test_an_encoder_of_few_positions_reads_short_rows():
+    assert finetuning_config("squad", SIZES["tiny"].model).task.max_seq_length == 128
+
+
+def test_steps_cover_all_examples_and_a_tenth_of_them_warm_up():
+    config = override(FinetuningConfig(), {"training.num_train_epochs": 2.5})
+    assert config.num_train_steps(65) == 8  # 3 batches an epoch; 7.5 rounds to even.
+    assert config.num_train_steps(1) == 2
+    assert config.optimizer.warmup(1234) == 123
+    assert override(config, {"optimizer.warmup_steps": 7}).optimizer.warmup(1234) == 7
+
+
+@pytest.mark.parametrize(("name", "value", "message"), [
+    ("optimizer.layerwise_decay", 0.0, r"optimizer\.layerwise_decay must be in \(0, 1\]"),
+    ("optimizer.layerwise_decay", 1.1, r"in \(0, 1\]"),
+    ("training.num_trials", 0, "training.num_trials must be greater than 0"),
+    ("training.freeze_layers", -2, r"-1 \(all\) or more"),
+    ("task.max_seq_length", 7, "8 or more"), ("task.dropout", 1.0, r"in \[0, 1\)"),
+    ("task.doc_strides", 3, "Did you mean 'task.doc_stride'")])
+def test_what_makes_no_sense_is_refused(name, value, message):
+    with pytest.raises(UserError, match=message):
+        override(FinetuningConfig(), {name: value})
