@@ -1,0 +1,79 @@
+"""Weights by their full names: what checkpoints of any kind have in common.
+
+"electra/..." is the encoder that is pre-trained, "generator/...", "generator_predictions/..." and
+"discriminator_predictions/..." are the rest of pre-training, "head/..." is a task's output layer.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.protobuf import trackable_object_graph_pb2
+
+from electra_tf.command_line import UserError
+
+Weights = Mapping[str, np.ndarray]
+
+ENCODER = "electra/"
+_SLOTS = ("/adam_m", "/adam_v")
+_NAMED_IN_ERRORS = 5
+
+
+def read_weights(model_dir: Path, wanted: Callable[[str], bool] = lambda name: True) -> Weights:
+    """Returns weights of the newest checkpoint of a run, without the optimizer's slots.
+
+    Args:
+        model_dir: of a run of this program.
+        wanted: which names to read.
+
+    Raises:
+        UserError: there is no checkpoint, or it can't be read.
+    """
+    newest = tf.train.latest_checkpoint(str(model_dir / "checkpoints"))
+    if newest is None:
+        raise UserError(f"{model_dir} holds no checkpoint; name the --model_dir of a run that has "
+                        "one.")
+    try:
+        reader = tf.train.load_checkpoint(newest)
+        graph = trackable_object_graph_pb2.TrackableObjectGraph()
+        graph.ParseFromString(reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH"))
+        keys = {value.full_name: value.checkpoint_key
+                for node in graph.nodes for value in node.attributes}
+        return {name: reader.get_tensor(key) for name, key in keys.items()
+                if "/" in name and not name.endswith(_SLOTS) and wanted(name)}
+    except (tf.errors.OpError, ValueError) as error:
+        raise UserError(f"the checkpoint {newest} can't be read: "
+                        f"{' '.join(str(error).split())[:200]}") from error
+
+
+def assign_weights(variables: Iterable[tf.Variable], weights: Weights, source: str) -> None:
+    """Sets every variable from the weight of its name; all of them, or none.
+
+    Args:
+        variables: named in full.
+        weights: may hold more.
+        source: where they come from, for errors.
+
+    Raises:
+        UserError: weights that are missing, or of another shape; names them.
+    """
+    by_name = {variable.name.split(":")[0]: variable for variable in variables}
+    missing = sorted(by_name.keys() - weights.keys())
+    if missing:
+        raise UserError(f"{source} has no weights for {_listed(missing)}: it is of another model.")
+    other = [f"{name} ({_shape(weights[name].shape)} there, {_shape(variable.shape)} here)"
+             for name, variable in by_name.items() if weights[name].shape != tuple(variable.shape)]
+    if other:
+        raise UserError(f"{source} is of another size or vocabulary: {_listed(other)}.")
+    for name, variable in by_name.items():
+        variable.assign(weights[name])
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _NAMED_IN_ERRORS
+    return ", ".join(names[:_NAMED_IN_ERRORS]) + (f" and {more} more" if more > 0 else "")
+
+
+def _shape(shape: Iterable[int]) -> str:
+    return " x ".join(map(str, shape))

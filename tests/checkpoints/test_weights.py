@@ -1,0 +1,78 @@
+"""Weights leave a checkpoint by name, and enter a model all or none."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.checkpoints.weights import ENCODER, assign_weights, read_weights
+from electra_tf.command_line import UserError
+from electra_tf.modeling.electra import electra_encoder
+from tests import tiny_records, tiny_run
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A run's directory with one checkpoint, and the state it was saved from."""
+    directory = tmp_path_factory.mktemp("weights")
+    tiny_records.write(directory / "records")
+    run = tiny_run.run_on(directory / "records", runtime__cpu_parts=1)
+    state = tiny_run.state_of(run)
+    for number, variable in enumerate(state.model.trainable_variables):
+        variable.assign_add(tf.fill(variable.shape, 0.01 * number))
+    checkpoint = tf.train.Checkpoint(model=state.model, optimizer=state.optimizer, step=state.step)
+    tf.train.CheckpointManager(
+        checkpoint, str(directory / "checkpoints"), max_to_keep=1).save(7)
+    return directory, state, run.config.model
+
+
+def is_encoders(name):
+    return name.startswith(ENCODER)
+
+
+def test_names_and_values_are_those_of_the_model_without_slots(trained):
+    directory, state, _ = trained
+    weights = read_weights(directory)
+    expected = tiny_run.weights(state)
+    assert {f"{name}:0" for name in weights} == expected.keys()
+    for name, value in weights.items():
+        np.testing.assert_array_equal(value, expected[f"{name}:0"])
+
+
+def test_an_encoder_takes_its_part(trained):
+    directory, state, config = trained
+    encoder = electra_encoder(config.discriminator, seed=5, policy="float32")
+    assign_weights(encoder.trainable_variables, read_weights(directory, is_encoders), "a run")
+    expected = tiny_run.weights(state)
+    assert len(encoder.trainable_variables) > 30
+    for variable in encoder.trainable_variables:
+        np.testing.assert_array_equal(variable, expected[variable.name])
+
+
+def test_a_missing_weight_is_named_and_nothing_is_assigned():
+    variables = [tf.Variable([1.0], name=f"electra/{name}") for name in "abcdefgh"]
+    with pytest.raises(UserError, match=(
+            "a run has no weights for electra/b, electra/c, electra/d, electra/e, electra/f and 2 "
+            "more: it is of another model")):
+        assign_weights(variables, {"electra/a": np.array([2.0], np.float32)}, "a run")
+    assert float(variables[0][0]) == 1.0
+
+
+def test_another_shape_is_named_and_nothing_is_assigned():
+    variables = [tf.Variable([1.0], name="electra/a"), tf.Variable([[1.0, 2.0]], name="electra/b")]
+    weights = {"electra/a": np.array([2.0], np.float32), "electra/b": np.zeros([3, 2], np.float32)}
+    with pytest.raises(UserError, match=r"electra/b \(3 x 2 there, 1 x 2 here\)"):
+        assign_weights(variables, weights, "a run")
+    assert float(variables[0][0]) == 1.0
+
+
+def test_a_directory_without_a_checkpoint_and_a_damaged_one_are_one_line(trained, tmp_path):
+    with pytest.raises(UserError, match="holds no checkpoint"):
+        read_weights(tmp_path)
+    directory, _, _ = trained
+    copy = tmp_path / "checkpoints"
+    copy.mkdir()
+    for path in (directory / "checkpoints").iterdir():
+        data = path.read_bytes()
+        (copy / path.name).write_bytes(data[:len(data) // 2] if "index" in path.name else data)
+    with pytest.raises(UserError, match="can't be read"):
+        read_weights(tmp_path)
