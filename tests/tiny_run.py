@@ -9,6 +9,7 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.sizes import pretraining_config
 from electra_tf.optimization.adam import Adam
 from electra_tf.optimization.loss_scale import LossScale
+from electra_tf.optimization.schedule import Schedule
 from electra_tf.training.setup import Run, prepare
 from electra_tf.training.step import TrainState, TrainStep
 
@@ -39,10 +40,15 @@ def state_of(run: Run) -> TrainState:
                           LossScale(run.config.training.precision.value == "float16"))
 
 
+def train_step(run: Run, state: TrainState, *, xla: bool = False) -> TrainStep:
+    schedule = Schedule.of(run.config.optimizer, run.config.training.num_train_steps)
+    return TrainStep(config=run.config, objective=run.objective, state=state, schedule=schedule,
+                     compile_with_xla=xla)
+
+
 def step_function(run: Run, state: TrainState, *, xla: bool = False):
     """Returns a compiled function from a batch, per replica, to the step's results."""
-    step = TrainStep(config=run.config, objective=run.objective, state=state,
-                     compile_with_xla=xla)
+    step = train_step(run, state, xla=xla)
 
     @tf.function
     def call(batch):

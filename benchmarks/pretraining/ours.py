@@ -15,6 +15,7 @@ from electra_tf.modeling.masking import SpecialTokens
 from electra_tf.objectives.registry import build_objective
 from electra_tf.optimization.adam import Adam
 from electra_tf.optimization.loss_scale import LossScale
+from electra_tf.optimization.schedule import Schedule
 from electra_tf.records.example import Batch
 from electra_tf.training.step import TrainState, TrainStep
 from electra_tf.training.trainer import Trainer
@@ -46,7 +47,8 @@ def _build(workload: Workload, config: PretrainingConfig, strategy: tf.distribut
                                       recompute=config.runtime.gradient_checkpointing)
         state = TrainState(model, Adam(config.optimizer, model.trainable_variables),
                            LossScale(enabled=False))
-    step = TrainStep(config=config, objective=objective, state=state, compile_with_xla=xla)
+    step = TrainStep(config=config, objective=objective, state=state, compile_with_xla=xla,
+                     schedule=Schedule.of(config.optimizer, config.training.num_train_steps))
     batches = strategy.experimental_distribute_dataset(_batches(workload))
     trainer = Trainer(strategy, step, batches)
     return lambda: trainer.train(tf.constant(1))["loss"][0]

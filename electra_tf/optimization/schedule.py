@@ -4,6 +4,8 @@ import dataclasses
 
 import tensorflow as tf
 
+from electra_tf.config.pretraining import OptimizerConfig
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Schedule:
@@ -17,6 +19,12 @@ class Schedule:
     num_train_steps: int
     warmup_steps: int
     power: float = 1.0
+
+    @classmethod
+    def of(cls, config: OptimizerConfig, num_train_steps: int) -> "Schedule":
+        """Returns the schedule that settings describe, of a run of so many steps."""
+        return cls(peak=config.learning_rate, power=config.decay_power,
+                   num_train_steps=num_train_steps, warmup_steps=config.warmup(num_train_steps))
 
     def __call__(self, step: tf.Tensor) -> tf.Tensor:
         """Returns the learning rate, float32 [], of a step, integer []."""

@@ -21,6 +21,7 @@ from electra_tf.distribution.devices import device_name, use_xla
 from electra_tf.input.pipeline import training_batches
 from electra_tf.optimization.adam import Adam
 from electra_tf.optimization.loss_scale import LossScale
+from electra_tf.optimization.schedule import Schedule
 from electra_tf.training import run_directory
 from electra_tf.training.curves import draw_curves
 from electra_tf.training.evaluation import Evaluator
@@ -97,7 +98,9 @@ def _controller(run: Run, state: TrainState, manager: CheckpointManager,
                 evaluator: Evaluator | None, reporter: Reporter) -> orbit.Controller:
     runtime = run.config.runtime
     first_step = int(state.step.numpy())
-    step = TrainStep(config=run.config, objective=run.objective, state=state,
+    config = run.config
+    step = TrainStep(config=config, objective=run.objective, state=state,
+                     schedule=Schedule.of(config.optimizer, config.training.num_train_steps),
                      compile_with_xla=use_xla(runtime.xla, run.strategy))
     batches = run.strategy.distribute_datasets_from_function(
         lambda context: training_batches(

@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
+from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Objective, Ratio
@@ -45,9 +46,10 @@ class TrainStep:
     batch, so neither padding nor the number of replicas or micro-batches shifts the mean.
     """
 
-    config: PretrainingConfig
+    config: PretrainingConfig | FinetuningConfig
     objective: Objective
     state: TrainState
+    schedule: Schedule
     compile_with_xla: bool
 
     def __call__(self, batch: Any) -> Mapping[str, Ratio]:
@@ -113,13 +115,8 @@ class TrainStep:
     def _update(self, gradients: list[tf.Tensor], sums: Sums, weights: Mapping[str, tf.Tensor],
                 factors: Mapping[str, tf.Tensor]) -> Mapping[str, Ratio]:
         """Applies the update unless something isn't finite, and counts the step either way."""
-        optimizer = self.config.optimizer
-        rate = Schedule(
-            peak=optimizer.learning_rate, power=optimizer.decay_power,
-            num_train_steps=self.config.training.num_train_steps,
-            warmup_steps=optimizer.warmup(self.config.training.num_train_steps),
-        )(self.state.step)
-        scale, norm = clip_scale(gradients, optimizer.clip_norm)
+        rate = self.schedule(self.state.step)
+        scale, norm = clip_scale(gradients, self.config.optimizer.clip_norm)
         loss = tf.add_n([factors[name] * sums[name] for name in factors])
         finite = tf.math.is_finite(norm) & tf.math.is_finite(loss)
         self.state.optimizer.apply(gradients, rate, scale=scale, usable=finite)

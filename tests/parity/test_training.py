@@ -13,6 +13,7 @@ from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.masked_tokens import run_generator
 from electra_tf.optimization.adam import Adam
 from electra_tf.optimization.loss_scale import LossScale
+from electra_tf.optimization.schedule import Schedule
 from electra_tf.training.step import TrainState, TrainStep
 from tests.parity import golden_files
 from tests.parity.test_networks import SPECIAL, build, masked_batch
@@ -48,7 +49,8 @@ def official_step() -> TrainStep:
                        LossScale(enabled=False))
     objective = GoldenObjective(
         replacement=TokenReplacement(MaskingConfig(), SPECIAL), weights=ObjectiveConfig())
-    return TrainStep(config=config, objective=objective, state=state, compile_with_xla=False)
+    return TrainStep(config=config, objective=objective, state=state, compile_with_xla=False,
+                     schedule=Schedule.of(config.optimizer, 10))
 
 
 def test_the_losses_of_four_steps_equal_the_references():

@@ -7,7 +7,6 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.input.pipeline import training_batches
-from electra_tf.training.step import TrainStep
 from tests import tiny_records, tiny_run
 
 STEPS = 4
@@ -89,8 +88,7 @@ def test_the_whole_step_compiles_with_xla(records, baseline):
     # Masks, losses, gradients, clipping and update in one program, as a TPU needs it.
     run = tiny_run.run_on(records)
     state = tiny_run.state_of(run)
-    step = tf.function(TrainStep(config=run.config, objective=run.objective, state=state,
-                                 compile_with_xla=False), jit_compile=True)
+    step = tf.function(tiny_run.train_step(run, state), jit_compile=True)
     batches = training_batches(
         records, run.manifest, pad_id=0, seed=1, window_examples=1000, global_batch_size=8,
         first_step=0, last_step=STEPS, context=tf.distribute.InputContext())
