@@ -4,6 +4,7 @@ It gives SQuAD 1.1's numbers on files in which every question has an answer.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from official.nlp.tools import squad_evaluate_v2_0 as official
 
@@ -23,13 +24,36 @@ def answer_scores(gold: Mapping[str, Sequence[str]],
     Raises:
         UserError: a question without a prediction.
     """
-    missing = sorted(gold.keys() - predictions.keys())
-    if missing:
-        raise UserError(f"{len(missing)} questions have no prediction, {missing[0]!r} among them.")
-    questions = [{"id": key, "answers": [{"text": text} for text in texts]}
-                 for key, texts in gold.items()]
-    results = official.evaluate(
-        [{"paragraphs": [{"qas": questions}]}], {key: predictions[key] for key in gold})
+    _require_all(gold, predictions)
+    results = official.evaluate(_articles(gold), {key: predictions[key] for key in gold})
     names = {"exact": "exact_match", "f1": "f1", "HasAns_exact": "answerable_exact_match",
              "HasAns_f1": "answerable_f1", "NoAns_exact": "unanswerable_accuracy"}
     return {ours: results[theirs] / 100.0 for theirs, ours in names.items() if theirs in results}
+
+
+def best_threshold(gold: Mapping[str, Sequence[str]], predictions: Mapping[str, str],
+                   probabilities: Mapping[str, float]) -> float:
+    """Returns above which probability of "no answer" to give none, for the best F1.
+
+    Args:
+        gold: as for `answer_scores`.
+        predictions: id -> the likeliest answer, even where there may be none.
+        probabilities: id -> probability in [0, 1] that there is no answer.
+    """
+    _require_all(gold, predictions)
+    results = official.evaluate(
+        _articles(gold), {key: predictions[key] for key in gold},
+        {key: probabilities[key] for key in gold})
+    return float(results["final_f1_thresh"])
+
+
+def _articles(gold: Mapping[str, Sequence[str]]) -> list[Mapping[str, Any]]:
+    questions = [{"id": key, "answers": [{"text": text} for text in texts]}
+                 for key, texts in gold.items()]
+    return [{"paragraphs": [{"qas": questions}]}]
+
+
+def _require_all(gold: Mapping[str, Sequence[str]], predictions: Mapping[str, str]) -> None:
+    missing = sorted(gold.keys() - predictions.keys())
+    if missing:
+        raise UserError(f"{len(missing)} questions have no prediction, {missing[0]!r} among them.")

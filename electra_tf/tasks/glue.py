@@ -99,9 +99,14 @@ def read_split(task: GlueTask, data_dir: Path, split: str) -> list[TextExample]:
         UserError: no such file, a damaged row, or a label outside the label set; with the line.
     """
     is_test = any(split == name for name, _ in task.tests)
-    path = _find(data_dir, task.directory, f"{split}.tsv")
+    path = _find(task, data_dir, split)
     columns = None if is_test or not task.headerless else task.headerless
     return [_example(task, row, is_test) for row in read_rows(path, columns=columns)]
+
+
+def has_split(task: GlueTask, data_dir: Path, split: str) -> bool:
+    """Tells whether a file is there; tests are needed for submitting only."""
+    return any(path.exists() for path in _candidates(task, data_dir, split))
 
 
 def submission(task: GlueTask, split: str, keys: Sequence[str],
@@ -146,11 +151,15 @@ def _label(task: GlueTask, row: Row) -> str | float:
     return number
 
 
-def _find(data_dir: Path, directory: str, name: str) -> Path:
-    """The diagnostic set is published as a file beside the tasks."""
-    candidates = [data_dir / directory / name, data_dir / name]
+def _find(task: GlueTask, data_dir: Path, split: str) -> Path:
+    candidates = _candidates(task, data_dir, split)
     for path in candidates:
         if path.exists():
             return path
     raise UserError(f"no {candidates[0]}; --data_dir must hold GLUE's files in their original "
                     "layout.")
+
+
+def _candidates(task: GlueTask, data_dir: Path, split: str) -> list[Path]:
+    """In the task's directory, or beside it, as the diagnostic set is published."""
+    return [data_dir / task.directory / f"{split}.tsv", data_dir / f"{split}.tsv"]

@@ -3,7 +3,7 @@
 import pytest
 
 from electra_tf.command_line import UserError
-from electra_tf.metrics.questions import answer_scores
+from electra_tf.metrics.questions import answer_scores, best_threshold
 
 
 def exact_and_f1(gold, predicted):
@@ -51,3 +51,16 @@ def test_questions_with_and_without_answers_are_told_apart():
 def test_a_missing_prediction_is_an_error():
     with pytest.raises(UserError, match="1 questions have no prediction, 'b' among them"):
         answer_scores({"a": ["x"], "b": []}, {"a": "x"})
+
+
+def test_the_best_threshold_lies_between_what_has_answers_and_what_has_none():
+    gold = {"a": ["x"], "b": ["y"], "c": [], "d": []}
+    predictions = {"a": "x", "b": "y", "c": "wrong", "d": "wrong"}
+    probabilities = {"a": 0.1, "b": 0.4, "c": 0.6, "d": 0.9}
+    assert 0.4 <= best_threshold(gold, predictions, probabilities) < 0.6
+
+
+def test_where_nothing_is_found_no_answer_is_always_best():
+    gold = {"a": ["x"], "b": [], "c": []}
+    predictions = dict.fromkeys(gold, "wrong")
+    assert best_threshold(gold, predictions, {"a": 0.2, "b": 0.5, "c": 0.9}) == 0.0

@@ -1,0 +1,121 @@
+"""Examples from the user's own files: tables of texts, tagged sentences, questions."""
+
+import dataclasses
+import math
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from electra_tf.command_line import UserError
+from electra_tf.tasks.examples import TaggedExample, TextExample
+from electra_tf.tasks.tables import Row, read_rows
+from electra_tf.tasks.tagging import read_conll, to_iob2
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Which columns of a table hold what."""
+
+    texts: tuple[str, ...] = ("text",)
+    """One or two columns of texts; for tagging the one with the list of words."""
+    label: str = "label"
+    """The label, the number, or the list of tags."""
+    key: str = ""
+    """What names a row in predictions; its line if empty."""
+
+    def __post_init__(self):
+        if not 1 <= len(self.texts) <= 2:
+            raise UserError("--text_columns takes one column, or two separated by a comma. "
+                            f"Received: {','.join(self.texts)!r}")
+
+
+def read_texts(path: Path, columns: Columns, *, numbers: bool = False,
+               labelled: bool = True) -> list[TextExample]:
+    """Returns the rows of a table as examples for classification or regression.
+
+    Args:
+        path: `.tsv`, `.csv` or `.jsonl`; see `read_rows`.
+        columns: which hold what.
+        numbers: labels are numbers.
+        labelled: False for rows to predict, whose label column isn't looked at.
+
+    Raises:
+        UserError: a missing column, an empty label, or a label that is no number; with the line.
+    """
+    return [TextExample(
+        key=_key(row, columns), texts=tuple(map(row.text, columns.texts)),
+        label=(_number if numbers else _word)(row, columns.label) if labelled else None)
+        for row in read_rows(path)]
+
+
+def read_tagged(path: Path, columns: Columns, *, labelled: bool = True) -> list[TaggedExample]:
+    """Returns sentences: of JSON lines with lists of words and tags, or of a CoNLL column file.
+
+    Raises:
+        UserError: a list that isn't one of texts, or not as many tags as words; with the line.
+    """
+    if path.suffix != ".jsonl":
+        return read_conll(path, tagged=labelled)
+    examples = []
+    for row in read_rows(path):
+        words = _list(row, columns.texts[0])
+        tags = _list(row, columns.label) if labelled else None
+        if not words or (tags is not None and len(tags) != len(words)):
+            raise row.error(f"{len(words)} words and {len(tags or ())} tags; there must be at "
+                            "least one word, and a tag for each.")
+        examples.append(TaggedExample(
+            key=_key(row, columns), words=tuple(words),
+            tags=None if tags is None else tuple(to_iob2(tags))))
+    return examples
+
+
+def label_set(examples: Sequence[TextExample | TaggedExample]) -> tuple[str, ...]:
+    """Returns the distinct labels or tags, in order."""
+    return tuple(sorted({label for example in examples for label in _labels_of(example)}))
+
+
+def require_known_labels(path: Path, examples: Sequence[TextExample | TaggedExample],
+                         known: Collection[str]) -> None:
+    """Raises `UserError` if an example has a label that training doesn't know."""
+    for example in examples:
+        unknown = [label for label in _labels_of(example) if label not in known]
+        if unknown:
+            raise UserError(f"{path}: {example.key}: the label {unknown[0]!r} isn't in the "
+                            f"training file. There are: {', '.join(sorted(known)[:20])}.")
+
+
+def _labels_of(example: TextExample | TaggedExample) -> tuple[str, ...]:
+    if isinstance(example, TaggedExample):
+        return example.tags or ()
+    return () if example.label is None else (example.label,)
+
+
+def _key(row: Row, columns: Columns) -> str:
+    return row.text(columns.key) if columns.key else str(row.line)
+
+
+def _word(row: Row, column: str) -> str:
+    value = row.values.get(column)
+    if isinstance(value, (bool, int)):  # JSON's; true and 1 are labels like others.
+        return str(value)
+    word = row.text(column)
+    if not word:
+        raise row.error(f"the label in column {column!r} is empty.")
+    return word
+
+
+def _number(row: Row, column: str) -> float:
+    value = row.values.get(column)
+    try:
+        number = float(row.text(column) if value is None or isinstance(value, str) else value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise row.error(f"{column!r} must be a number. Received: {value!r:.60}")
+    return number
+
+
+def _list(row: Row, column: str) -> list[str]:
+    value = row.values.get(column)
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        raise row.error(f"{column!r} must be a list of texts. Received: {value!r:.60}")
+    return value

@@ -1,0 +1,92 @@
+"""Tasks come by name with all their splits, or one line says what is missing."""
+
+import json
+
+import pytest
+
+from electra_tf.command_line import UserError
+from electra_tf.tasks import registry
+from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.registry import Files
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def questions(*pairs):
+    return json.dumps({"data": [{"paragraphs": [{"context": "Denver won.", "qas": [
+        {"id": key, "question": "Who?", "answers": [{"text": "Denver", "answer_start": start}]}
+        for key, start in pairs]}]}]})
+
+
+def test_a_task_of_glue(tmp_path):
+    for split in ("train", "dev"):
+        write(tmp_path / "SST-2" / f"{split}.tsv", "sentence\tlabel\nfine\t1\n")
+    task = registry.load("sst2", tmp_path, Files())
+    assert (task.kind, task.labels, task.metrics) == (
+        Kind.CLASSIFICATION, ("0", "1"), ("accuracy",))
+    assert (len(task.train), list(task.dev), task.test) == (1, ["dev"], {})
+    write(tmp_path / "SST-2" / "test.tsv", "index\tsentence\n0\tdull\n")
+    assert list(registry.load("sst2", tmp_path, Files()).test) == ["test"]
+
+
+def test_a_regression_knows_its_scale(tmp_path):
+    header = "index\tsentence1\tsentence2\tscore\n"
+    for split in ("train", "dev"):
+        write(tmp_path / "STS-B" / f"{split}.tsv", header + "0\ta\tb\t5.0\n")
+    task = registry.load("stsb", tmp_path, Files())
+    assert (task.kind, task.labels, task.scale) == (Kind.REGRESSION, (), 5.0)
+
+
+def test_questions_by_their_published_names_or_others(tmp_path):
+    write(tmp_path / "train-v1.1.json", questions(("a", 0), ("b", 3)))
+    dev = write(tmp_path / "other.json", questions(("c", 0)))
+    task = registry.load("squad", tmp_path, Files(dev=dev))
+    assert [example.key for example in task.train] == ["a"]
+    assert [example.key for example in task.dev["dev"]] == ["c"]
+    assert task.notes == ("train: 1 questions have an answer that doesn't stand at its offset, "
+                          "'b' among them; these answers are left out",)
+    with pytest.raises(UserError, match="doesn't stand at offset 3"):
+        registry.load("squad", tmp_path, Files(dev=dev, strict=True))
+
+
+def test_chunks_and_entities(tmp_path):
+    write(tmp_path / "train.txt", "He PRP B-NP\n")
+    write(tmp_path / "test.txt", "Runs VBZ B-VP\n")
+    task = registry.load("chunk", tmp_path, Files())
+    assert (task.kind, task.labels, list(task.dev)) == (Kind.TAGGING, ("B-NP", "B-VP"), ["test"])
+    write(tmp_path / "valid.txt", "It PRP O\n")
+    assert list(registry.load("ner", tmp_path, Files()).dev) == ["valid", "test"]
+
+
+def test_the_users_own_table(tmp_path):
+    train = write(tmp_path / "a.csv", "text,label\nx,no\ny,yes\n")
+    dev = write(tmp_path / "b.csv", "text,label\nz,yes\n")
+    test = write(tmp_path / "c.csv", "text\nw\n")
+    task = registry.load("classification", None, Files(train=train, dev=dev, test=test))
+    assert (task.labels, task.metrics) == (("no", "yes"), ("accuracy", "f1_macro"))
+    assert task.test["test"][0].texts == ("w",)
+
+
+@pytest.mark.parametrize(("name", "own", "message"), [
+    ("sst3", {}, "--task must be one of cola, sst2, .*squad, squad2, chunk, ner, classification"),
+    ("cola", {}, "--data_dir is needed for --task=cola"),
+    ("classification", {}, "--train is needed for --task=classification"),
+    ("regression", {"train": "a.csv"}, "--dev is needed for --task=regression"),
+    ("classification", {"train": "one.csv", "dev": "one.csv"}, "has one label only, 'no'"),
+    ("classification", {"train": "a.csv", "dev": "one.csv"}, None),
+    ("classification", {"train": "a.csv", "dev": "other.csv"}, "the label 'maybe' isn't in"),
+])
+def test_what_is_missing_or_wrong_is_one_line(tmp_path, name, own, message):
+    write(tmp_path / "a.csv", "text,label\nx,no\ny,yes\n")
+    write(tmp_path / "one.csv", "text,label\nx,no\n")
+    write(tmp_path / "other.csv", "text,label\nx,maybe\n")
+    files = Files(**{split: tmp_path / path for split, path in own.items()})
+    if message is None:
+        assert registry.load(name, None, files).labels == ("no", "yes")
+        return
+    with pytest.raises(UserError, match=message):
+        registry.load(name, None, files)
