@@ -43,7 +43,8 @@ def _draw_case(axes: Any, case: CaseSummary, rows: Sequence[Row]) -> None:
               error_kw={"ecolor": _INK, "elinewidth": 0.9, "capsize": 2})
     for place, row in enumerate(rows):
         axes.annotate(_caption(row), (row.tokens_per_second.high, place), xytext=(6, 0),
-                      textcoords="offset points", va="center", fontsize=8, color=_INK)
+                      textcoords="offset points", va="center", fontsize=8, color=_INK,
+                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5})
     axes.set_yticks(range(len(rows)), [row.label for row in rows])
     axes.invert_yaxis()
     _draw_limit(axes, case)
