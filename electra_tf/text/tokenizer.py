@@ -123,6 +123,8 @@ class Tokenizer(tf.Module):
         """Like `tokenize`, and tells which word every piece comes from.
 
         A word lies between spaces; a punctuation mark or Chinese character is a word of its own.
+        Words are lower-cased one by one: a capital sigma before punctuation always becomes a final
+        one, in `tokenize` only if no letter follows.
 
         Args:
             texts: string [N], UTF-8; offsets count bytes after invalid ones are dropped.
