@@ -101,7 +101,7 @@ def test_pieces_that_know_their_words_are_the_same_pieces(mode, nasty, nasty_voc
     tokenizer = Tokenizer(nasty_vocabulary, *MODES[mode])
     lines_without_sigma = [line for line in nasty if "Σ" not in line]
     texts = tf.constant([*lines_without_sigma, "clark\x00able \x00 un\x00", ""])
-    assert texts.shape[0] > 0.9 * len(nasty)
+    assert texts.shape[0] > 3000
     pieces = tokenizer.tokenize_with_words(texts)
     assert pieces.ids.to_list() == tokenizer.tokenize(texts).to_list()
     assert pieces.starts.row_lengths().numpy().tolist() == (
