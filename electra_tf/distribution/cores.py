@@ -29,10 +29,10 @@ def prepare_cpu(config: RuntimeConfig, rows: int) -> int:
         rows: examples of a micro-batch; the parts divide it.
 
     Returns:
-        Parts to compute side by side; 1 if there are several devices, a GPU, or XLA, which
-        compiles the whole batch.
+        Parts to compute side by side; 1 if there are several devices, a GPU, XLA, which compiles
+        the whole batch, or if every bit has to be the same again.
     """
-    if config.xla is Xla.ON or not is_one_cpu(config):
+    if config.xla is Xla.ON or config.deterministic or not is_one_cpu(config):
         return 1
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

@@ -19,7 +19,8 @@ def test_parts_divide_the_batch_and_the_cores(rows, limit, expected):
 
 @pytest.mark.parametrize("config", [
     RuntimeConfig(xla=Xla.ON), RuntimeConfig(distribution_strategy=Strategy.MIRRORED),
-    RuntimeConfig(tpu="somewhere")], ids=["xla", "replicas", "tpu"])
+    RuntimeConfig(tpu="somewhere"), RuntimeConfig(deterministic=True)],
+    ids=["xla", "replicas", "tpu", "deterministic"])
 def test_whatever_else_computes_takes_the_batch_whole(config):
     assert cores.prepare_cpu(config, 32) == 1
 
