@@ -4,6 +4,7 @@ They are to `training/step.py` what pre-training's objectives are: sums and weig
 over the whole batch. Batches are `input.buckets.RowBatch`es of tensors.
 """
 
+import abc
 import dataclasses
 from collections.abc import Mapping
 
@@ -44,16 +45,16 @@ class _TaskObjective:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _ScoreObjective(_TaskObjective):
+class _ScoreObjective(_TaskObjective, abc.ABC):
     """What the three have in common whose head is dropout and a dense layer."""
 
     dropout_rate: float = 0.1
     """Before the dense layer."""
 
     @property
+    @abc.abstractmethod
     def outputs(self) -> int:
         """Size of the dense layer."""
-        raise NotImplementedError
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> TaskModel:
