@@ -59,7 +59,8 @@ HARDWARE = (
     SettingFlag("xla", "runtime.xla",
                 "Compile the step with XLA: auto (on a GPU), on or off. Default: auto."),
     SettingFlag("deterministic", "runtime.deterministic",
-                "Bit-identical results from run to run, about 5 % slower.", is_bool=True),
+                "Bit-identical results from run to run; 5 % slower, on a CPU up to 20 %.",
+                is_bool=True),
 )
 REPORTING = (
     SettingFlag("save_checkpoints_steps", "runtime.save_checkpoints_steps",

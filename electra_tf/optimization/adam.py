@@ -32,7 +32,8 @@ class Adam(tf.Module):
         super().__init__(name="adam")
         self._config = config
         self._variables = list(variables)
-        self._decays = decay_mask(variable.name for variable in variables)
+        mask = decay_mask(variable.name for variable in variables)
+        self._decays = [decays and config.weight_decay > 0.0 for decays in mask]
         first, second = (_rounding(beta) for beta in (config.beta_1, config.beta_2))
         self._kernel_rate = second**0.5 / first
         self._kernel_epsilon = config.epsilon * second**0.5

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.input.buckets import Row
-from electra_tf.tasks.encoding import Encoder
+from electra_tf.tasks.encoding import ExampleEncoder
 from electra_tf.tasks.examples import QuestionExample
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
@@ -98,7 +98,7 @@ def encode_questions(examples: Sequence[QuestionExample], tokenizer: Tokenizer,
         stride: pieces from one window's beginning to the next's.
         max_query: pieces kept of a question.
     """
-    queries = Encoder(tokenizer, vocabulary, max_length).pieces(
+    queries = ExampleEncoder(tokenizer, vocabulary, max_length).pieces(
         [example.question for example in examples])
     contexts = tokenize_contexts([example.context for example in examples], tokenizer)
     rows: list[Row] = []

@@ -14,7 +14,7 @@ CHUNK = 20_000
 """Texts that are tokenized by one call."""
 
 
-class Encoder:
+class ExampleEncoder:
     """Turns examples into rows of at most `max_length` tokens."""
 
     def __init__(self, tokenizer: Tokenizer, vocabulary: Vocabulary, max_length: int):

@@ -14,7 +14,7 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Objective
 from electra_tf.records.example import Batch
 from electra_tf.text.vocabulary import Vocabulary
-from electra_tf.training.parts import by_part
+from electra_tf.training.parts import joined
 from electra_tf.training.samples import Corruption
 from electra_tf.training.step import with_static_rows
 
@@ -103,12 +103,9 @@ class Evaluator(orbit.AbstractEvaluator):
                 index * context.num_replicas_in_sync
                 + tf.cast(context.replica_id_in_sync_group, tf.int64)))
         inputs, weights = self._objective.prepare(batch, randomness)
-        run_part = by_part(
+        results = joined(
             lambda rows, first_row: self._rows_outcome(rows, randomness, first_row),
             inputs, self._parts)
-        outcomes = [run_part(number) for number in range(self._parts)]
-        results = {name: tf.concat([outcome[name] for outcome in outcomes], axis=0)
-                   for name in outcomes[0]}
         results |= {f"{name}/weight": value[tf.newaxis] for name, value in weights.items()}
         return {**results, "ids": batch.ids}
 

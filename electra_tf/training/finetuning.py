@@ -26,14 +26,14 @@ from electra_tf.optimization.adam import Adam
 from electra_tf.optimization.layer_rates import rate_factors
 from electra_tf.optimization.loss_scale import LossScale
 from electra_tf.optimization.schedule import Schedule
-from electra_tf.training.parts import by_part
+from electra_tf.training.parts import joined
 from electra_tf.training.step import TrainState, TrainStep
 
 RowResults = dict[str, np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Task:
+class TrialSettings:
     """What a trial needs to know besides its rows."""
 
     config: FinetuningConfig
@@ -59,27 +59,28 @@ class Task:
         return self.strategy.experimental_distribute_values_from_function(share)
 
 
-class Training:
+class Finetuner:
     """Runs a model through its epochs; the caller decides after each whether to go on."""
 
-    def __init__(self, task: Task, model: TaskModel, rows: Sequence[Row], *, seed: int):
+    def __init__(self, settings: TrialSettings, model: TaskModel, rows: Sequence[Row], *,
+                 seed: int):
         """Prepares the optimizer.
 
         Args:
-            task: what to do.
+            settings: what to do.
             model: with the weights to begin with; frozen layers aren't trainable.
             rows: to train on, at least 1.
             seed: of the trial: order and dropout.
         """
-        config = task.config
+        config = settings.config
         config = dataclasses.replace(
             config, training=dataclasses.replace(config.training, seed=seed))
         self.num_steps = config.num_train_steps(len(rows))
         self.model = model
-        self._task, self._rows = task, rows
+        self._settings, self._rows = settings, rows
         self._seed = seed
         variables = model.trainable_variables
-        with task.strategy.scope():
+        with settings.strategy.scope():
             self.state = TrainState(
                 model, Adam(config.optimizer, variables, rate_factors(
                     (variable.name for variable in variables),
@@ -87,9 +88,9 @@ class Training:
                     skip_first=config.optimizer.layerwise_decay_skips_one)),
                 LossScale(enabled=False))
         self._step = TrainStep(
-            config=config, objective=task.objective, state=self.state,
+            config=config, objective=settings.objective, state=self.state,
             schedule=Schedule.of(config.optimizer, self.num_steps),
-            compile_with_xla=use_xla(config.runtime.xla, task.strategy))
+            compile_with_xla=use_xla(config.runtime.xla, settings.strategy))
         self._run = tf.function(self._replicas_step, autograph=False)
 
     def epochs(self) -> Iterator[float]:
@@ -105,8 +106,8 @@ class Training:
             losses = []
             for indices in plan_epoch(lengths, size, seed=self._seed, epoch=epoch)[
                     :self.num_steps - done]:
-                batch = self._task.make_batch([self._rows[index] for index in indices], size)
-                losses.append(self._run(self._task.distributed(batch))["loss"])
+                batch = self._settings.make_batch([self._rows[index] for index in indices], size)
+                losses.append(self._run(self._settings.distributed(batch))["loss"])
             mean = float(np.mean([loss.sum.numpy() for loss in losses]))
             if not np.isfinite(mean):
                 raise UserError(f"the loss is not finite in epoch {epoch + 1}. Try a lower "
@@ -115,16 +116,16 @@ class Training:
             yield mean
 
     def _replicas_step(self, batch: RowBatch) -> Mapping[str, Any]:
-        results = self._task.strategy.run(self._step, args=(batch,))
+        results = self._settings.strategy.run(self._step, args=(batch,))
         return tf.nest.map_structure(
-            lambda value: self._task.strategy.experimental_local_results(value)[0], results)
+            lambda value: self._settings.strategy.experimental_local_results(value)[0], results)
 
 
-class Prediction:
+class Predictor:
     """Runs a model over rows and returns what its objective says of each."""
 
-    def __init__(self, task: Task, model: TaskModel):
-        self._task = task
+    def __init__(self, settings: TrialSettings, model: TaskModel):
+        self._settings = settings
         self._model = model
         self._run = tf.function(self._replicas_batch, autograph=False)
 
@@ -133,31 +134,27 @@ class Prediction:
 
         What has one value per token is as long as the padded row.
         """
-        config, strategy = self._task.config, self._task.strategy
+        config, strategy = self._settings.config, self._settings.strategy
         replicas = strategy.num_replicas_in_sync
         size = -(-config.runtime.eval_batch_size // replicas) * replicas
         found: list[RowResults] = [{} for _ in rows]
         for indices in plan_in_order_of_length([len(row.ids) for row in rows], size):
-            batch = self._task.make_batch([rows[index] for index in indices], size)
+            batch = self._settings.make_batch([rows[index] for index in indices], size)
             results = {name: value.numpy() for name, value in self._run(
-                self._task.distributed(batch)).items()}
+                self._settings.distributed(batch)).items()}
             for line, index in enumerate(indices):
                 found[index] = {name: value[line] for name, value in results.items()}
         return found
 
     def _replicas_batch(self, batch: RowBatch) -> Mapping[str, tf.Tensor]:
-        results = self._task.strategy.run(self._replica_batch, args=(batch,))
-        return {name: self._task.strategy.gather(value, axis=0)
+        results = self._settings.strategy.run(self._replica_batch, args=(batch,))
+        return {name: self._settings.strategy.gather(value, axis=0)
                 for name, value in results.items()}
 
     def _replica_batch(self, batch: RowBatch) -> Mapping[str, tf.Tensor]:
         zero = tf.constant(0, tf.int64)
         unused = Randomness(seed=0, step=zero, first_example=zero)  # Nothing is drawn.
         rows = batch.ids.shape[0]
-        parts = largest_divisor(rows, max(1, self._task.config.runtime.cpu_parts))
-        run_part = by_part(
-            lambda part, _first: self._task.objective.compute(
-                self._model, part, unused, training=False).details, batch, parts)
-        outcomes = [run_part(number) for number in range(parts)]
-        return {name: tf.concat([outcome[name] for outcome in outcomes], axis=0)
-                for name in outcomes[0]}
+        parts = largest_divisor(rows, max(1, self._settings.config.runtime.cpu_parts))
+        return joined(lambda part, _first: self._settings.objective.compute(
+            self._model, part, unused, training=False).details, batch, parts)

@@ -33,6 +33,19 @@ def by_part(run: RowsFn, inputs: Any, count: int) -> Callable[[tf.Tensor | int],
     return run_part
 
 
+def joined(run: RowsFn, inputs: Any, parts: int) -> Any:
+    """Runs a function on all parts side by side and joins its results end to end.
+
+    Args:
+        run: returns a structure of tensors whose first dimensions belong to the part.
+        inputs: structure of tensors [B, ...], B a multiple of `parts`.
+        parts: how many.
+    """
+    run_part = by_part(run, inputs, parts)
+    results = [run_part(number) for number in range(parts)]
+    return tf.nest.map_structure(lambda *values: tf.concat(values, axis=0), *results)
+
+
 def total(run: RowsFn, inputs: Any, *, rounds: int, parts: int) -> Any:
     """Adds up what a function returns over a whole batch.
 

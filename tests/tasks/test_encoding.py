@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from electra_tf.tasks.encoding import Encoder, shortened, windows
+from electra_tf.tasks.encoding import ExampleEncoder, shortened, windows
 from electra_tf.tasks.examples import TaggedExample, TextExample
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -15,7 +15,7 @@ A, B, C, D, DOT = (VOCABULARY.ids[word] for word in WORDS)
 
 
 def encoder(max_length=16):
-    return Encoder(Tokenizer(VOCABULARY), VOCABULARY, max_length)
+    return ExampleEncoder(Tokenizer(VOCABULARY), VOCABULARY, max_length)
 
 
 def test_a_text_and_a_pair():

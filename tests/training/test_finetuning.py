@@ -8,7 +8,7 @@ from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.input.buckets import Row
 from electra_tf.objectives.tasks import ClassificationObjective, QuestionObjective, TaggingObjective
-from electra_tf.training.finetuning import Prediction, Task, Training
+from electra_tf.training.finetuning import Finetuner, Predictor, TrialSettings
 
 SETTINGS = {
     "model.vocab_size": 40, "model.embedding_size": 16, "model.hidden_size": 32,
@@ -22,8 +22,8 @@ SETTINGS = {
 def task_of(objective, **changes):
     config = override(FinetuningConfig(), SETTINGS | {
         name.replace("__", "."): value for name, value in changes.items()})
-    return Task(config=config, objective=objective, pad_id=0,
-                strategy=tf.distribute.OneDeviceStrategy("CPU:0"))
+    return TrialSettings(config=config, objective=objective, pad_id=0,
+                         strategy=tf.distribute.OneDeviceStrategy("CPU:0"))
 
 
 def model_of(task):
@@ -45,7 +45,7 @@ def sentences(count=60):
 
 
 def accuracy(task, model, rows):
-    found = Prediction(task, model).predict(rows)
+    found = Predictor(task, model).predict(rows)
     return np.mean([result["logits"].argmax() == row.targets["label"]
                     for result, row in zip(found, rows, strict=True)])
 
@@ -55,7 +55,7 @@ def trained():
     task = task_of(ClassificationObjective(num_classes=2))
     model = model_of(task)
     rows = sentences()
-    losses = list(Training(task, model, rows, seed=1).epochs())
+    losses = list(Finetuner(task, model, rows, seed=1).epochs())
     return task, model, rows, losses
 
 
@@ -68,9 +68,9 @@ def test_a_rule_is_learned(trained):
 
 def test_predictions_come_in_the_rows_order_whatever_the_batches(trained):
     task, model, rows, _ = trained
-    together = Prediction(task, model).predict(rows[:13])
+    together = Predictor(task, model).predict(rows[:13])
     for row, result in zip(rows[:3], together, strict=False):
-        (alone,) = Prediction(task, model).predict([row])
+        (alone,) = Predictor(task, model).predict([row])
         np.testing.assert_allclose(alone["logits"], result["logits"], atol=1e-5)
 
 
@@ -78,14 +78,14 @@ def test_a_seed_is_a_trial_and_the_same_seed_the_same_one(trained):
     _, _, rows, losses = trained
     task = task_of(ClassificationObjective(num_classes=2), training__num_train_epochs=1)
     first, again, other = (
-        next(Training(task, model_of(task), rows, seed=seed).epochs()) for seed in (1, 1, 2))
+        next(Finetuner(task, model_of(task), rows, seed=seed).epochs()) for seed in (1, 1, 2))
     assert first == pytest.approx(again, rel=1e-6)
     assert abs(first - other) > 1e-6
 
 
 def test_a_fraction_of_an_epoch_is_a_whole_number_of_steps():
     task = task_of(ClassificationObjective(num_classes=2), training__num_train_epochs=1.5)
-    training = Training(task, model_of(task), sentences(20), seed=1)
+    training = Finetuner(task, model_of(task), sentences(20), seed=1)
     assert training.num_steps == 4
     assert len(list(training.epochs())) == 2
     assert int(training.state.step.numpy()) == 4
@@ -96,7 +96,7 @@ def test_frozen_layers_keep_their_weights():
     model = model_of(task)
     model.encoder.trainable = False
     before = {variable.name: variable.numpy() for variable in model.variables}
-    list(Training(task, model, sentences(20), seed=1).epochs())
+    list(Finetuner(task, model, sentences(20), seed=1).epochs())
     changed = {name.split("/")[0] for name, value in before.items()
                if not np.array_equal(value, next(
                    variable.numpy() for variable in model.variables if variable.name == name))}
@@ -108,7 +108,7 @@ def test_parts_change_nothing():
     for parts in (1, 2):
         task = task_of(ClassificationObjective(num_classes=2), training__num_train_epochs=2,
                        runtime__cpu_parts=parts, model__hidden_dropout=0.1)
-        losses.append(list(Training(task, model_of(task), rows, seed=1).epochs()))
+        losses.append(list(Finetuner(task, model_of(task), rows, seed=1).epochs()))
     np.testing.assert_allclose(losses[1], losses[0], rtol=1e-4)
 
 
@@ -116,12 +116,12 @@ def test_tags_and_answers_come_per_row():
     words = Row(np.arange(2, 9, dtype=np.int32), np.zeros(7, np.int32), {
         "first_piece": np.array([1, 3], np.int32), "tag": np.array([0, 1], np.int32)})
     task = task_of(TaggingObjective(num_tags=3))
-    (result,) = Prediction(task, model_of(task)).predict([words])
+    (result,) = Predictor(task, model_of(task)).predict([words])
     assert result["tags"].shape == (16,)
     question = Row(np.arange(2, 9, dtype=np.int32), np.array([0] * 3 + [1] * 4, np.int32), {
         "start": np.int32(4), "end": np.int32(5), "impossible": np.float32(0.0)})
     task = task_of(QuestionObjective(beam_size=4))
-    (result,) = Prediction(task, model_of(task)).predict([question])
+    (result,) = Predictor(task, model_of(task)).predict([question])
     assert {name: value.shape for name, value in result.items()} == {
         "start_log_probs": (4,), "start_index": (4,), "end_log_probs": (4, 4),
         "end_index": (4, 4), "impossible": ()}
