@@ -24,7 +24,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # Before TensorFlow is impor
 from absl import flags  # noqa: E402
 
 from electra_tf import command_line  # noqa: E402
-from electra_tf.config import flags as settings_flags  # noqa: E402
+from electra_tf.config import pretraining_flags  # noqa: E402
 
 MODES = ("train", "eval", "samples")
 
@@ -38,23 +38,26 @@ def main() -> None:
     if values.mode not in MODES:
         raise command_line.UserError(
             f"--mode must be one of {', '.join(MODES)}. Received: {values.mode!r}")
-    changes = settings_flags.given_settings()
-    config = settings_flags.build_config(values.model_size, changes)
+    changes = pretraining_flags.given_settings()
+    config = pretraining_flags.build_config(values.model_size, changes)
 
     # TensorFlow takes seconds to import: only once the flags are right.
-    from electra_tf.training import pretraining, run_directory, scoring, setup
+    from electra_tf.checkpoints import run_directory
+    from electra_tf.training import pretraining, scoring, setup
 
     data_dir, model_dir = Path(values.data_dir), Path(values.model_dir)
     vocab_file = Path(values.vocab_file) if values.vocab_file else None
     if values.mode == "train":
-        pretraining.train(setup.prepare(config, data_dir, model_dir, vocab_file))
+        initial = Path(values.init_checkpoint) if values.init_checkpoint else None
+        pretraining.train(setup.prepare(config, data_dir, model_dir, vocab_file, initial))
         return
     given = list(changes) + (["model"] if values.model_size else [])
     config = run_directory.saved_config(model_dir, config, given)
-    run = setup.prepare(config, data_dir, model_dir, vocab_file or model_dir / "vocab.txt")
+    vocab_file = vocab_file or model_dir / run_directory.VOCABULARY_FILE
+    run = setup.prepare(config, data_dir, model_dir, vocab_file)
     {"eval": scoring.evaluate, "samples": scoring.show_samples}[values.mode](run)
 
 
 if __name__ == "__main__":
-    settings_flags.define()
-    command_line.run(main, summary=__doc__, groups=settings_flags.GROUPS)
+    pretraining_flags.define()
+    command_line.run(main, summary=__doc__, groups=pretraining_flags.GROUPS)

@@ -16,7 +16,8 @@ import tempfile
 
 from absl import flags
 
-from benchmarks.pretraining import cases, chart, host, report, systems
+from benchmarks import host
+from benchmarks.pretraining import cases, chart, report, systems
 from benchmarks.pretraining.interleave import Turns
 from benchmarks.pretraining.summary import CaseSummary, summarise
 from electra_tf import atomic_file, command_line

@@ -5,7 +5,8 @@ import pathlib
 import sys
 import tempfile
 
-from benchmarks.pretraining import cases, host, systems
+from benchmarks import host
+from benchmarks.pretraining import cases, systems
 from benchmarks.pretraining.interleave import Measurement, Turns
 
 TIMEOUT_SECONDS = 1200

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from benchmarks.pretraining.process import WorkerFailed
 from benchmarks.pretraining.systems import Role, System
 from benchmarks.pretraining.workload import Workload
+from benchmarks.process import WorkerFailed
 
 WARM_UP_STEPS = 2
 """After the first step and before the rounds."""

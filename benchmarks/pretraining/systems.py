@@ -7,8 +7,8 @@ import pathlib
 import sys
 from collections.abc import Sequence
 
-from benchmarks.pretraining.process import Worker
 from benchmarks.pretraining.workload import Setting
+from benchmarks.process import Worker
 from electra_tf.command_line import UserError
 
 _NOTES = {

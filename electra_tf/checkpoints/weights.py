@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
+from electra_tf.checkpoints.run_directory import CHECKPOINTS
 from electra_tf.command_line import UserError
 
 Weights = Mapping[str, np.ndarray]
@@ -30,21 +31,12 @@ def read_weights(model_dir: Path, wanted: Callable[[str], bool] = lambda name: T
     Raises:
         UserError: there is no checkpoint, or it can't be read.
     """
-    newest = tf.train.latest_checkpoint(str(model_dir / "checkpoints"))
-    if newest is None:
-        raise UserError(f"{model_dir} holds no checkpoint; name the --model_dir of a run that has "
-                        "one.")
-    try:
-        reader = tf.train.load_checkpoint(newest)
-        graph = trackable_object_graph_pb2.TrackableObjectGraph()
-        graph.ParseFromString(reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH"))
-        keys = {value.full_name: value.checkpoint_key
-                for node in graph.nodes for value in node.attributes}
-        return {name: reader.get_tensor(key) for name, key in keys.items()
-                if "/" in name and not name.endswith(_SLOTS) and wanted(name)}
-    except (tf.errors.OpError, ValueError) as error:
-        raise UserError(f"the checkpoint {newest} can't be read: "
-                        f"{' '.join(str(error).split())[:200]}") from error
+    return _read(model_dir, lambda name: "/" in name and not name.endswith(_SLOTS) and wanted(name))
+
+
+def read_step(model_dir: Path) -> int:
+    """Returns the step of a run's newest checkpoint; `UserError` as `read_weights`."""
+    return int(_read(model_dir, lambda name: name == "step")["step"])
 
 
 def assign_weights(variables: Iterable[tf.Variable], weights: Weights, source: str) -> None:
@@ -68,6 +60,23 @@ def assign_weights(variables: Iterable[tf.Variable], weights: Weights, source: s
         raise UserError(f"{source} is of another size or vocabulary: {_listed(other)}.")
     for name, variable in by_name.items():
         variable.assign(weights[name])
+
+
+def _read(model_dir: Path, wanted: Callable[[str], bool]) -> Weights:
+    newest = tf.train.latest_checkpoint(str(model_dir / CHECKPOINTS))
+    if newest is None:
+        raise UserError(f"{model_dir} holds no checkpoint; name the --model_dir of a run that has "
+                        "one.")
+    try:
+        reader = tf.train.load_checkpoint(newest)
+        graph = trackable_object_graph_pb2.TrackableObjectGraph()
+        graph.ParseFromString(reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH"))
+        keys = {value.full_name: value.checkpoint_key
+                for node in graph.nodes for value in node.attributes}
+        return {name: reader.get_tensor(key) for name, key in keys.items() if wanted(name)}
+    except (tf.errors.OpError, ValueError) as error:
+        raise UserError(f"the checkpoint {newest} can't be read: "
+                        f"{' '.join(str(error).split())[:200]}") from error
 
 
 def _listed(names: list[str]) -> str:

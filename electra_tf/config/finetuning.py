@@ -36,6 +36,9 @@ class TaskConfig:
     """Learn whether a question has an answer."""
     answerability_weight: float = 0.5
     """Factor of its loss."""
+    feature_based: bool = False
+    """For tagging: a frozen encoder's last four layers are read by a BiLSTM of two layers, which
+    is trained alone (BERT, section 5.3)."""
     no_answer_threshold: float = -2.75
     """Above it a question counts as unanswerable, where no threshold is searched: the value of
     Google's submission."""
@@ -112,6 +115,14 @@ class FinetuningConfig:
     training: FinetuningTrainingConfig = FinetuningTrainingConfig()
     runtime: RuntimeConfig = RuntimeConfig()
 
+    def __post_init__(self):
+        longest, layers = self.model.max_position_embeddings, self.model.num_layers
+        require(self.task.max_seq_length <= longest, "task.max_seq_length",
+                f"at most model.max_position_embeddings={longest}, all that the encoder can read",
+                self.task.max_seq_length)
+        require(self.training.freeze_layers <= layers, "training.freeze_layers",
+                f"at most model.num_layers={layers}", self.training.freeze_layers)
+
     def num_train_steps(self, examples: int) -> int:
         """Returns the steps of a run on so many training examples, at least 1."""
         per_epoch = -(-examples // self.training.train_batch_size)
@@ -122,14 +133,17 @@ BASE, LARGE = 768, 1024
 """Hidden sizes of the paper's larger encoders."""
 
 
-def finetuning_config(task: str, model: ModelConfig) -> FinetuningConfig:
+def finetuning_config(task: str, model: ModelConfig, *,
+                      feature_based: bool = False) -> FinetuningConfig:
     """Returns the recipe for a task: the paper's appendix B, table 7, by the encoder's width.
 
-    Weight decay is that of Google's code, 0.01; the table says 0.
+    Weight decay is that of Google's code, 0.01; the table says 0. Dropout is 0.1, whatever the
+    encoder was pre-trained with.
 
     Args:
         task: as `--task` names it; unknown ones get the general recipe.
         model: the encoder's settings.
+        feature_based: the encoder is frozen; what reads it learns at 1e-3.
     """
     questions = task in ("squad", "squad2", "question_answering")
     epochs = {"rte": 10.0, "stsb": 10.0, "squad": 2.0, "squad2": 2.0,
@@ -140,10 +154,13 @@ def finetuning_config(task: str, model: ModelConfig) -> FinetuningConfig:
         rate, decay = 1e-4, 0.8
     else:
         rate, decay = 5e-5, 0.9
+    if feature_based:
+        rate = 1e-3
     longest = min(512 if questions else 128, model.max_position_embeddings)
+    model = dataclasses.replace(model, hidden_dropout=0.1, attention_dropout=0.1)
     return FinetuningConfig(
         model=model,
         task=TaskConfig(max_seq_length=longest, swap_pairs=task in ("mrpc", "stsb"),
-                        answerability=task != "squad"),
+                        answerability=task != "squad", feature_based=feature_based),
         optimizer=FinetuningOptimizerConfig(learning_rate=rate, layerwise_decay=decay),
         training=FinetuningTrainingConfig(num_train_epochs=epochs))

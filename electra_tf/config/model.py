@@ -33,6 +33,7 @@ class EncoderConfig:
     type_vocab_size: int
     hidden_dropout: float
     attention_dropout: float
+    initializer_range: float
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -62,6 +63,9 @@ class ModelConfig:
     """Of embeddings, attention outputs and feed-forward outputs."""
     attention_dropout: float = 0.1
     """Of attention weights."""
+    initializer_range: float = 0.02
+    """Standard deviation of initial weights. A narrow encoder that is trained briefly does better
+    with more."""
     generator_width: float = 0.25
     """Generator's hidden and feed-forward size as a fraction of the discriminator's."""
     generator_depth: float = 1.0
@@ -72,7 +76,8 @@ class ModelConfig:
     def __post_init__(self):
         require_positive(
             "model", self, "vocab_size", "embedding_size", "hidden_size", "num_layers",
-            "num_heads", "intermediate_size", "max_position_embeddings", "type_vocab_size")
+            "num_heads", "intermediate_size", "max_position_embeddings", "type_vocab_size",
+            "initializer_range")
         require_probability("model", self, "hidden_dropout", "attention_dropout")
         for name in ("generator_width", "generator_depth"):
             value = getattr(self, name)

@@ -33,7 +33,8 @@ class SelfAttention(tf_keras.layers.Layer):
         self.num_heads = config.num_heads
         self.dropout_rate = config.attention_dropout
         self.query, self.key, self.value = (
-            Dense(f"{path}/{name}", size, size, seed=seed, policy=policy)
+            Dense(f"{path}/{name}", size, size, seed=seed, policy=policy,
+                  stddev=config.initializer_range)
             for name in ("query", "key", "value"))
 
     def call(self, x: tf.Tensor, bias: tf.Tensor, randomness: Randomness | None) -> tf.Tensor:

@@ -22,14 +22,14 @@ class Embeddings(tf_keras.layers.Layer):
         super().__init__(name=path, dtype=policy)
         self.dropout_rate = config.hidden_dropout
         size = config.embedding_size
-        self.words = words or EmbeddingTable(
-            f"{path}/word_embeddings", config.vocab_size, size, seed=seed, policy=policy)
-        self.segments = EmbeddingTable(
-            f"{path}/token_type_embeddings", config.type_vocab_size, size, seed=seed,
-            policy=policy)
-        self.positions = EmbeddingTable(
-            f"{path}/position_embeddings", config.max_position_embeddings, size, seed=seed,
-            policy=policy)
+
+        def table(name: str, entries: int) -> EmbeddingTable:
+            return EmbeddingTable(f"{path}/{name}", entries, size, seed=seed, policy=policy,
+                                  stddev=config.initializer_range)
+
+        self.words = words or table("word_embeddings", config.vocab_size)
+        self.segments = table("token_type_embeddings", config.type_vocab_size)
+        self.positions = table("position_embeddings", config.max_position_embeddings)
         self.norm = LayerNorm(f"{path}/LayerNorm", size, policy=policy)
 
     def call(self, ids: tf.Tensor, segment_ids: tf.Tensor,
@@ -59,4 +59,4 @@ def projection(path: str, config: EncoderConfig, embedding_size: int, *, seed: i
     if embedding_size == config.hidden_size:
         return None
     return Dense(f"{path}/embeddings_project", embedding_size, config.hidden_size,
-                 seed=seed, policy=policy, glorot=True)
+                 seed=seed, policy=policy)

@@ -21,13 +21,16 @@ class EncoderLayer(tf_keras.layers.Layer):
         hidden, wide = config.hidden_size, config.intermediate_size
         self.dropout_rate = config.hidden_dropout
         self.attention = SelfAttention(f"{path}/attention/self", config, seed=seed, policy=policy)
-        self.attention_output = Dense(
-            f"{path}/attention/output/dense", hidden, hidden, seed=seed, policy=policy)
+
+        def dense(name: str, inputs: int, outputs: int) -> Dense:
+            return Dense(f"{path}/{name}", inputs, outputs, seed=seed, policy=policy,
+                         stddev=config.initializer_range)
+
+        self.attention_output = dense("attention/output/dense", hidden, hidden)
         self.attention_norm = LayerNorm(f"{path}/attention/output/LayerNorm", hidden,
                                         policy=policy)
-        self.intermediate = Dense(
-            f"{path}/intermediate/dense", hidden, wide, seed=seed, policy=policy)
-        self.output_dense = Dense(f"{path}/output/dense", wide, hidden, seed=seed, policy=policy)
+        self.intermediate = dense("intermediate/dense", hidden, wide)
+        self.output_dense = dense("output/dense", wide, hidden)
         self.output_norm = LayerNorm(f"{path}/output/LayerNorm", hidden, policy=policy)
 
     def call(self, x: tf.Tensor, bias: tf.Tensor, randomness: Randomness | None) -> tf.Tensor:

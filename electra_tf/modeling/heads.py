@@ -21,7 +21,7 @@ class MaskedLanguageModelHead(tf_keras.layers.Layer):
         self.words = words
         vocab_size, embedding_size = words.table.shape
         self.dense = Dense(f"{path}/dense", config.hidden_size, embedding_size,
-                           seed=seed, policy=policy)
+                           seed=seed, policy=policy, stddev=config.initializer_range)
         self.norm = LayerNorm(f"{path}/LayerNorm", embedding_size, policy=policy)
         self.output_bias = self.add_weight(
             name=f"{path}/output_bias", shape=[vocab_size], initializer="zeros",
@@ -51,8 +51,9 @@ class ReplacedTokenHead(tf_keras.layers.Layer):
     def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str):
         super().__init__(name=path, dtype=policy)
         size = config.hidden_size
-        self.dense = Dense(f"{path}/dense", size, size, seed=seed, policy=policy)
-        self.dense_1 = Dense(f"{path}/dense_1", size, 1, seed=seed, policy=policy, glorot=True)
+        self.dense = Dense(f"{path}/dense", size, size, seed=seed, policy=policy,
+                           stddev=config.initializer_range)
+        self.dense_1 = Dense(f"{path}/dense_1", size, 1, seed=seed, policy=policy)
 
     def call(self, hidden: tf.Tensor) -> tf.Tensor:
         """Maps [B, L, H] to logits, float32 [B, L]."""

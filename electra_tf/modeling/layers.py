@@ -17,7 +17,7 @@ class Dense(tf_keras.layers.Layer):
     """y = x W + b over the last axis, as one matrix product of rank 2."""
 
     def __init__(self, path: str, inputs: int, outputs: int, *, seed: int, policy: str,
-                 glorot: bool = False):
+                 stddev: float | None = None):
         """Creates W [inputs, outputs] and b [outputs].
 
         Args:
@@ -26,13 +26,13 @@ class Dense(tf_keras.layers.Layer):
             outputs: size of the last axis of the output.
             seed: of the run.
             policy: Keras mixed-precision policy.
-            glorot: Glorot-uniform initial weights instead of truncated normal of 0.02.
+            stddev: of truncated normal initial weights; None for Glorot-uniform ones.
         """
         super().__init__(name=path, dtype=policy)
-        draw = glorot_uniform if glorot else truncated_normal
         self.kernel = self.add_weight(
             name=f"{path}/kernel", shape=[inputs, outputs],
-            initializer=draw(seed, f"{path}/kernel"))
+            initializer=glorot_uniform(seed, f"{path}/kernel") if stddev is None
+            else truncated_normal(seed, f"{path}/kernel", stddev))
         self.bias = self.add_weight(name=f"{path}/bias", shape=[outputs], initializer="zeros")
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
@@ -68,10 +68,11 @@ class LayerNorm(tf_keras.layers.Layer):
 class EmbeddingTable(tf_keras.layers.Layer):
     """A float32 table of vectors, looked up by id."""
 
-    def __init__(self, path: str, entries: int, size: int, *, seed: int, policy: str):
+    def __init__(self, path: str, entries: int, size: int, *, seed: int, policy: str,
+                 stddev: float):
         super().__init__(name=path, dtype=policy)
         self.table = self.add_weight(
-            name=path, shape=[entries, size], initializer=truncated_normal(seed, path),
+            name=path, shape=[entries, size], initializer=truncated_normal(seed, path, stddev),
             experimental_autocast=False)
 
     def call(self, ids: tf.Tensor) -> tf.Tensor:
@@ -79,7 +80,7 @@ class EmbeddingTable(tf_keras.layers.Layer):
         return tf.gather(self.table, ids)
 
 
-def truncated_normal(seed: int, path: str, stddev: float = 0.02):
+def truncated_normal(seed: int, path: str, stddev: float):
     """Returns an initializer: normal, redrawn beyond two standard deviations."""
     def draw(shape, dtype=None, **_partition):
         return stddev * tf.random.stateless_truncated_normal(

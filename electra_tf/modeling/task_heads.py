@@ -9,7 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.modeling.fused import dropout, gelu
-from electra_tf.modeling.layers import Dense
+from electra_tf.modeling.layers import Dense, glorot_uniform
 from electra_tf.modeling.randomness import Randomness, dropout_keys
 
 QUESTION_HIDDEN = 512
@@ -25,13 +25,80 @@ class ScoreHead(tf_keras.layers.Layer):
                  policy: str):
         super().__init__(name=path, dtype=policy)
         self.dropout_rate = dropout_rate
-        self.dense = Dense(f"{path}/dense", hidden_size, outputs, seed=seed, policy=policy,
-                           glorot=True)
+        self.dense = Dense(f"{path}/dense", hidden_size, outputs, seed=seed, policy=policy)
 
     def call(self, vectors: tf.Tensor, randomness: Randomness | None = None) -> tf.Tensor:
         """Maps [B, ..., H] to logits, float32 [B, ..., outputs]; drops out if given randomness."""
         keys = dropout_keys(randomness, f"{self.name}/dropout", vectors.shape[0])
         return tf.cast(self.dense(dropout(vectors, self.dropout_rate, keys)), tf.float32)
+
+
+class RecurrentHead(tf_keras.layers.Layer):
+    """A bidirectional LSTM of two layers over a sentence's words, dropout and a dense layer.
+
+    What BERT's feature-based experiment puts on a frozen encoder (Devlin et al., 2019, section
+    5.3).
+    """
+
+    def __init__(self, path: str, inputs: int, hidden_size: int, outputs: int, *,
+                 dropout_rate: float, seed: int, policy: str):
+        super().__init__(name=path, dtype=policy)
+        sizes = (inputs, 2 * hidden_size)
+        self.layers = [
+            tuple(Lstm(f"{path}/lstm_{number}/{direction}", size, hidden_size, seed=seed,
+                       policy=policy) for direction in ("forward", "backward"))
+            for number, size in enumerate(sizes)]
+        self.score = ScoreHead(path, 2 * hidden_size, outputs, dropout_rate=dropout_rate,
+                               seed=seed, policy=policy)
+
+    def call(self, vectors: tf.Tensor, is_word: tf.Tensor,
+             randomness: Randomness | None = None) -> tf.Tensor:
+        """Maps words [B, W, I] to logits, float32 [B, W, outputs].
+
+        Args:
+            vectors: of words, then of nothing.
+            is_word: bool [B, W], tells them apart.
+            randomness: for dropout; None outside of training.
+        """
+        lengths = tf.reduce_sum(tf.cast(is_word, tf.int32), axis=1)
+        for forward, backward in self.layers:
+            turned = tf.reverse_sequence(vectors, lengths, seq_axis=1)
+            vectors = tf.concat([
+                forward(vectors),
+                tf.reverse_sequence(backward(turned), lengths, seq_axis=1)], axis=-1)
+        return self.score(vectors, randomness)
+
+
+class Lstm(tf_keras.layers.Layer):
+    """One direction of a long short-term memory (Hochreiter and Schmidhuber, 1997).
+
+    The forget gate's bias begins at 1 (Jozefowicz et al., 2015).
+    """
+
+    def __init__(self, path: str, inputs: int, units: int, *, seed: int, policy: str):
+        super().__init__(name=path, dtype=policy)
+        self.units = units
+        # Input gate, forget gate, candidate, output gate.
+        self.dense = Dense(f"{path}/inputs", inputs, 4 * units, seed=seed, policy=policy)
+        self.recurrent = self.add_weight(
+            name=f"{path}/recurrent/kernel", shape=[units, 4 * units],
+            initializer=glorot_uniform(seed, f"{path}/recurrent/kernel"))
+
+    def call(self, x: tf.Tensor) -> tf.Tensor:
+        """Maps [B, W, inputs] to the states after every word, [B, W, units]."""
+        from_inputs = tf.transpose(self.dense(x), [1, 0, 2])
+        kernel = tf.convert_to_tensor(self.recurrent)
+
+        def after(state: tuple[tf.Tensor, tf.Tensor], word: tf.Tensor):
+            output, memory = state
+            gates = tf.cast(word + tf.matmul(output, kernel), tf.float32)
+            let_in, keep, candidate, let_out = tf.split(gates, 4, axis=-1)
+            memory = (tf.sigmoid(keep + 1.0) * memory + tf.sigmoid(let_in) * tf.tanh(candidate))
+            return tf.cast(tf.sigmoid(let_out) * tf.tanh(memory), word.dtype), memory
+
+        empty = tf.zeros([x.shape[0], self.units])
+        outputs, _ = tf.scan(after, from_inputs, (tf.cast(empty, from_inputs.dtype), empty))
+        return tf.transpose(outputs, [1, 0, 2])
 
 
 def first_vectors(hidden: tf.Tensor) -> tf.Tensor:
@@ -84,7 +151,7 @@ class QuestionHead(tf_keras.layers.Layer):
         super().__init__(name=path, dtype=policy)
 
         def dense(name: str, inputs: int, outputs: int) -> Dense:
-            return Dense(f"{path}/{name}", inputs, outputs, seed=seed, policy=policy, glorot=True)
+            return Dense(f"{path}/{name}", inputs, outputs, seed=seed, policy=policy)
 
         pair = 2 * hidden_size
         self.start = dense("dense", hidden_size, 1)

@@ -14,11 +14,19 @@ from electra_tf.config.model import ModelConfig
 from electra_tf.input.buckets import RowBatch
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.task_heads import QuestionHead, ScoreHead, first_vectors, vectors_at
+from electra_tf.modeling.task_heads import (
+    QuestionHead,
+    RecurrentHead,
+    ScoreHead,
+    first_vectors,
+    vectors_at,
+)
 from electra_tf.objectives.objective import Outcome, Ratio
 
 HEAD = "head"
 """Begins the names of a head's weights."""
+FEATURE_LAYERS = 4
+"""Of a frozen encoder, that are read side by side: the best choice in BERT's table 7."""
 
 
 class _TaskObjective:
@@ -118,11 +126,25 @@ class TaggingObjective(_ScoreObjective):
     """Cross entropy of every word's tag; words, not sentences, count alike."""
 
     num_tags: int
+    feature_based: bool = False
+    """Read a frozen encoder's last four layers by a BiLSTM."""
 
     @property
     def outputs(self) -> int:
         """One per tag."""
         return self.num_tags
+
+    def build_model(self, config: ModelConfig, *, seed: int, policy: str,
+                    recompute: bool = False) -> TaskModel:
+        """Creates encoder and head."""
+        model = super().build_model(config, seed=seed, policy=policy, recompute=recompute)
+        if self.feature_based:
+            inputs = min(FEATURE_LAYERS, config.num_layers) * config.hidden_size
+            model.head = RecurrentHead(
+                HEAD, inputs, config.hidden_size, self.num_tags,
+                dropout_rate=self.dropout_rate, seed=seed, policy=policy)
+            model.encoder.trainable = False
+        return model
 
     def _counted(self, batch: RowBatch) -> tf.Tensor:
         return batch.targets["first_piece"] > 0  # [CLS] is at 0: no word begins there.
@@ -131,8 +153,13 @@ class TaggingObjective(_ScoreObjective):
                 *, training: bool) -> Outcome:
         """Needs "first_piece" and "tag", int32 [B, W]; details hold "tags", int32 [B, W]."""
         dropout = randomness if training else None
-        words = vectors_at(self._encode(model, inputs, dropout), inputs.targets["first_piece"])
-        logits, counted = model.head(words, dropout), self._counted(inputs)
+        counted, places = self._counted(inputs), inputs.targets["first_piece"]
+        if self.feature_based:
+            _, *layers = model.encoder.all_layers(inputs.ids, inputs.segment_ids, inputs.valid)
+            features = vectors_at(tf.concat(layers[-FEATURE_LAYERS:], axis=-1), places)
+            logits = model.head(features, counted, dropout)
+        else:
+            logits = model.head(vectors_at(self._encode(model, inputs, dropout), places), dropout)
         tags = tf.argmax(logits, axis=-1, output_type=tf.int32)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(inputs.targets["tag"], logits)
         right = (tags == inputs.targets["tag"]) & counted

@@ -1,15 +1,17 @@
 """Tasks by name, with all their examples."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Sequence
 from pathlib import Path
 
 from electra_tf.command_line import UserError
-from electra_tf.tasks import files, glue
+from electra_tf.tasks import files, glue, tfds_source
 from electra_tf.tasks.examples import Example, Kind
 from electra_tf.tasks.files import Columns
-from electra_tf.tasks.squad import read_squad
+from electra_tf.tasks.squad import QuestionFile, read_squad
 from electra_tf.tasks.tagging import read_conll
+from electra_tf.tasks.task import Task, TaskSpec
 
 METRICS = {
     Kind.CLASSIFICATION: ("accuracy", "f1_macro"),
@@ -25,6 +27,8 @@ QUESTION_FILES = {"squad": ("train-v1.1.json", "dev-v1.1.json"),
 TAGGING_FILES = {"chunk": ("train.txt", "test.txt"),
                  "ner": ("train.txt", "valid.txt", "test.txt")}
 """CoNLL-2000 has no file for development: its test file is what is scored."""
+GLUE = "glue"
+"""Stands for all nine."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,90 +44,139 @@ class Files:
     """Refuse questions whose answer doesn't stand at its offset."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Task:
-    """A task and its examples."""
-
-    name: str
-    kind: Kind
-    labels: tuple[str, ...]
-    """Classes or tags by index; empty for numbers and questions."""
-    train: Sequence[Example]
-    dev: Mapping[str, Sequence[Example]]
-    """Split -> examples that are scored; the first decides what is best."""
-    test: Mapping[str, Sequence[Example]]
-    """Split -> examples to predict."""
-    metrics: tuple[str, ...]
-    """The first is the main one."""
-    scale: float = 1.0
-    """Of a regression's labels."""
-    notes: tuple[str, ...] = ()
-    """What a person should know of the data."""
-
-
 def names() -> tuple[str, ...]:
     """Returns all names that `load` takes."""
     return (*glue.TASKS, *QUESTION_FILES, *TAGGING_FILES, *Kind)
 
 
-def load(name: str, data_dir: Path | None, own: Files) -> Task:
+def resolved(asked: Sequence[str]) -> tuple[str, ...]:
+    """Returns the names that a list of names stands for.
+
+    Raises:
+        UserError: no name, an unknown one, one twice, or several that aren't GLUE's.
+    """
+    known = [name for one in asked for name in (glue.TASKS if one == GLUE else [one])]
+    unknown = [name for name in known if name not in names()]
+    if unknown or not known:
+        raise UserError(f"--task must be one of {GLUE}, {', '.join(names())}. "
+                        f"Received: {', '.join(asked)!r}")
+    if len(set(known)) < len(known):
+        raise UserError(f"--task names a task twice. Received: {', '.join(asked)!r}")
+    if len(known) > 1 and not set(known) <= set(glue.TASKS):
+        raise UserError("only GLUE's tasks can share a run; give one --task at a time. Received: "
+                        f"{', '.join(asked)!r}")
+    return tuple(known)
+
+
+def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = False) -> Task:
     """Reads a task.
 
     Args:
         name: of a task of GLUE, "squad", "squad2", "chunk", "ner", or a kind for the user's own.
-        data_dir: of a benchmark's files.
+        data_dir: of a benchmark's files, or of TensorFlow Datasets' (its default if None).
         own: files that stand in for a benchmark's, or are the user's own.
+        from_tfds: take a benchmark from TensorFlow Datasets.
 
     Raises:
         UserError: an unknown name, a file that isn't given or can't be read.
     """
-    if name in glue.TASKS:
-        return _glue(glue.TASKS[name], _required(data_dir, "data_dir", name))
+    resolved([name])
+    given = [f"--{split}" for split in ("train", "dev", "test") if getattr(own, split)]
+    if from_tfds:
+        return _tfds(name, data_dir, given)
+    if name in set(Kind):
+        _required(own.train, "train", name)
+        _required(own.dev, "dev", name)
+        if name == Kind.QUESTION_ANSWERING:
+            return _questions(name, own)
+        return _own(Kind(name), own)
     if name in QUESTION_FILES:
         train, dev = (own_path or _required(data_dir, "data_dir", name) / file
                       for own_path, file in zip((own.train, own.dev), QUESTION_FILES[name],
                                                 strict=True))
         return _questions(name, dataclasses.replace(own, train=train, dev=dev))
-    if name in TAGGING_FILES:
-        return _tagging_benchmark(name, _required(data_dir, "data_dir", name))
-    if name not in set(Kind):
-        raise UserError(f"--task must be one of {', '.join(names())}. Received: {name!r}")
-    _required(own.train, "train", name)
-    _required(own.dev, "dev", name)
-    return _questions(name, own) if name == Kind.QUESTION_ANSWERING else _own(Kind(name), own)
+    if given:
+        raise UserError(f"--task={name} reads its files from --data_dir; {given[0]} goes with "
+                        f"SQuAD's tasks and with your own ({', '.join(Kind)}).")
+    if name in glue.TASKS:
+        return _glue(glue.TASKS[name], _required(data_dir, "data_dir", name))
+    return _tagging_benchmark(name, _required(data_dir, "data_dir", name))
+
+
+def read_input(spec: TaskSpec, path: Path) -> Sequence[Example]:
+    """Reads a file to predict, whose labels aren't looked at.
+
+    Raises:
+        UserError: it can't be read, or lacks a column.
+    """
+    columns = Columns(texts=spec.texts, label=spec.label, key=spec.key)
+    if spec.kind is Kind.QUESTION_ANSWERING:
+        return read_squad(path, labelled=False).examples
+    if spec.kind is Kind.TAGGING:
+        return files.read_tagged(path, columns, labelled=False)
+    return files.read_texts(path, columns, labelled=False)
+
+
+def _glue_spec(task: glue.GlueTask) -> TaskSpec:
+    return TaskSpec(name=task.name, kind=task.kind, labels=task.labels, metrics=task.metrics,
+                    scale=task.largest or 1.0, texts=task.texts, label=task.label)
 
 
 def _glue(task: glue.GlueTask, data_dir: Path) -> Task:
     return Task(
-        name=task.name, kind=task.kind, labels=task.labels, metrics=task.metrics,
-        scale=task.largest or 1.0, train=glue.read_split(task, data_dir, "train"),
+        spec=_glue_spec(task), train=glue.read_split(task, data_dir, "train"),
         dev={split: glue.read_split(task, data_dir, split) for split in task.dev},
         test={split: glue.read_split(task, data_dir, split) for split, _ in task.tests
               if glue.has_split(task, data_dir, split)})
 
 
 def _questions(name: str, own: Files) -> Task:
-    parts = {split: read_squad(path, strict=own.strict) for split, path in (
-        ("train", own.train), ("dev", own.dev), ("test", own.test)) if path is not None}
-    notes = tuple(
-        f"{split}: {len(part.misplaced)} questions have an answer that doesn't stand at its "
-        f"offset, {part.misplaced[0]!r} among them; these answers are left out"
-        for split, part in parts.items() if part.misplaced)
+    parts = {split: read_squad(path, strict=own.strict, labelled=split != "test")
+             for split, path in (("train", own.train), ("dev", own.dev), ("test", own.test))
+             if path is not None}
     return Task(
-        name=name, kind=Kind.QUESTION_ANSWERING, labels=(), notes=notes,
-        metrics=METRICS[Kind.QUESTION_ANSWERING], train=parts["train"].examples,
-        dev={"dev": parts["dev"].examples},
+        spec=TaskSpec(name=name, kind=Kind.QUESTION_ANSWERING,
+                      metrics=METRICS[Kind.QUESTION_ANSWERING]),
+        notes=tuple(_misplaced(split, part) for split, part in parts.items() if part.misplaced),
+        train=_with_answers(parts["train"], own.train), dev={"dev": parts["dev"].examples},
         test={"test": parts["test"].examples} if "test" in parts else {})
+
+
+def _misplaced(split: str, part: QuestionFile) -> str:
+    count = len(part.misplaced)
+    return (f"{split}: {count} question{'s have' if count > 1 else ' has'} an answer that doesn't "
+            f"stand at its offset, {part.misplaced[0]!r} among them; these answers are left out")
+
+
+def _with_answers(part: QuestionFile, path: Path) -> Sequence[Example]:
+    if not part.examples:
+        raise UserError(f"{path}: no answer stands at its offset; there is nothing to learn.")
+    return part.examples
 
 
 def _tagging_benchmark(name: str, data_dir: Path) -> Task:
     train, *others = (data_dir / file for file in TAGGING_FILES[name])
-    examples = read_conll(train)
-    dev = {path.stem: read_conll(path) for path in others}
+    return _tagging(name, read_conll(train), {path.stem: read_conll(path) for path in others})
+
+
+def _tagging(name: str, train: Sequence[Example], dev: dict[str, Sequence[Example]]) -> Task:
     # Rare tags may occur in what is scored alone: they can't be found, but must be counted.
-    labels = files.label_set([*examples, *(one for part in dev.values() for one in part)])
-    return Task(name=name, kind=Kind.TAGGING, labels=labels, train=examples, dev=dev, test={},
-                metrics=METRICS[Kind.TAGGING])
+    labels = files.label_set([*train, *(one for part in dev.values() for one in part)])
+    return Task(spec=TaskSpec(name=name, kind=Kind.TAGGING, labels=labels,
+                              metrics=METRICS[Kind.TAGGING], texts=("words",), label="tags"),
+                train=train, dev=dev, test={})
+
+
+def _tfds(name: str, data_dir: Path | None, given: Sequence[str]) -> Task:
+    if given:
+        raise UserError(f"{given[0]} names a file; leave it out with --data_source=tfds.")
+    splits = tfds_source.read(name, data_dir)
+    if name in glue.TASKS:
+        return Task(spec=_glue_spec(glue.TASKS[name]), **splits)
+    if name in TAGGING_FILES:
+        return _tagging(name, splits["train"], splits["dev"])
+    return Task(spec=TaskSpec(name=name, kind=Kind.QUESTION_ANSWERING,
+                              metrics=METRICS[Kind.QUESTION_ANSWERING]), **splits)
 
 
 def _own(kind: Kind, own: Files) -> Task:
@@ -134,14 +187,24 @@ def _own(kind: Kind, own: Files) -> Task:
                                 labelled=labelled)
 
     train, dev = read(own.train, True), read(own.dev, True)
-    labels = () if kind is Kind.REGRESSION else files.label_set(train)
-    if kind is not Kind.REGRESSION:
+    labels, scale, offset = (), 1.0, 0.0
+    if kind is Kind.REGRESSION:
+        numbers = [example.label for example in train]
+        offset, scale = statistics.fmean(numbers), statistics.pstdev(numbers)
+        if scale == 0.0:
+            raise UserError(f"{own.train} has one number only, {offset:g}; there is nothing to "
+                            "learn.")
+    else:
+        labels = files.label_set(train)
         files.require_known_labels(own.dev, dev, labels)
     if kind is Kind.CLASSIFICATION and len(labels) < 2:
         raise UserError(f"{own.train} has one label only, {labels[0]!r}; there is nothing to "
                         "tell apart.")
-    return Task(name=str(kind), kind=kind, labels=labels, train=train, dev={"dev": dev},
-                test={"test": read(own.test, False)} if own.test else {}, metrics=METRICS[kind])
+    spec = TaskSpec(
+        name=str(kind), kind=kind, labels=labels, metrics=METRICS[kind], scale=scale,
+        offset=offset, texts=own.columns.texts, label=own.columns.label, key=own.columns.key)
+    return Task(spec=spec, train=train, dev={"dev": dev},
+                test={"test": read(own.test, False)} if own.test else {})
 
 
 def _required(value: Path | None, flag: str, task: str) -> Path:

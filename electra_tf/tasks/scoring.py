@@ -27,7 +27,7 @@ class Scored:
     """Empty if the truth isn't known."""
 
 
-def score_classes(examples: Sequence[TextExample], results: Sequence[RowResults],
+def score_classes(examples: Sequence[TextExample], results: Sequence[RowResults], *,
                   labels: Sequence[str], metrics: Sequence[str]) -> Scored:
     """Scores classification; results hold "logits" [classes]."""
     logits = np.stack([result["logits"] for result in results]).astype(np.float64)
@@ -44,7 +44,7 @@ def score_classes(examples: Sequence[TextExample], results: Sequence[RowResults]
     return Scored(records=records, scores=label_scores(metrics, truth, chosen))
 
 
-def score_numbers(examples: Sequence[TextExample], results: Sequence[RowResults],
+def score_numbers(examples: Sequence[TextExample], results: Sequence[RowResults], *,
                   metrics: Sequence[str]) -> Scored:
     """Scores regression; results hold "predictions" []."""
     predictions = np.array([float(result["predictions"]) for result in results])
@@ -56,7 +56,7 @@ def score_numbers(examples: Sequence[TextExample], results: Sequence[RowResults]
     return Scored(records=records, scores=label_scores(metrics, truth, predictions))
 
 
-def score_tags(examples: Sequence[TaggedExample], results: Sequence[RowResults],
+def score_tags(examples: Sequence[TaggedExample], results: Sequence[RowResults], *,
                origins: Sequence[tuple[int, int]], tags: Sequence[str]) -> Scored:
     """Scores tagging.
 
@@ -109,8 +109,9 @@ def score_answers(examples: Sequence[QuestionExample], questions: Questions,
     chosen = answers.chosen_answers(
         keys, found, none, config.no_answer_threshold if threshold is None else threshold)
     records = [
-        {"key": key, "prediction": chosen[key], "no_answer_score": float(score),
-         "n_best": [dataclasses.asdict(one) for one in candidates]}
+        {"key": key, "prediction": chosen[key]} | ({"no_answer_score": float(score)} if learned
+                                                  else {})
+        | {"n_best": [dataclasses.asdict(one) for one in candidates]}
         for key, score, candidates in zip(keys, none, found, strict=True)]
     scores = answer_scores(gold, chosen) | extra if known else {}
     return Scored(records=records, scores=scores)
@@ -123,5 +124,6 @@ def _best_threshold(gold: Mapping[str, Sequence[str]], keys: Sequence[str],
     always = answers.chosen_answers(keys, found, scores, np.inf)
     probabilities = 1.0 / (1.0 + np.exp(-np.asarray(scores, np.float64)))
     best = best_threshold(gold, always, dict(zip(keys, map(float, probabilities), strict=True)))
+    # Below all of them no question has an answer; a finite number, so that JSON can hold it.
     return max((score for score, probability in zip(scores, probabilities, strict=True)
-                if probability <= best), default=-np.inf)
+                if probability <= best), default=min(scores) - 1.0)

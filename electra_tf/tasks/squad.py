@@ -20,12 +20,13 @@ class QuestionFile:
     left out, and a question that has no other is not among the examples."""
 
 
-def read_squad(path: Path, *, strict: bool = False) -> QuestionFile:
+def read_squad(path: Path, *, strict: bool = False, labelled: bool = True) -> QuestionFile:
     """Returns the questions of a file in the format of SQuAD 1.1 or 2.0.
 
     Args:
         path: of the JSON file.
         strict: refuse misplaced answers instead of counting them.
+        labelled: False for questions to answer, whose answers aren't looked at.
 
     Raises:
         UserError: unreadable, not of this format (with the place), two questions of one id, no
@@ -39,7 +40,7 @@ def read_squad(path: Path, *, strict: bool = False) -> QuestionFile:
         raise UserError(f"{path} is not JSON: {error}.") from None
     examples, misplaced, seen = [], [], set()
     for place, context, question in _questions(path, content):
-        example, wrong = _example(place, context, question)
+        example, wrong = _example(place, context, question, labelled)
         if example.key in seen:
             raise UserError(f"{place}: a second question has the id {example.key!r}.")
         seen.add(example.key)
@@ -66,16 +67,16 @@ def _questions(path: Path, content: Any) -> Iterator[tuple[str, str, Mapping[str
                 yield place, context, question
 
 
-def _example(place: str, context: str,
-             question: Any) -> tuple[QuestionExample, list[Answer]]:
+def _example(place: str, context: str, question: Any,
+             labelled: bool) -> tuple[QuestionExample, list[Answer]]:
     answers = [
         Answer(text=_field(answer_place, answer, "text", str),
                start=_field(answer_place, answer, "answer_start", int))
         for answer_place, answer in (
-            _list(place, question, "answers") if "answers" in question else ())]
+            _list(place, question, "answers") if labelled and "answers" in question else ())]
     wrong = [answer for answer in answers
              if context[max(answer.start, 0):][:len(answer.text)] != answer.text]
-    impossible = bool(question.get("is_impossible", False))
+    impossible = labelled and bool(question.get("is_impossible", False))
     return QuestionExample(
         key=_field(place, question, "id", str), context=context,
         question=_field(place, question, "question", str),

@@ -1,160 +1,205 @@
-"""One trial of fine-tuning: rows in batches of similar length, steps, and predictions in order."""
+"""A fine-tuning run: its trials, the best one's predictions, and later uses of its model."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-import numpy as np
 import tensorflow as tf
 
+from electra_tf.atomic_file import make_directory, replacing, write_atomically
+from electra_tf.checkpoints import run_directory
+from electra_tf.checkpoints.manager import training_manager
+from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.command_line import UserError
-from electra_tf.config.finetuning import FinetuningConfig
-from electra_tf.distribution.cores import largest_divisor
-from electra_tf.distribution.devices import use_xla
-from electra_tf.input.buckets import (
-    Row,
-    RowBatch,
-    bucket_lengths,
-    make_batch,
-    plan_epoch,
-    plan_in_order_of_length,
+from electra_tf.distribution.devices import device_name
+from electra_tf.input.buckets import Row
+from electra_tf.tasks import predictions, registry
+from electra_tf.tasks.examples import Example, Kind
+from electra_tf.tasks.scoring import Scored
+from electra_tf.tasks.split import Split, swapped
+from electra_tf.tasks.task import Task
+from electra_tf.training import task_figures
+from electra_tf.training.finetuner import Predictor
+from electra_tf.training.finetuning_setup import SCRATCH, FinetuningRun, initialise
+from electra_tf.training.task_results import (
+    RESULTS_FILE,
+    THRESHOLD,
+    Results,
+    glue_average,
+    glue_table,
+    shown_score,
 )
-from electra_tf.modeling.electra import TaskModel
-from electra_tf.modeling.randomness import Randomness
-from electra_tf.objectives.objective import Objective
-from electra_tf.optimization.adam import Adam
-from electra_tf.optimization.layer_rates import rate_factors
-from electra_tf.optimization.loss_scale import LossScale
-from electra_tf.optimization.schedule import Schedule
-from electra_tf.training.parts import joined
-from electra_tf.training.step import TrainState, TrainStep
+from electra_tf.training.trial import run_trial, scored
 
-RowResults = dict[str, np.ndarray]
+SUBMISSION = "submission"
+EVALUATION_FILE = "eval_results.json"
+GLUE_RESULTS_FILE = "glue_results.json"
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TrialSettings:
-    """What a trial needs to know besides its rows."""
+def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results:
+    """Runs the trials that are still to do, and leaves the best one's model and predictions.
 
-    config: FinetuningConfig
-    """With nothing left to choose automatically."""
-    objective: Objective
-    strategy: tf.distribute.Strategy
-    pad_id: int
+    Args:
+        run: what to do and where.
+        task: its examples.
+        initial: the encoder to begin with; None for initial weights.
 
-    def make_batch(self, rows: Sequence[Row], batch_size: int) -> RowBatch:
-        """Pads rows to one of the lengths that are compiled for."""
-        return make_batch(rows, batch_size, bucket_lengths(self.config.task.max_seq_length),
-                          self.pad_id)
+    Returns:
+        The scores of all trials.
 
-    def distributed(self, batch: RowBatch) -> Any:
-        """Gives every replica its rows, as tensors."""
-        replicas = self.strategy.num_replicas_in_sync
-
-        def share(context: Any) -> RowBatch:
-            mine = context.replica_id_in_sync_group
-            return tf.nest.map_structure(
-                lambda whole: tf.constant(np.split(whole, replicas)[mine]), batch)
-
-        return self.strategy.experimental_distribute_values_from_function(share)
-
-
-class Finetuner:
-    """Runs a model through its epochs; the caller decides after each whether to go on."""
-
-    def __init__(self, settings: TrialSettings, model: TaskModel, rows: Sequence[Row], *,
-                 seed: int):
-        """Prepares the optimizer.
-
-        Args:
-            settings: what to do.
-            model: with the weights to begin with; frozen layers aren't trainable.
-            rows: to train on, at least 1.
-            seed: of the trial: order and dropout.
-        """
-        config = settings.config
-        config = dataclasses.replace(
-            config, training=dataclasses.replace(config.training, seed=seed))
-        self.num_steps = config.num_train_steps(len(rows))
-        self.model = model
-        self._settings, self._rows = settings, rows
-        self._seed = seed
-        variables = model.trainable_variables
-        with settings.strategy.scope():
-            self.state = TrainState(
-                model, Adam(config.optimizer, variables, rate_factors(
-                    (variable.name for variable in variables),
-                    num_layers=config.model.num_layers, decay=config.optimizer.layerwise_decay,
-                    skip_first=config.optimizer.layerwise_decay_skips_one)),
-                LossScale(enabled=False))
-        self._step = TrainStep(
-            config=config, objective=settings.objective, state=self.state,
-            schedule=Schedule.of(config.optimizer, self.num_steps),
-            compile_with_xla=use_xla(config.runtime.xla, settings.strategy))
-        self._run = tf.function(self._replicas_step, autograph=False)
-
-    def epochs(self) -> Iterator[float]:
-        """Trains; yields the mean training loss after every epoch, the last one perhaps shorter.
-
-        Raises:
-            UserError: the loss isn't finite.
-        """
-        size = self._step.config.training.train_batch_size
-        lengths = [len(row.ids) for row in self._rows]
-        epoch = 0
-        while (done := int(self.state.step.numpy())) < self.num_steps:
-            losses = []
-            for indices in plan_epoch(lengths, size, seed=self._seed, epoch=epoch)[
-                    :self.num_steps - done]:
-                batch = self._settings.make_batch([self._rows[index] for index in indices], size)
-                losses.append(self._run(self._settings.distributed(batch))["loss"])
-            mean = float(np.mean([loss.sum.numpy() for loss in losses]))
-            if not np.isfinite(mean):
-                raise UserError(f"the loss is not finite in epoch {epoch + 1}. Try a lower "
-                                "--learning_rate, or --precision=float32.")
-            epoch += 1
-            yield mean
-
-    def _replicas_step(self, batch: RowBatch) -> Mapping[str, Any]:
-        results = self._settings.strategy.run(self._step, args=(batch,))
-        return tf.nest.map_structure(
-            lambda value: self._settings.strategy.experimental_local_results(value)[0], results)
+    Raises:
+        UserError: the directory belongs to another run or can't be written; weights are missing;
+            the loss isn't finite.
+    """
+    source = SCRATCH if initial is None else initial.source
+    run_directory.claim(run.model_dir, run.identity(task, source))
+    with run_directory.only_process(run.model_dir):
+        run.text.vocabulary.save(run.model_dir / run_directory.VOCABULARY_FILE)
+        results = Results.load(run.model_dir) or Results(
+            task=task.spec.name, metrics=task.spec.metrics, initial=source)
+        rows = run.encode(swapped(task.train) if run.config.task.swap_pairs else task.train).rows
+        dev = {name: run.encode(examples) for name, examples in task.dev.items()}
+        _print_header(run, task, initial, len(rows), len(results.trials))
+        for number in range(len(results.trials), run.config.training.num_trials):
+            results = _add_trial(run, results, number, rows, dev, initial)
+        _write_outputs(run, task, dev, results)
+    print(f"\n{results.table()}\nresults  {run.model_dir / RESULTS_FILE}\n"
+          f"model    {run.model_dir / run_directory.CHECKPOINTS}", flush=True)
+    return results
 
 
-class Predictor:
-    """Runs a model over rows and returns what its objective says of each."""
+def evaluate(run: FinetuningRun, task: Task) -> None:
+    """Scores the run's model on the task's dev splits; prints and saves a table."""
+    predictor = Predictor(run.trial, run.trained_model())
+    scores = {}
+    threshold = _threshold(run.model_dir)
+    for name, examples in task.dev.items():
+        scores[name] = scored(predictor, run.encode(examples), threshold).scores
+        print(f"{task.spec.name}, {name}: {len(examples):,} examples")
+        for metric, value in scores[name].items():
+            print(f"  {metric:<32}{shown_score(metric, value):>9}", flush=True)
+    path = run.model_dir / EVALUATION_FILE
+    write_atomically(path, (json.dumps(scores, indent=1) + "\n").encode())
+    print(f"results  {path}")
 
-    def __init__(self, settings: TrialSettings, model: TaskModel):
-        self._settings = settings
-        self._model = model
-        self._run = tf.function(self._replicas_batch, autograph=False)
 
-    def predict(self, rows: Sequence[Row]) -> list[RowResults]:
-        """Returns the objective's details of every row, in the rows' order.
+def predict(run: FinetuningRun, source: Path, output: Path) -> None:
+    """Reads examples from a file and writes what the run's model says of them to another."""
+    write = predictions.writer_for(output, run.spec.kind)
+    examples = registry.read_input(run.spec, source)
+    predictor = Predictor(run.trial, run.trained_model())
+    write(scored(predictor, run.encode(examples), _threshold(run.model_dir)).records)
+    print(f"{len(examples):,} predictions  {output}")
 
-        What has one value per token is as long as the padded row.
-        """
-        config, strategy = self._settings.config, self._settings.strategy
-        replicas = strategy.num_replicas_in_sync
-        size = -(-config.runtime.eval_batch_size // replicas) * replicas
-        found: list[RowResults] = [{} for _ in rows]
-        for indices in plan_in_order_of_length([len(row.ids) for row in rows], size):
-            batch = self._settings.make_batch([rows[index] for index in indices], size)
-            results = {name: value.numpy() for name, value in self._run(
-                self._settings.distributed(batch)).items()}
-            for line, index in enumerate(indices):
-                found[index] = {name: value[line] for name, value in results.items()}
+
+def report_glue(model_dir: Path, results: Sequence[Results]) -> None:
+    """Prints one table over several tasks of GLUE; gathers their test files for the server."""
+    print(f"\n{glue_table(results)}")
+    content = {"average": glue_average(results),
+               "tasks": {result.task: result.summary() for result in results}}
+    write_atomically(model_dir / GLUE_RESULTS_FILE, (json.dumps(content, indent=1) + "\n").encode())
+    files = [path for result in results
+             for path in sorted((model_dir / result.task / SUBMISSION).glob("*.tsv"))]
+    if files:
+        archive = model_dir / f"{SUBMISSION}.zip"
+        with replacing(archive) as temporary, zipfile.ZipFile(temporary, "w") as packed:
+            for path in files:
+                packed.write(path, path.name)
+        print(f"for GLUE's server  {archive} ({len(files)} files)")
+    print(f"results  {model_dir / GLUE_RESULTS_FILE}")
+
+
+def _add_trial(run: FinetuningRun, results: Results, number: int, rows: Sequence[Row],
+               dev: Mapping[str, Split], initial: Pretrained | None) -> Results:
+    """Runs a trial; saves its model if it is the best so far, then its scores."""
+    seed = run.config.training.seed + number
+    if run.config.training.num_trials > 1:
+        print(f"trial {number + 1} of {run.config.training.num_trials}, seed {seed}", flush=True)
+    model = run.build_model(seed)
+    initialise(model, initial)
+    trial = run_trial(run, model, rows, dev, metric=results.metrics[0], seed=seed)
+    results = dataclasses.replace(results, trials=(*results.trials, trial))
+    if results.best is trial:
+        step = tf.Variable(trial.epochs[trial.kept_epoch - 1].step, dtype=tf.int64, name="step")
+        manager = training_manager(
+            tf.train.Checkpoint(model=model, step=step), step,
+            run.model_dir / run_directory.CHECKPOINTS, interval=1, keep=1, is_chief=True)
+        manager.save(number + 1)
+    results.save(run.model_dir)
+    return results
+
+
+def _threshold(model_dir: Path) -> float | None:
+    """Returns the threshold that was best on dev in training; None if none was searched."""
+    results = Results.load(model_dir)
+    if results is None or not results.trials:
+        raise UserError(f"{model_dir} holds no results: its training isn't finished.")
+    return next(iter(results.best.scores.values())).get(THRESHOLD)
+
+
+def _write_outputs(run: FinetuningRun, task: Task, dev: Mapping[str, Split],
+                   results: Results) -> None:
+    """Writes predictions, the server's files and pictures of the best trial."""
+    predictor = Predictor(run.trial, run.trained_model())
+    directory, threshold = run.model_dir / "predictions", _threshold(run.model_dir)
+    make_directory(directory)
+
+    def predicted(name: str, split: Split) -> Scored:
+        found = scored(predictor, split, threshold)
+        predictions.writer_for(directory / f"{name}.jsonl", run.spec.kind)(found.records)
         return found
 
-    def _replicas_batch(self, batch: RowBatch) -> Mapping[str, tf.Tensor]:
-        results = self._settings.strategy.run(self._replica_batch, args=(batch,))
-        return {name: self._settings.strategy.gather(value, axis=0)
-                for name, value in results.items()}
+    on_dev = {name: predicted(name, split) for name, split in dev.items()}
+    tests = {name: predicted(name, run.encode(examples)).records
+             for name, examples in task.test.items()}
+    # SQuAD's server scores the dev file too, as long as it has no answers for test.
+    served = tests or ({name: one.records for name, one in on_dev.items()}
+                       if run.spec.kind is Kind.QUESTION_ANSWERING else {})
+    predictions.write_submission(run.model_dir / SUBMISSION, run.spec.name, served)
+    _draw(run, task, on_dev, results)
 
-    def _replica_batch(self, batch: RowBatch) -> Mapping[str, tf.Tensor]:
-        zero = tf.constant(0, tf.int64)
-        unused = Randomness(seed=0, step=zero, first_example=zero)  # Nothing is drawn.
-        rows = batch.ids.shape[0]
-        parts = largest_divisor(rows, max(1, self._settings.config.runtime.cpu_parts))
-        return joined(lambda part, _first: self._settings.objective.compute(
-            self._model, part, unused, training=False).details, batch, parts)
+
+def _draw(run: FinetuningRun, task: Task, on_dev: Mapping[str, Scored], results: Results) -> None:
+    task_figures.draw_learning_curves(results, run.model_dir / "learning_curve.png")
+    name, examples = next(iter(task.dev.items()))
+    truth, found = _labels(run.spec.kind, examples, on_dev[name])
+    if truth:
+        task_figures.draw_confusion(
+            truth, found, run.spec.labels, f"{run.spec.name}, {name}",
+            run.model_dir / "confusion_matrix.png")
+
+
+def _labels(kind: Kind, examples: Sequence[Example], found: Scored) -> tuple[list[str], list[str]]:
+    """Returns true and predicted label of every text or word; nothing for other kinds."""
+    predicted = [record["prediction"] for record in found.records]
+    if kind is Kind.TAGGING:
+        return ([tag for example in examples for tag in example.tags],
+                [tag for tags in predicted for tag in tags])
+    if kind is Kind.CLASSIFICATION:
+        return [example.label for example in examples], predicted
+    return [], []
+
+
+def _print_header(run: FinetuningRun, task: Task, initial: Pretrained | None, rows: int,
+                  done: int) -> None:
+    spec, training = run.spec, run.config.training
+    counts = [f"train {len(task.train):,}", *(
+        f"{name} {len(examples):,}" for name, examples in (*task.dev.items(), *task.test.items()))]
+    as_rows = "" if rows == len(task.train) else f" as {rows:,} rows"
+    counts[0] += as_rows
+    labels = f", {len(spec.labels)} labels" if spec.labels else ""
+    if initial is None:
+        begins = "nothing: every weight is new (trained from scratch)"
+    else:
+        begins = f"{initial.source}: {len(initial.weights)} weights; the head is new"
+    print(f"task     {spec.name}: {spec.kind.replace('_', ' ')}{labels}; {', '.join(counts)}\n"
+          f"encoder  initialised from {begins}\n"
+          f"devices  {run.trial.strategy.num_replicas_in_sync} x "
+          f"{device_name(run.trial.strategy)}, {training.precision.value}\n"
+          f"trials   {done} done, {training.num_trials - done} to go; "
+          f"{training.num_train_epochs:g} epochs of {run.config.num_train_steps(rows):,} steps in "
+          "all", flush=True)
+    for note in task.notes:
+        print(f"note     {note}", flush=True)

@@ -11,7 +11,9 @@ from typing import TextIO
 import orbit
 import tensorflow as tf
 
+from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager, training_manager
+from electra_tf.checkpoints.weights import assign_weights, read_weights
 from electra_tf.config.model import EncoderConfig, Tying
 from electra_tf.config.pretraining import Precision, PretrainingConfig
 from electra_tf.config.runtime import RuntimeConfig
@@ -22,7 +24,6 @@ from electra_tf.input.pipeline import training_batches
 from electra_tf.optimization.adam import Adam
 from electra_tf.optimization.loss_scale import LossScale
 from electra_tf.optimization.schedule import Schedule
-from electra_tf.training import run_directory
 from electra_tf.training.curves import draw_curves
 from electra_tf.training.evaluation import Evaluator
 from electra_tf.training.metrics_log import read_metrics
@@ -43,9 +44,9 @@ def train(run: Run) -> None:
         UserError: the directory belongs to another run or can't be written; a loss isn't finite.
     """
     if _is_chief(run.strategy):
-        run_directory.claim(run.model_dir, run.config, run.manifest)
+        run_directory.claim(run.model_dir, run.identity)
         with run_directory.only_process(run.model_dir):
-            run.vocabulary.save(run.model_dir / "vocab.txt")
+            run.vocabulary.save(run.model_dir / run_directory.VOCABULARY_FILE)
             _train(run, run.model_dir, sys.stdout)
             _draw(run.model_dir)
     else:
@@ -87,10 +88,11 @@ def _restored_state(run: Run) -> tuple[TrainState, CheckpointManager]:
         checkpoint = tf.train.Checkpoint(
             model=model, optimizer=state.optimizer, loss_scale=state.loss_scale, step=state.step)
         manager = training_manager(
-            checkpoint, state.step, run.model_dir / "checkpoints",
+            checkpoint, state.step, run.model_dir / run_directory.CHECKPOINTS,
             interval=runtime.save_checkpoints_steps, keep=runtime.keep_checkpoint_max,
             is_chief=_is_chief(run.strategy))
-        manager.restore_or_initialize()
+        if manager.restore_or_initialize() is None and run.initial is not None:
+            assign_weights(model.trainable_variables, read_weights(run.initial), str(run.initial))
     return state, manager
 
 
@@ -192,6 +194,7 @@ def _print_header(run: Run, state: TrainState, first_step: int, out: TextIO) -> 
         f"model    {_count_parameters(config, state)}",
         f"records  {examples:,} examples of {run.manifest.max_seq_length} tokens, {held_out:,} "
         f"held out; {steps_per_epoch:,.0f} steps of {training.train_batch_size} an epoch",
+        f"begins   from {run.initial or 'new weights'}",
         f"devices  {run.strategy.num_replicas_in_sync} x {device_name(run.strategy)}, "
         f"{training.precision.value}",
         f"steps    {first_step:,} done, {training.num_train_steps - first_step:,} to go"

@@ -10,6 +10,7 @@ import tf_keras
 
 from electra_tf.atomic_file import write_atomically
 from electra_tf.checkpoints.manager import restore_weights
+from electra_tf.checkpoints.run_directory import CHECKPOINTS
 from electra_tf.command_line import UserError
 from electra_tf.training.evaluation import Evaluator
 from electra_tf.training.samples import terminal_page
@@ -72,5 +73,5 @@ def _restored_evaluator(run: Run) -> tuple[Evaluator, int]:
                         "them again with a larger --held_out_fraction.")
     with run.strategy.scope():
         step = tf.Variable(0, dtype=tf.int64, trainable=False)
-        restore_weights(model, step, run.model_dir / "checkpoints")
+        restore_weights(model, step, run.model_dir / CHECKPOINTS)
     return evaluator, int(step.numpy())

@@ -2,10 +2,13 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import tensorflow as tf
 import tf_keras
 
+from electra_tf.checkpoints import run_directory
+from electra_tf.checkpoints.pretrained import text_settings
 from electra_tf.command_line import UserError
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -34,6 +37,17 @@ class Run:
     vocabulary: Vocabulary
     strategy: tf.distribute.Strategy
     objective: Objective
+    initial: Path | None = None
+    """Directory of the run whose networks to begin with; None for new weights."""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What decides the run's result, as `run_directory` keeps it."""
+        tokenization = self.manifest.vocabulary
+        return run_directory.identity(self.config, {
+            "dataset": self.manifest.fingerprint, "lower_case": tokenization.lower_case,
+            "strip_accents": tokenization.strip_accents,
+            "initial": None if self.initial is None else str(self.initial)})
 
     def build_model(self) -> tf_keras.Model:
         """Creates the networks on the run's devices, with their initial weights."""
@@ -59,8 +73,15 @@ class Run:
 
 
 def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,
-            vocab_file: Path | None = None) -> Run:
+            vocab_file: Path | None = None, initial: Path | None = None) -> Run:
     """Returns a run that is ready to start.
+
+    Args:
+        config: its settings.
+        data_dir: of the records.
+        model_dir: of the run.
+        vocab_file: to compare with the records' vocabulary.
+        initial: directory of the run whose networks to begin with.
 
     Raises:
         UserError: records that are missing, damaged or made with another vocabulary or length;
@@ -69,6 +90,8 @@ def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,
     manifest = manifests.load(data_dir)
     vocabulary = _vocabulary(data_dir, manifest, vocab_file)
     _check_length(config, data_dir, manifest)
+    if initial is not None:
+        _check_text(initial, data_dir, manifest)
     manifests.verify_shards(data_dir, manifest, config.runtime.verify_checksums)
     if config.runtime.deterministic:
         tf.config.experimental.enable_op_determinism()
@@ -87,7 +110,7 @@ def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,
                             mask=vocabulary.mask_id)
     return Run(config=config, data_dir=data_dir, model_dir=model_dir, manifest=manifest,
                vocabulary=vocabulary, strategy=strategy,
-               objective=build_objective(config, special))
+               objective=build_objective(config, special), initial=initial)
 
 
 def _vocabulary(data_dir: Path, manifest: Manifest, vocab_file: Path | None) -> Vocabulary:
@@ -99,6 +122,15 @@ def _vocabulary(data_dir: Path, manifest: Manifest, vocab_file: Path | None) -> 
             f"{data_dir} were built with ({manifest.vocabulary.size} entries). Name the right one "
             "by --vocab_file, or build the records again.")
     return vocabulary
+
+
+def _check_text(initial: Path, data_dir: Path, manifest: Manifest) -> None:
+    """Refuses networks that read text otherwise than the records were made."""
+    text, built = text_settings(initial), manifest.vocabulary
+    if (text.vocabulary.sha256, text.lower_case, text.strip_accents) != (
+            built.sha256, built.lower_case, built.strip_accents):
+        raise UserError(f"--init_checkpoint={initial} has another vocabulary, or another way with "
+                        f"case and accents, than the records in {data_dir}.")
 
 
 def _check_length(config: PretrainingConfig, data_dir: Path, manifest: Manifest) -> None:

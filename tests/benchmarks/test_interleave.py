@@ -3,9 +3,9 @@
 import pytest
 
 from benchmarks.pretraining.interleave import Turns, rotated
-from benchmarks.pretraining.process import WorkerFailed
 from benchmarks.pretraining.systems import Role, System
 from benchmarks.pretraining.workload import Setting
+from benchmarks.process import WorkerFailed
 from tests.benchmarks.workloads import BY_HAND
 
 

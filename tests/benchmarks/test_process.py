@@ -11,7 +11,7 @@ import time
 import pytest
 
 from benchmarks.pretraining import cases, systems
-from benchmarks.pretraining.process import Worker, WorkerFailed, reason_of_death
+from benchmarks.process import Worker, WorkerFailed, reason_of_death
 
 ROOT = pathlib.Path(__file__).parents[2]
 

@@ -7,22 +7,15 @@ import tensorflow as tf
 from electra_tf.checkpoints.weights import ENCODER, assign_weights, read_weights
 from electra_tf.command_line import UserError
 from electra_tf.modeling.electra import electra_encoder
-from tests import tiny_records, tiny_run
+from tests import tiny_encoder, tiny_records, tiny_run
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """A run's directory with one checkpoint, and the state it was saved from."""
     directory = tmp_path_factory.mktemp("weights")
-    tiny_records.write(directory / "records")
-    run = tiny_run.run_on(directory / "records", runtime__cpu_parts=1)
-    state = tiny_run.state_of(run)
-    for number, variable in enumerate(state.model.trainable_variables):
-        variable.assign_add(tf.fill(variable.shape, 0.01 * number))
-    checkpoint = tf.train.Checkpoint(model=state.model, optimizer=state.optimizer, step=state.step)
-    tf.train.CheckpointManager(
-        checkpoint, str(directory / "checkpoints"), max_to_keep=1).save(7)
-    return directory, state, run.config.model
+    state = tiny_encoder.write(directory)
+    return directory, state, tiny_run.config(model__vocab_size=tiny_records.VOCABULARY.size).model
 
 
 def is_encoders(name):

@@ -4,20 +4,21 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
-from absl import flags
-from absl.testing import flagsaver
 
 import run_pretraining
+from electra_tf.checkpoints.weights import read_weights
 from electra_tf.command_line import UserError
-from electra_tf.config import flags as settings_flags
+from electra_tf.config import pretraining_flags
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests import tiny_records, tiny_run
+from tests import command_flags, tiny_records, tiny_run
 
 
 @pytest.fixture(scope="module", autouse=True)
-def defined_flags():
-    settings_flags.define()
+def program_flags():
+    with command_flags.defined(pretraining_flags.define):
+        yield
 
 
 @pytest.fixture
@@ -28,10 +29,9 @@ def records(tmp_path):
 
 def call(records: Path, *arguments: str) -> None:
     """What the command line does with these arguments, in this process."""
-    with flagsaver.flagsaver():
-        flags.FLAGS(["run_pretraining.py", f"--data_dir={records}", "--model_size=tiny",
-                     f"--model_dir={records.parent / 'model'}", *tiny_run.FLAGS, *arguments])
-        run_pretraining.main()
+    command_flags.call(
+        run_pretraining.main, f"--data_dir={records}", "--model_size=tiny",
+        f"--model_dir={records.parent / 'model'}", *tiny_run.FLAGS, *arguments)
 
 
 def refused(records: Path, *arguments: str) -> str:
@@ -112,6 +112,24 @@ class TestAnExistingRun:
         call(records, "--num_train_steps=2", "--eval_steps=1")
         return records.parent / "model"
 
+    def test_its_networks_can_begin_another_run(self, records, model_dir, tmp_path, capsys):
+        call(records, f"--init_checkpoint={model_dir}", f"--model_dir={tmp_path / 'second'}",
+             "--num_train_steps=1", "--learning_rate=1e-9", "--eval_steps=1")
+        assert f"begins   from {model_dir}" in capsys.readouterr().out
+        first, second = read_weights(model_dir), read_weights(tmp_path / "second")
+        assert first.keys() == second.keys() and len(first) > 60
+        for name, value in first.items():
+            np.testing.assert_allclose(second[name], value, atol=1e-6)
+
+    def test_networks_of_another_shape_or_text_begin_nothing(self, records, model_dir, tmp_path):
+        other = f"--model_dir={tmp_path / 'second'}"
+        with pytest.raises(UserError, match=r"is of another size or vocabulary: .*48 here"):
+            call(records, f"--init_checkpoint={model_dir}", other, "--set=model.hidden_size=48")
+        settings = json.loads((model_dir / "settings.json").read_text())
+        (model_dir / "settings.json").write_text(json.dumps(settings | {"lower_case": False}))
+        with pytest.raises(UserError, match="another way with case and accents"):
+            call(records, f"--init_checkpoint={model_dir}", other)
+
     def test_changed_settings_are_refused_each_by_name(self, records, model_dir):
         with pytest.raises(UserError) as error:
             call(records, "--num_train_steps=3", "--learning_rate=1e-4", "--seed=5")
@@ -143,6 +161,6 @@ class TestAnExistingRun:
             call(records, "--num_train_steps=2")
 
     def test_a_second_process_is_refused(self, records, model_dir):
-        from electra_tf.training.run_directory import only_process
+        from electra_tf.checkpoints.run_directory import only_process
         with only_process(model_dir), pytest.raises(UserError, match="another process"):
             call(records, "--num_train_steps=2")

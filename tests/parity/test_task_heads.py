@@ -24,7 +24,7 @@ def encoder() -> Encoder:
     config = EncoderConfig(
         vocab_size=vocab_size, embedding_size=embedding_size, hidden_size=32, num_layers=2,
         num_heads=4, intermediate_size=intermediate, max_position_embeddings=64,
-        type_vocab_size=2, hidden_dropout=0.0, attention_dropout=0.0)
+        type_vocab_size=2, hidden_dropout=0.0, attention_dropout=0.0, initializer_range=0.02)
     network = Encoder("electra", config, seed=0, policy="float32", embeddings=Embeddings(
         "electra/embeddings", config, seed=0, policy="float32"))
     assign(network, weights)

@@ -26,7 +26,7 @@ def test_a_task_of_glue(tmp_path):
     for split in ("train", "dev"):
         write(tmp_path / "SST-2" / f"{split}.tsv", "sentence\tlabel\nfine\t1\n")
     task = registry.load("sst2", tmp_path, Files())
-    assert (task.kind, task.labels, task.metrics) == (
+    assert (task.spec.kind, task.spec.labels, task.spec.metrics) == (
         Kind.CLASSIFICATION, ("0", "1"), ("accuracy",))
     assert (len(task.train), list(task.dev), task.test) == (1, ["dev"], {})
     write(tmp_path / "SST-2" / "test.tsv", "index\tsentence\n0\tdull\n")
@@ -38,7 +38,7 @@ def test_a_regression_knows_its_scale(tmp_path):
     for split in ("train", "dev"):
         write(tmp_path / "STS-B" / f"{split}.tsv", header + "0\ta\tb\t5.0\n")
     task = registry.load("stsb", tmp_path, Files())
-    assert (task.kind, task.labels, task.scale) == (Kind.REGRESSION, (), 5.0)
+    assert (task.spec.kind, task.spec.labels, task.spec.scale) == (Kind.REGRESSION, (), 5.0)
 
 
 def test_questions_by_their_published_names_or_others(tmp_path):
@@ -47,7 +47,7 @@ def test_questions_by_their_published_names_or_others(tmp_path):
     task = registry.load("squad", tmp_path, Files(dev=dev))
     assert [example.key for example in task.train] == ["a"]
     assert [example.key for example in task.dev["dev"]] == ["c"]
-    assert task.notes == ("train: 1 questions have an answer that doesn't stand at its offset, "
+    assert task.notes == ("train: 1 question has an answer that doesn't stand at its offset, "
                           "'b' among them; these answers are left out",)
     with pytest.raises(UserError, match="doesn't stand at offset 3"):
         registry.load("squad", tmp_path, Files(dev=dev, strict=True))
@@ -57,7 +57,8 @@ def test_chunks_and_entities(tmp_path):
     write(tmp_path / "train.txt", "He PRP B-NP\n")
     write(tmp_path / "test.txt", "Runs VBZ B-VP\n")
     task = registry.load("chunk", tmp_path, Files())
-    assert (task.kind, task.labels, list(task.dev)) == (Kind.TAGGING, ("B-NP", "B-VP"), ["test"])
+    assert (task.spec.kind, task.spec.labels) == (Kind.TAGGING, ("B-NP", "B-VP"))
+    assert list(task.dev) == ["test"]
     write(tmp_path / "valid.txt", "It PRP O\n")
     assert list(registry.load("ner", tmp_path, Files()).dev) == ["valid", "test"]
 
@@ -67,12 +68,12 @@ def test_the_users_own_table(tmp_path):
     dev = write(tmp_path / "b.csv", "text,label\nz,yes\n")
     test = write(tmp_path / "c.csv", "text\nw\n")
     task = registry.load("classification", None, Files(train=train, dev=dev, test=test))
-    assert (task.labels, task.metrics) == (("no", "yes"), ("accuracy", "f1_macro"))
+    assert (task.spec.labels, task.spec.metrics) == (("no", "yes"), ("accuracy", "f1_macro"))
     assert task.test["test"][0].texts == ("w",)
 
 
 @pytest.mark.parametrize(("name", "own", "message"), [
-    ("sst3", {}, "--task must be one of cola, sst2, .*squad, squad2, chunk, ner, classification"),
+    ("sst3", {}, "--task must be one of glue, cola, sst2, .*squad, squad2, chunk, ner, clas"),
     ("cola", {}, "--data_dir is needed for --task=cola"),
     ("classification", {}, "--train is needed for --task=classification"),
     ("regression", {"train": "a.csv"}, "--dev is needed for --task=regression"),
@@ -86,7 +87,7 @@ def test_what_is_missing_or_wrong_is_one_line(tmp_path, name, own, message):
     write(tmp_path / "other.csv", "text,label\nx,maybe\n")
     files = Files(**{split: tmp_path / path for split, path in own.items()})
     if message is None:
-        assert registry.load(name, None, files).labels == ("no", "yes")
+        assert registry.load(name, None, files).spec.labels == ("no", "yes")
         return
     with pytest.raises(UserError, match=message):
         registry.load(name, None, files)

@@ -16,21 +16,23 @@ def texts(*labels):
 
 def test_classes():
     results = [{"logits": np.array(logits, np.float32)} for logits in ([2, 0], [0, 1], [0, 0.5])]
-    scored = scoring.score_classes(texts("no", "yes", "no"), results, ("no", "yes"), ["accuracy"])
+    scored = scoring.score_classes(
+        texts("no", "yes", "no"), results, labels=("no", "yes"), metrics=["accuracy"])
     assert scored.scores == {"accuracy": pytest.approx(2 / 3)}
     assert [record["prediction"] for record in scored.records] == ["no", "yes", "yes"]
     assert scored.records[0]["probability"] == pytest.approx(1 / (1 + np.exp(-2)))
     assert scored.records[1]["key"] == "k1"
-    unknown = scoring.score_classes(texts(None), results[:1], ("no", "yes"), ["accuracy"])
+    unknown = scoring.score_classes(texts(None), results[:1], labels=("no", "yes"),
+                                    metrics=["accuracy"])
     assert (unknown.scores, unknown.records[0]["prediction"]) == ({}, "no")
 
 
 def test_numbers():
     results = [{"predictions": np.float32(value)} for value in (1.0, 3.0, 8.0)]
-    scored = scoring.score_numbers(texts(1.0, 2.0, 3.0), results, ["spearman"])
+    scored = scoring.score_numbers(texts(1.0, 2.0, 3.0), results, metrics=["spearman"])
     assert scored.scores == {"spearman": pytest.approx(1.0)}
     assert scored.records[2] == {"key": "k2", "prediction": 8.0}
-    assert scoring.score_numbers(texts(None), results[:1], ["spearman"]).scores == {}
+    assert scoring.score_numbers(texts(None), results[:1], metrics=["spearman"]).scores == {}
 
 
 def test_tags_of_a_sentence_in_several_rows_are_joined():
@@ -38,8 +40,8 @@ def test_tags_of_a_sentence_in_several_rows_are_joined():
                 TaggedExample(key="2", words=("d",), tags=("B-X",))]
     results = [{"tags": np.array([1, 2, 0, 0])}, {"tags": np.array([0, 2])},
                {"tags": np.array([0, 1])}]
-    scored = scoring.score_tags(examples, results, [(0, 0), (0, 2), (1, 0)],
-                                ("O", "B-X", "I-X"))
+    scored = scoring.score_tags(examples, results, origins=[(0, 0), (0, 2), (1, 0)],
+                                tags=("O", "B-X", "I-X"))
     assert [record["prediction"] for record in scored.records] == [["B-X", "I-X", "O"], ["O"]]
     assert scored.scores["recall"] == pytest.approx(1 / 2)
     assert scored.scores["precision"] == 1.0

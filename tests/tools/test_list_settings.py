@@ -1,5 +1,6 @@
 from pathlib import Path
 
+from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import flatten
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.tools.list_settings import page
@@ -11,5 +12,7 @@ def test_the_page_in_docs_is_the_one_that_the_tool_prints():
 
 def test_every_setting_is_on_the_page_with_its_meaning():
     rows = [line for line in page().splitlines() if line.startswith("| `")]
-    assert len(rows) == len(flatten(PretrainingConfig()))
+    finetuning = [name for name in flatten(FinetuningConfig())
+                  if not name.startswith(("model.", "runtime."))]
+    assert len(rows) == len(flatten(PretrainingConfig())) + len(finetuning)
     assert all(row.split("|")[3].strip() for row in rows)

@@ -3,46 +3,60 @@
     settings.json    what decides the result; a run that resumes must agree with it
     vocab.txt        the vocabulary of its records
     checkpoints/     newest checkpoints
-    metrics.jsonl    one line per interval
-    tensorboard/     event files
-    loss_curves.png
+
+Pre-training adds metrics.jsonl, tensorboard/ and loss_curves.png, fine-tuning its results and
+predictions.
 """
 
 import contextlib
-import dataclasses
 import fcntl
 import json
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from electra_tf.atomic_file import make_directory, write_atomically, write_error
 from electra_tf.command_line import UserError
 from electra_tf.config.overrides import flatten, override
-from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.config.sizes import pretraining_config
-from electra_tf.records.manifest import Manifest
 
 SETTINGS_FILE = "settings.json"
-DATASET = "dataset"
+VOCABULARY_FILE = "vocab.txt"
+CHECKPOINTS = "checkpoints"
+
+Config = TypeVar("Config")
+Identity = Mapping[str, Any]
+"""What decides a run's result: settings by names with a dot, other facts by names without."""
 
 
-def identity(config: PretrainingConfig, manifest: Manifest) -> dict[str, Any]:
-    """Returns everything that decides a run's result, as plain values by name."""
+def identity(config: Any, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns everything that decides a run's result, as plain values by name.
+
+    Args:
+        config: its settings; all but those of `runtime` count.
+        facts: what else does, by names without a dot.
+    """
     settings = {name: value for name, value in flatten(config).items()
                 if not name.startswith("runtime.")}
-    return settings | {DATASET: manifest.fingerprint}
+    return settings | dict(facts)
 
 
-def claim(model_dir: Path, config: PretrainingConfig, manifest: Manifest) -> None:
-    """Makes the directory belong to this run, or checks that it already does.
+def settings_of(saved: Identity) -> dict[str, Any]:
+    """Returns the settings of an `identity`, without the other facts."""
+    return {name: value for name, value in saved.items() if "." in name}
+
+
+def claim(model_dir: Path, wanted: Identity) -> None:
+    """Makes the directory belong to a run, or checks that it already does.
+
+    Args:
+        model_dir: created if need be.
+        wanted: the run's `identity`.
 
     Raises:
         UserError: it belongs to a run with other settings (all are named), or isn't writable.
     """
-    wanted = identity(config, manifest)
     if not (model_dir / SETTINGS_FILE).exists():
-        make_directory(model_dir / "checkpoints")
+        make_directory(model_dir / CHECKPOINTS)
         text = json.dumps(wanted, indent=2) + "\n"
         write_atomically(model_dir / SETTINGS_FILE, text.encode())
         return
@@ -56,14 +70,13 @@ def read_identity(model_dir: Path) -> dict[str, Any]:
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{path} can't be read ({error.strerror}): no run was started in "
-                        f"--model_dir={model_dir}. Train first, or name another.") from error
+                        f"{model_dir}. Train first, or name another directory.") from error
     except ValueError as error:
         raise UserError(f"{path} is damaged: {error}. Restore it or start a new --model_dir."
                         ) from error
 
 
-def saved_config(model_dir: Path, config: PretrainingConfig,
-                 given: Collection[str]) -> PretrainingConfig:
+def saved_config(model_dir: Path, config: Config, given: Collection[str]) -> Config:
     """Returns the configuration of the run in a directory, with `config`'s runtime settings.
 
     Args:
@@ -79,13 +92,10 @@ def saved_config(model_dir: Path, config: PretrainingConfig,
              if (name in given or name.split(".")[0] in given) and name in saved
              and name != "model.vocab_size" and value not in ("auto", 0)}
     refuse_differences(model_dir, {name: saved[name] for name in asked}, asked)
-    settings = {name: value for name, value in saved.items() if name != DATASET}
-    return dataclasses.replace(
-        override(pretraining_config("small"), settings), runtime=config.runtime)
+    return override(config, settings_of(saved))
 
 
-def refuse_differences(model_dir: Path, saved: Mapping[str, Any],
-                       wanted: Mapping[str, Any]) -> None:
+def refuse_differences(model_dir: Path, saved: Identity, wanted: Identity) -> None:
     """Raises `UserError` that names every setting whose value isn't the saved one."""
     changed = [name for name in sorted(saved.keys() | wanted.keys())
                if saved.get(name) != wanted.get(name)]

@@ -8,7 +8,7 @@ from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.input.buckets import Row
 from electra_tf.objectives.tasks import ClassificationObjective, QuestionObjective, TaggingObjective
-from electra_tf.training.finetuning import Finetuner, Predictor, TrialSettings
+from electra_tf.training.finetuner import Finetuner, Predictor, TrialSettings
 
 SETTINGS = {
     "model.vocab_size": 40, "model.embedding_size": 16, "model.hidden_size": 32,

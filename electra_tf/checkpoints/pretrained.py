@@ -1,0 +1,74 @@
+"""What a trained model brings along besides its weights: its shape and how it reads text."""
+
+import dataclasses
+from pathlib import Path
+
+from electra_tf.checkpoints import run_directory
+from electra_tf.checkpoints.run_directory import VOCABULARY_FILE, read_identity
+from electra_tf.checkpoints.weights import ENCODER, Weights, read_step, read_weights
+from electra_tf.command_line import UserError
+from electra_tf.config.model import ModelConfig
+from electra_tf.config.overrides import override
+from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.text.vocabulary import Vocabulary
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TextSettings:
+    """How text becomes token ids."""
+
+    vocabulary: Vocabulary
+    lower_case: bool = True
+    strip_accents: bool = True
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Pretrained:
+    """A pre-trained encoder."""
+
+    source: str
+    """Where it comes from, for people."""
+    model: ModelConfig
+    text: TextSettings
+    weights: Weights
+    """The encoder's, by full name."""
+
+
+def read_pretrained(model_dir: Path) -> Pretrained:
+    """Returns the encoder of a run's newest checkpoint, of pre-training or of fine-tuning.
+
+    Raises:
+        UserError: no run or no checkpoint is there, or a file of it is damaged.
+    """
+    saved = read_identity(model_dir)
+    weights = read_weights(model_dir, lambda name: name.startswith(ENCODER))
+    if not weights:
+        raise UserError(f"the checkpoint in {model_dir} holds no {ENCODER}... weights.")
+    return Pretrained(
+        source=f"{model_dir}, step {read_step(model_dir):,}", model=model_of(saved),
+        text=text_settings(model_dir), weights=weights)
+
+
+def model_of(saved: run_directory.Identity) -> ModelConfig:
+    """Returns the shape of a run's networks."""
+    return override(PretrainingConfig(), {
+        name: value for name, value in saved.items() if name.startswith("model.")}).model
+
+
+def text_settings(model_dir: Path) -> TextSettings:
+    """Returns how the run in a directory reads text.
+
+    Raises:
+        UserError: its vocabulary is missing, or isn't the one that it was trained with.
+    """
+    saved = read_identity(model_dir)
+    missing = [name for name in ("lower_case", "strip_accents", "model.vocab_size")
+               if name not in saved]
+    if missing:
+        raise UserError(f"{model_dir / run_directory.SETTINGS_FILE} doesn't say {missing[0]}.")
+    vocabulary = Vocabulary.load(model_dir / VOCABULARY_FILE)
+    if vocabulary.size != saved["model.vocab_size"]:
+        raise UserError(f"{vocabulary.source} has {vocabulary.size} entries, but the run was "
+                        f"trained with {saved['model.vocab_size']}; restore the file.")
+    return TextSettings(vocabulary=vocabulary, lower_case=saved["lower_case"],
+                        strip_accents=saved["strip_accents"])

@@ -1,0 +1,104 @@
+"""Command-line flags of `run_finetuning.py`."""
+
+from typing import Any
+
+from absl import flags
+
+from electra_tf.config import setting_flags
+from electra_tf.config.setting_flags import ANY_SETTING, HARDWARE, PRECISION, SettingFlag
+
+RECIPE = (
+    SettingFlag("num_train_epochs", "training.num_train_epochs",
+                "Passes over the training examples. Default: 3; 10 for RTE and STS-B, 2 for "
+                "questions."),
+    SettingFlag("learning_rate", "optimizer.learning_rate",
+                "Peak rate. Default: the paper's (3e-4 up to small, 1e-4 base, 5e-5 large)."),
+    SettingFlag("layerwise_decay", "optimizer.layerwise_decay",
+                "Every layer learns at so much of the rate of the one above. Default: 0.8; 0.9 "
+                "large."),
+    SettingFlag("train_batch_size", "training.train_batch_size",
+                "Examples per step, over all devices. Default: 32."),
+    SettingFlag("max_seq_length", "task.max_seq_length",
+                "Longest example in tokens. Default: 128, for questions 512 or what the encoder "
+                "can read; questions' contexts are read through several windows."),
+    SettingFlag("doc_stride", "task.doc_stride",
+                "Tokens from one window over a context to the next. Default: 128."),
+    SettingFlag("swap_pairs", "task.swap_pairs",
+                "Train on pairs in both orders. Default: for MRPC and STS-B.", is_bool=True),
+    SettingFlag("freeze_layers", "training.freeze_layers",
+                "So many layers from below, and the embeddings, aren't trained; -1: the whole "
+                "encoder. Default: 0."),
+    SettingFlag("feature_based", "task.feature_based",
+                "For tagging: a frozen encoder's last four layers go into a two-layer BiLSTM.",
+                is_bool=True),
+    PRECISION,
+)
+TRIALS = (
+    SettingFlag("num_trials", "training.num_trials",
+                "Independent runs, each with a seed of its own; the best one is kept. Default: 1."),
+    SettingFlag("seed", "training.seed", "Of the first trial; the next take the next. Default: 1."),
+    SettingFlag("keep_best", "training.keep_best",
+                "Keep the epoch that scores best on dev, not the last.", is_bool=True),
+    SettingFlag("early_stopping", "training.early_stopping",
+                "Stop after so many epochs without a better score on dev. Default: never."),
+    SettingFlag("log_every_steps", "runtime.log_every_steps",
+                "Steps between progress lines. Default: 100."),
+    SettingFlag("eval_batch_size", "runtime.eval_batch_size",
+                "Examples per batch of evaluation and prediction. Default: 32."),
+)
+SETTINGS = RECIPE + TRIALS + HARDWARE
+GROUPS = {
+    "Task and data": ("task", "data_dir", "data_source", "train", "dev", "test", "text_columns",
+                      "label_column", "key_column", "strict"),
+    "Model": ("model_dir", "mode", "input", "output", "init_checkpoint", "model_size",
+              "vocab_file", "lower_case", "strip_accents"),
+    "Recipe": tuple(flag.name for flag in RECIPE),
+    "Trials and reports": tuple(flag.name for flag in TRIALS),
+    "Hardware": tuple(flag.name for flag in HARDWARE),
+    "Any other setting": ANY_SETTING,
+}
+
+
+def define() -> None:
+    """Defines all flags of `run_finetuning.py`; None means that a flag wasn't given."""
+    flags.DEFINE_list(
+        "task", None, "cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli; several of them with "
+        "commas, or glue for all nine; squad, squad2; chunk (CoNLL-2000), ner (CoNLL-2003); or for "
+        "your own files classification, regression, tagging, question_answering.")
+    flags.DEFINE_string("data_dir", None, "Directory of a benchmark's files as it publishes them.")
+    flags.DEFINE_enum(
+        "data_source", "files", ["files", "tfds"],
+        "files, or tfds for TensorFlow Datasets, whose own directory --data_dir then is.")
+    flags.DEFINE_string(
+        "train", None, "Your training file: .tsv, .csv or .jsonl with a row per example; for "
+        "tagging CoNLL columns or .jsonl with lists; for questions SQuAD's JSON.")
+    flags.DEFINE_string("dev", None, "Your file to score on, of the same form.")
+    flags.DEFINE_string("test", None, "Your file to predict after training, labels not needed.")
+    flags.DEFINE_list("text_columns", None, "Your one or two columns of text. Default: text.")
+    flags.DEFINE_string("label_column", None, "Your column of labels. Default: label.")
+    flags.DEFINE_string("key_column", None, "Your column that names rows. Default: line numbers.")
+    flags.DEFINE_bool(
+        "strict", False, "Refuse a SQuAD file in which an answer isn't at its offset.")
+    flags.DEFINE_string("model_dir", None, "Directory of this run: settings, weights, results.")
+    flags.DEFINE_string(
+        "mode", "train", "train, eval (scores --model_dir's model on dev) or predict (reads "
+        "--input, writes --output).")
+    flags.DEFINE_string("input", None, "To predict: a file like --test.")
+    flags.DEFINE_string(
+        "output", None, "Predictions: .jsonl; or .tsv for labels and numbers, .txt for tags, .json "
+        "for answers.")
+    flags.DEFINE_string(
+        "init_checkpoint", None, "Directory of the run whose encoder to begin with; none trains "
+        "from scratch.")
+    flags.DEFINE_string(
+        "model_size", None, "From scratch: tiny, small, base or large. Else refuses another size.")
+    flags.DEFINE_string(
+        "vocab_file", None, "From scratch: the vocabulary. Else refuses another one.")
+    flags.DEFINE_bool("lower_case", None, "From scratch: lower-case the text. Default: yes.")
+    flags.DEFINE_bool("strip_accents", None, "From scratch: strip accents. As --lower_case.")
+    setting_flags.define(SETTINGS)
+
+
+def given_settings() -> dict[str, Any]:
+    """Returns setting -> value of everything that the command line and its file set."""
+    return setting_flags.given_settings(SETTINGS)

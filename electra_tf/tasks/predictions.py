@@ -1,0 +1,94 @@
+"""Predictions as files: for people and programs, and as the benchmarks' servers take them."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from electra_tf.atomic_file import make_directory, write_atomically
+from electra_tf.command_line import UserError
+from electra_tf.tasks import glue
+from electra_tf.tasks.examples import Kind
+
+Record = Mapping[str, Any]
+
+ANSWERS_FILE, NO_ANSWER_FILE = "predictions.json", "null_odds.json"
+"""What SQuAD's evaluation takes: answers, and for 2.0 how likely there is none."""
+
+
+def writer_for(path: Path, kind: Kind) -> Callable[[Sequence[Record]], None]:
+    """Returns a function that writes predictions to a file, in the form that its suffix asks for.
+
+    Args:
+        path: .jsonl holds every record whole; .tsv key and prediction of classes and numbers;
+            .txt words and tags, a line each and an empty line after a sentence; .json SQuAD's
+            object from question to answer.
+        kind: of the task.
+
+    Raises:
+        UserError: another suffix.
+    """
+    forms: dict[str, Callable[[Sequence[Record]], str]] = {".jsonl": _json_lines}
+    if kind in (Kind.CLASSIFICATION, Kind.REGRESSION):
+        forms[".tsv"] = _table
+    elif kind is Kind.TAGGING:
+        forms[".txt"] = _columns
+    else:
+        forms[".json"] = _answers
+    if path.suffix not in forms:
+        raise UserError(f"--output={path} must end in {' or '.join(forms)}.")
+    form = forms[path.suffix]
+    return lambda records: write_atomically(path, form(records).encode())
+
+
+def write_submission(directory: Path, name: str, predictions: Mapping[str, Sequence[Record]],
+                     ) -> list[Path]:
+    """Writes the files that a benchmark's server takes.
+
+    Args:
+        directory: created if there is something to write.
+        name: of the task.
+        predictions: split -> records, of what the server scores.
+
+    Returns:
+        The files; none if the task has no server.
+    """
+    if name in glue.TASKS:
+        files = dict(glue.submission(
+            glue.TASKS[name], split, [record["key"] for record in records],
+            [record["prediction"] for record in records])
+            for split, records in predictions.items())
+    elif name in ("squad", "squad2"):
+        files = {}
+        for records in predictions.values():
+            files[ANSWERS_FILE] = _answers(records)
+            if all("no_answer_score" in record for record in records):
+                files[NO_ANSWER_FILE] = json.dumps(
+                    {record["key"]: record["no_answer_score"] for record in records}) + "\n"
+    else:
+        files = {}
+    if files:
+        make_directory(directory)
+    for file, content in files.items():
+        write_atomically(directory / file, content.encode())
+    return [directory / file for file in files]
+
+
+def _json_lines(records: Sequence[Record]) -> str:
+    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+
+
+def _table(records: Sequence[Record]) -> str:
+    lines = ["key\tprediction", *(f"{one['key']}\t{one['prediction']}" for one in records)]
+    return "\n".join(lines) + "\n"
+
+
+def _columns(records: Sequence[Record]) -> str:
+    return "".join(
+        "".join(f"{word} {tag}\n" for word, tag in zip(
+            record["words"], record["prediction"], strict=True)) + "\n" for record in records)
+
+
+def _answers(records: Sequence[Record]) -> str:
+    return json.dumps({record["key"]: record["prediction"] for record in records},
+                      ensure_ascii=False, indent=1) + "\n"

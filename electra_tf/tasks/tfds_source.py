@@ -1,0 +1,121 @@
+"""Benchmarks from TensorFlow Datasets, turned into the examples that their files would give.
+
+Its names and label words differ from the benchmarks' own: classes come back by what GLUE's files
+call them.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from electra_tf.command_line import UserError
+from electra_tf.tasks import glue
+from electra_tf.tasks.examples import Answer, QuestionExample, TaggedExample, TextExample
+from electra_tf.tasks.tagging import to_iob2
+
+SQUAD = {"squad": "squad/v1.1", "squad2": "squad/v2.0"}
+NER = "conll2003"
+_TEXTS = {"mrpc": ("sentence1", "sentence2"), "mnli": ("premise", "hypothesis")}
+"""Columns of the texts where they aren't called as in the files."""
+_SPLITS = {"dev": "validation", "dev_matched": "validation_matched",
+           "dev_mismatched": "validation_mismatched"}
+_DIAGNOSTIC = "diagnostic"
+
+
+def read(name: str, data_dir: Path | None) -> dict[str, Any]:
+    """Returns "train", "dev" and "test" of a task, as `Task` holds them.
+
+    Args:
+        name: of GLUE's tasks, "squad", "squad2" or "ner".
+        data_dir: of TensorFlow Datasets; its default if None. What isn't there is downloaded.
+
+    Raises:
+        UserError: no such data set there, or it can't be downloaded.
+    """
+    if name in glue.TASKS:
+        return _glue(glue.TASKS[name], data_dir)
+    if name in SQUAD:
+        splits = {split: tuple(map(_question, _rows(SQUAD[name], theirs, data_dir)))
+                  for split, theirs in (("train", "train"), ("dev", "validation"))}
+        return {"train": splits["train"], "dev": {"dev": splits["dev"]}, "test": {}}
+    if name == "ner":
+        splits = {split: [_sentence(str(number), row) for number, row in enumerate(
+            _rows(NER, split, data_dir))] for split in ("train", "dev", "test")}
+        return {"train": splits.pop("train"), "dev": splits, "test": {}}
+    known = ", ".join([*glue.TASKS, *SQUAD, "ner"])
+    raise UserError(f"--data_source=tfds has {known}. Received: --task={name}")
+
+
+def _glue(task: glue.GlueTask, data_dir: Path | None) -> dict[str, Any]:
+    dataset = f"glue/{task.name}"
+
+    def examples(split: str, labelled: bool) -> list[TextExample]:
+        source = (("glue/ax", "test") if split == _DIAGNOSTIC
+                  else (dataset, _SPLITS.get(split, split)))
+        return [_text(task, row, labelled) for row in _rows(*source, data_dir)]
+
+    return {"train": examples("train", True),
+            "dev": {split: examples(split, True) for split in task.dev},
+            "test": {split: examples(split, False) for split, _ in task.tests}}
+
+
+def _text(task: glue.GlueTask, row: Mapping[str, Any], labelled: bool) -> TextExample:
+    label = None
+    if labelled and task.labels:
+        # By name where both have one, else GLUE's files have the class's number.
+        label = row["label"] if row["label"] in task.labels else task.labels[row["label/index"]]
+    elif labelled:
+        label = float(row["label"])
+    return TextExample(key=str(row["idx"]), label=label, texts=tuple(
+        row[column] for column in _TEXTS.get(task.name, task.texts)))
+
+
+def _question(row: Mapping[str, Any]) -> QuestionExample:
+    answers = tuple(
+        Answer(text=text.decode(), start=int(start)) for text, start in zip(
+            row["answers"]["text"], row["answers"]["answer_start"], strict=True))
+    return QuestionExample(
+        key=row["id"], question=row["question"], context=row["context"], answers=answers,
+        is_impossible=bool(row.get("is_impossible", False)))
+
+
+def _sentence(key: str, row: Mapping[str, Any]) -> TaggedExample:
+    return TaggedExample(key=key, words=tuple(word.decode() for word in row["tokens"]),
+                         tags=tuple(to_iob2(list(row["ner"]))))
+
+
+def _rows(dataset: str, split: str, data_dir: Path | None) -> Iterable[Mapping[str, Any]]:
+    """Yields rows: texts as `str`, classes as their names and, under "/index", numbers."""
+    import tensorflow_datasets as tfds  # Takes seconds.
+
+    try:
+        builder = tfds.builder(dataset, data_dir=data_dir)
+        builder.download_and_prepare()
+    except (tfds.core.DatasetNotFoundError, OSError, ValueError,
+            tfds.download.DownloadError) as error:
+        reason = " ".join(str(error).split())[:150]
+        raise UserError(f"TensorFlow Datasets has no {dataset} in "
+                        f"{data_dir or 'its directory'} and can't get it: {reason}") from error
+    if split not in builder.info.splits:
+        raise UserError(f"{dataset} has no split {split!r}; it has "
+                        f"{', '.join(builder.info.splits)}.")
+    features = builder.info.features
+    for row in tfds.as_numpy(builder.as_dataset(split=split, shuffle_files=False)):
+        yield _plain(features, row)
+
+
+def _plain(features: Any, row: Mapping[str, Any]) -> dict[str, Any]:
+    import tensorflow_datasets as tfds
+
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        feature = features[name]
+        if isinstance(feature, tfds.features.ClassLabel):
+            found[f"{name}/index"] = int(value)
+            value = feature.int2str(int(value)) if value >= 0 else ""
+        elif isinstance(getattr(feature, "feature", None), tfds.features.ClassLabel):
+            value = [feature.feature.int2str(int(one)) for one in value]
+        elif isinstance(value, bytes):
+            value = value.decode()
+        found[name] = value
+    return found

@@ -1,0 +1,194 @@
+"""One trial of fine-tuning: rows in batches of similar length, steps, and predictions in order."""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from electra_tf.command_line import UserError
+from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.pretraining import Precision
+from electra_tf.distribution.cores import largest_divisor
+from electra_tf.distribution.devices import use_xla
+from electra_tf.input.buckets import (
+    Row,
+    RowBatch,
+    bucket_lengths,
+    make_batch,
+    plan_epoch,
+    plan_in_order_of_length,
+)
+from electra_tf.modeling.electra import TaskModel
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.objectives.objective import Objective
+from electra_tf.optimization.adam import Adam
+from electra_tf.optimization.layer_rates import rate_factors
+from electra_tf.optimization.loss_scale import LossScale
+from electra_tf.optimization.schedule import Schedule
+from electra_tf.training.parts import joined
+from electra_tf.training.step import TrainState, TrainStep
+
+RowResults = dict[str, np.ndarray]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrialSettings:
+    """What a trial needs to know besides its rows."""
+
+    config: FinetuningConfig
+    """With nothing left to choose automatically."""
+    objective: Objective
+    strategy: tf.distribute.Strategy
+    pad_id: int
+
+    def make_batch(self, rows: Sequence[Row], batch_size: int) -> RowBatch:
+        """Pads rows to one of the lengths that are compiled for."""
+        return make_batch(rows, batch_size, bucket_lengths(self.config.task.max_seq_length),
+                          self.pad_id)
+
+    def distributed(self, batch: RowBatch) -> Any:
+        """Gives every replica its rows, as tensors."""
+        replicas = self.strategy.num_replicas_in_sync
+
+        def share(context: Any) -> RowBatch:
+            mine = context.replica_id_in_sync_group
+            return tf.nest.map_structure(
+                lambda whole: tf.constant(np.split(whole, replicas)[mine]), batch)
+
+        return self.strategy.experimental_distribute_values_from_function(share)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Interval:
+    """Steps that lie between two reports."""
+
+    step: int
+    """Steps done at its end."""
+    epoch: int
+    """From 1."""
+    loss: float
+    """Mean over its steps."""
+    ends_epoch: bool
+
+
+class _ByLength:
+    """A function that is compiled once per length of rows."""
+
+    def __init__(self, function: Callable[[Any], Any]):
+        self._function = tf.function(function, autograph=False)
+        self._compiled: dict[int, Callable[[Any], Any]] = {}
+
+    def __call__(self, length: int, batch: Any) -> Any:
+        if length not in self._compiled:
+            # Asked for by name: TensorFlow warns of functions that are traced often in passing.
+            self._compiled[length] = self._function.get_concrete_function(batch)
+        return self._compiled[length](batch)
+
+
+class Finetuner:
+    """Runs a model through its epochs; the caller decides after each whether to go on."""
+
+    def __init__(self, settings: TrialSettings, model: TaskModel, rows: Sequence[Row], *,
+                 seed: int):
+        """Prepares the optimizer.
+
+        Args:
+            settings: what to do.
+            model: with the weights to begin with; frozen layers aren't trainable.
+            rows: to train on, at least 1.
+            seed: of the trial: order and dropout.
+        """
+        config = settings.config
+        config = dataclasses.replace(
+            config, training=dataclasses.replace(config.training, seed=seed))
+        self.num_steps = config.num_train_steps(len(rows))
+        self.model = model
+        self._settings, self._rows = settings, rows
+        self._seed = seed
+        variables = model.trainable_variables
+        with settings.strategy.scope():
+            self.state = TrainState(
+                model, Adam(config.optimizer, variables, rate_factors(
+                    (variable.name for variable in variables),
+                    num_layers=config.model.num_layers, decay=config.optimizer.layerwise_decay,
+                    skip_first=config.optimizer.layerwise_decay_skips_one)),
+                LossScale(enabled=config.training.precision is Precision.FLOAT16))
+        self._step = TrainStep(
+            config=config, objective=settings.objective, state=self.state,
+            schedule=Schedule.of(config.optimizer, self.num_steps),
+            compile_with_xla=use_xla(config.runtime.xla, settings.strategy))
+        self._compiled = _ByLength(self._replicas_step)
+
+    def epochs(self) -> Iterator[Interval]:
+        """Trains; yields at every epoch's end, the last one perhaps shorter, and between.
+
+        Raises:
+            UserError: the loss isn't finite.
+        """
+        every = self._step.config.runtime.log_every_steps
+        size = self._step.config.training.train_batch_size
+        lengths = [len(row.ids) for row in self._rows]
+        epoch = 0
+        while (done := int(self.state.step.numpy())) < self.num_steps:
+            losses = []
+            plan = plan_epoch(lengths, size, seed=self._seed, epoch=epoch)[:self.num_steps - done]
+            epoch += 1
+            for number, indices in enumerate(plan, start=1):
+                batch = self._settings.make_batch([self._rows[index] for index in indices], size)
+                results = self._compiled(batch.ids.shape[1], self._settings.distributed(batch))
+                losses.append(results["loss"])
+                ends = number == len(plan)
+                if ends or (done + number) % every == 0:
+                    mean = float(np.mean([loss.sum.numpy() / loss.weight.numpy()
+                                          for loss in losses]))
+                    if not np.isfinite(mean):
+                        raise UserError(f"the loss is not finite in epoch {epoch}. Try a lower "
+                                        "--learning_rate, or --precision=float32.")
+                    yield Interval(step=done + number, epoch=epoch, loss=mean, ends_epoch=ends)
+                    losses = []
+
+    def _replicas_step(self, batch: RowBatch) -> Mapping[str, Any]:
+        results = self._settings.strategy.run(self._step, args=(batch,))
+        return tf.nest.map_structure(
+            lambda value: self._settings.strategy.experimental_local_results(value)[0], results)
+
+
+class Predictor:
+    """Runs a model over rows and returns what its objective says of each."""
+
+    def __init__(self, settings: TrialSettings, model: TaskModel):
+        self._settings = settings
+        self._model = model
+        self._compiled = _ByLength(self._replicas_batch)
+
+    def predict(self, rows: Sequence[Row]) -> list[RowResults]:
+        """Returns the objective's details of every row, in the rows' order.
+
+        What has one value per token is as long as the padded row.
+        """
+        config, strategy = self._settings.config, self._settings.strategy
+        replicas = strategy.num_replicas_in_sync
+        size = -(-config.runtime.eval_batch_size // replicas) * replicas
+        found: list[RowResults] = [{} for _ in rows]
+        for indices in plan_in_order_of_length([len(row.ids) for row in rows], size):
+            batch = self._settings.make_batch([rows[index] for index in indices], size)
+            results = {name: value.numpy() for name, value in self._compiled(
+                batch.ids.shape[1], self._settings.distributed(batch)).items()}
+            for line, index in enumerate(indices):
+                found[index] = {name: value[line] for name, value in results.items()}
+        return found
+
+    def _replicas_batch(self, batch: RowBatch) -> Mapping[str, tf.Tensor]:
+        results = self._settings.strategy.run(self._replica_batch, args=(batch,))
+        return {name: self._settings.strategy.gather(value, axis=0)
+                for name, value in results.items()}
+
+    def _replica_batch(self, batch: RowBatch) -> Mapping[str, tf.Tensor]:
+        zero = tf.constant(0, tf.int64)
+        unused = Randomness(seed=0, step=zero, first_example=zero)  # Nothing is drawn.
+        rows = batch.ids.shape[0]
+        parts = largest_divisor(rows, max(1, self._settings.config.runtime.cpu_parts))
+        return joined(lambda part, first_row: self._settings.objective.compute(
+            self._model, part, unused, training=False).details, batch, parts)

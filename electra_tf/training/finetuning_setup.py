@@ -1,0 +1,219 @@
+"""Checks that a fine-tuning run's settings, encoder, task and devices fit together."""
+
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from electra_tf.checkpoints import run_directory
+from electra_tf.checkpoints.pretrained import Pretrained, TextSettings, text_settings
+from electra_tf.checkpoints.weights import assign_weights, read_weights
+from electra_tf.command_line import UserError
+from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.overrides import override
+from electra_tf.distribution.cores import prepare_cpu
+from electra_tf.distribution.devices import POLICIES, resolve_precision
+from electra_tf.distribution.strategies import create_strategy
+from electra_tf.modeling.electra import TaskModel
+from electra_tf.objectives.objective import Objective
+from electra_tf.objectives.tasks import (
+    ClassificationObjective,
+    QuestionObjective,
+    RegressionObjective,
+    TaggingObjective,
+)
+from electra_tf.tasks import split
+from electra_tf.tasks.examples import Example, Kind
+from electra_tf.tasks.task import Task, TaskSpec
+from electra_tf.text.tokenizer import Tokenizer
+from electra_tf.training.finetuner import TrialSettings
+
+SCRATCH = "none"
+"""What `--init_checkpoint` says to train from scratch."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FinetuningRun:
+    """What every mode needs: checked settings, a task and how text is read."""
+
+    trial: TrialSettings
+    spec: TaskSpec
+    text: TextSettings
+    model_dir: Path
+
+    @property
+    def config(self) -> FinetuningConfig:
+        """With nothing left to choose automatically."""
+        return self.trial.config
+
+    @functools.cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The encoder's."""
+        return Tokenizer(self.text.vocabulary, self.text.lower_case, self.text.strip_accents)
+
+    def encode(self, examples: Sequence[Example]) -> split.Split:
+        """Returns examples as rows, and the way back."""
+        return split.encode(
+            self.spec, examples, self.tokenizer, self.text.vocabulary, self.config.task)
+
+    def build_model(self, seed: int) -> TaskModel:
+        """Creates encoder and head on the run's devices, with the initial weights of a seed."""
+        with self.trial.strategy.scope():
+            model = self.trial.objective.build_model(
+                self.config.model, seed=seed, policy=POLICIES[self.config.training.precision],
+                recompute=self.config.runtime.gradient_checkpointing)
+        _freeze(model, self.config.training.freeze_layers)
+        return model
+
+    def trained_model(self) -> TaskModel:
+        """Returns the model that the run's directory holds.
+
+        Raises:
+            UserError: it holds none, or one of another shape.
+        """
+        model = self.build_model(self.config.training.seed)
+        assign_weights(model.variables, read_weights(self.model_dir), str(self.model_dir))
+        return model
+
+    def identity(self, task: Task, source: str) -> dict[str, Any]:
+        """Returns what decides the run's result, as `run_directory` keeps it.
+
+        Args:
+            task: with its examples.
+            source: where the encoder's weights come from.
+        """
+        return run_directory.identity(self.config, self.spec.facts() | {
+            "lower_case": self.text.lower_case, "strip_accents": self.text.strip_accents,
+            "vocabulary": self.text.vocabulary.sha256, "initial": source,
+            "data": _fingerprint(task)})
+
+
+def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
+            model_dir: Path) -> FinetuningRun:
+    """Returns a run that is ready to start.
+
+    Raises:
+        UserError: settings that don't go together, or devices that can't be reached.
+    """
+    _check_settings(config, spec)
+    training, runtime = config.training, config.runtime
+    if runtime.deterministic:
+        tf.config.experimental.enable_op_determinism()
+    parts = prepare_cpu(runtime, training.train_batch_size // runtime.gradient_accumulation_steps)
+    strategy = create_strategy(runtime)
+    replicas = strategy.num_replicas_in_sync
+    if training.train_batch_size % (replicas * runtime.gradient_accumulation_steps):
+        raise UserError(
+            f"--train_batch_size={training.train_batch_size} must be a multiple of {replicas} "
+            f"replicas x {runtime.gradient_accumulation_steps} micro-batches.")
+    config = override(config, {
+        "model.vocab_size": text.vocabulary.size, "runtime.cpu_parts": parts,
+        "training.precision": resolve_precision(training.precision, strategy)})
+    return FinetuningRun(
+        spec=spec, text=text, model_dir=model_dir,
+        trial=TrialSettings(config=config, strategy=strategy, pad_id=text.vocabulary.pad_id,
+                            objective=_objective(spec, config)))
+
+
+def prepare_trained(config: FinetuningConfig, model_dir: Path) -> FinetuningRun:
+    """Returns the run of a directory that was trained, to use its model.
+
+    Args:
+        config: the command line's; only its runtime settings count.
+        model_dir: of the run.
+
+    Raises:
+        UserError: no run of fine-tuning is there.
+    """
+    saved = run_directory.read_identity(model_dir)
+    try:
+        spec = TaskSpec.of_facts(saved)
+    except KeyError:
+        raise UserError(f"{model_dir} holds no fine-tuned model (a run of pre-training, "
+                        "perhaps).") from None
+    config = override(config, run_directory.settings_of(saved))
+    return prepare(config, spec, text_settings(model_dir), model_dir)
+
+
+def initialise(model: TaskModel, initial: Pretrained | None) -> None:
+    """Gives the encoder its pre-trained weights; every one, or none and a `UserError`."""
+    if initial is not None:
+        assign_weights(model.encoder.variables, initial.weights, initial.source)
+
+
+def require_same(initial: Pretrained, wanted: Mapping[str, Any], vocabulary_sha256: str | None,
+                 asked: str) -> None:
+    """Refuses an encoder that isn't what the command line says.
+
+    Args:
+        initial: the encoder.
+        wanted: setting of the shape -> value.
+        vocabulary_sha256: of the vocabulary that was named; None if none was.
+        asked: how the shape was asked for.
+
+    Raises:
+        UserError: another size or vocabulary.
+    """
+    for name, value in wanted.items():
+        found = getattr(initial.model, name)
+        if found != value:
+            raise UserError(f"{initial.source} isn't {asked}: its {name} is {found}, not {value}.")
+    if vocabulary_sha256 not in (None, initial.text.vocabulary.sha256):
+        raise UserError(f"--vocab_file isn't the vocabulary of {initial.source} "
+                        f"({initial.text.vocabulary.size} entries). Leave it out; the run's own "
+                        "is taken.")
+
+
+def _check_settings(config: FinetuningConfig, spec: TaskSpec) -> None:
+    task = config.task
+    if task.feature_based and spec.kind is not Kind.TAGGING:
+        raise UserError(f"--feature_based is for tagging; --task={spec.name} is "
+                        f"{spec.kind.replace('_', ' ')}.")
+    if task.swap_pairs and len(spec.texts) != 2:
+        raise UserError(f"--swap_pairs needs two texts; --task={spec.name} has one.")
+    longest = task.max_seq_length - 4
+    if spec.kind is Kind.QUESTION_ANSWERING and task.max_query_length > longest:
+        raise UserError(f"task.max_query_length={task.max_query_length} leaves no room for a "
+                        f"context in --max_seq_length={task.max_seq_length}; at most {longest} "
+                        "do.")
+
+
+def _objective(spec: TaskSpec, config: FinetuningConfig) -> Objective:
+    task = config.task
+    if spec.kind is Kind.CLASSIFICATION:
+        return ClassificationObjective(num_classes=len(spec.labels), dropout_rate=task.dropout)
+    if spec.kind is Kind.REGRESSION:
+        return RegressionObjective(
+            scale=spec.scale, offset=spec.offset, dropout_rate=task.dropout)
+    if spec.kind is Kind.TAGGING:
+        return TaggingObjective(num_tags=len(spec.labels), dropout_rate=task.dropout,
+                                feature_based=task.feature_based)
+    return QuestionObjective(
+        conditioned=task.ends_given_starts, answerability=task.answerability,
+        answerability_weight=task.answerability_weight, beam_size=task.beam_size)
+
+
+def _freeze(model: TaskModel, layers: int) -> None:
+    if layers == -1:
+        model.encoder.trainable = False
+        return
+    if layers:
+        below = [model.encoder.embeddings, model.encoder.embeddings_project,
+                 *model.encoder.encoder_layers[:layers]]
+        for part in below:
+            if part is not None:
+                part.trainable = False
+
+
+def _fingerprint(task: Task) -> str:
+    """Returns a digest of all examples that a run learns from and is scored on."""
+    digest = hashlib.sha256()
+    for name, examples in (("train", task.train), *task.dev.items()):
+        digest.update(name.encode())
+        for example in examples:
+            digest.update(repr(example).encode())
+    return digest.hexdigest()

@@ -1,0 +1,170 @@
+r"""Fine-tunes a pre-trained ELECTRA on a task, scores it, and predicts with it.
+
+    python run_finetuning.py --task=cola --data_dir=glue --init_checkpoint=runs/small \
+        --model_dir=runs/cola
+    python run_finetuning.py --task=glue --data_dir=glue --init_checkpoint=runs/small \
+        --model_dir=runs/glue --num_trials=3
+    python run_finetuning.py --task=classification --train=my.tsv --dev=my_dev.tsv \
+        --text_columns=title,body --label_column=topic --init_checkpoint=runs/small \
+        --model_dir=runs/topic
+    python run_finetuning.py --mode=predict --model_dir=runs/topic --input=new.tsv \
+        --output=topics.tsv
+
+The task decides the recipe: the paper's epochs and learning rate, unless a flag says otherwise.
+The same command continues a run that was interrupted with the first trial that isn't finished.
+"""
+
+import os
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # Before TensorFlow is imported.
+
+from absl import flags  # noqa: E402
+
+from electra_tf import command_line  # noqa: E402
+from electra_tf.command_line import UserError  # noqa: E402
+from electra_tf.config import finetuning_flags  # noqa: E402
+from electra_tf.config.finetuning import FinetuningConfig, finetuning_config  # noqa: E402
+from electra_tf.config.overrides import override  # noqa: E402
+from electra_tf.config.sizes import pretraining_config  # noqa: E402
+
+MODES = ("train", "eval", "predict")
+SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads", "intermediate_size")
+"""What `--model_size` says of an encoder."""
+
+
+def main() -> None:
+    """Runs the mode that the flags ask for."""
+    values = flags.FLAGS
+    if values.mode not in MODES:
+        raise UserError(f"--mode must be one of {', '.join(MODES)}. Received: {values.mode!r}")
+    _require("model_dir")
+    {"train": _train, "eval": _evaluate, "predict": _predict}[values.mode]()
+
+
+def _train() -> None:
+    values = flags.FLAGS
+    for name in ("task", "init_checkpoint"):
+        _require(name)
+    from electra_tf.tasks import registry  # TensorFlow takes seconds to import.
+    from electra_tf.training import finetuning, finetuning_setup
+
+    names = registry.resolved(values.task)
+    model_dir = Path(values.model_dir)
+    initial = _pretrained()
+    if initial is None:
+        model, text = _scratch()
+    else:
+        model, text = initial.model, initial.text
+    changes = finetuning_flags.given_settings()
+    # The recipe depends on the encoder's shape and on what is trained.
+    asked = override(finetuning_config(names[0], model), {
+        setting: value for setting, value in changes.items()
+        if setting.startswith("model.") or setting == "task.feature_based"})
+    runs = []
+    for name in names:
+        recipe = finetuning_config(name, asked.model, feature_based=asked.task.feature_based)
+        config = override(recipe, changes)
+        task = _load(name)
+        directory = model_dir / name if len(names) > 1 else model_dir
+        runs.append((finetuning_setup.prepare(config, task.spec, text, directory), task))
+    results = [finetuning.train(run, task, initial) for run, task in runs]
+    if len(results) > 1:
+        finetuning.report_glue(model_dir, results)
+
+
+def _evaluate() -> None:
+    from electra_tf.training import finetuning
+
+    run = _trained_run()
+    asked = flags.FLAGS.task
+    if asked and list(asked) != [run.spec.name]:
+        raise UserError(f"--model_dir holds a model for --task={run.spec.name}. "
+                        f"Received: --task={','.join(asked)}")
+    finetuning.evaluate(run, _load(run.spec.name))
+
+
+def _predict() -> None:
+    for name in ("input", "output"):
+        _require(name)
+    from electra_tf.training import finetuning
+
+    finetuning.predict(_trained_run(), Path(flags.FLAGS.input), Path(flags.FLAGS.output))
+
+
+def _trained_run():
+    """Returns the run in --model_dir, with the runtime settings of the command line."""
+    from electra_tf.training import finetuning_setup
+
+    changes = finetuning_flags.given_settings()
+    fixed = [name for name in changes if not name.startswith("runtime.")]
+    if fixed:
+        raise UserError(f"{fixed[0]} is the trained model's; --mode={flags.FLAGS.mode} takes "
+                        "settings of the hardware only.")
+    return finetuning_setup.prepare_trained(
+        override(FinetuningConfig(), changes), Path(flags.FLAGS.model_dir))
+
+
+def _load(name: str):
+    from electra_tf.tasks import registry
+    from electra_tf.tasks.files import Columns
+
+    values = flags.FLAGS
+    columns = {"texts": tuple(values.text_columns or ()), "label": values.label_column,
+               "key": values.key_column}
+    paths = {split: Path(values[split].value) for split in ("train", "dev", "test")
+             if values[split].value}
+    own = registry.Files(
+        columns=Columns(**{field: value for field, value in columns.items() if value}),
+        strict=values.strict, **paths)
+    return registry.load(name, Path(values.data_dir) if values.data_dir else None, own,
+                         from_tfds=values.data_source == "tfds")
+
+
+def _pretrained():
+    """Returns the encoder of --init_checkpoint, or None from scratch."""
+    from electra_tf.checkpoints.pretrained import read_pretrained
+    from electra_tf.text.vocabulary import Vocabulary
+    from electra_tf.training.finetuning_setup import SCRATCH, require_same
+
+    values = flags.FLAGS
+    if values.init_checkpoint == SCRATCH:
+        return None
+    initial = read_pretrained(Path(values.init_checkpoint))
+    shape = {}
+    if values.model_size:
+        wanted = pretraining_config(values.model_size).model
+        shape = {name: getattr(wanted, name) for name in SHAPE}
+    require_same(initial, shape, Vocabulary.load(values.vocab_file).sha256
+                 if values.vocab_file else None, f"--model_size={values.model_size}")
+    for name in ("lower_case", "strip_accents"):
+        if values[name].value not in (None, getattr(initial.text, name)):
+            raise UserError(f"{initial.source} was trained with "
+                            f"--{'' if getattr(initial.text, name) else 'no'}{name}; leave the "
+                            "flag out.")
+    return initial
+
+
+def _scratch():
+    """Returns shape and text settings of an encoder that is trained from scratch."""
+    from electra_tf.checkpoints.pretrained import TextSettings
+    from electra_tf.text.vocabulary import Vocabulary
+
+    values = flags.FLAGS
+    if not values.vocab_file:
+        raise UserError("--vocab_file is needed with --init_checkpoint=none.")
+    lower = True if values.lower_case is None else values.lower_case
+    text = TextSettings(
+        vocabulary=Vocabulary.load(values.vocab_file), lower_case=lower,
+        strip_accents=lower if values.strip_accents is None else values.strip_accents)
+    return pretraining_config(values.model_size or "small").model, text
+
+
+def _require(name: str) -> None:
+    if not flags.FLAGS[name].value:
+        raise UserError(f"--{name} is needed: {flags.FLAGS[name].help}")
+
+
+if __name__ == "__main__":
+    finetuning_flags.define()
+    command_line.run(main, summary=__doc__, groups=finetuning_flags.GROUPS)

@@ -1,0 +1,341 @@
+"""`run_finetuning.py` on small made-up tasks: what it writes, continues, refuses and predicts."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import run_finetuning
+from electra_tf.checkpoints.weights import ENCODER, read_step, read_weights
+from electra_tf.command_line import UserError
+from electra_tf.config import finetuning_flags
+from tests import command_flags, tiny_encoder
+
+HARDWARE = ("--distribution_strategy=one_device", "--precision=float32",
+            "--set=runtime.cpu_parts=1")
+QUICK = ("--train_batch_size=8", "--eval_batch_size=8", "--max_seq_length=16",
+         "--learning_rate=3e-3", *HARDWARE)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def program_flags():
+    with command_flags.defined(finetuning_flags.define):
+        yield
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("encoder")
+    tiny_encoder.write(directory)
+    return directory
+
+
+def call(*arguments: str | Path) -> None:
+    command_flags.call(run_finetuning.main, *map(str, arguments))
+
+
+def refused(*arguments: str | Path) -> str:
+    with pytest.raises(UserError) as error:
+        call(*arguments)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def texts(count: int, seed: int) -> list[tuple[str, str]]:
+    """Texts of words, "yes" where word7 is among them."""
+    numbers = np.random.default_rng(seed)
+    rows = []
+    for index in range(count):
+        words = [f"word{number}" for number in numbers.integers(8, 35, 4)]
+        if index % 2:
+            words[numbers.integers(4)] = "word7"
+        rows.append((" ".join(words), "yes" if index % 2 else "no"))
+    return rows
+
+
+def write(path: Path, content: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def table(path: Path, rows: list[tuple[str, str]]) -> Path:
+    return write(path, "\n".join(["title\ttopic", *("\t".join(row) for row in rows)]) + "\n")
+
+
+@pytest.fixture(scope="module")
+def classified(tmp_path_factory, encoder):
+    """Two trials on a table of one's own; the arguments and where everything is."""
+    path = tmp_path_factory.mktemp("classification")
+    arguments = (
+        "--task=classification", f"--train={table(path / 'train.tsv', texts(64, 1))}",
+        f"--dev={table(path / 'dev.tsv', texts(20, 2))}", "--text_columns=title",
+        f"--test={table(path / 'test.tsv', texts(6, 3))}",
+        "--label_column=topic", f"--init_checkpoint={encoder}", f"--model_dir={path / 'run'}",
+        "--num_trials=2", "--num_train_epochs=6", "--keep_best", *QUICK)
+    call(*arguments)
+    return path, arguments
+
+
+def results_of(directory: Path) -> dict:
+    return json.loads((directory / "results.json").read_text())
+
+
+def test_a_run_leaves_results_model_predictions_and_pictures(classified):
+    path, _ = classified
+    results = results_of(path / "run")
+    assert [trial["seed"] for trial in results["trials"]] == [1, 2]
+    for trial in results["trials"]:
+        scores = [epoch["scores"]["dev"]["accuracy"] for epoch in trial["epochs"]]
+        assert trial["kept_epoch"] == 1 + scores.index(max(scores))
+        assert trial["losses"][-1][0] == trial["epochs"][-1]["step"] == 48
+    summary = results["summary"]["dev"]["accuracy"]
+    best = [max(epoch["scores"]["dev"]["accuracy"] for epoch in trial["epochs"])
+            for trial in results["trials"]]
+    assert summary["best"] == max(best) > 0.9
+    assert summary["mean"] == pytest.approx(np.mean(best))
+    assert summary["std"] == pytest.approx(np.std(best, ddof=1))
+    for picture in ("learning_curve.png", "confusion_matrix.png"):
+        assert (path / "run" / picture).read_bytes().startswith(b"\x89PNG")
+    lines = (path / "run" / "predictions" / "test.jsonl").read_text().splitlines()
+    first = json.loads(lines[0])
+    assert len(lines) == 6 and first["key"] == "2" and first["prediction"] in ("yes", "no")
+    assert 0.5 <= first["probability"] <= 1.0
+    assert {item.name for item in (path / "run").iterdir()} == {
+        "settings.json", "vocab.txt", "checkpoints", "results.json", "predictions",
+        "learning_curve.png", "confusion_matrix.png", ".lock"}
+
+
+def test_a_finished_run_says_so_and_another_setting_is_refused(classified, capsys):
+    path, arguments = classified
+    before = results_of(path / "run")
+    call(*arguments)
+    printed = capsys.readouterr().out
+    assert "2 done, 0 to go" in printed
+    assert results_of(path / "run") == before
+    assert "optimizer.learning_rate: 0.003 then, 0.001 now" in refused(
+        *arguments, "--learning_rate=1e-3")
+
+
+def test_trials_that_are_missing_are_run(classified, capsys):
+    path, arguments = classified
+    results = results_of(path / "run")
+    (path / "run" / "results.json").write_text(
+        json.dumps(results | {"trials": results["trials"][:1]}))
+    call(*arguments)
+    assert "1 done, 1 to go" in capsys.readouterr().out
+    again = results_of(path / "run")["trials"]
+    assert again[0] == results["trials"][0]
+    assert again[1]["losses"] == [
+        [step, pytest.approx(loss, rel=1e-4)] for step, loss in results["trials"][1]["losses"]]
+
+
+def test_the_best_trial_is_what_evaluation_and_prediction_use(classified, capsys):
+    path, arguments = classified
+    results = results_of(path / "run")
+    files = [argument for argument in arguments if argument.startswith(
+        ("--train", "--dev", "--test", "--text", "--label"))]
+    files = [argument for argument in files if "batch" not in argument]
+    call("--mode=eval", f"--model_dir={path / 'run'}", *files, *HARDWARE[:1])
+    scores = json.loads((path / "run" / "eval_results.json").read_text())["dev"]
+    assert scores["accuracy"] == results["summary"]["dev"]["accuracy"]["best"]
+    rows = texts(6, 3)
+    fresh = write(path / "new.csv", "title\n" + "\n".join(text for text, _ in rows) + "\n")
+    call("--mode=predict", f"--model_dir={path / 'run'}", f"--input={fresh}",
+         f"--output={path / 'new.tsv'}", *HARDWARE[:1])
+    predicted = [line.split("\t") for line in (path / "new.tsv").read_text().splitlines()]
+    assert predicted[0] == ["key", "prediction"]
+    test = [json.loads(line)["prediction"] for line in
+            (path / "run" / "predictions" / "test.jsonl").read_text().splitlines()]
+    assert [word for _, word in predicted[1:]] == test
+    assert "6 predictions" in capsys.readouterr().out
+
+
+def test_a_tuned_encoder_is_a_beginning_too(classified, tmp_path, capsys):
+    path, arguments = classified
+    call(*arguments, f"--init_checkpoint={path / 'run'}", f"--model_dir={tmp_path}",
+         "--num_trials=1", "--num_train_epochs=1")
+    assert f"initialised from {path / 'run'}, step {read_step(path / 'run')}: 39 weights" in (
+        capsys.readouterr().out)
+
+
+def test_numbers_with_a_scale_of_their_own(encoder, tmp_path):
+    lines = [json.dumps({"text": text, "label": 700 if label == "yes" else 500})
+             for text, label in texts(64, 1)]
+    train = write(tmp_path / "train.jsonl", "\n".join(lines) + "\n")
+    call("--task=regression", f"--train={train}", f"--dev={train}",
+         f"--model_dir={tmp_path / 'run'}", f"--init_checkpoint={encoder}",
+         "--num_train_epochs=12", *QUICK)
+    scores = results_of(tmp_path / "run")["summary"]["dev"]
+    assert scores["pearson"]["best"] > 0.9
+    predicted = [json.loads(line)["prediction"] for line in (
+        tmp_path / "run" / "predictions" / "dev.jsonl").read_text().splitlines()]
+    assert 550 < np.mean(predicted) < 650
+    assert not (tmp_path / "run" / "confusion_matrix.png").exists()
+
+
+@pytest.fixture(scope="module")
+def sentences(tmp_path_factory):
+    """CoNLL columns: word7 begins a name, which word8 continues."""
+    path = tmp_path_factory.mktemp("sentences")
+    numbers = np.random.default_rng(4)
+    lines = []
+    for _ in range(64):
+        words = [f"word{number}" for number in numbers.integers(9, 35, 5)]
+        place = numbers.integers(4)
+        words[place:place + 2] = ["word7", "word8"]
+        tags = ["O"] * 5
+        tags[place:place + 2] = ["B-PER", "I-PER"]
+        lines += [f"{word} {tag}" for word, tag in zip(words, tags, strict=True)] + [""]
+    return write(path / "train.txt", "\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("features", [False, True])
+def test_tags(encoder, sentences, tmp_path, features):
+    call("--task=tagging", f"--train={sentences}", f"--dev={sentences}", f"--model_dir={tmp_path}",
+         f"--init_checkpoint={encoder}", "--num_train_epochs=6", *QUICK,
+         *(["--feature_based"] if features else []))
+    assert results_of(tmp_path)["summary"]["dev"]["f1"]["best"] > 0.95
+    before, after = (read_weights(path, lambda name: name.startswith(ENCODER))
+                     for path in (encoder, tmp_path))
+    assert len(after) == 39
+    same = [np.array_equal(before[name], value) for name, value in after.items()]
+    assert all(same) if features else not any(same)
+    fresh = write(tmp_path / "new.txt", "word9\nword7\nword8\n\nword30\n")
+    call("--mode=predict", f"--model_dir={tmp_path}", f"--input={fresh}",
+         f"--output={tmp_path / 'tagged.txt'}", *HARDWARE[:1])
+    assert (tmp_path / "tagged.txt").read_text() == (
+        "word9 O\nword7 B-PER\nword8 I-PER\n\nword30 O\n\n")
+
+
+def test_lower_layers_stay_as_they_were(encoder, sentences, tmp_path):
+    call("--task=tagging", f"--train={sentences}", f"--dev={sentences}", f"--model_dir={tmp_path}",
+         f"--init_checkpoint={encoder}", "--num_train_epochs=1", "--freeze_layers=1", *QUICK)
+    before, after = read_weights(encoder), read_weights(tmp_path)
+    changed = {"/".join(name.split("/")[1:3]) for name, value in after.items()
+               if name.startswith(ENCODER) and not np.array_equal(before[name], value)}
+    assert changed == {"encoder/layer_1"}
+
+
+def squad(path: Path, *, impossible: bool) -> Path:
+    """Questions about which word follows word7; every third has no answer, if so asked."""
+    numbers = np.random.default_rng(5)
+    questions = []
+    for index in range(48):
+        words = [f"word{number}" for number in numbers.integers(8, 35, 6)]
+        none = impossible and index % 3 == 0
+        place = int(numbers.integers(5))
+        if not none:
+            words[place] = "word7"
+        context = " ".join(words)
+        answer = words[place + 1]
+        start = len(" ".join(words[:place + 1])) + 1
+        questions.append({"context": context, "qas": [{
+            "id": f"q{index}", "question": "word1 word2",
+            "answers": [] if none else [{"text": answer, "answer_start": start}],
+            "is_impossible": none}]})
+    return write(path, json.dumps({"data": [{"paragraphs": questions}]}))
+
+
+def test_questions(encoder, tmp_path):
+    data = squad(tmp_path / "train-v2.0.json", impossible=True)
+    call("--task=squad2", f"--data_dir={tmp_path}", f"--dev={data}", f"--init_checkpoint={encoder}",
+         f"--model_dir={tmp_path / 'run'}", "--num_train_epochs=20", *QUICK, "--max_seq_length=32",
+         "--set=task.max_query_length=8", "--set=task.beam_size=4")
+    scores = results_of(tmp_path / "run")["summary"]["dev"]
+    assert scores["f1"]["best"] > 0.8 and np.isfinite(scores["threshold"]["best"])
+    answers = json.loads((tmp_path / "run" / "submission" / "predictions.json").read_text())
+    odds = json.loads((tmp_path / "run" / "submission" / "null_odds.json").read_text())
+    assert len(answers) == 48 and answers.keys() == odds.keys()
+    threshold = scores["threshold"]["best"]
+    assert all((answers[key] == "") == (odds[key] > threshold) for key in answers)
+    call("--mode=predict", f"--model_dir={tmp_path / 'run'}", f"--input={data}",
+         f"--output={tmp_path / 'answers.json'}", *HARDWARE[:1])
+    assert json.loads((tmp_path / "answers.json").read_text()) == answers
+
+
+def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, capsys):
+    sentence = "".join(f"x\t{int(label == 'yes')}\t\t{text}\n" for text, label in texts(16, 1))
+    for split in ("train", "dev"):
+        write(tmp_path / "glue" / "CoLA" / f"{split}.tsv", sentence)
+        write(tmp_path / "glue" / "RTE" / f"{split}.tsv", "index\tsentence1\tsentence2\tlabel\n"
+              + "".join(f"0\t{text}\tword9\t{'' if label == 'yes' else 'not_'}entailment\n"
+                        for text, label in texts(16, 2)))
+    write(tmp_path / "glue" / "CoLA" / "test.tsv", "index\tsentence\n0\tword7\n1\tword8\n")
+    call("--task=cola,rte", f"--data_dir={tmp_path / 'glue'}", f"--init_checkpoint={encoder}",
+         f"--model_dir={tmp_path / 'run'}", "--num_train_epochs=1", *QUICK)
+    printed = capsys.readouterr().out
+    assert "average" in printed and "over 2 tasks" in printed
+    assert json.loads((tmp_path / "run" / "glue_results.json").read_text()).keys() == {
+        "average", "tasks"}
+    with zipfile.ZipFile(tmp_path / "run" / "submission.zip") as packed:
+        assert packed.namelist() == ["CoLA.tsv"]
+        lines = packed.read("CoLA.tsv").decode().splitlines()
+    assert lines[0] == "index\tprediction"
+    assert [line.split("\t")[0] for line in lines[1:]] == ["0", "1"]
+    assert all(line.split("\t")[1] in "01" for line in lines[1:])
+
+
+def test_from_scratch(encoder, classified, tmp_path, capsys):
+    _, arguments = classified
+    call(*arguments, "--init_checkpoint=none", f"--model_dir={tmp_path}", "--model_size=tiny",
+         f"--vocab_file={encoder / 'vocab.txt'}", "--num_trials=1", "--num_train_epochs=1")
+    assert "trained from scratch" in capsys.readouterr().out
+    assert results_of(tmp_path)["initial"] == "none"
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["--task=sst3"], ["--task must be one of glue, cola", "'sst3'"]),
+    (["--task=cola,squad"], ["only GLUE's tasks can share a run"]),
+    (["--mode=dance"], ["--mode must be one of train, eval, predict", "'dance'"]),
+    (["--init_checkpoint="], ["--init_checkpoint is needed"]),
+    (["--init_checkpoint=nowhere"], ["nowhere/settings.json can't be read"]),
+    (["--init_checkpoint=none"], ["--vocab_file is needed"]),
+    (["--model_size=small"], ["isn't --model_size=small", "embedding_size is 16, not 128"]),
+    (["--vocab_file=OTHER"], ["--vocab_file isn't the vocabulary of"]),
+    (["--nolower_case"], ["was trained with --lower_case"]),
+    (["--text_columns=body"], ["train.tsv:2", "no column 'body'", "title, topic"]),
+    (["--label_column=label"], ["train.tsv:2", "no column 'label'"]),
+    (["--dev=OTHER_LABEL"], ["the label 'perhaps' isn't in the training file"]),
+    (["--train=EMPTY"], ["empty.tsv holds no rows"]),
+    (["--train=CROOKED"], ["crooked.tsv:3", "3 columns, but 2 are expected"]),
+    (["--max_seq_length=500"], ["task.max_seq_length", "max_position_embeddings=32", "500"]),
+    (["--freeze_layers=3"], ["training.freeze_layers", "num_layers=2"]),
+    (["--feature_based"], ["--feature_based is for tagging"]),
+    (["--swap_pairs"], ["--swap_pairs needs two texts"]),
+    (["--set=task.beem=3"], ["task.beem"]),
+    (["--set=model.num_layers=3"], ["has no weights for electra/encoder/layer_2", "another model"]),
+    (["--task=cola", "--data_dir=nowhere"], ["--task=cola", "--train goes with"]),
+])
+def test_a_mistake_is_one_line_that_leaves_nothing(classified, encoder, tmp_path, arguments, words):
+    _, rest = classified
+    rows = texts(4, 1)
+    files = {
+        "OTHER_LABEL": table(tmp_path / "other.tsv", [*rows, ("word9", "perhaps")]),
+        "EMPTY": write(tmp_path / "empty.tsv", ""),
+        "CROOKED": table(tmp_path / "crooked.tsv", [rows[0], ("word9", "yes\tno")]),
+        "OTHER": write(tmp_path / "vocab.txt", (encoder / "vocab.txt").read_text() + "more\n"),
+    }
+    asked = []
+    for argument in arguments:
+        flag, value = argument.split("=", 1) if "=" in argument else (argument, None)
+        asked.append(f"{flag}={files[value]}" if value in files else argument)
+    message = refused(*rest, f"--model_dir={tmp_path / 'run'}", *asked)
+    assert all(word in message for word in words), message
+    assert not (tmp_path / "run" / "results.json").exists()
+
+
+def test_a_model_is_needed_to_use_one(classified, encoder, tmp_path):
+    path, _ = classified
+    assert "holds no fine-tuned model" in refused(
+        "--mode=eval", f"--model_dir={encoder}", "--task=cola")
+    assert "--input is needed" in refused("--mode=predict", f"--model_dir={path / 'run'}")
+    wanted = ["--mode=predict", f"--model_dir={path / 'run'}",
+              f"--input={path / 'test.tsv'}", *HARDWARE[:1]]
+    assert "must end in .jsonl or .tsv" in refused(*wanted, f"--output={tmp_path / 'a.txt'}")
+    assert "optimizer.learning_rate is the trained model's" in refused(
+        *wanted, f"--output={tmp_path / 'a.tsv'}", "--learning_rate=1")
+    assert "--model_dir holds a model for --task=classification" in refused(
+        "--mode=eval", f"--model_dir={path / 'run'}", "--task=cola", *HARDWARE[:1])

@@ -1,0 +1,102 @@
+"""TensorFlow Datasets give the examples that the benchmarks' files give; small ones built here."""
+
+import numpy as np
+import pytest
+import tensorflow_datasets as tfds
+
+from electra_tf.command_line import UserError
+from electra_tf.tasks import registry
+from electra_tf.tasks.examples import Answer, Kind
+from electra_tf.tasks.registry import Files
+
+TEXT = tfds.features.Text()
+
+
+def build(data_dir, name, config, version, features, splits):
+    """Writes a data set where TensorFlow Datasets looks for it, in the order given."""
+    tfds.dataset_builders.store_as_tfds_dataset(
+        name=name, version=version, config=config, data_dir=data_dir, disable_shuffling=True,
+        features=tfds.features.FeaturesDict(features),
+        split_datasets={split: list(enumerate(rows)) for split, rows in splits.items()})
+
+
+def glue(data_dir, task, columns, labels, splits):
+    label = np.float32 if labels is None else tfds.features.ClassLabel(names=labels)
+    build(data_dir, "glue", task, "2.0.0",
+          {**{column: TEXT for column in columns}, "label": label, "idx": np.int32}, splits)
+
+
+def test_classes_by_number(tmp_path):
+    rows = [{"sentence": "It runs.", "label": "acceptable", "idx": 0},
+            {"sentence": "Runs it the.", "label": "unacceptable", "idx": 1}]
+    glue(tmp_path, "cola", ["sentence"], ["unacceptable", "acceptable"], {
+        "train": rows, "validation": rows[:1], "test": [{**rows[1], "label": -1}]})
+    task = registry.load("cola", tmp_path, Files(), from_tfds=True)
+    assert [(one.texts, one.label) for one in task.train] == [
+        (("It runs.",), "1"), (("Runs it the.",), "0")]
+    assert (task.spec.kind, task.spec.metrics) == (Kind.CLASSIFICATION, ("mcc",))
+    assert [one.key for one in task.dev["dev"]] == ["0"]
+    assert [(one.key, one.label) for one in task.test["test"]] == [("1", None)]
+
+
+def test_classes_by_name_and_the_diagnostic_set(tmp_path):
+    names = ["entailment", "neutral", "contradiction"]
+    row = {"premise": "It rains.", "hypothesis": "It is dry.", "label": "contradiction", "idx": 3}
+    unknown = {**row, "label": -1}
+    glue(tmp_path, "mnli", ["premise", "hypothesis"], names, {
+        "train": [row], "validation_matched": [row], "validation_mismatched": [row, row],
+        "test_matched": [unknown], "test_mismatched": [unknown]})
+    glue(tmp_path, "ax", ["premise", "hypothesis"], names, {"test": [unknown]})
+    task = registry.load("mnli", tmp_path, Files(), from_tfds=True)
+    assert task.train[0].label == "contradiction" in task.spec.labels
+    assert task.train[0].texts == ("It rains.", "It is dry.")
+    assert {name: len(examples) for name, examples in task.dev.items()} == {
+        "dev_matched": 1, "dev_mismatched": 2}
+    assert list(task.test) == ["test_matched", "test_mismatched", "diagnostic"]
+
+
+def test_numbers(tmp_path):
+    row = {"sentence1": "A dog.", "sentence2": "A cat.", "label": 2.5, "idx": 0}
+    glue(tmp_path, "stsb", ["sentence1", "sentence2"], None,
+         {"train": [row], "validation": [row], "test": [{**row, "label": -1.0}]})
+    task = registry.load("stsb", tmp_path, Files(), from_tfds=True)
+    assert task.train[0].label == 2.5 and task.spec.scale == 5.0
+
+
+def test_questions(tmp_path):
+    answers = tfds.features.Sequence({"text": TEXT, "answer_start": np.int32})
+    features = {"id": TEXT, "title": TEXT, "context": TEXT, "question": TEXT, "answers": answers}
+    row = {"id": "q1", "title": "Bowl", "context": "Ünal won.", "question": "Who?",
+           "answers": {"text": ["Ünal"], "answer_start": [0]}}
+    none = {**row, "id": "q2", "answers": {"text": [], "answer_start": []}}
+    build(tmp_path, "squad", "v1.1", "3.0.0", features, {"train": [row], "validation": [row]})
+    build(tmp_path, "squad", "v2.0", "3.0.0",
+          {**features, "is_impossible": np.bool_, "plausible_answers": answers},
+          {split: [{**one, "is_impossible": one is none, "plausible_answers": row["answers"]}
+                   for one in (row, none)] for split in ("train", "validation")})
+    first = registry.load("squad", tmp_path, Files(), from_tfds=True).train[0]
+    assert (first.key, first.context, first.answers) == (
+        "q1", "Ünal won.", (Answer(text="Ünal", start=0),))
+    second = registry.load("squad2", tmp_path, Files(), from_tfds=True).dev["dev"][1]
+    assert second.is_impossible and second.answers == ()
+
+
+def test_entities(tmp_path):
+    names = ["O", "B-PER", "I-PER"]
+    features = {"tokens": tfds.features.Sequence(TEXT),
+                "ner": tfds.features.Sequence(tfds.features.ClassLabel(names=names))}
+    row = {"tokens": ["Ada", "Lovelace", "wrote"], "ner": ["B-PER", "I-PER", "O"]}
+    build(tmp_path, "conll2003", "conll2003", "1.0.0", features,
+          {split: [row] for split in ("train", "dev", "test")})
+    task = registry.load("ner", tmp_path, Files(), from_tfds=True)
+    assert task.train[0].words == ("Ada", "Lovelace", "wrote")
+    assert task.train[0].tags == ("B-PER", "I-PER", "O")
+    assert list(task.dev) == ["dev", "test"]
+    assert task.spec.labels == ("B-PER", "I-PER", "O")
+
+
+def test_what_it_has_not_is_one_line(tmp_path):
+    with pytest.raises(UserError, match="has cola, .*ner. Received: --task=chunk"):
+        registry.load("chunk", tmp_path, Files(), from_tfds=True)
+    with pytest.raises(UserError, match="--dev names a file; leave it out"):
+        registry.load("squad", tmp_path, Files(dev=tmp_path), from_tfds=True)
