@@ -65,7 +65,8 @@ def _train() -> None:
     for name in names:
         recipe = finetuning_config(name, asked.model, feature_based=asked.task.feature_based)
         config = override(recipe, changes)
-        task = _load(name)
+        task = registry.load(name, _data_dir(), _own_files(),
+                             from_tfds=values.data_source == "tfds")
         directory = model_dir / name if len(names) > 1 else model_dir
         runs.append((finetuning_setup.prepare(config, task.spec, text, directory), task))
     results = [finetuning.train(run, task, initial) for run, task in runs]
@@ -74,6 +75,7 @@ def _train() -> None:
 
 
 def _evaluate() -> None:
+    from electra_tf.tasks import registry
     from electra_tf.training import finetuning
 
     run = _trained_run()
@@ -81,7 +83,8 @@ def _evaluate() -> None:
     if asked and list(asked) != [run.spec.name]:
         raise UserError(f"--model_dir holds a model for --task={run.spec.name}. "
                         f"Received: --task={','.join(asked)}")
-    finetuning.evaluate(run, _load(run.spec.name))
+    finetuning.evaluate(run, registry.load_dev(
+        run.spec, _data_dir(), _own_files(), from_tfds=flags.FLAGS.data_source == "tfds"))
 
 
 def _predict() -> None:
@@ -105,20 +108,21 @@ def _trained_run():
         override(FinetuningConfig(), changes), Path(flags.FLAGS.model_dir))
 
 
-def _load(name: str):
-    from electra_tf.tasks import registry
+def _data_dir() -> Path | None:
+    return Path(flags.FLAGS.data_dir) if flags.FLAGS.data_dir else None
+
+
+def _own_files():
     from electra_tf.tasks.files import Columns
+    from electra_tf.tasks.registry import Files
 
     values = flags.FLAGS
     columns = {"texts": tuple(values.text_columns or ()), "label": values.label_column,
                "key": values.key_column}
     paths = {split: Path(values[split].value) for split in ("train", "dev", "test")
              if values[split].value}
-    own = registry.Files(
-        columns=Columns(**{field: value for field, value in columns.items() if value}),
-        strict=values.strict, **paths)
-    return registry.load(name, Path(values.data_dir) if values.data_dir else None, own,
-                         from_tfds=values.data_source == "tfds")
+    return Files(columns=Columns(**{field: value for field, value in columns.items() if value}),
+                 strict=values.strict, **paths)
 
 
 def _pretrained():

@@ -79,8 +79,8 @@ def require_known_labels(path: Path, examples: Sequence[TextExample | TaggedExam
     for example in examples:
         unknown = [label for label in _labels_of(example) if label not in known]
         if unknown:
-            raise UserError(f"{path}: {example.key}: the label {unknown[0]!r} isn't in the "
-                            f"training file. There are: {', '.join(sorted(known)[:20])}.")
+            raise UserError(f"{path}: {example.key}: the label {unknown[0]!r} isn't among those of "
+                            f"the training file: {', '.join(sorted(known)[:20])}.")
 
 
 def _labels_of(example: TextExample | TaggedExample) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from electra_tf.command_line import UserError
@@ -103,18 +103,42 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
     return _tagging_benchmark(name, _required(data_dir, "data_dir", name))
 
 
-def read_input(spec: TaskSpec, path: Path) -> Sequence[Example]:
-    """Reads a file to predict, whose labels aren't looked at.
+def load_dev(spec: TaskSpec, data_dir: Path | None, own: Files, *,
+             from_tfds: bool = False) -> Mapping[str, Sequence[Example]]:
+    """Reads what a trained model is scored on; arguments as for `load`.
+
+    Raises:
+        UserError: a file that isn't given or can't be read, or a label that the model doesn't know.
+    """
+    if own.dev is None and spec.name not in set(Kind):
+        return load(spec.name, data_dir, own, from_tfds=from_tfds).dev
+    examples = read_file(spec, _required(own.dev, "dev", spec.name), labelled=True,
+                         strict=own.strict)
+    if spec.labels:
+        files.require_known_labels(own.dev, examples, spec.labels)
+    return {"dev": examples}
+
+
+def read_file(spec: TaskSpec, path: Path, *, labelled: bool,
+              strict: bool = False) -> Sequence[Example]:
+    """Reads a file of a task's examples.
+
+    Args:
+        spec: its columns are what the file has.
+        path: see `tables.read_rows`, `tagging.read_conll` and `squad.read_squad`.
+        labelled: False for a file to predict, whose labels aren't looked at.
+        strict: refuse questions whose answer doesn't stand at its offset.
 
     Raises:
         UserError: it can't be read, or lacks a column.
     """
     columns = Columns(texts=spec.texts, label=spec.label, key=spec.key)
     if spec.kind is Kind.QUESTION_ANSWERING:
-        return read_squad(path, labelled=False).examples
+        return read_squad(path, strict=strict, labelled=labelled).examples
     if spec.kind is Kind.TAGGING:
-        return files.read_tagged(path, columns, labelled=False)
-    return files.read_texts(path, columns, labelled=False)
+        return files.read_tagged(path, columns, labelled=labelled)
+    return files.read_texts(path, columns, numbers=spec.kind is Kind.REGRESSION,
+                            labelled=labelled)
 
 
 def _glue_spec(task: glue.GlueTask) -> TaskSpec:
@@ -180,13 +204,10 @@ def _tfds(name: str, data_dir: Path | None, given: Sequence[str]) -> Task:
 
 
 def _own(kind: Kind, own: Files) -> Task:
-    def read(path: Path, labelled: bool) -> Sequence[Example]:
-        if kind is Kind.TAGGING:
-            return files.read_tagged(path, own.columns, labelled=labelled)
-        return files.read_texts(path, own.columns, numbers=kind is Kind.REGRESSION,
-                                labelled=labelled)
-
-    train, dev = read(own.train, True), read(own.dev, True)
+    spec = TaskSpec(
+        name=str(kind), kind=kind, metrics=METRICS[kind], texts=own.columns.texts,
+        label=own.columns.label, key=own.columns.key)
+    train, dev = (read_file(spec, path, labelled=True) for path in (own.train, own.dev))
     labels, scale, offset = (), 1.0, 0.0
     if kind is Kind.REGRESSION:
         numbers = [example.label for example in train]
@@ -200,11 +221,9 @@ def _own(kind: Kind, own: Files) -> Task:
     if kind is Kind.CLASSIFICATION and len(labels) < 2:
         raise UserError(f"{own.train} has one label only, {labels[0]!r}; there is nothing to "
                         "tell apart.")
-    spec = TaskSpec(
-        name=str(kind), kind=kind, labels=labels, metrics=METRICS[kind], scale=scale,
-        offset=offset, texts=own.columns.texts, label=own.columns.label, key=own.columns.key)
-    return Task(spec=spec, train=train, dev={"dev": dev},
-                test={"test": read(own.test, False)} if own.test else {})
+    test = {"test": read_file(spec, own.test, labelled=False)} if own.test else {}
+    return Task(spec=dataclasses.replace(spec, labels=labels, scale=scale, offset=offset),
+                train=train, dev={"dev": dev}, test=test)
 
 
 def _required(value: Path | None, flag: str, task: str) -> Path:

@@ -1,17 +1,17 @@
 """A fine-tuning run: its trials, the best one's predictions, and later uses of its model."""
 
 import dataclasses
-import json
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import tensorflow as tf
 
-from electra_tf.atomic_file import make_directory, replacing, write_atomically
+from electra_tf.atomic_file import make_directory, replacing
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import training_manager
 from electra_tf.checkpoints.pretrained import Pretrained
+from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.command_line import UserError
 from electra_tf.distribution.devices import device_name
 from electra_tf.input.buckets import Row
@@ -22,7 +22,7 @@ from electra_tf.tasks.split import Split, swapped
 from electra_tf.tasks.task import Task
 from electra_tf.training import task_figures
 from electra_tf.training.finetuner import Predictor
-from electra_tf.training.finetuning_setup import SCRATCH, FinetuningRun, initialise
+from electra_tf.training.finetuning_setup import SCRATCH, FinetuningRun
 from electra_tf.training.task_results import (
     RESULTS_FILE,
     THRESHOLD,
@@ -30,6 +30,7 @@ from electra_tf.training.task_results import (
     glue_average,
     glue_table,
     shown_score,
+    write_json,
 )
 from electra_tf.training.trial import run_trial, scored
 
@@ -54,6 +55,8 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
             the loss isn't finite.
     """
     source = SCRATCH if initial is None else initial.source
+    if initial is not None:  # Weights that don't fit are found before anything is written.
+        assign_weights(run.build_model(0).encoder.variables, initial.weights, source)
     run_directory.claim(run.model_dir, run.identity(task, source))
     with run_directory.only_process(run.model_dir):
         run.text.vocabulary.save(run.model_dir / run_directory.VOCABULARY_FILE)
@@ -70,25 +73,24 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
     return results
 
 
-def evaluate(run: FinetuningRun, task: Task) -> None:
-    """Scores the run's model on the task's dev splits; prints and saves a table."""
+def evaluate(run: FinetuningRun, dev: Mapping[str, Sequence[Example]]) -> None:
+    """Scores the run's model on splits of labelled examples; prints and saves a table."""
     predictor = Predictor(run.trial, run.trained_model())
     scores = {}
     threshold = _threshold(run.model_dir)
-    for name, examples in task.dev.items():
+    for name, examples in dev.items():
         scores[name] = scored(predictor, run.encode(examples), threshold).scores
-        print(f"{task.spec.name}, {name}: {len(examples):,} examples")
+        print(f"{run.spec.name}, {name}: {len(examples):,} examples")
         for metric, value in scores[name].items():
             print(f"  {metric:<32}{shown_score(metric, value):>9}", flush=True)
-    path = run.model_dir / EVALUATION_FILE
-    write_atomically(path, (json.dumps(scores, indent=1) + "\n").encode())
-    print(f"results  {path}")
+    write_json(run.model_dir / EVALUATION_FILE, scores)
+    print(f"results  {run.model_dir / EVALUATION_FILE}")
 
 
 def predict(run: FinetuningRun, source: Path, output: Path) -> None:
     """Reads examples from a file and writes what the run's model says of them to another."""
     write = predictions.writer_for(output, run.spec.kind)
-    examples = registry.read_input(run.spec, source)
+    examples = registry.read_file(run.spec, source, labelled=False)
     predictor = Predictor(run.trial, run.trained_model())
     write(scored(predictor, run.encode(examples), _threshold(run.model_dir)).records)
     print(f"{len(examples):,} predictions  {output}")
@@ -97,9 +99,9 @@ def predict(run: FinetuningRun, source: Path, output: Path) -> None:
 def report_glue(model_dir: Path, results: Sequence[Results]) -> None:
     """Prints one table over several tasks of GLUE; gathers their test files for the server."""
     print(f"\n{glue_table(results)}")
-    content = {"average": glue_average(results),
-               "tasks": {result.task: result.summary() for result in results}}
-    write_atomically(model_dir / GLUE_RESULTS_FILE, (json.dumps(content, indent=1) + "\n").encode())
+    write_json(model_dir / GLUE_RESULTS_FILE, {
+        "average": glue_average(results),
+        "tasks": {result.task: result.summary() for result in results}})
     files = [path for result in results
              for path in sorted((model_dir / result.task / SUBMISSION).glob("*.tsv"))]
     if files:
@@ -118,7 +120,8 @@ def _add_trial(run: FinetuningRun, results: Results, number: int, rows: Sequence
     if run.config.training.num_trials > 1:
         print(f"trial {number + 1} of {run.config.training.num_trials}, seed {seed}", flush=True)
     model = run.build_model(seed)
-    initialise(model, initial)
+    if initial is not None:
+        assign_weights(model.encoder.variables, initial.weights, initial.source)
     trial = run_trial(run, model, rows, dev, metric=results.metrics[0], seed=seed)
     results = dataclasses.replace(results, trials=(*results.trials, trial))
     if results.best is trial:

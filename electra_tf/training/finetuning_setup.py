@@ -80,16 +80,20 @@ class FinetuningRun:
         return model
 
     def identity(self, task: Task, source: str) -> dict[str, Any]:
-        """Returns what decides the run's result, as `run_directory` keeps it.
+        """Returns what decides a trial's result, as `run_directory` keeps it.
+
+        The number of trials isn't part of it: more can be added later.
 
         Args:
             task: with its examples.
             source: where the encoder's weights come from.
         """
-        return run_directory.identity(self.config, self.spec.facts() | {
+        identity = run_directory.identity(self.config, self.spec.facts() | {
             "lower_case": self.text.lower_case, "strip_accents": self.text.strip_accents,
             "vocabulary": self.text.vocabulary.sha256, "initial": source,
             "data": _fingerprint(task)})
+        del identity["training.num_trials"]
+        return identity
 
 
 def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
@@ -137,12 +141,6 @@ def prepare_trained(config: FinetuningConfig, model_dir: Path) -> FinetuningRun:
                         "perhaps).") from None
     config = override(config, run_directory.settings_of(saved))
     return prepare(config, spec, text_settings(model_dir), model_dir)
-
-
-def initialise(model: TaskModel, initial: Pretrained | None) -> None:
-    """Gives the encoder its pre-trained weights; every one, or none and a `UserError`."""
-    if initial is not None:
-        assign_weights(model.encoder.variables, initial.weights, initial.source)
 
 
 def require_same(initial: Pretrained, wanted: Mapping[str, Any], vocabulary_sha256: str | None,

@@ -75,9 +75,8 @@ class Results:
 
     def save(self, model_dir: Path) -> None:
         """Writes results.json, with a summary that people can read."""
-        content = _plain(dataclasses.asdict(self)) | {
-            "best_seed": self.best.seed, "summary": _plain(self.summary())}
-        write_atomically(model_dir / RESULTS_FILE, (json.dumps(content, indent=1) + "\n").encode())
+        write_json(model_dir / RESULTS_FILE, dataclasses.asdict(self) | {
+            "best_seed": self.best.seed, "summary": self.summary()})
 
     @classmethod
     def load(cls, model_dir: Path) -> "Results | None":
@@ -125,6 +124,11 @@ class Results:
                     f"{shown_score(metric, value):>9}" for value in shown)
                     + (f"   {each}" if several else ""))
         return "\n".join(lines)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Writes scores as strict JSON: what isn't a finite number becomes null."""
+    write_atomically(path, (json.dumps(_plain(content), indent=1) + "\n").encode())
 
 
 def main_score(scores: Mapping[str, float], metric: str) -> float:

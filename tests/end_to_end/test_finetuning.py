@@ -124,6 +124,8 @@ def test_trials_that_are_missing_are_run(classified, capsys):
     results = results_of(path / "run")
     (path / "run" / "results.json").write_text(
         json.dumps(results | {"trials": results["trials"][:1]}))
+    call(*arguments, "--num_trials=1")
+    assert "1 done, 0 to go" in capsys.readouterr().out
     call(*arguments)
     assert "1 done, 1 to go" in capsys.readouterr().out
     again = results_of(path / "run")["trials"]
@@ -133,12 +135,9 @@ def test_trials_that_are_missing_are_run(classified, capsys):
 
 
 def test_the_best_trial_is_what_evaluation_and_prediction_use(classified, capsys):
-    path, arguments = classified
+    path, _ = classified
     results = results_of(path / "run")
-    files = [argument for argument in arguments if argument.startswith(
-        ("--train", "--dev", "--test", "--text", "--label"))]
-    files = [argument for argument in files if "batch" not in argument]
-    call("--mode=eval", f"--model_dir={path / 'run'}", *files, *HARDWARE[:1])
+    call("--mode=eval", f"--model_dir={path / 'run'}", f"--dev={path / 'dev.tsv'}", *HARDWARE[:1])
     scores = json.loads((path / "run" / "eval_results.json").read_text())["dev"]
     assert scores["accuracy"] == results["summary"]["dev"]["accuracy"]["best"]
     rows = texts(6, 3)
@@ -298,7 +297,7 @@ def test_from_scratch(encoder, classified, tmp_path, capsys):
     (["--nolower_case"], ["was trained with --lower_case"]),
     (["--text_columns=body"], ["train.tsv:2", "no column 'body'", "title, topic"]),
     (["--label_column=label"], ["train.tsv:2", "no column 'label'"]),
-    (["--dev=OTHER_LABEL"], ["the label 'perhaps' isn't in the training file"]),
+    (["--dev=OTHER_LABEL"], ["the label 'perhaps' isn't among those of the training file"]),
     (["--train=EMPTY"], ["empty.tsv holds no rows"]),
     (["--train=CROOKED"], ["crooked.tsv:3", "3 columns, but 2 are expected"]),
     (["--max_seq_length=500"], ["task.max_seq_length", "max_position_embeddings=32", "500"]),
@@ -324,7 +323,7 @@ def test_a_mistake_is_one_line_that_leaves_nothing(classified, encoder, tmp_path
         asked.append(f"{flag}={files[value]}" if value in files else argument)
     message = refused(*rest, f"--model_dir={tmp_path / 'run'}", *asked)
     assert all(word in message for word in words), message
-    assert not (tmp_path / "run" / "results.json").exists()
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_model_is_needed_to_use_one(classified, encoder, tmp_path):
@@ -337,5 +336,7 @@ def test_a_model_is_needed_to_use_one(classified, encoder, tmp_path):
     assert "must end in .jsonl or .tsv" in refused(*wanted, f"--output={tmp_path / 'a.txt'}")
     assert "optimizer.learning_rate is the trained model's" in refused(
         *wanted, f"--output={tmp_path / 'a.tsv'}", "--learning_rate=1")
+    assert "--dev is needed" in refused(
+        "--mode=eval", f"--model_dir={path / 'run'}", *HARDWARE[:1])
     assert "--model_dir holds a model for --task=classification" in refused(
         "--mode=eval", f"--model_dir={path / 'run'}", "--task=cola", *HARDWARE[:1])

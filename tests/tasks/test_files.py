@@ -59,7 +59,7 @@ def test_label_sets_are_sorted_and_hold_what_occurs():
 def test_a_label_that_training_doesnt_know_is_named(tmp_path):
     path = write(tmp_path, "dev.tsv", "text\tlabel\nx\tgood\ny\tgreat\n")
     with pytest.raises(UserError, match=(
-            r"dev\.tsv: 3: the label 'great' isn't in the training file\. There are: bad, good\.")):
+            r"dev\.tsv: 3: the label 'great' isn't among those of the training file: bad, good\.")):
         require_known_labels(path, read_texts(path, Columns()), ("good", "bad"))
 
 

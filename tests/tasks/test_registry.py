@@ -79,7 +79,7 @@ def test_the_users_own_table(tmp_path):
     ("regression", {"train": "a.csv"}, "--dev is needed for --task=regression"),
     ("classification", {"train": "one.csv", "dev": "one.csv"}, "has one label only, 'no'"),
     ("classification", {"train": "a.csv", "dev": "one.csv"}, None),
-    ("classification", {"train": "a.csv", "dev": "other.csv"}, "the label 'maybe' isn't in"),
+    ("classification", {"train": "a.csv", "dev": "other.csv"}, "the label 'maybe' isn't among"),
 ])
 def test_what_is_missing_or_wrong_is_one_line(tmp_path, name, own, message):
     write(tmp_path / "a.csv", "text,label\nx,no\ny,yes\n")
