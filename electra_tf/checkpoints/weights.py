@@ -62,6 +62,32 @@ def assign_weights(variables: Iterable[tf.Variable], weights: Weights, source: s
         variable.assign(weights[name])
 
 
+def assign_parts(variables: Iterable[tf.Variable], weights: Weights, source: str) -> list[str]:
+    """Sets the variables of all parts that the weights have: each part whole, or not at all.
+
+    A part is the first component of a name, "generator" for example. The encoder must be there.
+
+    Args:
+        variables: named in full.
+        weights: may hold more.
+        source: where they come from, for errors.
+
+    Returns:
+        The parts of the variables that the weights don't have, which keep their values.
+
+    Raises:
+        UserError: no encoder, a part with gaps, or a weight of another shape.
+    """
+    variables = list(variables)
+    there = {_part(name) for name in weights} | {_part(ENCODER)}
+    assign_weights([one for one in variables if _part(one.name) in there], weights, source)
+    return sorted({_part(one.name) for one in variables} - there)
+
+
+def _part(name: str) -> str:
+    return name.split("/")[0]
+
+
 def _read(model_dir: Path, wanted: Callable[[str], bool]) -> Weights:
     newest = tf.train.latest_checkpoint(str(model_dir / CHECKPOINTS))
     if newest is None:

@@ -4,7 +4,7 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager, training_manager
-from electra_tf.checkpoints.weights import assign_weights, read_weights
+from electra_tf.checkpoints.weights import assign_parts, read_weights
 from electra_tf.config.model import EncoderConfig, Tying
 from electra_tf.config.pretraining import Precision, PretrainingConfig
 from electra_tf.config.runtime import RuntimeConfig
@@ -56,9 +56,9 @@ def train(run: Run) -> None:
 
 def _train(run: Run, report_dir: Path, out: TextIO) -> None:
     runtime, total = run.config.runtime, run.config.training.num_train_steps
-    state, manager = _restored_state(run)
+    state, manager, new_parts = _restored_state(run)
     first_step = int(state.step.numpy())
-    _print_header(run, state, first_step, out)
+    _print_header(run, state, first_step, new_parts, out)
     reporter = Reporter(
         report_dir, first_step=first_step, num_steps=total,
         intervals=(runtime.log_every_steps, runtime.save_checkpoints_steps),
@@ -78,7 +78,8 @@ def _train(run: Run, report_dir: Path, out: TextIO) -> None:
             reporter.skip_time()
 
 
-def _restored_state(run: Run) -> tuple[TrainState, CheckpointManager]:
+def _restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
+    """Returns also which parts of the networks another run, if one begins this, didn't have."""
     config, runtime = run.config, run.config.runtime
     model = run.build_model()
     with run.strategy.scope():
@@ -91,9 +92,11 @@ def _restored_state(run: Run) -> tuple[TrainState, CheckpointManager]:
             checkpoint, state.step, run.model_dir / run_directory.CHECKPOINTS,
             interval=runtime.save_checkpoints_steps, keep=runtime.keep_checkpoint_max,
             is_chief=_is_chief(run.strategy))
+        new_parts = []
         if manager.restore_or_initialize() is None and run.initial is not None:
-            assign_weights(model.trainable_variables, read_weights(run.initial), str(run.initial))
-    return state, manager
+            new_parts = assign_parts(
+                model.trainable_variables, read_weights(run.initial), str(run.initial))
+    return state, manager, new_parts
 
 
 def _controller(run: Run, state: TrainState, manager: CheckpointManager,
@@ -185,7 +188,8 @@ def _shape(encoder: EncoderConfig) -> EncoderShape:
         embedding_size=encoder.embedding_size, vocab_size=encoder.vocab_size)
 
 
-def _print_header(run: Run, state: TrainState, first_step: int, out: TextIO) -> None:
+def _print_header(run: Run, state: TrainState, first_step: int, new_parts: Sequence[str],
+                  out: TextIO) -> None:
     config, training = run.config, run.config.training
     examples = sum(shard.examples for shard in run.manifest.shards_of("train"))
     held_out = sum(shard.examples for shard in run.manifest.shards_of("eval"))
@@ -194,7 +198,8 @@ def _print_header(run: Run, state: TrainState, first_step: int, out: TextIO) -> 
         f"model    {_count_parameters(config, state)}",
         f"records  {examples:,} examples of {run.manifest.max_seq_length} tokens, {held_out:,} "
         f"held out; {steps_per_epoch:,.0f} steps of {training.train_batch_size} an epoch",
-        f"begins   from {run.initial or 'new weights'}",
+        f"begins   with {run.initial or 'new weights'}"
+        + (f"; new: {', '.join(new_parts)}" if new_parts else ""),
         f"devices  {run.strategy.num_replicas_in_sync} x {device_name(run.strategy)}, "
         f"{training.precision.value}",
         f"steps    {first_step:,} done, {training.num_train_steps - first_step:,} to go"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.checkpoints.weights import ENCODER, assign_weights, read_weights
+from electra_tf.checkpoints.weights import ENCODER, assign_parts, assign_weights, read_weights
 from electra_tf.command_line import UserError
 from electra_tf.modeling.electra import electra_encoder
 from tests import tiny_encoder, tiny_records, tiny_run
@@ -69,3 +69,16 @@ def test_a_directory_without_a_checkpoint_and_a_damaged_one_are_one_line(trained
         (copy / path.name).write_bytes(data[:len(data) // 2] if "index" in path.name else data)
     with pytest.raises(UserError, match="can't be read"):
         read_weights(tmp_path)
+
+
+def test_parts_come_whole_or_not_at_all():
+    variables = [tf.Variable([1.0], name=name) for name in (
+        "electra/a", "generator/a", "generator/b", "head/a")]
+    two = {name: np.array([2.0], np.float32)
+           for name in ("electra/a", "generator/a", "generator/b")}
+    assert assign_parts(variables, two, "a run") == ["head"]
+    assert [float(one[0]) for one in variables] == [2.0, 2.0, 2.0, 1.0]
+    with pytest.raises(UserError, match="no weights for generator/b"):
+        assign_parts(variables, {name: two[name] for name in ("electra/a", "generator/a")}, "a run")
+    with pytest.raises(UserError, match="no weights for electra/a"):
+        assign_parts(variables, {"head/a": two["electra/a"]}, "a run")

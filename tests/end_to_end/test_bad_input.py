@@ -115,15 +115,26 @@ class TestAnExistingRun:
     def test_its_networks_can_begin_another_run(self, records, model_dir, tmp_path, capsys):
         call(records, f"--init_checkpoint={model_dir}", f"--model_dir={tmp_path / 'second'}",
              "--num_train_steps=1", "--learning_rate=1e-9", "--eval_steps=1")
-        assert f"begins   from {model_dir}" in capsys.readouterr().out
+        assert f"begins   with {model_dir}\n" in capsys.readouterr().out
         first, second = read_weights(model_dir), read_weights(tmp_path / "second")
         assert first.keys() == second.keys() and len(first) > 60
         for name, value in first.items():
             np.testing.assert_allclose(second[name], value, atol=1e-6)
 
+    def test_a_masked_language_model_can_begin_electra(self, records, tmp_path, capsys):
+        first, second = (f"--model_dir={tmp_path / name}" for name in ("mlm", "electra"))
+        call(records, first, "--num_train_steps=1", "--eval_steps=1", "--set=objective.name=mlm")
+        call(records, second, f"--init_checkpoint={tmp_path / 'mlm'}", "--num_train_steps=1",
+             "--learning_rate=1e-9", "--eval_steps=1", "--set=model.tying=everything")
+        assert f"{tmp_path / 'mlm'}; new: discriminator_predictions" in capsys.readouterr().out
+        before, after = read_weights(tmp_path / "mlm"), read_weights(tmp_path / "electra")
+        assert before.keys() < after.keys()
+        for name, value in before.items():
+            np.testing.assert_allclose(after[name], value, atol=1e-6)
+
     def test_networks_of_another_shape_or_text_begin_nothing(self, records, model_dir, tmp_path):
         other = f"--model_dir={tmp_path / 'second'}"
-        with pytest.raises(UserError, match=r"is of another size or vocabulary: .*48 here"):
+        with pytest.raises(UserError, match="is of another size or vocabulary: electra/"):
             call(records, f"--init_checkpoint={model_dir}", other, "--set=model.hidden_size=48")
         settings = json.loads((model_dir / "settings.json").read_text())
         (model_dir / "settings.json").write_text(json.dumps(settings | {"lower_case": False}))
