@@ -161,5 +161,6 @@ def _find(task: GlueTask, data_dir: Path, split: str) -> Path:
 
 
 def _candidates(task: GlueTask, data_dir: Path, split: str) -> list[Path]:
-    """In the task's directory, or beside it, as the diagnostic set is published."""
-    return [data_dir / task.directory / f"{split}.tsv", data_dir / f"{split}.tsv"]
+    """In the task's directory; beside it; or, as the diagnostic set comes, in one of its own."""
+    return [data_dir / task.directory / f"{split}.tsv", data_dir / f"{split}.tsv",
+            data_dir / split / f"{split}.tsv"]

@@ -69,8 +69,10 @@ def test_the_benchmark_is_nine_tasks_and_eleven_files_to_submit():
     assert [name for name, task in glue.TASKS.items() if task.kind is Kind.REGRESSION] == ["stsb"]
 
 
-def test_the_diagnostic_set_may_lie_beside_the_tasks(tmp_path):
-    write(tmp_path / "diagnostic.tsv", [["index", "sentence1", "sentence2"], ["7", "a", "b"]])
+@pytest.mark.parametrize("place", ["diagnostic.tsv", "diagnostic/diagnostic.tsv"])
+def test_the_diagnostic_set_may_lie_beside_the_tasks(tmp_path, place):
+    (tmp_path / place).parent.mkdir(exist_ok=True)
+    write(tmp_path / place, [["index", "sentence1", "sentence2"], ["7", "a", "b"]])
     assert glue.read_split(glue.TASKS["mnli"], tmp_path, "diagnostic")[0].key == "7"
 
 
