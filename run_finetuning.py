@@ -127,14 +127,14 @@ def _own_files():
 
 def _pretrained():
     """Returns the encoder of --init_checkpoint, or None from scratch."""
-    from electra_tf.checkpoints.pretrained import read_pretrained
+    from electra_tf.checkpoints import formats
     from electra_tf.text.vocabulary import Vocabulary
     from electra_tf.training.finetuning_setup import SCRATCH, require_same
 
     values = flags.FLAGS
     if values.init_checkpoint == SCRATCH:
         return None
-    initial = read_pretrained(Path(values.init_checkpoint))
+    initial = formats.read(Path(values.init_checkpoint))
     shape = {}
     if values.model_size:
         wanted = pretraining_config(values.model_size).model

@@ -42,13 +42,13 @@ def main() -> None:
     config = pretraining_flags.build_config(values.model_size, changes)
 
     # TensorFlow takes seconds to import: only once the flags are right.
-    from electra_tf.checkpoints import run_directory
+    from electra_tf.checkpoints import formats, run_directory
     from electra_tf.training import pretraining, scoring, setup
 
     data_dir, model_dir = Path(values.data_dir), Path(values.model_dir)
     vocab_file = Path(values.vocab_file) if values.vocab_file else None
     if values.mode == "train":
-        initial = Path(values.init_checkpoint) if values.init_checkpoint else None
+        initial = formats.read(Path(values.init_checkpoint)) if values.init_checkpoint else None
         pretraining.train(setup.prepare(config, data_dir, model_dir, vocab_file, initial))
         return
     given = list(changes) + (["model"] if values.model_size else [])

@@ -1,11 +1,11 @@
-"""What a trained model brings along besides its weights: its shape and how it reads text."""
+"""A trained model apart from any format: weights, their shape, and how it reads text."""
 
 import dataclasses
 from pathlib import Path
 
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE, read_identity
-from electra_tf.checkpoints.weights import ENCODER, Weights, read_step, read_weights
+from electra_tf.checkpoints.weights import ENCODER, Weights, read_step, read_weights, write_weights
 from electra_tf.command_line import UserError
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
@@ -24,29 +24,48 @@ class TextSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Pretrained:
-    """A pre-trained encoder."""
+    """A pre-trained encoder, and whatever else was trained with it."""
 
     source: str
     """Where it comes from, for people."""
     model: ModelConfig
     text: TextSettings
     weights: Weights
-    """The encoder's, by full name."""
+    """By full name."""
+
+    @property
+    def encoder_weights(self) -> Weights:
+        """The encoder's alone."""
+        return {name: value for name, value in self.weights.items() if name.startswith(ENCODER)}
 
 
-def read_pretrained(model_dir: Path) -> Pretrained:
-    """Returns the encoder of a run's newest checkpoint, of pre-training or of fine-tuning.
+def read_run(model_dir: Path) -> Pretrained:
+    """Returns the newest checkpoint of a run, of pre-training or of fine-tuning.
 
     Raises:
         UserError: no run or no checkpoint is there, or a file of it is damaged.
     """
     saved = read_identity(model_dir)
-    weights = read_weights(model_dir, lambda name: name.startswith(ENCODER))
-    if not weights:
-        raise UserError(f"the checkpoint in {model_dir} holds no {ENCODER}... weights.")
-    return Pretrained(
+    found = Pretrained(
         source=f"{model_dir}, step {read_step(model_dir):,}", model=model_of(saved),
-        text=text_settings(model_dir), weights=weights)
+        text=text_settings(model_dir), weights=read_weights(model_dir))
+    if not found.encoder_weights:
+        raise UserError(f"the checkpoint in {model_dir} holds no {ENCODER}... weights.")
+    return found
+
+
+def write_run(networks: Pretrained, directory: Path) -> None:
+    """Writes a directory that `read_run` reads, with a checkpoint of step 0.
+
+    Another run can begin with it; it can't be continued itself, for no optimizer is there.
+    """
+    run_directory.claim(directory, {
+        **{f"model.{field.name}": getattr(networks.model, field.name)
+           for field in dataclasses.fields(networks.model)},
+        "lower_case": networks.text.lower_case, "strip_accents": networks.text.strip_accents,
+        "initial": networks.source})
+    networks.text.vocabulary.save(directory / VOCABULARY_FILE)
+    write_weights(networks.weights, directory)
 
 
 def model_of(saved: run_directory.Identity) -> ModelConfig:

@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
+from electra_tf.checkpoints.manager import training_manager
 from electra_tf.checkpoints.run_directory import CHECKPOINTS
 from electra_tf.command_line import UserError
 
@@ -37,6 +38,20 @@ def read_weights(model_dir: Path, wanted: Callable[[str], bool] = lambda name: T
 def read_step(model_dir: Path) -> int:
     """Returns the step of a run's newest checkpoint; `UserError` as `read_weights`."""
     return int(_read(model_dir, lambda name: name == "step")["step"])
+
+
+def write_weights(weights: Weights, model_dir: Path) -> None:
+    """Writes a checkpoint of step 0 that `read_weights` reads.
+
+    Raises:
+        UserError: it can't be written.
+    """
+    holder = tf.Module()
+    holder.weights = [tf.Variable(value, name=name) for name, value in weights.items()]
+    step = tf.Variable(0, dtype=tf.int64, name="step")
+    training_manager(
+        tf.train.Checkpoint(weights=holder, step=step), step, model_dir / CHECKPOINTS, interval=1,
+        keep=1, is_chief=True).save(0)
 
 
 def assign_weights(variables: Iterable[tf.Variable], weights: Weights, source: str) -> None:

@@ -88,8 +88,8 @@ def define() -> None:
         "output", None, "Predictions: .jsonl; or .tsv for labels and numbers, .txt for tags, .json "
         "for answers.")
     flags.DEFINE_string(
-        "init_checkpoint", None, "Directory of the run whose encoder to begin with; none trains "
-        "from scratch.")
+        "init_checkpoint", None, "The encoder to begin with: a run's directory, Google's "
+        "checkpoint or a directory of Hugging Face's; none trains from scratch.")
     flags.DEFINE_string(
         "model_size", None, "From scratch: tiny, small, base or large. Else refuses another size.")
     flags.DEFINE_string(

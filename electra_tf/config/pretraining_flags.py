@@ -63,9 +63,9 @@ def define() -> None:
         "mode", "train", "train (continues where the run stopped), eval (scores the newest "
         "checkpoint on the held-out shards) or samples (shows what it does to some sentences).")
     flags.DEFINE_string(
-        "init_checkpoint", None, "Directory of another run whose networks to begin with, of the "
-        "same shapes and vocabulary: other records, another length, or a masked language model "
-        "before ELECTRA. Default: new weights.")
+        "init_checkpoint", None, "Networks to begin with, of the same shapes and vocabulary: "
+        "another run's directory (other records, another length, or a masked language model before "
+        "ELECTRA), Google's checkpoint or a directory of Hugging Face's. Default: new weights.")
     flags.DEFINE_string(
         "vocab_file", None, "Checked against the records' vocabulary. Default: theirs.")
     setting_flags.define(SETTINGS)

@@ -196,7 +196,7 @@ def _print_header(run: FinetuningRun, task: Task, initial: Pretrained | None, ro
     if initial is None:
         begins = "nothing: every weight is new (trained from scratch)"
     else:
-        begins = f"{initial.source}: {len(initial.weights)} weights; the head is new"
+        begins = f"{initial.source}: {len(initial.encoder_weights)} weights; the head is new"
     print(f"task     {spec.name}: {spec.kind.replace('_', ' ')}{labels}; {', '.join(counts)}\n"
           f"encoder  initialised from {begins}\n"
           f"devices  {run.trial.strategy.num_replicas_in_sync} x "

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager, training_manager
-from electra_tf.checkpoints.weights import assign_parts, read_weights
+from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.config.model import EncoderConfig, Tying
 from electra_tf.config.pretraining import Precision, PretrainingConfig
 from electra_tf.config.runtime import RuntimeConfig
@@ -95,7 +95,7 @@ def _restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]
         new_parts = []
         if manager.restore_or_initialize() is None and run.initial is not None:
             new_parts = assign_parts(
-                model.trainable_variables, read_weights(run.initial), str(run.initial))
+                model.trainable_variables, run.initial.weights, run.initial.source)
     return state, manager, new_parts
 
 
@@ -198,7 +198,7 @@ def _print_header(run: Run, state: TrainState, first_step: int, new_parts: Seque
         f"model    {_count_parameters(config, state)}",
         f"records  {examples:,} examples of {run.manifest.max_seq_length} tokens, {held_out:,} "
         f"held out; {steps_per_epoch:,.0f} steps of {training.train_batch_size} an epoch",
-        f"begins   with {run.initial or 'new weights'}"
+        f"begins   with {'new weights' if run.initial is None else run.initial.source}"
         + (f"; new: {', '.join(new_parts)}" if new_parts else ""),
         f"devices  {run.strategy.num_replicas_in_sync} x {device_name(run.strategy)}, "
         f"{training.precision.value}",

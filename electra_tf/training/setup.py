@@ -8,7 +8,7 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.checkpoints import run_directory
-from electra_tf.checkpoints.pretrained import text_settings
+from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.command_line import UserError
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -37,8 +37,8 @@ class Run:
     vocabulary: Vocabulary
     strategy: tf.distribute.Strategy
     objective: Objective
-    initial: Path | None = None
-    """Directory of the run whose networks to begin with; None for new weights."""
+    initial: Pretrained | None = None
+    """Networks to begin with; None for new weights."""
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -47,7 +47,7 @@ class Run:
         return run_directory.identity(self.config, {
             "dataset": self.manifest.fingerprint, "lower_case": tokenization.lower_case,
             "strip_accents": tokenization.strip_accents,
-            "initial": None if self.initial is None else str(self.initial)})
+            "initial": None if self.initial is None else self.initial.source})
 
     def build_model(self) -> tf_keras.Model:
         """Creates the networks on the run's devices, with their initial weights."""
@@ -73,7 +73,7 @@ class Run:
 
 
 def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,
-            vocab_file: Path | None = None, initial: Path | None = None) -> Run:
+            vocab_file: Path | None = None, initial: Pretrained | None = None) -> Run:
     """Returns a run that is ready to start.
 
     Args:
@@ -81,7 +81,7 @@ def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,
         data_dir: of the records.
         model_dir: of the run.
         vocab_file: to compare with the records' vocabulary.
-        initial: directory of the run whose networks to begin with.
+        initial: networks to begin with.
 
     Raises:
         UserError: records that are missing, damaged or made with another vocabulary or length;
@@ -124,12 +124,12 @@ def _vocabulary(data_dir: Path, manifest: Manifest, vocab_file: Path | None) -> 
     return vocabulary
 
 
-def _check_text(initial: Path, data_dir: Path, manifest: Manifest) -> None:
+def _check_text(initial: Pretrained, data_dir: Path, manifest: Manifest) -> None:
     """Refuses networks that read text otherwise than the records were made."""
-    text, built = text_settings(initial), manifest.vocabulary
+    text, built = initial.text, manifest.vocabulary
     if (text.vocabulary.sha256, text.lower_case, text.strip_accents) != (
             built.sha256, built.lower_case, built.strip_accents):
-        raise UserError(f"--init_checkpoint={initial} has another vocabulary, or another way with "
+        raise UserError(f"{initial.source} has another vocabulary, or another way with "
                         f"case and accents, than the records in {data_dir}.")
 
 

@@ -115,7 +115,7 @@ class TestAnExistingRun:
     def test_its_networks_can_begin_another_run(self, records, model_dir, tmp_path, capsys):
         call(records, f"--init_checkpoint={model_dir}", f"--model_dir={tmp_path / 'second'}",
              "--num_train_steps=1", "--learning_rate=1e-9", "--eval_steps=1")
-        assert f"begins   with {model_dir}\n" in capsys.readouterr().out
+        assert f"begins   with {model_dir}, step 2\n" in capsys.readouterr().out
         first, second = read_weights(model_dir), read_weights(tmp_path / "second")
         assert first.keys() == second.keys() and len(first) > 60
         for name, value in first.items():
@@ -126,7 +126,8 @@ class TestAnExistingRun:
         call(records, first, "--num_train_steps=1", "--eval_steps=1", "--set=objective.name=mlm")
         call(records, second, f"--init_checkpoint={tmp_path / 'mlm'}", "--num_train_steps=1",
              "--learning_rate=1e-9", "--eval_steps=1", "--set=model.tying=everything")
-        assert f"{tmp_path / 'mlm'}; new: discriminator_predictions" in capsys.readouterr().out
+        printed = capsys.readouterr().out
+        assert f"{tmp_path / 'mlm'}, step 1; new: discriminator_predictions" in printed
         before, after = read_weights(tmp_path / "mlm"), read_weights(tmp_path / "electra")
         assert before.keys() < after.keys()
         for name, value in before.items():

@@ -17,6 +17,7 @@ EXTERNAL = {
     "numpy": "numpy",
     "official": "tf_models_official",
     "orbit": "tf_models_official",
+    "safetensors": "safetensors",
     "scipy": "scipy",
     "seqeval": "seqeval",
     "sklearn": "scikit_learn",

@@ -1,0 +1,64 @@
+"""The formats that networks come in, and a door to all of them."""
+
+import enum
+from pathlib import Path
+
+from electra_tf.checkpoints import google, hugging_face
+from electra_tf.checkpoints.pretrained import Pretrained, read_run, write_run
+from electra_tf.checkpoints.run_directory import SETTINGS_FILE
+from electra_tf.command_line import UserError
+
+
+class Format(enum.StrEnum):
+    """Whose checkpoint it is."""
+
+    RUN = "run"
+    """A run's directory of this program."""
+    GOOGLE = "google"
+    """A TensorFlow 1 checkpoint of Google's code, with `vocab.txt` beside it."""
+    HUGGING_FACE = "hugging_face"
+    """A directory with config.json and model.safetensors, or a pair of them."""
+
+
+def format_of(path: Path) -> Format:
+    """Returns whose checkpoint lies at a path; `UserError` if none does."""
+    if (path / SETTINGS_FILE).exists():
+        return Format.RUN
+    if hugging_face.is_directory_of(path):
+        return Format.HUGGING_FACE
+    if google.find(path) is not None:
+        return Format.GOOGLE
+    raise UserError(f"{path} holds no checkpoint: neither {SETTINGS_FILE} (a run of this program), "
+                    "nor config.json (Hugging Face), nor model.ckpt.index (Google).")
+
+
+def read(path: Path, *, vocab_file: Path | None = None, lower_case: bool = True,
+         num_heads: int | None = None) -> Pretrained:
+    """Returns the networks at a path, whatever their format.
+
+    Args:
+        path: of a directory, or the prefix of a TensorFlow 1 checkpoint.
+        vocab_file: for Google's format, where there is no `vocab.txt` beside it.
+        lower_case: for Google's format, which doesn't say.
+        num_heads: likewise; one per 64 hidden units if None.
+
+    Raises:
+        UserError: no checkpoint, a damaged one, another architecture; weights that are missing or
+            left over.
+    """
+    found = format_of(path)
+    if found is Format.RUN:
+        return read_run(path)
+    if found is Format.HUGGING_FACE:
+        return hugging_face.read(path)
+    return google.read(path, vocab_file=vocab_file, lower_case=lower_case, num_heads=num_heads)
+
+
+def write(networks: Pretrained, directory: Path, form: Format) -> None:
+    """Writes networks into a new directory.
+
+    Raises:
+        UserError: the format has no place for a weight; the directory can't be written.
+    """
+    {Format.RUN: write_run, Format.GOOGLE: google.write,
+     Format.HUGGING_FACE: hugging_face.write}[form](networks, directory)

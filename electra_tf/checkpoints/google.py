@@ -1,0 +1,78 @@
+"""Checkpoints of Google's ELECTRA code: TensorFlow 1's format, the names that are ours too."""
+
+from pathlib import Path
+
+import tensorflow as tf
+
+from electra_tf.atomic_file import make_directory
+from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
+from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
+from electra_tf.checkpoints.shapes import model_of_weights, require_networks
+from electra_tf.command_line import UserError
+from electra_tf.text.vocabulary import Vocabulary
+
+PREFIX = "model.ckpt"
+_SLOTS = ("/adam_m", "/adam_v")
+_OTHERS = frozenset({"global_step"})
+
+
+def find(path: Path) -> str | None:
+    """Returns the prefix of the checkpoint that a path is or holds; None if there is none."""
+    if Path(f"{path}.index").exists():
+        return str(path)
+    newest = tf.train.latest_checkpoint(str(path))
+    if newest is not None and Path(f"{newest}.index").exists():
+        return newest
+    found = sorted(path.glob("*.index"))
+    return str(found[0]).removesuffix(".index") if len(found) == 1 else None
+
+
+def read(path: Path, *, vocab_file: Path | None = None, lower_case: bool = True,
+         num_heads: int | None = None) -> Pretrained:
+    """Returns the networks of a checkpoint, without Adam's slots and the step.
+
+    Args:
+        path: of a directory, or a checkpoint's prefix.
+        vocab_file: `vocab.txt` beside the checkpoint if None.
+        lower_case: whether the vocabulary is uncased; the checkpoint doesn't say.
+        num_heads: of the discriminator; one per 64 hidden units if None.
+
+    Raises:
+        UserError: no checkpoint, a damaged one, or not exactly ELECTRA's weights.
+    """
+    prefix = find(path)
+    if prefix is None:
+        raise UserError(f"{path} holds no TensorFlow checkpoint.")
+    vocabulary = Vocabulary.load(vocab_file or Path(prefix).parent / VOCABULARY_FILE)
+    try:
+        reader = tf.train.load_checkpoint(prefix)
+        names = [name for name in reader.get_variable_to_shape_map()
+                 if not name.endswith(_SLOTS) and name not in _OTHERS]
+        weights = {name: reader.get_tensor(name) for name in names}
+    except (tf.errors.OpError, ValueError) as error:
+        raise UserError(f"the checkpoint {prefix} can't be read: "
+                        f"{' '.join(str(error).split())[:200]}") from error
+    model = model_of_weights(weights, prefix, num_heads=num_heads)
+    if model.vocab_size != vocabulary.size:
+        raise UserError(f"{vocabulary.source} has {vocabulary.size} entries, {prefix} "
+                        f"{model.vocab_size}.")
+    require_networks(weights, model, prefix)
+    return Pretrained(
+        source=prefix, model=model, weights=weights,
+        text=TextSettings(vocabulary=vocabulary, lower_case=lower_case, strip_accents=lower_case))
+
+
+def write(networks: Pretrained, directory: Path) -> None:
+    """Writes `model.ckpt.*`, as TensorFlow 1's saver does, and `vocab.txt`.
+
+    Raises:
+        UserError: the weights aren't exactly those of a discriminator, or of it and a generator.
+    """
+    require_networks(networks.weights, networks.model, networks.source)
+    make_directory(directory)
+    names = sorted(networks.weights)
+    tf.raw_ops.SaveV2(
+        prefix=tf.constant(str(directory / PREFIX)), tensor_names=tf.constant(names),
+        shape_and_slices=tf.constant([""] * len(names)),
+        tensors=[tf.constant(networks.weights[name]) for name in names])
+    networks.text.vocabulary.save(directory / VOCABULARY_FILE)

@@ -1,0 +1,154 @@
+"""Name and shape of every weight of the networks, for formats that have to account for all of them.
+
+The names are the reference implementation's.
+"""
+
+import math
+from collections.abc import Mapping
+
+from electra_tf.checkpoints.weights import Weights
+from electra_tf.command_line import UserError
+from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
+
+Shapes = dict[str, tuple[int, ...]]
+
+HEAD_UNITS = 64
+"""Hidden units of an attention head in all published models; a checkpoint doesn't tell."""
+
+
+def encoder_shapes(path: str, config: EncoderConfig) -> Shapes:
+    """Returns the weights of an encoder without its embedding tables."""
+    hidden, wide = config.hidden_size, config.intermediate_size
+    shapes: Shapes = {}
+    if config.embedding_size != hidden:
+        shapes |= _dense(f"{path}/embeddings_project", config.embedding_size, hidden)
+    for number in range(config.num_layers):
+        layer = f"{path}/encoder/layer_{number}"
+        for name in ("query", "key", "value"):
+            shapes |= _dense(f"{layer}/attention/self/{name}", hidden, hidden)
+        shapes |= _dense(f"{layer}/attention/output/dense", hidden, hidden)
+        shapes |= _norm(f"{layer}/attention/output/LayerNorm", hidden)
+        shapes |= _dense(f"{layer}/intermediate/dense", hidden, wide)
+        shapes |= _dense(f"{layer}/output/dense", wide, hidden)
+        shapes |= _norm(f"{layer}/output/LayerNorm", hidden)
+    return shapes
+
+
+def embedding_shapes(path: str, config: EncoderConfig) -> Shapes:
+    """Returns the tables below an encoder, and their layer norm."""
+    size = config.embedding_size
+    return {
+        f"{path}/embeddings/word_embeddings": (config.vocab_size, size),
+        f"{path}/embeddings/token_type_embeddings": (config.type_vocab_size, size),
+        f"{path}/embeddings/position_embeddings": (config.max_position_embeddings, size),
+        **_norm(f"{path}/embeddings/LayerNorm", size)}
+
+
+def discriminator_shapes(config: ModelConfig) -> Shapes:
+    """Returns the encoder that is kept and the head that finds replaced tokens."""
+    hidden = config.hidden_size
+    return {**embedding_shapes("electra", config.discriminator),
+            **encoder_shapes("electra", config.discriminator),
+            **_dense("discriminator_predictions/dense", hidden, hidden),
+            **_dense("discriminator_predictions/dense_1", hidden, 1)}
+
+
+def generator_shapes(config: ModelConfig) -> Shapes:
+    """Returns what the generator has of its own."""
+    encoder = config.generator
+    shapes: Shapes = {}
+    if config.tying is not Tying.EVERYTHING:
+        shapes |= encoder_shapes("generator", encoder)
+    if config.tying in (Tying.NONE, Tying.TOKEN_EMBEDDINGS):
+        shapes |= embedding_shapes("generator", encoder)
+    if config.tying is Tying.TOKEN_EMBEDDINGS:
+        del shapes["generator/embeddings/word_embeddings"]
+    return {**shapes,
+            **_dense("generator_predictions/dense", encoder.hidden_size, encoder.embedding_size),
+            **_norm("generator_predictions/LayerNorm", encoder.embedding_size),
+            "generator_predictions/output_bias": (encoder.vocab_size,)}
+
+
+def has_generator(weights: Weights) -> bool:
+    """Tells whether weights hold a generator, or its head at least."""
+    return any(name.startswith("generator") for name in weights)
+
+
+def require_networks(weights: Weights, model: ModelConfig, source: str) -> None:
+    """Refuses weights that aren't exactly a discriminator's, or those of it and a generator.
+
+    Raises:
+        UserError: names what is missing, left over, or of another shape.
+    """
+    shapes = discriminator_shapes(model)
+    if has_generator(weights):
+        shapes |= generator_shapes(model)
+    require_exactly(weights, shapes, source)
+
+
+def require_exactly(weights: Weights, shapes: Mapping[str, tuple[int, ...]], source: str) -> None:
+    """Refuses weights that aren't the ones expected, all of them and no others.
+
+    Raises:
+        UserError: names that are missing, left over, or of another shape.
+    """
+    other = sorted(name for name in shapes.keys() & weights.keys()
+                   if tuple(weights[name].shape) != tuple(shapes[name]))
+    for problem, names in (("lacks", sorted(shapes.keys() - weights.keys())),
+                           ("has no place for", sorted(weights.keys() - shapes.keys())),
+                           ("has another shape for", other)):
+        if names:
+            shown = ", ".join(f"{name} {tuple(weights[name].shape)} instead of {shapes[name]}"
+                              if problem.endswith("for") and name in shapes else name
+                              for name in names)
+            raise UserError(f"{source} {problem} {len(names)} weights: {shown}.")
+
+
+def model_of_weights(weights: Weights, source: str, *, num_heads: int | None = None) -> ModelConfig:
+    """Returns the shape of networks from their weights.
+
+    Args:
+        weights: by the reference's names; the generator may be missing.
+        source: where they come from, for errors.
+        num_heads: of the encoder; one per 64 hidden units if None.
+
+    Raises:
+        UserError: no encoder, or sizes that don't go together.
+    """
+    def shape(name: str) -> tuple[int, ...]:
+        if name not in weights:
+            raise UserError(f"{source} lacks {name}: it is no ELECTRA checkpoint.")
+        return tuple(weights[name].shape)
+
+    def layers(path: str) -> int:
+        return sum(name.startswith(f"{path}/encoder/layer_") and name.endswith("self/query/bias")
+                   for name in weights)
+
+    vocab_size, embedding_size = shape("electra/embeddings/word_embeddings")
+    hidden_size = shape("electra/encoder/layer_0/attention/self/query/bias")[0]
+    generator = {}
+    if "generator/encoder/layer_0/attention/self/query/bias" in weights:
+        width = shape("generator/encoder/layer_0/attention/self/query/bias")[0] / hidden_size
+        generator = {"generator_width": width,
+                     "generator_depth": layers("generator") / layers("electra")}
+        if "generator/embeddings/word_embeddings" in weights:
+            generator["tying"] = Tying.NONE
+        elif "generator/embeddings/position_embeddings" in weights:
+            generator["tying"] = Tying.TOKEN_EMBEDDINGS
+    elif "generator_predictions/output_bias" in weights:
+        generator = {"tying": Tying.EVERYTHING, "generator_width": 1.0}
+    return ModelConfig(
+        vocab_size=vocab_size, embedding_size=embedding_size, hidden_size=hidden_size,
+        num_layers=layers("electra"),
+        num_heads=num_heads or max(1, math.ceil(hidden_size / HEAD_UNITS)),
+        intermediate_size=shape("electra/encoder/layer_0/intermediate/dense/bias")[0],
+        max_position_embeddings=shape("electra/embeddings/position_embeddings")[0],
+        type_vocab_size=shape("electra/embeddings/token_type_embeddings")[0], **generator)
+
+
+def _dense(path: str, inputs: int, outputs: int) -> Shapes:
+    return {f"{path}/kernel": (inputs, outputs), f"{path}/bias": (outputs,)}
+
+
+def _norm(path: str, size: int) -> Shapes:
+    return {f"{path}/gamma": (size,), f"{path}/beta": (size,)}
