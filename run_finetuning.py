@@ -24,7 +24,7 @@ from absl import flags  # noqa: E402
 from electra_tf import command_line  # noqa: E402
 from electra_tf.command_line import UserError  # noqa: E402
 from electra_tf.config import finetuning_flags  # noqa: E402
-from electra_tf.config.finetuning import FinetuningConfig, finetuning_config  # noqa: E402
+from electra_tf.config.finetuning import finetuning_config  # noqa: E402
 from electra_tf.config.overrides import override  # noqa: E402
 from electra_tf.config.sizes import pretraining_config  # noqa: E402
 
@@ -99,13 +99,8 @@ def _trained_run():
     """Returns the run in --model_dir, with the runtime settings of the command line."""
     from electra_tf.training import finetuning_setup
 
-    changes = finetuning_flags.given_settings()
-    fixed = [name for name in changes if not name.startswith("runtime.")]
-    if fixed:
-        raise UserError(f"{fixed[0]} is the trained model's; --mode={flags.FLAGS.mode} takes "
-                        "settings of the hardware only.")
     return finetuning_setup.prepare_trained(
-        override(FinetuningConfig(), changes), Path(flags.FLAGS.model_dir))
+        Path(flags.FLAGS.model_dir), finetuning_flags.given_settings())
 
 
 def _data_dir() -> Path | None:

@@ -66,8 +66,12 @@ def write(networks: Pretrained, directory: Path) -> None:
     """Writes `model.ckpt.*`, as TensorFlow 1's saver does, and `vocab.txt`.
 
     Raises:
-        UserError: the weights aren't exactly those of a discriminator, or of it and a generator.
+        UserError: the weights aren't exactly those of a discriminator, or of it and a generator;
+            the model was fine-tuned.
     """
+    if networks.task is not None:
+        raise UserError(f"{networks.source} is a fine-tuned model; Google's form is written for "
+                        "pre-trained networks alone.")
     require_networks(networks.weights, networks.model, networks.source)
     make_directory(directory)
     names = sorted(networks.weights)

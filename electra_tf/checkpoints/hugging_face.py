@@ -1,7 +1,7 @@
 """Hugging Face's directories: config.json, model.safetensors, vocab.txt, tokenizer_config.json.
 
 It keeps the two networks apart, each with a copy of the embeddings: a pair is a directory with
-`discriminator/` and `generator/`.
+`discriminator/` and `generator/`. A fine-tuned model is a directory by itself.
 """
 
 import json
@@ -15,19 +15,23 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from electra_tf.atomic_file import make_directory, write_atomically
+from electra_tf.checkpoints import hugging_face_heads as heads
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.shapes import (
+    Shapes,
     discriminator_shapes,
     embedding_shapes,
     encoder_shapes,
     generator_shapes,
     has_generator,
+    require_exactly,
     require_networks,
 )
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.command_line import UserError
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
+from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.vocabulary import CLS, MASK, PAD, SEP, UNK, Vocabulary
 
 CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE = (
@@ -58,12 +62,16 @@ def is_directory_of(path: Path) -> bool:
 
 
 def write(networks: Pretrained, directory: Path) -> None:
-    """Writes `discriminator/`, and `generator/` if it is known.
+    """Writes `discriminator/`, and `generator/` if it is known; a fine-tuned model as it is.
 
     Raises:
-        UserError: the weights aren't exactly those of a discriminator, or of it and a generator.
+        UserError: the weights aren't exactly those of a discriminator, or of it and a generator, or
+            of an encoder with a head that Hugging Face has.
     """
     model = networks.model
+    if networks.task is not None:
+        _write_finetuned(networks, networks.task, directory)
+        return
     require_networks(networks.weights, model, networks.source)
     _write_network(directory / DISCRIMINATOR, DISCRIMINATOR, model.discriminator,
                    _discriminator_names(model), networks)
@@ -81,7 +89,9 @@ def read(path: Path) -> Pretrained:
     """
     pair = (path / DISCRIMINATOR / CONFIG_FILE).exists()
     directory = path / DISCRIMINATOR if pair else path
-    sizes = _read_sizes(directory, DISCRIMINATOR)
+    if _architecture(directory) in heads.ARCHITECTURES.values():
+        return _read_finetuned(directory)
+    sizes = _read_sizes(directory, ARCHITECTURES[DISCRIMINATOR])
     text = _read_text(directory)
     model = ModelConfig(**sizes)
     weights = _read_weights(directory, _discriminator_names(model))
@@ -90,6 +100,11 @@ def read(path: Path) -> Pretrained:
         weights |= generator
     require_networks(weights, model, str(path))
     return Pretrained(source=str(path), model=model, text=text, weights=weights)
+
+
+def _whole_encoder(model: ModelConfig) -> Shapes:
+    encoder = model.discriminator
+    return embedding_shapes("electra", encoder) | encoder_shapes("electra", encoder)
 
 
 def _discriminator_names(model: ModelConfig) -> dict[str, str]:
@@ -121,12 +136,30 @@ def _theirs(name: str) -> str:
 
 def _write_network(directory: Path, network: str, encoder: EncoderConfig,
                    names: Mapping[str, str], networks: Pretrained) -> None:
+    _write(directory, encoder, _by_their_names(networks.weights, names), networks.text,
+           {"architectures": [ARCHITECTURES[network]]})
+
+
+def _write_finetuned(networks: Pretrained, task: TaskSpec, directory: Path) -> None:
+    head = heads.to_theirs(task, networks.weights, networks.source)
+    shapes = _whole_encoder(networks.model)
+    require_exactly({name: value for name, value in networks.weights.items()
+                     if not name.startswith(heads.HEAD)}, shapes, networks.source)
+    encoder = _by_their_names(networks.weights, {_theirs(name): name for name in shapes})
+    _write(directory, networks.model.discriminator, encoder | dict(head.weights), networks.text,
+           head.config)
+
+
+def _by_their_names(weights: Weights, names: Mapping[str, str]) -> dict[str, np.ndarray]:
+    return {theirs: _turned(ours, weights[ours]) for theirs, ours in names.items()}
+
+
+def _write(directory: Path, encoder: EncoderConfig, weights: Weights, text: TextSettings,
+           more: Mapping[str, Any]) -> None:
     make_directory(directory)
-    save_file({theirs: np.ascontiguousarray(_turned(ours, networks.weights[ours]))
-               for theirs, ours in names.items()},
+    save_file({name: np.ascontiguousarray(value) for name, value in weights.items()},
               directory / WEIGHTS_FILE, metadata={"format": "pt"})
-    text = networks.text
-    config = {"architectures": [ARCHITECTURES[network]], **_FIXED,
+    config = {**more, **_FIXED,
               **{theirs: getattr(encoder, ours) for ours, theirs in _SIZES.items()},
               "pad_token_id": text.vocabulary.pad_id, "torch_dtype": "float32"}
     tokenizer = {"tokenizer_class": "ElectraTokenizer", "do_lower_case": text.lower_case,
@@ -143,16 +176,16 @@ def _turned(name: str, value: np.ndarray) -> np.ndarray:
     return value.T if name.endswith("/kernel") else value
 
 
-def _read_sizes(directory: Path, network: str) -> dict[str, Any]:
+def _read_sizes(directory: Path, architecture: str) -> dict[str, Any]:
     config = _read_json(directory / CONFIG_FILE)
     for name, value in _FIXED.items():
         if config.get(name, value) != value:
             raise UserError(f"{directory / CONFIG_FILE}: {name} is {config[name]!r}; ELECTRA's is "
                             f"{value!r}.")
-    found = config.get("architectures") or [ARCHITECTURES[network]]
-    if found != [ARCHITECTURES[network]]:
-        raise UserError(f"{directory / CONFIG_FILE}: the architecture is {', '.join(found)}; "
-                        f"{ARCHITECTURES[network]} is expected.")
+    found = _architecture(directory) or architecture
+    if found != architecture:
+        raise UserError(f"{directory / CONFIG_FILE}: the architecture is {found}; {architecture} "
+                        "is expected.")
     missing = [theirs for theirs in _SIZES.values()
                if theirs not in config and theirs != "initializer_range"]
     if missing:
@@ -170,16 +203,45 @@ def _read_text(directory: Path) -> TextSettings:
         strip_accents=lower_case if strip_accents is None else strip_accents)
 
 
-def _read_weights(directory: Path, names: Mapping[str, str]) -> dict[str, np.ndarray]:
-    """Returns weights by our names; all of theirs must have one."""
+def _architecture(directory: Path) -> str:
+    found = _read_json(directory / CONFIG_FILE).get("architectures") or [""]
+    return ", ".join(map(str, found))
+
+
+def _read_finetuned(directory: Path) -> Pretrained:
+    config = _read_json(directory / CONFIG_FILE)
+    model = ModelConfig(**_read_sizes(directory, _architecture(directory)))
+    found = _load(directory)
+    names = {_theirs(name): name for name in _whole_encoder(model)}
+    task, settings, head = heads.from_theirs(
+        config, {name: value for name, value in found.items()
+                 if name not in names and name not in _IGNORED}, str(directory))
+    weights = _by_our_names(
+        {name: value for name, value in found.items() if name in names}, names, directory)
+    require_exactly(weights, _whole_encoder(model), str(directory))
+    return Pretrained(source=str(directory), model=model, text=_read_text(directory),
+                      weights=weights | dict(head), task=task, head_settings=settings)
+
+
+def _load(directory: Path) -> dict[str, np.ndarray]:
     path = directory / WEIGHTS_FILE
     try:
-        found = load_file(path)
+        return load_file(path)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}. Only safetensors are "
                         "read; pickled weights can run code.") from error
     except SafetensorError as error:
         raise UserError(f"{path} is damaged: {error}.") from error
+
+
+def _read_weights(directory: Path, names: Mapping[str, str]) -> dict[str, np.ndarray]:
+    """Returns weights by our names; all of theirs must have one."""
+    return _by_our_names(_load(directory), names, directory)
+
+
+def _by_our_names(found: Weights, names: Mapping[str, str],
+                  directory: Path) -> dict[str, np.ndarray]:
+    path = directory / WEIGHTS_FILE
     unknown = sorted(found.keys() - names.keys() - _IGNORED)
     if unknown:
         raise UserError(f"{path} has no place in ELECTRA for {len(unknown)} weights: "
@@ -194,7 +256,7 @@ def _read_weights(directory: Path, names: Mapping[str, str]) -> dict[str, np.nda
 def _read_generator(directory: Path, sizes: Mapping[str, Any],
                     discriminator: Weights) -> tuple[ModelConfig, Weights]:
     """Returns the shape of both networks, and the generator's own weights."""
-    own = _read_sizes(directory, GENERATOR)
+    own = _read_sizes(directory, ARCHITECTURES[GENERATOR])
     model = ModelConfig(**sizes, generator_width=own["hidden_size"] / sizes["hidden_size"],
                         generator_depth=own["num_layers"] / sizes["num_layers"])
     ours = model.generator

@@ -1,16 +1,23 @@
 """A trained model apart from any format: weights, their shape, and how it reads text."""
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE, read_identity
 from electra_tf.checkpoints.weights import ENCODER, Weights, read_step, read_weights, write_weights
 from electra_tf.command_line import UserError
+from electra_tf.config.finetuning import finetuning_config
 from electra_tf.config.model import ModelConfig
-from electra_tf.config.overrides import override
+from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.vocabulary import Vocabulary
+
+HEAD_SETTINGS = ("task.hidden_layer", "task.feature_based", "task.ends_given_starts",
+                 "task.answerability")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,6 +39,10 @@ class Pretrained:
     text: TextSettings
     weights: Weights
     """By full name."""
+    task: TaskSpec | None = None
+    """What it was fine-tuned for; None if it wasn't."""
+    head_settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Settings of fine-tuning, by name, that decide the form of the head."""
 
     @property
     def encoder_weights(self) -> Weights:
@@ -48,7 +59,8 @@ def read_run(model_dir: Path) -> Pretrained:
     saved = read_identity(model_dir)
     found = Pretrained(
         source=f"{model_dir}, step {read_step(model_dir):,}", model=model_of(saved),
-        text=text_settings(model_dir), weights=read_weights(model_dir))
+        text=text_settings(model_dir), weights=read_weights(model_dir), task=task_of(saved),
+        head_settings={name: saved[name] for name in HEAD_SETTINGS if name in saved})
     if not found.encoder_weights:
         raise UserError(f"the checkpoint in {model_dir} holds no {ENCODER}... weights.")
     return found
@@ -59,13 +71,24 @@ def write_run(networks: Pretrained, directory: Path) -> None:
 
     Another run can begin with it; it can't be continued itself, for no optimizer is there.
     """
-    run_directory.claim(directory, {
-        **{f"model.{field.name}": getattr(networks.model, field.name)
-           for field in dataclasses.fields(networks.model)},
-        "lower_case": networks.text.lower_case, "strip_accents": networks.text.strip_accents,
-        "initial": networks.source})
+    facts = {"lower_case": networks.text.lower_case,
+             "strip_accents": networks.text.strip_accents, "initial": networks.source}
+    if networks.task is None:
+        settings = {name: value for name, value in flatten(
+            PretrainingConfig(model=networks.model)).items() if name.startswith("model.")}
+        identity = settings | facts
+    else:
+        config = override(finetuning_config(networks.task.name, networks.model),
+                          networks.head_settings)
+        identity = run_directory.identity(config, facts | networks.task.facts())
+    run_directory.claim(directory, identity)
     networks.text.vocabulary.save(directory / VOCABULARY_FILE)
     write_weights(networks.weights, directory)
+
+
+def task_of(saved: run_directory.Identity) -> TaskSpec | None:
+    """Returns what a run was fine-tuned for; None if it wasn't."""
+    return TaskSpec.of_facts(saved) if "task_name" in saved else None
 
 
 def model_of(saved: run_directory.Identity) -> ModelConfig:

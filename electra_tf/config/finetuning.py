@@ -20,6 +20,9 @@ class TaskConfig:
     """Train on every pair in both orders."""
     dropout: float = 0.1
     """Of the vectors that the output layer reads."""
+    hidden_layer: bool = False
+    """For classes and numbers: a dense layer with GELU before the output layer. Hugging Face's head
+    has it, Google's hasn't."""
     doc_stride: int = 128
     """Word pieces from one window over a context to the next."""
     max_query_length: int = 64

@@ -19,18 +19,30 @@ FORBIDDEN = -1000.0
 
 
 class ScoreHead(tf_keras.layers.Layer):
-    """Dropout and a dense layer: classes or a number from [CLS], tags from first word pieces."""
+    """Dropout and a dense layer: classes or a number from [CLS], tags from first word pieces.
+
+    With `hidden_layer` another dense layer with GELU, and dropout, stand before the last one, as in
+    Hugging Face's head for classes.
+    """
 
     def __init__(self, path: str, hidden_size: int, outputs: int, *, dropout_rate: float, seed: int,
-                 policy: str):
+                 policy: str, hidden_layer: bool = False):
         super().__init__(name=path, dtype=policy)
         self.dropout_rate = dropout_rate
+        self.hidden = Dense(f"{path}/hidden", hidden_size, hidden_size, seed=seed,
+                            policy=policy) if hidden_layer else None
         self.dense = Dense(f"{path}/dense", hidden_size, outputs, seed=seed, policy=policy)
 
     def call(self, vectors: tf.Tensor, randomness: Randomness | None = None) -> tf.Tensor:
         """Maps [B, ..., H] to logits, float32 [B, ..., outputs]; drops out if given randomness."""
-        keys = dropout_keys(randomness, f"{self.name}/dropout", vectors.shape[0])
-        return tf.cast(self.dense(dropout(vectors, self.dropout_rate, keys)), tf.float32)
+        if self.hidden is not None:
+            vectors = gelu(self.hidden(self._dropped(vectors, "hidden_dropout", randomness)))
+        return tf.cast(self.dense(self._dropped(vectors, "dropout", randomness)), tf.float32)
+
+    def _dropped(self, vectors: tf.Tensor, stream: str,
+                 randomness: Randomness | None) -> tf.Tensor:
+        keys = dropout_keys(randomness, f"{self.name}/{stream}", vectors.shape[0])
+        return dropout(vectors, self.dropout_rate, keys)
 
 
 class RecurrentHead(tf_keras.layers.Layer):

@@ -58,6 +58,8 @@ class _ScoreObjective(_TaskObjective, abc.ABC):
 
     dropout_rate: float = 0.1
     """Before the dense layer."""
+    hidden_layer: bool = False
+    """Another one, with GELU, before it."""
 
     @property
     @abc.abstractmethod
@@ -68,7 +70,7 @@ class _ScoreObjective(_TaskObjective, abc.ABC):
                     recompute: bool = False) -> TaskModel:
         """Creates encoder and head."""
         head = ScoreHead(HEAD, config.hidden_size, self.outputs, dropout_rate=self.dropout_rate,
-                         seed=seed, policy=policy)
+                         seed=seed, policy=policy, hidden_layer=self.hidden_layer)
         return TaskModel(config, head, seed=seed, policy=policy, recompute=recompute)
 
 

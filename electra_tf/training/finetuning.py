@@ -12,7 +12,6 @@ from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import training_manager
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_weights
-from electra_tf.command_line import UserError
 from electra_tf.distribution.devices import device_name
 from electra_tf.input.buckets import Row
 from electra_tf.tasks import predictions, registry
@@ -137,8 +136,8 @@ def _add_trial(run: FinetuningRun, results: Results, number: int, rows: Sequence
 def _threshold(model_dir: Path) -> float | None:
     """Returns the threshold that was best on dev in training; None if none was searched."""
     results = Results.load(model_dir)
-    if results is None or not results.trials:
-        raise UserError(f"{model_dir} holds no results: its training isn't finished.")
+    if results is None or not results.trials:  # The model was converted, not trained here.
+        return None
     return next(iter(results.best.scores.values())).get(THRESHOLD)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from electra_tf.checkpoints import run_directory
-from electra_tf.checkpoints.pretrained import Pretrained, TextSettings, text_settings
+from electra_tf.checkpoints.pretrained import Pretrained, TextSettings, task_of, text_settings
 from electra_tf.checkpoints.weights import assign_weights, read_weights
 from electra_tf.command_line import UserError
 from electra_tf.config.finetuning import FinetuningConfig
@@ -123,23 +123,26 @@ def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
                             objective=_objective(spec, config)))
 
 
-def prepare_trained(config: FinetuningConfig, model_dir: Path) -> FinetuningRun:
+def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRun:
     """Returns the run of a directory that was trained, to use its model.
 
     Args:
-        config: the command line's; only its runtime settings count.
         model_dir: of the run.
+        changes: settings that this use has of its own: those of the hardware.
 
     Raises:
-        UserError: no run of fine-tuning is there.
+        UserError: no run of fine-tuning is there; a change of what the model is.
     """
+    fixed = [name for name in changes
+             if not name.startswith("runtime.") and name != "training.precision"]
+    if fixed:
+        raise UserError(f"{fixed[0]} is the trained model's; only settings of the hardware can be "
+                        "given to use it.")
     saved = run_directory.read_identity(model_dir)
-    try:
-        spec = TaskSpec.of_facts(saved)
-    except KeyError:
-        raise UserError(f"{model_dir} holds no fine-tuned model (a run of pre-training, "
-                        "perhaps).") from None
-    config = override(config, run_directory.settings_of(saved))
+    spec = task_of(saved)
+    if spec is None:
+        raise UserError(f"{model_dir} holds no fine-tuned model (a run of pre-training, perhaps).")
+    config = override(FinetuningConfig(), run_directory.settings_of(saved) | dict(changes))
     return prepare(config, spec, text_settings(model_dir), model_dir)
 
 
@@ -183,10 +186,12 @@ def _check_settings(config: FinetuningConfig, spec: TaskSpec) -> None:
 def _objective(spec: TaskSpec, config: FinetuningConfig) -> Objective:
     task = config.task
     if spec.kind is Kind.CLASSIFICATION:
-        return ClassificationObjective(num_classes=len(spec.labels), dropout_rate=task.dropout)
+        return ClassificationObjective(num_classes=len(spec.labels), dropout_rate=task.dropout,
+                                       hidden_layer=task.hidden_layer)
     if spec.kind is Kind.REGRESSION:
         return RegressionObjective(
-            scale=spec.scale, offset=spec.offset, dropout_rate=task.dropout)
+            scale=spec.scale, offset=spec.offset, dropout_rate=task.dropout,
+            hidden_layer=task.hidden_layer)
     if spec.kind is Kind.TAGGING:
         return TaggingObjective(num_tags=len(spec.labels), dropout_rate=task.dropout,
                                 feature_based=task.feature_based)

@@ -1,5 +1,6 @@
 """Networks move between the formats without a difference; what doesn't fit is refused by name."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -7,17 +8,19 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from safetensors.numpy import load_file, save_file
+from scipy import special
 
 from electra_tf.checkpoints import formats, google
 from electra_tf.checkpoints.formats import Format
 from electra_tf.command_line import UserError
+from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.task import TaskSpec
 from electra_tf.tools import convert_checkpoint
 from tests import command_flags, tiny_encoder
 
 NAMES = json.loads(
     (Path(__file__).parent / "golden" / "transformers_5.23_names.json").read_text())
-"""Parameters and shapes of ElectraForPreTraining and ElectraForMaskedLM of the tiny sizes, as
-transformers 5.23 lists them."""
+"""Parameters and shapes of five architectures, of the tiny sizes, as transformers lists them."""
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +63,65 @@ def test_names_and_shapes_are_those_that_transformers_wants(networks, tmp_path, 
     found = {name: list(value.shape) for name, value in load_file(
         tmp_path / "out" / network / "model.safetensors").items()}
     assert found == NAMES[network]
+
+
+def finetuned(networks, kind, labels, head, **settings):
+    """The encoder with a head of random weights."""
+    numbers = np.random.default_rng(7)
+    weights = dict(networks.encoder_weights)
+    for name, outputs in head.items():
+        weights[f"head/{name}/kernel"] = numbers.normal(size=[32, outputs]).astype(np.float32)
+        weights[f"head/{name}/bias"] = numbers.normal(size=[outputs]).astype(np.float32)
+    return dataclasses.replace(
+        networks, weights=weights, head_settings=settings,
+        task=TaskSpec(name=str(kind), kind=kind, labels=labels, metrics=("accuracy",)))
+
+
+PLAIN = {"task.ends_given_starts": False, "task.answerability": False}
+
+
+@pytest.mark.parametrize(("kind", "labels", "head", "settings"), [
+    (Kind.CLASSIFICATION, ("no", "yes"), {"dense": 2}, {}),
+    (Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2}, {"task.hidden_layer": True}),
+    (Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3}, {}),
+    (Kind.QUESTION_ANSWERING, (), {"dense": 1, "dense_1": 1}, PLAIN),
+])
+def test_a_finetuned_model_has_the_names_that_transformers_wants(
+        networks, tmp_path, kind, labels, head, settings):
+    model = finetuned(networks, kind, labels, head, **settings)
+    formats.write(model, tmp_path / "out", Format.HUGGING_FACE)
+    found = {name: list(value.shape) for name, value in load_file(
+        tmp_path / "out" / "model.safetensors").items()}
+    assert found == NAMES[kind]
+    again = formats.read(tmp_path / "out")
+    assert (again.task.kind, again.task.labels) == (kind, labels)
+    if again.head_settings == settings:
+        for name, value in model.weights.items():
+            np.testing.assert_array_equal(again.weights[name], value)
+
+
+def test_a_head_without_a_hidden_layer_computes_the_same_through_gelu(networks, tmp_path):
+    model = finetuned(networks, Kind.CLASSIFICATION, ("no", "yes"), {"dense": 2})
+    formats.write(model, tmp_path / "out", Format.HUGGING_FACE)
+    theirs = load_file(tmp_path / "out" / "model.safetensors")
+    vectors = np.random.default_rng(8).normal(size=[5, 32]).astype(np.float32)
+    hidden = vectors @ theirs["classifier.dense.weight"].T + theirs["classifier.dense.bias"]
+    hidden *= 0.5 * (1.0 + special.erf(hidden / np.sqrt(2.0)))
+    logits = hidden @ theirs["classifier.out_proj.weight"].T + theirs["classifier.out_proj.bias"]
+    expected = vectors @ model.weights["head/dense/kernel"] + model.weights["head/dense/bias"]
+    np.testing.assert_allclose(logits, expected, atol=2e-5)
+
+
+def test_heads_that_it_has_not_are_refused(networks, tmp_path):
+    many = finetuned(networks, Kind.CLASSIFICATION, tuple(map(str, range(17))), {"dense": 17})
+    with pytest.raises(UserError, match="17 labels don't fit .* task.hidden_layer=true"):
+        formats.write(many, tmp_path / "out", Format.HUGGING_FACE)
+    joint = finetuned(networks, Kind.QUESTION_ANSWERING, (), {"dense": 1, "qa_hidden": 8})
+    with pytest.raises(UserError, match="task.ends_given_starts=false"):
+        formats.write(joint, tmp_path / "out", Format.HUGGING_FACE)
+    with pytest.raises(UserError, match="is a fine-tuned model; Google's form"):
+        formats.write(finetuned(networks, Kind.TAGGING, ("O",), {"dense": 1}), tmp_path / "out",
+                      Format.GOOGLE)
 
 
 def test_a_discriminator_alone_is_enough(networks, tmp_path):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import run_finetuning
+from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.weights import ENCODER, read_step, read_weights
 from electra_tf.command_line import UserError
 from electra_tf.config import finetuning_flags
@@ -150,6 +151,21 @@ def test_the_best_trial_is_what_evaluation_and_prediction_use(classified, capsys
             (path / "run" / "predictions" / "test.jsonl").read_text().splitlines()]
     assert [word for _, word in predicted[1:]] == test
     assert "6 predictions" in capsys.readouterr().out
+
+
+def test_a_model_that_came_back_from_hugging_face_s_form_predicts_the_same(classified, tmp_path):
+    path, _ = classified
+    formats.write(formats.read(path / "run"), tmp_path / "theirs", formats.Format.HUGGING_FACE)
+    formats.write(formats.read(tmp_path / "theirs"), tmp_path / "back", formats.Format.RUN)
+    fresh = write(tmp_path / "new.csv", "text\n" + "\n".join(
+        text for text, _ in texts(6, 3)) + "\n")
+    call("--mode=predict", f"--model_dir={tmp_path / 'back'}", f"--input={fresh}",
+         f"--output={tmp_path / 'new.jsonl'}", *HARDWARE)
+    before, after = ([json.loads(line) for line in file.read_text().splitlines()] for file in (
+        path / "run" / "predictions" / "test.jsonl", tmp_path / "new.jsonl"))
+    for one, other in zip(before, after, strict=True):
+        assert one["prediction"] == other["prediction"]
+        assert one["probability"] == pytest.approx(other["probability"], abs=1e-5)
 
 
 def test_a_tuned_encoder_is_a_beginning_too(classified, tmp_path, capsys):
