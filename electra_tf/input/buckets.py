@@ -10,7 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-LENGTHS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+MOST_LENGTHS = 8
+"""Compiled shapes; each takes seconds at first."""
+STEP = 4
+"""Lengths are multiples of it."""
 POOL_BATCHES = 50
 """Batches' worth of shuffled examples that are sorted by length together."""
 
@@ -42,13 +45,36 @@ class RowBatch(NamedTuple):
     """[B], or [B, L] filled up with zeros."""
 
 
-def bucket_lengths(max_length: int) -> tuple[int, ...]:
-    """Returns the lengths that batches are padded to.
+def bucket_lengths(lengths: Sequence[int], max_length: int,
+                   most: int = MOST_LENGTHS) -> tuple[int, ...]:
+    """Chooses the lengths to pad to: those with the least padding, if every row had its own batch.
 
-    >>> bucket_lengths(40)
-    (16, 24, 32, 40)
+    Args:
+        lengths: tokens of every example, at most `max_length`.
+        max_length: always one of the lengths, so that every row of the task has one.
+        most: how many, at least 2.
+
+    >>> bucket_lengths([5] * 90 + [17] * 20 + [90], 128, most=3)
+    (8, 20, 128)
     """
-    return (*(length for length in LENGTHS if length < max_length), max_length)
+    tops = -(-np.asarray(lengths) // STEP) * STEP
+    candidates, counts = np.unique(np.minimum(tops, max_length), return_counts=True)
+    if candidates[-1] == max_length:
+        candidates, counts = candidates[:-1], counts[:-1]
+    below = np.concatenate([[0], np.cumsum(counts)])
+    # best[k][end]: fewest tokens of the rows up to `end` candidates, padded to k of them, the last
+    # included; and which.
+    best: list[dict[int, tuple[float, tuple[int, ...]]]] = [{0: (0.0, ())}]
+    for _ in range(most - 1):
+        best.append({end: min(
+            (cost + (below[end] - below[begin]) * int(candidates[end - 1]),
+             (*chosen, int(candidates[end - 1])))
+            for begin, (cost, chosen) in best[-1].items() if begin < end)
+            for end in range(1, len(candidates) + 1) if any(begin < end for begin in best[-1])})
+    rows = below[-1]
+    _, chosen = min((cost + (rows - below[end]) * max_length, chosen)
+                    for level in best for end, (cost, chosen) in level.items())
+    return (*chosen, max_length)
 
 
 def plan_epoch(lengths: Sequence[int], batch_size: int, *, seed: int,

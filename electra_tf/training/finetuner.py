@@ -43,10 +43,9 @@ class TrialSettings:
     strategy: tf.distribute.Strategy
     pad_id: int
 
-    def make_batch(self, rows: Sequence[Row], batch_size: int) -> RowBatch:
-        """Pads rows to one of the lengths that are compiled for."""
-        return make_batch(rows, batch_size, bucket_lengths(self.config.task.max_seq_length),
-                          self.pad_id)
+    def lengths_for(self, rows: Sequence[Row]) -> tuple[int, ...]:
+        """Returns the lengths to compile for."""
+        return bucket_lengths([len(row.ids) for row in rows], self.config.task.max_seq_length)
 
     def distributed(self, batch: RowBatch) -> Any:
         """Gives every replica its rows, as tensors."""
@@ -130,13 +129,15 @@ class Finetuner:
         every = self._step.config.runtime.log_every_steps
         size = self._step.config.training.train_batch_size
         lengths = [len(row.ids) for row in self._rows]
+        padded_to = self._settings.lengths_for(self._rows)
         epoch = 0
         while (done := int(self.state.step.numpy())) < self.num_steps:
             losses = []
             plan = plan_epoch(lengths, size, seed=self._seed, epoch=epoch)[:self.num_steps - done]
             epoch += 1
             for number, indices in enumerate(plan, start=1):
-                batch = self._settings.make_batch([self._rows[index] for index in indices], size)
+                batch = make_batch([self._rows[index] for index in indices], size, padded_to,
+                                   self._settings.pad_id)
                 results = self._compiled(batch.ids.shape[1], self._settings.distributed(batch))
                 losses.append(results["loss"])
                 ends = number == len(plan)
@@ -162,6 +163,7 @@ class Predictor:
         self._settings = settings
         self._model = model
         self._compiled = _ByLength(self._replicas_batch)
+        self._padded_to: tuple[int, ...] = ()
 
     def predict(self, rows: Sequence[Row]) -> list[RowResults]:
         """Returns the objective's details of every row, in the rows' order.
@@ -171,9 +173,11 @@ class Predictor:
         config, strategy = self._settings.config, self._settings.strategy
         replicas = strategy.num_replicas_in_sync
         size = -(-config.runtime.eval_batch_size // replicas) * replicas
+        self._padded_to = self._padded_to or self._settings.lengths_for(rows)
         found: list[RowResults] = [{} for _ in rows]
         for indices in plan_in_order_of_length([len(row.ids) for row in rows], size):
-            batch = self._settings.make_batch([rows[index] for index in indices], size)
+            batch = make_batch([rows[index] for index in indices], size, self._padded_to,
+                               self._settings.pad_id)
             results = {name: value.numpy() for name, value in self._compiled(
                 batch.ids.shape[1], self._settings.distributed(batch)).items()}
             for line, index in enumerate(indices):

@@ -1,5 +1,7 @@
 """Batches of similar lengths: everything once, little padding, the same order again."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -44,7 +46,7 @@ def test_batches_dont_come_in_order_of_length(lengths):
 
 
 def test_padding_is_little(lengths):
-    buckets = bucket_lengths(128)
+    buckets = bucket_lengths(lengths, 128)
     padded = sum(
         len(batch) * next(size for size in buckets if size >= lengths[batch].max())
         for batch in plan_epoch(lengths, 32, seed=1, epoch=0))
@@ -59,7 +61,7 @@ def test_evaluation_takes_everything_once_longest_first(lengths):
 
 def test_a_batch_is_padded_to_a_bucket_and_to_its_full_size():
     batch = make_batch([row(3, label=2, tags=[5, 6]), row(17, label=1, tags=[7])], 4,
-                       bucket_lengths(40), pad_id=9)
+                       (16, 24, 32, 40), pad_id=9)
     assert batch.ids.shape == batch.valid.shape == batch.segment_ids.shape == (4, 24)
     assert batch.ids[0].tolist() == [1, 2, 3] + [9] * 21
     assert batch.ids[2].tolist() == [9] * 24
@@ -71,6 +73,20 @@ def test_a_batch_is_padded_to_a_bucket_and_to_its_full_size():
     assert batch.ids.dtype == np.int32
 
 
+def test_buckets_are_the_best_of_all_choices(lengths):
+    few = lengths[:200] // 4
+    candidates = sorted({-(-int(length) // 4) * 4 for length in few})
+
+    def padded(chosen):
+        return sum(min(size for size in chosen if size >= length) for length in few)
+
+    found = bucket_lengths(few, 128, most=4)
+    assert found[-1] == 128 and len(found) == 4 and list(found) == sorted(set(found))
+    assert padded(found) == min(
+        padded((*chosen, 128)) for chosen in itertools.combinations(candidates, 3))
+
+
 def test_the_last_bucket_is_the_longest_example():
-    assert bucket_lengths(128) == (16, 24, 32, 48, 64, 96, 128)
-    assert bucket_lengths(10) == (10,)
+    assert bucket_lengths([128, 128], 128) == (128,)
+    assert bucket_lengths([3], 10) == (4, 10)
+    assert len(bucket_lengths(range(1, 513), 512)) == 8

@@ -55,7 +55,7 @@ def trained():
     task = task_of(ClassificationObjective(num_classes=2))
     model = model_of(task)
     rows = sentences()
-    losses = list(Finetuner(task, model, rows, seed=1).epochs())
+    losses = [end.loss for end in Finetuner(task, model, rows, seed=1).epochs()]
     return task, model, rows, losses
 
 
@@ -78,7 +78,7 @@ def test_a_seed_is_a_trial_and_the_same_seed_the_same_one(trained):
     _, _, rows, losses = trained
     task = task_of(ClassificationObjective(num_classes=2), training__num_train_epochs=1)
     first, again, other = (
-        next(Finetuner(task, model_of(task), rows, seed=seed).epochs()) for seed in (1, 1, 2))
+        next(Finetuner(task, model_of(task), rows, seed=seed).epochs()).loss for seed in (1, 1, 2))
     assert first == pytest.approx(again, rel=1e-6)
     assert abs(first - other) > 1e-6
 
@@ -108,7 +108,8 @@ def test_parts_change_nothing():
     for parts in (1, 2):
         task = task_of(ClassificationObjective(num_classes=2), training__num_train_epochs=2,
                        runtime__cpu_parts=parts, model__hidden_dropout=0.1)
-        losses.append(list(Finetuner(task, model_of(task), rows, seed=1).epochs()))
+        losses.append([end.loss for end in
+                       Finetuner(task, model_of(task), rows, seed=1).epochs()])
     np.testing.assert_allclose(losses[1], losses[0], rtol=1e-4)
 
 
@@ -117,7 +118,7 @@ def test_tags_and_answers_come_per_row():
         "first_piece": np.array([1, 3], np.int32), "tag": np.array([0, 1], np.int32)})
     task = task_of(TaggingObjective(num_tags=3))
     (result,) = Predictor(task, model_of(task)).predict([words])
-    assert result["tags"].shape == (16,)
+    assert result["tags"].shape == (8,)
     question = Row(np.arange(2, 9, dtype=np.int32), np.array([0] * 3 + [1] * 4, np.int32), {
         "start": np.int32(4), "end": np.int32(5), "impossible": np.float32(0.0)})
     task = task_of(QuestionObjective(beam_size=4))
@@ -125,3 +126,11 @@ def test_tags_and_answers_come_per_row():
     assert {name: value.shape for name, value in result.items()} == {
         "start_log_probs": (4,), "start_index": (4,), "end_log_probs": (4, 4),
         "end_index": (4, 4), "impossible": ()}
+
+
+def test_intervals_end_where_they_should():
+    task = task_of(ClassificationObjective(num_classes=2), training__num_train_epochs=2,
+                   runtime__log_every_steps=2)
+    ends = list(Finetuner(task, model_of(task), sentences(40), seed=1).epochs())
+    assert [(end.step, end.epoch, end.ends_epoch) for end in ends] == [
+        (2, 1, False), (4, 1, False), (5, 1, True), (6, 2, False), (8, 2, False), (10, 2, True)]
