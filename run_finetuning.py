@@ -38,6 +38,9 @@ def main() -> None:
     values = flags.FLAGS
     if values.mode not in MODES:
         raise UserError(f"--mode must be one of {', '.join(MODES)}. Received: {values.mode!r}")
+    if values.data_source not in (finetuning_flags.FILES, finetuning_flags.TFDS):
+        raise UserError(f"--data_source must be {finetuning_flags.FILES} or "
+                        f"{finetuning_flags.TFDS}. Received: {values.data_source!r}")
     _require("model_dir")
     {"train": _train, "eval": _evaluate, "predict": _predict}[values.mode]()
 
@@ -66,7 +69,7 @@ def _train() -> None:
         recipe = finetuning_config(name, asked.model, feature_based=asked.task.feature_based)
         config = override(recipe, changes)
         task = registry.load(name, _data_dir(), _own_files(),
-                             from_tfds=values.data_source == "tfds")
+                             from_tfds=values.data_source == finetuning_flags.TFDS)
         directory = model_dir / name if len(names) > 1 else model_dir
         runs.append((finetuning_setup.prepare(config, task.spec, text, directory), task))
     results = [finetuning.train(run, task, initial) for run, task in runs]
@@ -84,7 +87,8 @@ def _evaluate() -> None:
         raise UserError(f"--model_dir holds a model for --task={run.spec.name}. "
                         f"Received: --task={','.join(asked)}")
     finetuning.evaluate(run, registry.load_dev(
-        run.spec, _data_dir(), _own_files(), from_tfds=flags.FLAGS.data_source == "tfds"))
+        run.spec, _data_dir(), _own_files(),
+        from_tfds=flags.FLAGS.data_source == finetuning_flags.TFDS))
 
 
 def _predict() -> None:

@@ -47,6 +47,8 @@ TRIALS = (
                 "Examples per batch of evaluation and prediction. Default: 32."),
 )
 SETTINGS = RECIPE + TRIALS + HARDWARE
+FILES, TFDS = "files", "tfds"
+"""What `--data_source` takes."""
 GROUPS = {
     "Task and data": ("task", "data_dir", "data_source", "train", "dev", "test", "text_columns",
                       "label_column", "key_column", "strict"),
@@ -66,8 +68,8 @@ def define() -> None:
         "commas, or glue for all nine; squad, squad2; chunk (CoNLL-2000), ner (CoNLL-2003); or for "
         "your own files classification, regression, tagging, question_answering.")
     flags.DEFINE_string("data_dir", None, "Directory of a benchmark's files as it publishes them.")
-    flags.DEFINE_enum(
-        "data_source", "files", ["files", "tfds"],
+    flags.DEFINE_string(
+        "data_source", FILES,
         "files, or tfds for TensorFlow Datasets, whose own directory --data_dir then is.")
     flags.DEFINE_string(
         "train", None, "Your training file: .tsv, .csv or .jsonl with a row per example; for "

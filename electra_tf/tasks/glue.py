@@ -157,7 +157,7 @@ def _find(task: GlueTask, data_dir: Path, split: str) -> Path:
         if path.exists():
             return path
     raise UserError(f"no {candidates[0]}; --data_dir must hold GLUE's files in their original "
-                    "layout.")
+                    "layout; some of the tasks can be named alone, with commas between them.")
 
 
 def _candidates(task: GlueTask, data_dir: Path, split: str) -> list[Path]:

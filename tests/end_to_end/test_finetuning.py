@@ -304,6 +304,7 @@ def test_from_scratch(encoder, classified, tmp_path, capsys):
 @pytest.mark.parametrize(("arguments", "words"), [
     (["--task=sst3"], ["--task must be one of glue, cola", "'sst3'"]),
     (["--task=cola,squad"], ["only GLUE's tasks can share a run"]),
+    (["--data_source=hub"], ["--data_source must be files or tfds", "'hub'"]),
     (["--mode=dance"], ["--mode must be one of train, eval, predict", "'dance'"]),
     (["--init_checkpoint="], ["--init_checkpoint is needed"]),
     (["--init_checkpoint=nowhere"], ["nowhere/settings.json can't be read"]),
