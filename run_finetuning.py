@@ -24,8 +24,9 @@ from absl import flags  # noqa: E402
 from electra_tf import command_line  # noqa: E402
 from electra_tf.command_line import UserError  # noqa: E402
 from electra_tf.config import finetuning_flags  # noqa: E402
-from electra_tf.config.finetuning import finetuning_config  # noqa: E402
+from electra_tf.config.finetuning import FinetuningConfig, finetuning_config  # noqa: E402
 from electra_tf.config.overrides import override  # noqa: E402
+from electra_tf.config.pretraining import PretrainingConfig  # noqa: E402
 from electra_tf.config.sizes import pretraining_config  # noqa: E402
 
 MODES = ("train", "eval", "predict")
@@ -61,12 +62,15 @@ def _train() -> None:
         model, text = initial.model, initial.text
     changes = finetuning_flags.given_settings()
     # The recipe depends on the encoder's shape and on what is trained.
-    asked = override(finetuning_config(names[0], model), {
+    model = override(PretrainingConfig(model=model), {
         setting: value for setting, value in changes.items()
-        if setting.startswith("model.") or setting == "task.feature_based"})
+        if setting.startswith("model.")}).model
+    feature_based = override(FinetuningConfig(), {
+        setting: value for setting, value in changes.items()
+        if setting == "task.feature_based"}).task.feature_based
     runs = []
     for name in names:
-        recipe = finetuning_config(name, asked.model, feature_based=asked.task.feature_based)
+        recipe = finetuning_config(name, model, feature_based=feature_based)
         config = override(recipe, changes)
         task = registry.load(name, _data_dir(), _own_files(),
                              from_tfds=values.data_source == finetuning_flags.TFDS)

@@ -203,9 +203,11 @@ class QuestionHead(tf_keras.layers.Layer):
             return tf.repeat(logits[:, tf.newaxis], starts.shape[1], axis=1)
         size = hidden.shape[-1]
         # [start; end] W = start W_s + end W_e: neither is repeated for every pair.
-        kernel = tf.convert_to_tensor(self.end_hidden.kernel)
+        # Keras casts weights within `call` alone.
+        kernel = tf.cast(tf.convert_to_tensor(self.end_hidden.kernel), hidden.dtype)
+        bias = tf.cast(tf.convert_to_tensor(self.end_hidden.bias), hidden.dtype)
         from_starts = tf.matmul(vectors_at(hidden, starts), kernel[:size])
-        from_ends = tf.matmul(hidden, kernel[size:]) + self.end_hidden.bias
+        from_ends = tf.matmul(hidden, kernel[size:]) + bias
         joint = gelu(from_starts[:, :, tf.newaxis] + from_ends[:, tf.newaxis])
         return _positions(self.end(joint)) + _forbidding(allowed)[:, tf.newaxis]
 

@@ -293,6 +293,18 @@ def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, c
     assert all(line.split("\t")[1] in "01" for line in lines[1:])
 
 
+def test_questions_from_scratch_for_a_short_encoder(encoder, tmp_path):
+    data = squad(tmp_path / "train-v1.1.json", impossible=False)
+    call("--task=squad", f"--data_dir={tmp_path}", f"--dev={data}", "--init_checkpoint=none",
+         f"--model_dir={tmp_path / 'run'}", "--model_size=tiny", "--num_train_epochs=0.2",
+         f"--vocab_file={encoder / 'vocab.txt'}", "--set=model.max_position_embeddings=40",
+         "--set=task.max_query_length=8", "--set=task.beam_size=2", *HARDWARE)
+    settings = json.loads((tmp_path / "run" / "settings.json").read_text())
+    assert settings["task.max_seq_length"] == 40
+    assert {item.name for item in (tmp_path / "run" / "submission").iterdir()} == {
+        "predictions.json"}
+
+
 def test_from_scratch(encoder, classified, tmp_path, capsys):
     _, arguments = classified
     call(*arguments, "--init_checkpoint=none", f"--model_dir={tmp_path}", "--model_size=tiny",
@@ -307,7 +319,7 @@ def test_from_scratch(encoder, classified, tmp_path, capsys):
     (["--data_source=hub"], ["--data_source must be files or tfds", "'hub'"]),
     (["--mode=dance"], ["--mode must be one of train, eval, predict", "'dance'"]),
     (["--init_checkpoint="], ["--init_checkpoint is needed"]),
-    (["--init_checkpoint=nowhere"], ["nowhere/settings.json can't be read"]),
+    (["--init_checkpoint=nowhere"], ["nowhere holds no checkpoint"]),
     (["--init_checkpoint=none"], ["--vocab_file is needed"]),
     (["--model_size=small"], ["isn't --model_size=small", "embedding_size is 16, not 128"]),
     (["--vocab_file=OTHER"], ["--vocab_file isn't the vocabulary of"]),

@@ -26,9 +26,9 @@ def task_of(objective, **changes):
                          strategy=tf.distribute.OneDeviceStrategy("CPU:0"))
 
 
-def model_of(task):
+def model_of(task, policy="float32"):
     with task.strategy.scope():
-        return task.objective.build_model(task.config.model, seed=1, policy="float32")
+        return task.objective.build_model(task.config.model, seed=1, policy=policy)
 
 
 def sentences(count=60):
@@ -126,6 +126,21 @@ def test_tags_and_answers_come_per_row():
     assert {name: value.shape for name, value in result.items()} == {
         "start_log_probs": (4,), "start_index": (4,), "end_log_probs": (4, 4),
         "end_index": (4, 4), "impossible": ()}
+
+
+@pytest.mark.parametrize("conditioned", [True, False])
+def test_questions_in_bfloat16_are_answered_nearly_as_in_float32(conditioned):
+    question = Row(np.arange(2, 9, dtype=np.int32), np.array([0] * 3 + [1] * 4, np.int32), {
+        "start": np.int32(4), "end": np.int32(5), "impossible": np.float32(0.0)})
+    task = task_of(QuestionObjective(beam_size=2, conditioned=conditioned),
+                   training__num_train_epochs=1)
+    exact, coarse = (Predictor(task, model_of(task, policy)).predict([question])[0]
+                     for policy in ("float32", "mixed_bfloat16"))
+    np.testing.assert_allclose(coarse["start_log_probs"], exact["start_log_probs"], atol=0.05)
+    np.testing.assert_allclose(coarse["impossible"], exact["impossible"], atol=0.05)
+    model = model_of(task, "mixed_bfloat16")
+    (end,) = Finetuner(task, model, [question] * 8, seed=1).epochs()
+    assert np.isfinite(end.loss)
 
 
 def test_intervals_end_where_they_should():
