@@ -136,7 +136,8 @@ class TestAnExistingRun:
     def test_networks_of_another_shape_or_text_begin_nothing(self, records, model_dir, tmp_path):
         other = f"--model_dir={tmp_path / 'second'}"
         with pytest.raises(UserError, match="is of another size or vocabulary: electra/"):
-            call(records, f"--init_checkpoint={model_dir}", other, "--set=model.intermediate_size=96")
+            call(records, f"--init_checkpoint={model_dir}", other,
+                 "--set=model.intermediate_size=96")
         settings = json.loads((model_dir / "settings.json").read_text())
         (model_dir / "settings.json").write_text(json.dumps(settings | {"lower_case": False}))
         with pytest.raises(UserError, match="another way with case and accents"):
