@@ -12,8 +12,9 @@ The same command continues a run that was interrupted, to the same weights. On a
 Expect a loss of 45 at the first step (ln V + 50 ln 2), 27 within some hundred steps, when both
 networks know how frequent words are, and a slow fall from there. ELECTRA-Small at
 --train_batch_size=32 on 128-token records does about 3,700 tokens/s on two CPU cores with
-AVX-512 bfloat16: 1,000 steps in 19 minutes. Runs much shorter than the paper's should take a
---learning_rate of 2e-4 or less and more --warmup_steps: docs/experiments.md says why.
+AVX-512 bfloat16: 1,000 steps in 19 minutes. In runs much shorter than the paper's the discriminator
+may learn nothing; they should begin with a masked language model (--set objective.name=mlm, then
+--init_checkpoint with --set model.tying=everything): docs/experiments.md says why.
 """
 
 import os
