@@ -69,9 +69,13 @@ class _ScoreObjective(_TaskObjective, abc.ABC):
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> TaskModel:
         """Creates encoder and head."""
-        head = ScoreHead(HEAD, config.hidden_size, self.outputs, dropout_rate=self.dropout_rate,
-                         seed=seed, policy=policy, hidden_layer=self.hidden_layer)
+        head = self._build_head(config, seed=seed, policy=policy)
         return TaskModel(config, head, seed=seed, policy=policy, recompute=recompute)
+
+    def _build_head(self, config: ModelConfig, *, seed: int,
+                    policy: str) -> ScoreHead | RecurrentHead:
+        return ScoreHead(HEAD, config.hidden_size, self.outputs, dropout_rate=self.dropout_rate,
+                         seed=seed, policy=policy, hidden_layer=self.hidden_layer)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -138,15 +142,18 @@ class TaggingObjective(_ScoreObjective):
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> TaskModel:
-        """Creates encoder and head."""
+        """Creates encoder and head; the encoder is frozen where features are read."""
         model = super().build_model(config, seed=seed, policy=policy, recompute=recompute)
-        if self.feature_based:
-            inputs = min(FEATURE_LAYERS, config.num_layers) * config.hidden_size
-            model.head = RecurrentHead(
-                HEAD, inputs, config.hidden_size, self.num_tags,
-                dropout_rate=self.dropout_rate, seed=seed, policy=policy)
-            model.encoder.trainable = False
+        model.encoder.trainable = not self.feature_based
         return model
+
+    def _build_head(self, config: ModelConfig, *, seed: int,
+                    policy: str) -> ScoreHead | RecurrentHead:
+        if not self.feature_based:
+            return super()._build_head(config, seed=seed, policy=policy)
+        inputs = min(FEATURE_LAYERS, config.num_layers) * config.hidden_size
+        return RecurrentHead(HEAD, inputs, config.hidden_size, self.num_tags,
+                             dropout_rate=self.dropout_rate, seed=seed, policy=policy)
 
     def _counted(self, batch: RowBatch) -> tf.Tensor:
         return batch.targets["first_piece"] > 0  # [CLS] is at 0: no word begins there.
