@@ -7,6 +7,7 @@ tokens/s for ELECTRA-Small at batch 32 and L = 128 on two cores.
 
 import contextlib
 import os
+from collections.abc import Iterator
 
 import tensorflow as tf
 
@@ -42,6 +43,18 @@ def prepare_cpu(config: RuntimeConfig, rows: int) -> int:
             tf.config.threading.set_inter_op_parallelism_threads(max(parts, cores))
             tf.config.threading.set_intra_op_parallelism_threads(max(1, cores // parts))
     return parts
+
+
+@contextlib.contextmanager
+def graph_rewriting() -> Iterator[None]:
+    """Lets TensorFlow rewrite graphs, which `modeling/inference.py` is written for."""
+    setting = "disable_meta_optimizer"
+    before = tf.config.optimizer.get_experimental_options().get(setting, False)
+    tf.config.optimizer.set_experimental_options({setting: False})
+    try:
+        yield
+    finally:
+        tf.config.optimizer.set_experimental_options({setting: before})
 
 
 def largest_divisor(number: int, limit: int) -> int:

@@ -47,6 +47,11 @@ def device_name(strategy: tf.distribute.Strategy) -> str:
     return kind
 
 
+def runs_on_one_cpu(strategy: tf.distribute.Strategy) -> bool:
+    """Tells whether a strategy has a single CPU and nothing else."""
+    return strategy.num_replicas_in_sync == 1 and _device_type(strategy) == "CPU"
+
+
 def _device_type(strategy: tf.distribute.Strategy) -> str:
     devices = strategy.extended.worker_devices
     return tf.DeviceSpec.from_string(devices[0]).device_type

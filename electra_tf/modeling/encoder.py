@@ -88,6 +88,11 @@ class Encoder(tf_keras.layers.Layer):
         """
         return self.all_layers(ids, segment_ids, valid, randomness)[-1]
 
+    def first(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
+              randomness: Randomness | None = None) -> tf.Tensor:
+        """Like `call`, but returns the vectors [B, H] of [CLS] alone."""
+        return self(ids, segment_ids, valid, randomness)[:, 0]
+
     def all_layers(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
                    randomness: Randomness | None = None) -> list[tf.Tensor]:
         """Like `call`, but returns the embedding output and every layer's, first to last."""

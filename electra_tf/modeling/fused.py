@@ -8,7 +8,11 @@ than XLA's. So do sums over rows, which are products with a row of ones (`produc
 All arithmetic is in float32; only what is stored has the tensor's own type.
 """
 
+import contextlib
+import contextvars
+import functools
 import math
+from collections.abc import Iterator
 
 import tensorflow as tf
 
@@ -18,9 +22,28 @@ from electra_tf.modeling.randomness import keep_mask
 LAYER_NORM_EPSILON = 1e-12
 
 
+_COMPILES = contextvars.ContextVar("compiles", default=True)
+
+
+@contextlib.contextmanager
+def uncompiled() -> Iterator[None]:
+    """Traces functions without XLA: for shapes that vary, and for runtimes that lack it."""
+    token = _COMPILES.set(False)
+    try:
+        yield
+    finally:
+        _COMPILES.reset(token)
+
+
 def fused(function):
     """Has XLA compile a function of tensors into as few passes over memory as it can."""
-    return tf.function(function, jit_compile=True, autograph=False)
+    compiled = tf.function(function, jit_compile=True, autograph=False)
+
+    @functools.wraps(function)
+    def run(*tensors):
+        return (compiled if _COMPILES.get() else function)(*tensors)
+
+    return run
 
 
 @tf.custom_gradient

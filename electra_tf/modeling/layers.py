@@ -11,6 +11,7 @@ import tf_keras
 from electra_tf.modeling.fused import layer_norm, residual_norm
 from electra_tf.modeling.products import affine
 from electra_tf.modeling.randomness import stream_key
+from electra_tf.modeling.shapes import dimensions
 
 
 class Dense(tf_keras.layers.Layer):
@@ -39,7 +40,7 @@ class Dense(tf_keras.layers.Layer):
         """Maps [..., inputs] to [..., outputs]."""
         rows = tf.reshape(x, [-1, x.shape[-1]])
         y = affine(rows, tf.convert_to_tensor(self.kernel), tf.convert_to_tensor(self.bias))
-        return tf.reshape(y, [*x.shape[:-1], y.shape[-1]])
+        return tf.reshape(y, [*dimensions(x)[:-1], y.shape[-1]])
 
 
 class LayerNorm(tf_keras.layers.Layer):

@@ -11,6 +11,7 @@ import tf_keras
 from electra_tf.modeling.fused import dropout, gelu
 from electra_tf.modeling.layers import Dense, glorot_uniform
 from electra_tf.modeling.randomness import Randomness, dropout_keys
+from electra_tf.modeling.shapes import dimensions
 
 QUESTION_HIDDEN = 512
 """Units of the question head's hidden layers, whatever the encoder's size."""
@@ -108,7 +109,7 @@ class Lstm(tf_keras.layers.Layer):
             memory = (tf.sigmoid(keep + 1.0) * memory + tf.sigmoid(let_in) * tf.tanh(candidate))
             return tf.cast(tf.sigmoid(let_out) * tf.tanh(memory), word.dtype), memory
 
-        empty = tf.zeros([x.shape[0], self.units])
+        empty = tf.zeros([dimensions(x)[0], self.units])
         outputs, _ = tf.scan(after, from_inputs, (tf.cast(empty, from_inputs.dtype), empty))
         return tf.transpose(outputs, [1, 0, 2])
 
@@ -200,7 +201,7 @@ class QuestionHead(tf_keras.layers.Layer):
         """Scores ends, float32 [B, K, L], for each of the starts int32 [B, K]."""
         if self.end_hidden is None:
             logits = _positions(self.end(hidden)) + _forbidding(allowed)
-            return tf.repeat(logits[:, tf.newaxis], starts.shape[1], axis=1)
+            return tf.repeat(logits[:, tf.newaxis], dimensions(starts)[1], axis=1)
         size = hidden.shape[-1]
         # [start; end] W = start W_s + end W_e: neither is repeated for every pair.
         # Keras casts weights within `call` alone.

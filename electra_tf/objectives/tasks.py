@@ -14,11 +14,11 @@ from electra_tf.config.model import ModelConfig
 from electra_tf.input.buckets import RowBatch
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.shapes import dimensions
 from electra_tf.modeling.task_heads import (
     QuestionHead,
     RecurrentHead,
     ScoreHead,
-    first_vectors,
     vectors_at,
 )
 from electra_tf.objectives.objective import Outcome, Ratio
@@ -50,6 +50,10 @@ class _TaskObjective:
     def _encode(self, model: TaskModel, batch: RowBatch,
                 randomness: Randomness | None) -> tf.Tensor:
         return model.encoder(batch.ids, batch.segment_ids, batch.valid, randomness)
+
+    def _encode_first(self, model: TaskModel, batch: RowBatch,
+                      randomness: Randomness | None) -> tf.Tensor:
+        return model.encoder.first(batch.ids, batch.segment_ids, batch.valid, randomness)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -93,7 +97,7 @@ class ClassificationObjective(_ScoreObjective):
                 *, training: bool) -> Outcome:
         """Needs the target "label", int32 [B]; details hold "logits", float32 [B, classes]."""
         dropout = randomness if training else None
-        logits = model.head(first_vectors(self._encode(model, inputs, dropout)), dropout)
+        logits = model.head(self._encode_first(model, inputs, dropout), dropout)
         labels = inputs.targets["label"]
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
         right = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
@@ -120,7 +124,7 @@ class RegressionObjective(_ScoreObjective):
                 *, training: bool) -> Outcome:
         """Needs "label", float32 [B]; details hold "predictions", float32 [B], on its scale."""
         dropout = randomness if training else None
-        scores = model.head(first_vectors(self._encode(model, inputs, dropout)), dropout)
+        scores = model.head(self._encode_first(model, inputs, dropout), dropout)
         scores = tf.squeeze(scores, axis=-1)
         losses = tf.square(scores - (inputs.targets["label"] - self.offset) / self.scale)
         return Outcome({"loss": _sum_where(losses, inputs.present)}, {},
@@ -202,9 +206,10 @@ class QuestionObjective(_TaskObjective):
         """
         hidden = self._encode(model, inputs, randomness if training else None)
         allowed = inputs.valid & (inputs.segment_ids > 0)
-        allowed |= tf.range(allowed.shape[1]) == 0  # [CLS] stands for "no answer".
+        length = dimensions(allowed)[1]
+        allowed |= tf.range(length) == 0  # [CLS] stands for "no answer".
         if not training:
-            size = min(self.beam_size, allowed.shape[1])
+            size = (min if isinstance(length, int) else tf.minimum)(self.beam_size, length)
             beams = model.head.beams(hidden, allowed, size)._asdict()
             return Outcome({"loss": tf.zeros([])}, {}, {
                 name: part for name, part in beams.items() if part is not None})

@@ -1,4 +1,4 @@
-"""One trial of fine-tuning: rows in batches of similar length, steps, and predictions in order."""
+"""One trial of fine-tuning: rows in batches of similar length, and a step for every length."""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,7 +10,6 @@ import tensorflow as tf
 from electra_tf.command_line import UserError
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.pretraining import Precision
-from electra_tf.distribution.cores import largest_divisor
 from electra_tf.distribution.devices import use_xla
 from electra_tf.input.buckets import (
     Row,
@@ -18,19 +17,14 @@ from electra_tf.input.buckets import (
     bucket_lengths,
     make_batch,
     plan_epoch,
-    plan_in_order_of_length,
 )
 from electra_tf.modeling.electra import TaskModel
-from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Objective
 from electra_tf.optimization.adam import Adam
 from electra_tf.optimization.layer_rates import rate_factors
 from electra_tf.optimization.loss_scale import LossScale
 from electra_tf.optimization.schedule import Schedule
-from electra_tf.training.parts import joined
 from electra_tf.training.step import TrainState, TrainStep
-
-RowResults = dict[str, np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -72,14 +66,15 @@ class Interval:
     ends_epoch: bool
 
 
-class _ByLength:
-    """A function that is compiled once per length of rows."""
+class ByLength:
+    """A function of a batch that is compiled once per length of rows."""
 
     def __init__(self, function: Callable[[Any], Any]):
         self._function = tf.function(function, autograph=False)
         self._compiled: dict[int, Callable[[Any], Any]] = {}
 
     def __call__(self, length: int, batch: Any) -> Any:
+        """Calls it with a batch whose rows have this length."""
         if length not in self._compiled:
             # Asked for by name: TensorFlow warns of functions that are traced often in passing.
             self._compiled[length] = self._function.get_concrete_function(batch)
@@ -118,7 +113,7 @@ class Finetuner:
             config=config, objective=settings.objective, state=self.state,
             schedule=Schedule.of(config.optimizer, self.num_steps),
             compile_with_xla=use_xla(config.runtime.xla, settings.strategy))
-        self._compiled = _ByLength(self._replicas_step)
+        self._compiled = ByLength(self._replicas_step)
 
     def epochs(self) -> Iterator[Interval]:
         """Trains; yields at every epoch's end, the last one perhaps shorter, and between.
@@ -154,45 +149,3 @@ class Finetuner:
         results = self._settings.strategy.run(self._step, args=(batch,))
         return tf.nest.map_structure(
             lambda value: self._settings.strategy.experimental_local_results(value)[0], results)
-
-
-class Predictor:
-    """Runs a model over rows and returns what its objective says of each."""
-
-    def __init__(self, settings: TrialSettings, model: TaskModel):
-        self._settings = settings
-        self._model = model
-        self._compiled = _ByLength(self._replicas_batch)
-        self._padded_to: tuple[int, ...] = ()
-
-    def predict(self, rows: Sequence[Row]) -> list[RowResults]:
-        """Returns the objective's details of every row, in the rows' order.
-
-        What has one value per token is as long as the padded row.
-        """
-        config, strategy = self._settings.config, self._settings.strategy
-        replicas = strategy.num_replicas_in_sync
-        size = -(-config.runtime.eval_batch_size // replicas) * replicas
-        self._padded_to = self._padded_to or self._settings.lengths_for(rows)
-        found: list[RowResults] = [{} for _ in rows]
-        for indices in plan_in_order_of_length([len(row.ids) for row in rows], size):
-            batch = make_batch([rows[index] for index in indices], size, self._padded_to,
-                               self._settings.pad_id)
-            results = {name: value.numpy() for name, value in self._compiled(
-                batch.ids.shape[1], self._settings.distributed(batch)).items()}
-            for line, index in enumerate(indices):
-                found[index] = {name: value[line] for name, value in results.items()}
-        return found
-
-    def _replicas_batch(self, batch: RowBatch) -> Mapping[str, tf.Tensor]:
-        results = self._settings.strategy.run(self._replica_batch, args=(batch,))
-        return {name: self._settings.strategy.gather(value, axis=0)
-                for name, value in results.items()}
-
-    def _replica_batch(self, batch: RowBatch) -> Mapping[str, tf.Tensor]:
-        zero = tf.constant(0, tf.int64)
-        unused = Randomness(seed=0, step=zero, first_example=zero)  # Nothing is drawn.
-        rows = batch.ids.shape[0]
-        parts = largest_divisor(rows, max(1, self._settings.config.runtime.cpu_parts))
-        return joined(lambda part, first_row: self._settings.objective.compute(
-            self._model, part, unused, training=False).details, batch, parts)

@@ -20,8 +20,8 @@ from electra_tf.tasks.scoring import Scored
 from electra_tf.tasks.split import Split, swapped
 from electra_tf.tasks.task import Task
 from electra_tf.training import task_figures
-from electra_tf.training.finetuner import Predictor
 from electra_tf.training.finetuning_setup import SCRATCH, FinetuningRun
+from electra_tf.training.predictor import Predictor
 from electra_tf.training.task_results import (
     RESULTS_FILE,
     THRESHOLD,

@@ -7,8 +7,9 @@ from electra_tf.input.buckets import Row
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.tasks.scoring import Scored
 from electra_tf.tasks.split import Split
-from electra_tf.training.finetuner import Finetuner, Predictor
+from electra_tf.training.finetuner import Finetuner
 from electra_tf.training.finetuning_setup import FinetuningRun
+from electra_tf.training.predictor import Predictor
 from electra_tf.training.progress import duration
 from electra_tf.training.task_results import Epoch, Scores, Trial, main_score, shown_score
 

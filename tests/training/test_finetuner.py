@@ -8,7 +8,9 @@ from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.input.buckets import Row
 from electra_tf.objectives.tasks import ClassificationObjective, QuestionObjective, TaggingObjective
-from electra_tf.training.finetuner import Finetuner, Predictor, TrialSettings
+from electra_tf.training import predictor
+from electra_tf.training.finetuner import Finetuner, TrialSettings
+from electra_tf.training.predictor import Predictor
 
 SETTINGS = {
     "model.vocab_size": 40, "model.embedding_size": 16, "model.hidden_size": 32,
@@ -74,6 +76,14 @@ def test_predictions_come_in_the_rows_order_whatever_the_batches(trained):
         np.testing.assert_allclose(alone["logits"], result["logits"], atol=1e-5)
 
 
+def test_replicas_say_the_same_as_one_cpu(trained, monkeypatch):
+    task, model, rows, _ = trained
+    on_one_cpu = Predictor(task, model).predict(rows[:13])
+    monkeypatch.setattr(predictor, "runs_on_one_cpu", lambda strategy: False)
+    for one, other in zip(Predictor(task, model).predict(rows[:13]), on_one_cpu, strict=True):
+        np.testing.assert_allclose(one["logits"], other["logits"], atol=1e-5)
+
+
 def test_a_seed_is_a_trial_and_the_same_seed_the_same_one(trained):
     _, _, rows, losses = trained
     task = task_of(ClassificationObjective(num_classes=2), training__num_train_epochs=1)
@@ -118,7 +128,7 @@ def test_tags_and_answers_come_per_row():
         "first_piece": np.array([1, 3], np.int32), "tag": np.array([0, 1], np.int32)})
     task = task_of(TaggingObjective(num_tags=3))
     (result,) = Predictor(task, model_of(task)).predict([words])
-    assert result["tags"].shape == (8,)
+    assert result["tags"].shape == (7,)
     question = Row(np.arange(2, 9, dtype=np.int32), np.array([0] * 3 + [1] * 4, np.int32), {
         "start": np.int32(4), "end": np.int32(5), "impossible": np.float32(0.0)})
     task = task_of(QuestionObjective(beam_size=4))

@@ -1,0 +1,93 @@
+"""The encoder that answers computes what the encoder that trains does."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.config.model import EncoderConfig
+from electra_tf.modeling.electra import electra_encoder
+from electra_tf.modeling.inference import InferenceEncoder
+
+CONFIG = EncoderConfig(
+    vocab_size=60, embedding_size=16, hidden_size=32, num_layers=3, num_heads=4,
+    intermediate_size=64, max_position_embeddings=24, type_vocab_size=2, hidden_dropout=0.1,
+    attention_dropout=0.1, initializer_range=0.02)
+LENGTHS = [7, 1, 20, 3]
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    encoder = electra_encoder(CONFIG, seed=1, policy="float32")
+    draw = np.random.default_rng(2)
+    for variable in encoder.variables:  # Biases and norms too: what is zero hides mistakes.
+        variable.assign_add(draw.normal(0.0, 0.1, variable.shape))
+    return encoder
+
+
+@pytest.fixture(scope="module")
+def batch():
+    draw = np.random.default_rng(3)
+    shape = (len(LENGTHS), max(LENGTHS))
+    return (tf.constant(draw.integers(0, 60, shape), tf.int32),
+            tf.constant(draw.integers(0, 2, shape), tf.int32), tf.sequence_mask(LENGTHS, shape[1]))
+
+
+def answering(encoder, dtype=tf.float32, ways=1):
+    answers = InferenceEncoder(encoder.config, dtype, ways)
+    answers.take(encoder)
+    return answers
+
+
+@pytest.mark.parametrize("ways", [1, 2, 4])
+def test_every_layer_is_the_trained_encoders(encoder, batch, ways):
+    expected = encoder.all_layers(*batch)
+    found = answering(encoder, ways=ways).all_layers(*batch)
+    valid = batch[2].numpy()
+    assert len(found) == len(expected) == 4
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one.numpy()[valid], other.numpy()[valid], atol=1e-5)
+
+
+@pytest.mark.parametrize("ways", [1, 2])
+def test_the_first_vectors_alone_are_the_same(encoder, batch, ways):
+    np.testing.assert_allclose(answering(encoder, ways=ways).first(*batch),
+                               encoder(*batch)[:, 0], atol=1e-5)
+
+
+def test_padding_changes_nothing(encoder, batch):
+    answers = answering(encoder)
+    wide = [tf.pad(part, [[0, 0], [0, 3]]) for part in batch]
+    np.testing.assert_allclose(answers.first(*wide), answers.first(*batch), atol=1e-6)
+    other_padding = tf.where(batch[2], batch[0], 59)
+    np.testing.assert_array_equal(answers.first(other_padding, *batch[1:]), answers.first(*batch))
+
+
+def test_one_graph_takes_any_batch_and_length(encoder, batch):
+    spec = tf.TensorSpec([None, None], tf.int32)
+    answers = answering(encoder)
+    function = tf.function(answers.first, autograph=False).get_concrete_function(
+        spec, spec, tf.TensorSpec([None, None], tf.bool))
+    whole = function(*batch)
+    for line, length in enumerate(LENGTHS):
+        alone = function(*(part[line:line + 1, :length] for part in batch))
+        np.testing.assert_allclose(alone[0], whole[line], atol=1e-5)
+    assert function(*(part[:0] for part in batch)).shape == (0, 32)
+
+
+def test_bfloat16_errs_little_more_than_mixed_precision(encoder, batch):
+    exact = encoder(*batch)[:, 0].numpy()
+    mixed = electra_encoder(CONFIG, seed=1, policy="mixed_bfloat16")
+    for variable, value in zip(mixed.variables, encoder.variables, strict=True):
+        variable.assign(value)
+
+    def error(vectors):
+        return np.abs(tf.cast(vectors, tf.float32).numpy() - exact).mean()
+
+    # Sums before a norm are rounded here, and kept in float32 there.
+    assert error(answering(encoder, tf.bfloat16).first(*batch)) < 3.0 * error(
+        mixed(*batch)[:, 0]) < 0.05
+
+
+def test_dropout_is_refused(encoder, batch):
+    with pytest.raises(ValueError, match="train an Encoder"):
+        answering(encoder)(*batch, "randomness")
