@@ -9,13 +9,16 @@ r"""Fine-tunes a pre-trained ELECTRA on a task, scores it, and predicts with it.
         --model_dir=runs/topic
     python run_finetuning.py --mode=predict --model_dir=runs/topic --input=new.tsv \
         --output=topics.tsv
+    python run_finetuning.py --mode=export --model_dir=runs/topic --export_dir=served/topic
 
 The task decides the recipe: the paper's epochs and learning rate, unless a flag says otherwise.
 The same command continues a run that was interrupted with the first trial that isn't finished.
 """
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # Before TensorFlow is imported.
 
@@ -29,7 +32,7 @@ from electra_tf.config.overrides import override  # noqa: E402
 from electra_tf.config.pretraining import PretrainingConfig  # noqa: E402
 from electra_tf.config.sizes import pretraining_config  # noqa: E402
 
-MODES = ("train", "eval", "predict")
+MODES = ("train", "eval", "predict", "export")
 SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads", "intermediate_size")
 """What `--model_size` says of an encoder."""
 
@@ -43,7 +46,7 @@ def main() -> None:
         raise UserError(f"--data_source must be {finetuning_flags.FILES} or "
                         f"{finetuning_flags.TFDS}. Received: {values.data_source!r}")
     _require("model_dir")
-    {"train": _train, "eval": _evaluate, "predict": _predict}[values.mode]()
+    {"train": _train, "eval": _evaluate, "predict": _predict, "export": _export}[values.mode]()
 
 
 def _train() -> None:
@@ -55,6 +58,8 @@ def _train() -> None:
 
     names = registry.resolved(values.task)
     model_dir = Path(values.model_dir)
+    # What can't be exported is refused before hours of training.
+    targets = _export_targets(names) if values.export_dir else []
     initial = _pretrained()
     if initial is None:
         model, text = _scratch()
@@ -79,6 +84,8 @@ def _train() -> None:
     results = [finetuning.train(run, task, initial) for run, task in runs]
     if len(results) > 1:
         finetuning.report_glue(model_dir, results)
+    for (run, _), target in zip(runs, targets, strict=False):
+        _export_run(run.model_dir, target, {})
 
 
 def _evaluate() -> None:
@@ -101,6 +108,31 @@ def _predict() -> None:
     from electra_tf.training import finetuning
 
     finetuning.predict(_trained_run(), Path(flags.FLAGS.input), Path(flags.FLAGS.output))
+
+
+def _export() -> None:
+    _require("export_dir")
+    (target,) = _export_targets(["model"])
+    _export_run(Path(flags.FLAGS.model_dir), target, finetuning_flags.given_settings())
+
+
+def _export_targets(names: Sequence[str]):
+    """Returns where the models of one or several tasks go."""
+    from electra_tf.serving.export import Target
+
+    values = flags.FLAGS
+    return [Target.of(str(Path(values.export_dir, name) if len(names) > 1 else values.export_dir),
+                      values.export_version, values.serving_precision) for name in names]
+
+
+def _export_run(model_dir: Path, target, changes: Mapping[str, Any]) -> None:
+    from electra_tf.serving import export
+    from electra_tf.training import finetuning, finetuning_setup
+
+    run = finetuning_setup.prepare_trained(model_dir, dict(changes) | {
+        "training.precision": "float32", "runtime.distribution_strategy": "one_device"})
+    export.export_task(run.trained_model(), run.spec, run.config.task, run.text,
+                       finetuning.threshold_of(model_dir), target)
 
 
 def _trained_run():

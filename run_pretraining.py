@@ -5,6 +5,7 @@ r"""Pre-trains ELECTRA on records that data_prep built, evaluates it, or shows s
         --output_dir=records --max_seq_length=128
     python run_pretraining.py --data_dir=records --model_dir=runs/small --model_size=small
     python run_pretraining.py --data_dir=records --model_dir=runs/small --mode=eval
+    python run_pretraining.py --mode=export --model_dir=runs/small --export_dir=served/small
 
 The same command continues a run that was interrupted, to the same weights. On a TPU:
 --tpu=NAME --model_size=base. On several GPUs: nothing to add.
@@ -27,18 +28,22 @@ from absl import flags  # noqa: E402
 from electra_tf import command_line  # noqa: E402
 from electra_tf.config import pretraining_flags  # noqa: E402
 
-MODES = ("train", "eval", "samples")
+MODES = ("train", "eval", "samples", "export")
 
 
 def main() -> None:
     """Runs the mode that the flags ask for."""
     values = flags.FLAGS
-    for name in ("data_dir", "model_dir"):
-        if not values[name].value:
-            raise command_line.UserError(f"--{name} is needed: {values[name].help}")
     if values.mode not in MODES:
         raise command_line.UserError(
             f"--mode must be one of {', '.join(MODES)}. Received: {values.mode!r}")
+    exports = values.mode == "export"
+    for name in ("model_dir", "export_dir" if exports else "data_dir"):
+        if not values[name].value:
+            raise command_line.UserError(f"--{name} is needed: {values[name].help}")
+    if exports:
+        _export()
+        return
     changes = pretraining_flags.given_settings()
     config = pretraining_flags.build_config(values.model_size, changes)
 
@@ -57,6 +62,15 @@ def main() -> None:
     vocab_file = vocab_file or model_dir / run_directory.VOCABULARY_FILE
     run = setup.prepare(config, data_dir, model_dir, vocab_file)
     {"eval": scoring.evaluate, "samples": scoring.show_samples}[values.mode](run)
+
+
+def _export() -> None:
+    from electra_tf.checkpoints import formats
+    from electra_tf.serving import export
+
+    values = flags.FLAGS
+    target = export.Target.of(values.export_dir, values.export_version, values.serving_precision)
+    export.export_discriminator(formats.read(Path(values.model_dir)), target)
 
 
 if __name__ == "__main__":

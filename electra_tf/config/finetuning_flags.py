@@ -4,7 +4,7 @@ from typing import Any
 
 from absl import flags
 
-from electra_tf.config import setting_flags
+from electra_tf.config import export_flags, setting_flags
 from electra_tf.config.setting_flags import ANY_SETTING, HARDWARE, PRECISION, SettingFlag
 
 RECIPE = (
@@ -57,6 +57,7 @@ GROUPS = {
     "Recipe": tuple(flag.name for flag in RECIPE),
     "Trials and reports": tuple(flag.name for flag in TRIALS),
     "Hardware": tuple(flag.name for flag in HARDWARE),
+    "Export": export_flags.NAMES,
     "Any other setting": ANY_SETTING,
 }
 
@@ -83,8 +84,8 @@ def define() -> None:
         "strict", False, "Refuse a SQuAD file in which an answer isn't at its offset.")
     flags.DEFINE_string("model_dir", None, "Directory of this run: settings, weights, results.")
     flags.DEFINE_string(
-        "mode", "train", "train, eval (scores --model_dir's model on dev) or predict (reads "
-        "--input, writes --output).")
+        "mode", "train", "train, eval (scores --model_dir's model on dev), predict (reads --input, "
+        "writes --output) or export (writes --model_dir's model to --export_dir).")
     flags.DEFINE_string("input", None, "To predict: a file like --test.")
     flags.DEFINE_string(
         "output", None, "Predictions: .jsonl; or .tsv for labels and numbers, .txt for tags, .json "
@@ -98,6 +99,7 @@ def define() -> None:
         "vocab_file", None, "From scratch: the vocabulary. Else refuses another one.")
     flags.DEFINE_bool("lower_case", None, "From scratch: lower-case the text. Default: yes.")
     flags.DEFINE_bool("strip_accents", None, "From scratch: strip accents. As --lower_case.")
+    export_flags.define()
     setting_flags.define(SETTINGS)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from absl import flags
 
-from electra_tf.config import setting_flags
+from electra_tf.config import export_flags, setting_flags
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.setting_flags import ANY_SETTING, HARDWARE, PRECISION, SettingFlag
@@ -50,6 +50,7 @@ GROUPS = {
     "Training": tuple(flag.name for flag in TRAINING),
     "Hardware": tuple(flag.name for flag in HARDWARE),
     "Checkpoints and reports": tuple(flag.name for flag in REPORTING),
+    "Export": export_flags.NAMES,
     "Any other setting": ANY_SETTING,
 }
 
@@ -61,13 +62,15 @@ def define() -> None:
     flags.DEFINE_string("model_size", None, "tiny, small, base or large. Default: small.")
     flags.DEFINE_string(
         "mode", "train", "train (continues where the run stopped), eval (scores the newest "
-        "checkpoint on the held-out shards) or samples (shows what it does to some sentences).")
+        "checkpoint on the held-out shards), samples (shows what it does to some sentences) or "
+        "export (writes the discriminator to --export_dir; needs no --data_dir).")
     flags.DEFINE_string(
         "init_checkpoint", None, "Networks to begin with, of the same shapes and vocabulary: "
         "another run's directory (other records, another length, or a masked language model before "
         "ELECTRA), Google's checkpoint or a directory of Hugging Face's. Default: new weights.")
     flags.DEFINE_string(
         "vocab_file", None, "Checked against the records' vocabulary. Default: theirs.")
+    export_flags.define()
     setting_flags.define(SETTINGS)
 
 

@@ -3,6 +3,7 @@
 Unlike BERT there is no pooler: a dense layer reads the last hidden vectors themselves.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -15,6 +16,8 @@ from electra_tf.modeling.shapes import dimensions
 
 QUESTION_HIDDEN = 512
 """Units of the question head's hidden layers, whatever the encoder's size."""
+FEATURE_LAYERS = 4
+"""Of a frozen encoder, that are read side by side: the best choice in BERT's table 7."""
 FORBIDDEN = -1000.0
 """Added to the logit of a position that can't begin or end an answer: the reference's constant."""
 
@@ -117,6 +120,17 @@ class Lstm(tf_keras.layers.Layer):
 def first_vectors(hidden: tf.Tensor) -> tf.Tensor:
     """Returns the vectors [B, H] of [CLS] of hidden [B, L, H]."""
     return hidden[:, 0]
+
+
+def last_layers(layers: Sequence[tf.Tensor]) -> tf.Tensor:
+    """Puts the last layers [B, L, H] of the embedding output and all layers side by side."""
+    return tf.concat(layers[1:][-FEATURE_LAYERS:], axis=-1)
+
+
+def answer_positions(segment_ids: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
+    """Marks where an answer may begin or end, bool [B, L]; [CLS] stands for "no answer"."""
+    allowed = valid & (segment_ids > 0)
+    return allowed | (tf.range(dimensions(allowed)[1]) == 0)
 
 
 def vectors_at(hidden: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:

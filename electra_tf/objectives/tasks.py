@@ -16,17 +16,18 @@ from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.shapes import dimensions
 from electra_tf.modeling.task_heads import (
+    FEATURE_LAYERS,
     QuestionHead,
     RecurrentHead,
     ScoreHead,
+    answer_positions,
+    last_layers,
     vectors_at,
 )
 from electra_tf.objectives.objective import Outcome, Ratio
 
 HEAD = "head"
 """Begins the names of a head's weights."""
-FEATURE_LAYERS = 4
-"""Of a frozen encoder, that are read side by side: the best choice in BERT's table 7."""
 
 
 class _TaskObjective:
@@ -168,8 +169,8 @@ class TaggingObjective(_ScoreObjective):
         dropout = randomness if training else None
         counted, places = self._counted(inputs), inputs.targets["first_piece"]
         if self.feature_based:
-            _, *layers = model.encoder.all_layers(inputs.ids, inputs.segment_ids, inputs.valid)
-            features = vectors_at(tf.concat(layers[-FEATURE_LAYERS:], axis=-1), places)
+            layers = model.encoder.all_layers(inputs.ids, inputs.segment_ids, inputs.valid)
+            features = vectors_at(last_layers(layers), places)
             logits = model.head(features, counted, dropout)
         else:
             logits = model.head(vectors_at(self._encode(model, inputs, dropout), places), dropout)
@@ -205,10 +206,9 @@ class QuestionObjective(_TaskObjective):
         Details are the fields of `SpanBeams`, outside of training only; there is no loss then.
         """
         hidden = self._encode(model, inputs, randomness if training else None)
-        allowed = inputs.valid & (inputs.segment_ids > 0)
-        length = dimensions(allowed)[1]
-        allowed |= tf.range(length) == 0  # [CLS] stands for "no answer".
+        allowed = answer_positions(inputs.segment_ids, inputs.valid)
         if not training:
+            length = dimensions(allowed)[1]
             size = (min if isinstance(length, int) else tf.minimum)(self.beam_size, length)
             beams = model.head.beams(hidden, allowed, size)._asdict()
             return Outcome({"loss": tf.zeros([])}, {}, {

@@ -76,7 +76,7 @@ def evaluate(run: FinetuningRun, dev: Mapping[str, Sequence[Example]]) -> None:
     """Scores the run's model on splits of labelled examples; prints and saves a table."""
     predictor = Predictor(run.trial, run.trained_model())
     scores = {}
-    threshold = _threshold(run.model_dir)
+    threshold = threshold_of(run.model_dir)
     for name, examples in dev.items():
         scores[name] = scored(predictor, run.encode(examples), threshold).scores
         print(f"{run.spec.name}, {name}: {len(examples):,} examples")
@@ -91,7 +91,7 @@ def predict(run: FinetuningRun, source: Path, output: Path) -> None:
     write = predictions.writer_for(output, run.spec.kind)
     examples = registry.read_file(run.spec, source, labelled=False)
     predictor = Predictor(run.trial, run.trained_model())
-    write(scored(predictor, run.encode(examples), _threshold(run.model_dir)).records)
+    write(scored(predictor, run.encode(examples), threshold_of(run.model_dir)).records)
     print(f"{len(examples):,} predictions  {output}")
 
 
@@ -133,7 +133,7 @@ def _add_trial(run: FinetuningRun, results: Results, number: int, rows: Sequence
     return results
 
 
-def _threshold(model_dir: Path) -> float | None:
+def threshold_of(model_dir: Path) -> float | None:
     """Returns the threshold that was best on dev in training; None if none was searched."""
     results = Results.load(model_dir)
     if results is None or not results.trials:  # The model was converted, not trained here.
@@ -145,7 +145,7 @@ def _write_outputs(run: FinetuningRun, task: Task, dev: Mapping[str, Split],
                    results: Results) -> None:
     """Writes predictions, the server's files and pictures of the best trial."""
     predictor = Predictor(run.trial, run.trained_model())
-    directory, threshold = run.model_dir / "predictions", _threshold(run.model_dir)
+    directory, threshold = run.model_dir / "predictions", threshold_of(run.model_dir)
     make_directory(directory)
 
     def predicted(name: str, split: Split) -> Scored:

@@ -1,0 +1,81 @@
+"""Texts to token ids inside a graph, as `tasks/encoding.py` makes them outside of one."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from electra_tf.text.tokenizer import Tokenizer
+from electra_tf.text.vocabulary import Vocabulary
+
+
+class Tokens(NamedTuple):
+    """A batch as encoders take it."""
+
+    ids: tf.Tensor
+    """int32 [B, L]."""
+    segment_ids: tf.Tensor
+    """int32 [B, L]."""
+    valid: tf.Tensor
+    """bool [B, L]."""
+
+
+class Texts:
+    """Turns texts into rows of at most `max_length` tokens."""
+
+    def __init__(self, tokenizer: Tokenizer, vocabulary: Vocabulary, max_length: int):
+        self.tokenizer = tokenizer
+        self.vocabulary = vocabulary
+        self.max_length = max_length
+
+    def encode(self, *columns: tf.Tensor) -> Tokens:
+        """Encodes texts or pairs; a pair that is too long loses tokens of the longer one.
+
+        Args:
+            columns: one or two, string [B].
+        """
+        parts = [self.tokenizer.tokenize(column) for column in columns]
+        limits = shortened([tf.cast(part.row_lengths(), tf.int32) for part in parts],
+                           self.max_length - 1 - len(parts))
+        return self.rows([head(part, limit) for part, limit in zip(parts, limits, strict=True)])
+
+    def rows(self, parts: Sequence[tf.RaggedTensor]) -> Tokens:
+        """Puts [CLS] before, [SEP] after and between one or two parts, int32 [B, (n)]."""
+        count = parts[0].nrows()
+
+        def special(token_id: int) -> tf.RaggedTensor:
+            return tf.RaggedTensor.from_uniform_row_length(
+                tf.fill([count], tf.constant(token_id, tf.int32)), 1)
+
+        segments = [tf.concat([part, special(self.vocabulary.sep_id)], axis=1) for part in parts]
+        segments[0] = tf.concat([special(self.vocabulary.cls_id), segments[0]], axis=1)
+        whole = tf.concat(segments, axis=1)
+        ids = whole.to_tensor(self.vocabulary.pad_id)
+        columns = tf.range(tf.shape(ids)[1])
+
+        def within(lengths: tf.Tensor) -> tf.Tensor:
+            return columns < tf.cast(lengths, tf.int32)[:, tf.newaxis]
+
+        valid = within(whole.row_lengths())
+        second = valid & ~within(segments[0].row_lengths())
+        return Tokens(ids, tf.cast(second, tf.int32), valid)
+
+
+def head(rows: tf.RaggedTensor, limits: tf.Tensor) -> tf.RaggedTensor:
+    """Returns the first `limits` values, int32 [B], of every row, which has as many."""
+    starts = tf.cast(rows.row_starts(), tf.int32)
+    return tf.gather(rows.flat_values, tf.ragged.range(starts, starts + limits))
+
+
+def shortened(lengths: Sequence[tf.Tensor], limit: int) -> list[tf.Tensor]:
+    """`encoding.shortened` for a batch: int32 [B] each."""
+    if len(lengths) == 1:
+        return [tf.minimum(lengths[0], limit)]
+    first, second = lengths
+    half = limit // 2
+    too_long = first + second > limit
+    first_gives = too_long & (second <= half)
+    second_gives = too_long & (second > half) & (first <= limit - half)
+    both_give = too_long & ~first_gives & ~second_gives
+    return [tf.where(first_gives, limit - second, tf.where(both_give, limit - half, first)),
+            tf.where(second_gives, limit - first, tf.where(both_give, half, second))]
