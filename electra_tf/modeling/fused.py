@@ -8,45 +8,18 @@ than XLA's. So do sums over rows, which are products with a row of ones (`produc
 All arithmetic is in float32; only what is stored has the tensor's own type.
 """
 
-import contextlib
-import contextvars
-import functools
 import math
-from collections.abc import Iterator
 
 import tensorflow as tf
 
 from electra_tf.modeling.products import sum_rows
 from electra_tf.modeling.randomness import keep_mask
+from electra_tf.modeling.tracing import fused, with_gradient
 
 LAYER_NORM_EPSILON = 1e-12
 
 
-_COMPILES = contextvars.ContextVar("compiles", default=True)
-
-
-@contextlib.contextmanager
-def uncompiled() -> Iterator[None]:
-    """Traces functions without XLA: for shapes that vary, and for runtimes that lack it."""
-    token = _COMPILES.set(False)
-    try:
-        yield
-    finally:
-        _COMPILES.reset(token)
-
-
-def fused(function):
-    """Has XLA compile a function of tensors into as few passes over memory as it can."""
-    compiled = tf.function(function, jit_compile=True, autograph=False)
-
-    @functools.wraps(function)
-    def run(*tensors):
-        return (compiled if _COMPILES.get() else function)(*tensors)
-
-    return run
-
-
-@tf.custom_gradient
+@with_gradient
 def gelu(x: tf.Tensor):
     """X * Phi(x), Phi the normal distribution function: GELU in its erf form, as BERT uses it.
 
@@ -92,7 +65,7 @@ def dropout(x: tf.Tensor, rate: float, keys: tf.Tensor | None) -> tf.Tensor:
     if keys is None or rate == 0.0:
         return x
 
-    @tf.custom_gradient
+    @with_gradient
     def drop(x):
         return _dropped(x, keys, rate), lambda upstream: _dropped(upstream, keys, rate)
 
@@ -121,7 +94,7 @@ def layer_norm(x: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor) -> tf.Tensor:
     Returns:
         Like `x`; mean and deviation are computed in float32, epsilon 1e-12 under the root.
     """
-    @tf.custom_gradient
+    @with_gradient
     def normalize(x, gamma, beta):
         def gradient(upstream):
             d_x, gamma_terms = _layer_norm_gradient(x, gamma, upstream)
@@ -151,7 +124,7 @@ def residual_norm(x: tf.Tensor, branch: tf.Tensor, gamma: tf.Tensor, beta: tf.Te
     """
     keys = keys if rate > 0.0 else None
 
-    @tf.custom_gradient
+    @with_gradient
     def normalize(x, branch, gamma, beta):
         total, output = _residual_norm(x, branch, gamma, beta, keys, rate)
 
@@ -230,7 +203,7 @@ def attention_weights(scores: tf.Tensor, rate: float, keys: tf.Tensor | None) ->
     """
     keys = keys if rate > 0.0 else None
 
-    @tf.custom_gradient
+    @with_gradient
     def weigh(scores):
         shares = tf.nn.softmax(scores)
         dropped = shares if keys is None else _dropped(shares, keys, rate)

@@ -7,6 +7,8 @@ with a row of ones 0.6 ms, and it adds up in float32.
 
 import tensorflow as tf
 
+from electra_tf.modeling.tracing import with_gradient
+
 
 def affine(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor, *,
            transposed: bool = False) -> tf.Tensor:
@@ -21,7 +23,7 @@ def affine(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor, *,
     Returns:
         [M, outputs].
     """
-    @tf.custom_gradient
+    @with_gradient
     def run(x, kernel, bias):
         def gradient(upstream):
             factors = (upstream, x) if transposed else (x, upstream)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from electra_tf.modeling.fused import fused
+from electra_tf.modeling.tracing import fused, with_gradient
 
 BLOCK = 128
 """Entries per block of `sample`; the generator pads its logits to whole blocks."""
@@ -55,7 +55,7 @@ def cross_entropy(logits: tf.Tensor, labels: tf.Tensor, softmax: Distribution) -
     Returns:
         float32 [M].
     """
-    @tf.custom_gradient
+    @with_gradient
     def lose(logits):
         total = tf.reduce_sum(softmax.block_sums, axis=-1)
         wanted = tf.cast(tf.gather(logits, labels, batch_dims=1), tf.float32)

@@ -13,7 +13,6 @@ import tf_keras
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.modeling.encoder import Encoder
-from electra_tf.modeling.fused import uncompiled
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.task_heads import (
     SpanBeams,
@@ -22,6 +21,7 @@ from electra_tf.modeling.task_heads import (
     last_layers,
     vectors_at,
 )
+from electra_tf.modeling.tracing import for_answers
 from electra_tf.serving import questions, words
 from electra_tf.serving.texts import Texts, Tokens
 from electra_tf.tasks.examples import Kind
@@ -93,7 +93,7 @@ class Served(tf.Module, abc.ABC):
 
     @staticmethod
     def _traced(function, specs: Sequence[tf.TensorSpec]):
-        with uncompiled():
+        with for_answers():
             return tf.function(function, autograph=False).get_concrete_function(*specs)
 
     def _hidden(self, tokens: Tokens) -> tf.Tensor:

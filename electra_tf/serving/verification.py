@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.command_line import UserError
-from electra_tf.modeling.fused import uncompiled
+from electra_tf.modeling.tracing import for_answers
 from electra_tf.serving.signatures import DEFAULT, Served
 
 Requests = Sequence[Mapping[str, Sequence[str]]]
@@ -54,7 +54,7 @@ def compare(directory: Path, trained: Served, asked: Requests, dtype: tf.DType) 
     """
     largest = 0.0
     for request, answers in zip(asked, ask_elsewhere(directory, asked), strict=True):
-        with uncompiled():
+        with for_answers():
             expected = trained.answer(*(tf.constant(texts) for texts in request.values()))
         for name, values in expected.items():
             found = np.asarray(answers[name])

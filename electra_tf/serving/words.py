@@ -38,11 +38,10 @@ def split_at_spaces(texts: Texts, column: tf.Tensor) -> Words:
     words = tf.strings.split(column)
     pieces = texts.tokenizer.tokenize(words.flat_values)
     lengths = tf.cast(pieces.row_lengths(), tf.int32)
-    missing = tf.cast(lengths == 0, tf.int32)
-    unknown = tf.RaggedTensor.from_row_lengths(
-        tf.fill([tf.reduce_sum(missing)], texts.vocabulary.unk_id), tf.cast(missing, tf.int64))
-    kept = head(pieces, tf.minimum(lengths, texts.max_length - 2))
-    return Words(words, tf.concat([kept, unknown], axis=1))
+    table = tf.concat([[texts.vocabulary.unk_id], pieces.flat_values], axis=0)
+    begin = tf.where(lengths == 0, 0, 1 + tf.cast(pieces.row_starts(), tf.int32))
+    kept = tf.clip_by_value(lengths, 1, texts.max_length - 2)
+    return Words(words, tf.gather(table, tf.ragged.range(begin, begin + kept)))
 
 
 def split_as_tokenized(texts: Texts, column: tf.Tensor) -> Words:

@@ -12,9 +12,9 @@ from electra_tf.distribution.cores import graph_rewriting, largest_divisor
 from electra_tf.distribution.devices import runs_on_one_cpu
 from electra_tf.input.buckets import Row, RowBatch, make_batch, plan_in_order_of_length
 from electra_tf.modeling.electra import TaskModel
-from electra_tf.modeling.fused import uncompiled
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.tracing import for_answers
 from electra_tf.training.finetuner import ByLength, TrialSettings
 from electra_tf.training.parts import joined
 
@@ -88,7 +88,7 @@ class _OneCpu:
 
     def _details(self, batch: RowBatch) -> Mapping[str, tf.Tensor]:
         model = _InferenceModel(self._encoder, self._model.head)
-        with uncompiled():
+        with for_answers():
             return self._settings.objective.compute(
                 model, batch, _nothing_drawn(), training=False).details
 

@@ -1,0 +1,46 @@
+"""How functions are traced: compiled and with gradients of their own, or plain, to answer only."""
+
+import contextlib
+import contextvars
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tensorflow as tf
+
+_ANSWERS = contextvars.ContextVar("answers", default=False)
+
+
+@contextlib.contextmanager
+def for_answers() -> Iterator[None]:
+    """Traces plain ops, for shapes that vary and for runtimes without XLA; nothing is learned."""
+    token = _ANSWERS.set(True)
+    try:
+        yield
+    finally:
+        _ANSWERS.reset(token)
+
+
+def fused(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Has XLA compile a function of tensors into as few passes over memory as it can."""
+    compiled = tf.function(function, jit_compile=True, autograph=False)
+
+    @functools.wraps(function)
+    def run(*tensors):
+        return (function if _ANSWERS.get() else compiled)(*tensors)
+
+    return run
+
+
+def with_gradient(function: Callable[..., tuple[Any, Callable[..., Any]]]) -> Callable[..., Any]:
+    """Lets a function of tensors return its result and its gradient: `tf.custom_gradient`.
+
+    A saved graph can't hold such gradients, and its readers are warned that they are missing.
+    """
+    learning = tf.custom_gradient(function)
+
+    @functools.wraps(function)
+    def run(*tensors):
+        return function(*tensors)[0] if _ANSWERS.get() else learning(*tensors)
+
+    return run
