@@ -21,10 +21,12 @@ EXTERNAL = {
     "scipy": "scipy",
     "seqeval": "seqeval",
     "sklearn": "scikit_learn",
+    "starlette": "starlette",
     "tensorflow": "tensorflow",
     "tensorflow_datasets": "tensorflow_datasets",
     "tensorflow_text": "tensorflow_text",
     "tf_keras": "tf_keras",
+    "uvicorn": "uvicorn",
     "yaml": "pyyaml",
 }
 
