@@ -13,6 +13,7 @@ _TOP = pathlib.Path("electra_tf")
 # Import name -> target of the pip hub. A name that is missing here is not a requirement of ours.
 EXTERNAL = {
     "absl": "absl_py",
+    "google": "protobuf",
     "matplotlib": "matplotlib",
     "numpy": "numpy",
     "official": "tf_models_official",
@@ -104,7 +105,9 @@ def _rule(
     kind: str, name: str, paths: list[pathlib.Path], *, visibility: list[str], main: str = ""
 ) -> str:
     deps = sorted(set().union(*(_dependencies(path) for path in paths)))
+    pages = sorted(page.name for page in (layers.ROOT / paths[0].parent).glob("*.html"))
     return (f'{kind}(\n    name = "{name}",\n{_list("srcs", sorted(p.name for p in paths))}'
+            + _list("data", pages)
             + (f'    main = "{main}",\n' if main else "")
             + f"{_list('visibility', visibility)}{_list('deps', deps)})\n")
 

@@ -1,0 +1,164 @@
+"""Requests that wait at the same time become one call of the model.
+
+Rows of a call are computed side by side, so one call of 32 rows takes far less than 32 calls. Only
+requests of the same signature are joined, and only if every input and output begins with a batch
+dimension and the other dimensions of the inputs agree.
+
+`max_batch_size=1` turns joining off. What is done with a batch is in joining.py.
+"""
+
+import asyncio
+import collections
+import concurrent.futures
+import dataclasses
+import functools
+from collections.abc import Hashable, Sequence
+
+import tensorflow as tf
+
+from electra_tf.serving.joining import answer_together
+from electra_tf.serving.saved_models import Arrays, Signature
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BatchingConfig:
+    """How long and how far requests are joined."""
+
+    max_batch_size: int = 32
+    """Rows of a joined call; a request that has more is a call of its own."""
+    batch_timeout_ms: float = 2.0
+    """A request waits at most so long for others, and as long as the model is busy."""
+    parallel_calls: int = 2
+    """Calls of the model at the same time."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class _Waiting:
+    """A request that has no answer yet."""
+
+    inputs: Arrays
+    rows: int
+    arrived: float
+    answer: asyncio.Future
+
+
+class Batcher:
+    """Answers requests in worker threads; the event loop is never kept waiting.
+
+    Example:
+        batcher = Batcher(BatchingConfig())
+        outputs = await batcher.predict(signature, inputs)
+    """
+
+    def __init__(self, config: BatchingConfig):
+        """Starts no thread before the first request."""
+        self._config = config
+        self._threads = concurrent.futures.ThreadPoolExecutor(
+            config.parallel_calls, thread_name_prefix="predict")
+        self._free_calls = asyncio.Semaphore(config.parallel_calls)
+        self._queues: dict[Hashable, _Queue] = {}
+        self._tasks: set[asyncio.Task] = set()  # asyncio itself forgets running tasks.
+
+    async def predict(self, signature: Signature, inputs: Arrays) -> Arrays:
+        """Returns the outputs of one request, computed together with those of others.
+
+        Args:
+            signature: what to call.
+            inputs: arrays that fit its inputs.
+
+        Raises:
+            tf.errors.OpError: the graph refused this request; those beside it have their answers.
+        """
+        loop = asyncio.get_running_loop()
+        key, rows = _joinable(signature, inputs)
+        queue = self._queues.get(key)
+        if queue is None:
+            queue = self._queues[key] = _Queue(self._config)
+            self._start(self._serve(key, queue, signature))
+        waiting = _Waiting(inputs=inputs, rows=rows, arrived=loop.time(),
+                           answer=loop.create_future())
+        queue.add(waiting)
+        return await waiting.answer
+
+    async def _serve(self, key: Hashable, queue: "_Queue", signature: Signature) -> None:
+        """Calls the model until nobody waits; those that come while it is busy are joined."""
+        while queue.waiting:
+            await queue.full_or_late()
+            await self._free_calls.acquire()
+            batch = queue.take()
+            task = self._start(self._call(signature, batch))
+            task.add_done_callback(functools.partial(self._settle, batch))
+        del self._queues[key]
+
+    async def _call(
+        self, signature: Signature, batch: Sequence[_Waiting]
+    ) -> list[Arrays | tf.errors.OpError]:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(
+            self._threads, answer_together, signature, [waiting.inputs for waiting in batch],
+            [waiting.rows for waiting in batch])
+
+    def _settle(self, batch: Sequence[_Waiting], task: asyncio.Task) -> None:
+        """Hands out answers; an error of ours goes to everybody, so that nobody waits forever."""
+        self._free_calls.release()
+        failed = None if task.cancelled() else task.exception()
+        outcomes = [failed] * len(batch) if failed or task.cancelled() else task.result()
+        for waiting, outcome in zip(batch, outcomes, strict=True):
+            if waiting.answer.done():
+                continue
+            if outcome is None:
+                waiting.answer.cancel()
+            elif isinstance(outcome, BaseException):
+                waiting.answer.set_exception(outcome)
+            else:
+                waiting.answer.set_result(outcome)
+
+    def _start(self, coroutine) -> asyncio.Task:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+class _Queue:
+    """Requests that may be joined, oldest first."""
+
+    def __init__(self, config: BatchingConfig):
+        self.waiting: collections.deque[_Waiting] = collections.deque()
+        self._config = config
+        self._full = asyncio.Event()
+
+    def add(self, waiting: _Waiting) -> None:
+        self.waiting.append(waiting)
+        if sum(each.rows for each in self.waiting) >= self._config.max_batch_size:
+            self._full.set()
+
+    async def full_or_late(self) -> None:
+        """Returns when a call is full or the oldest request has waited long enough."""
+        deadline = self.waiting[0].arrived + self._config.batch_timeout_ms / 1000
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._full.wait()
+        except TimeoutError:
+            pass  # Then the call isn't full.
+
+    def take(self) -> list[_Waiting]:
+        """Removes and returns the requests of the next call: one, or more that fit."""
+        taken = [self.waiting.popleft()]
+        room = self._config.max_batch_size - taken[0].rows
+        while self.waiting and self.waiting[0].rows <= room:
+            room -= self.waiting[0].rows
+            taken.append(self.waiting.popleft())
+        if sum(each.rows for each in self.waiting) < self._config.max_batch_size:
+            self._full.clear()
+        return taken
+
+
+def _joinable(signature: Signature, inputs: Arrays) -> tuple[Hashable, int]:
+    """Returns the key that is equal for requests that may be joined, and the rows."""
+    sizes = {array.shape[:1] for array in inputs.values()}
+    if not signature.has_rows or len(sizes) != 1:
+        return object(), 1
+    (rows,), = sizes
+    shapes = tuple((name, array.shape[1:]) for name, array in sorted(inputs.items()))
+    return (signature.name, shapes), rows

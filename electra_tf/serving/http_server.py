@@ -1,0 +1,57 @@
+"""A model behind HTTP until somebody stops it."""
+
+import signal
+import socket
+
+import uvicorn
+from starlette.applications import Starlette
+
+from electra_tf.command_line import UserError
+
+# Requests still running after a signal to stop are given so long.
+_LAST_REQUESTS_SECONDS = 60
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Returns a socket that takes connections already; they wait for `serve`.
+
+    Args:
+        host: an address of this machine, "0.0.0.0" for all.
+        port: 0 for any that is free.
+
+    Raises:
+        UserError: the port is taken, or the address isn't this machine's.
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family, backlog=1024)
+    except OSError as error:
+        raise UserError(f"can't listen at --host={host} --port={port}: "
+                        f"{error.strerror or error}; choose another port, or stop the program "
+                        "that has this one.") from error
+
+
+def address(listening: socket.socket) -> str:
+    """Returns what a browser takes, as in `http://127.0.0.1:8501`."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def serve(application: Starlette, listening: socket.socket) -> None:
+    """Answers requests until SIGTERM or Ctrl-C, then those that are running, and returns.
+
+    Raises:
+        KeyboardInterrupt: it was Ctrl-C.
+    """
+    uvicorn.Server(uvicorn.Config(
+        application, lifespan="off", log_level="warning", access_log=False, server_header=False,
+        timeout_graceful_shutdown=_LAST_REQUESTS_SECONDS)).run(sockets=[listening])
+
+
+def exit_on_sigterm() -> None:
+    """Lets SIGTERM end the program with status 0, also while a model is being loaded."""
+    signal.signal(signal.SIGTERM, _exit)
+
+
+def _exit(_signal: int, _frame: object) -> None:
+    raise SystemExit(0)
