@@ -71,26 +71,33 @@ class Batcher:
         """
         loop = asyncio.get_running_loop()
         key, rows = _joinable(signature, inputs)
-        queue = self._queues.get(key)
-        if queue is None:
-            queue = self._queues[key] = _Queue(self._config)
-            self._start(self._serve(key, queue, signature))
         waiting = _Waiting(inputs=inputs, rows=rows, arrived=loop.time(),
                            answer=loop.create_future())
-        queue.add(waiting)
+        if key is None:
+            await self._free_calls.acquire()
+            self._call(signature, [waiting])
+        elif key in self._queues:
+            self._queues[key].add(waiting)
+        else:
+            self._queues[key] = _Queue(self._config)
+            self._queues[key].add(waiting)
+            self._start(self._serve(key, signature))
         return await waiting.answer
 
-    async def _serve(self, key: Hashable, queue: "_Queue", signature: Signature) -> None:
+    async def _serve(self, key: Hashable, signature: Signature) -> None:
         """Calls the model until nobody waits; those that come while it is busy are joined."""
+        queue = self._queues[key]
         while queue.waiting:
             await queue.full_or_late()
             await self._free_calls.acquire()
-            batch = queue.take()
-            task = self._start(self._call(signature, batch))
-            task.add_done_callback(functools.partial(self._settle, batch))
+            self._call(signature, queue.take())
         del self._queues[key]
 
-    async def _call(
+    def _call(self, signature: Signature, batch: Sequence[_Waiting]) -> None:
+        task = self._start(self._answer(signature, batch))
+        task.add_done_callback(functools.partial(self._settle, batch))
+
+    async def _answer(
         self, signature: Signature, batch: Sequence[_Waiting]
     ) -> list[Arrays | tf.errors.OpError]:
         loop = asyncio.get_running_loop()
@@ -154,11 +161,11 @@ class _Queue:
         return taken
 
 
-def _joinable(signature: Signature, inputs: Arrays) -> tuple[Hashable, int]:
-    """Returns the key that is equal for requests that may be joined, and the rows."""
+def _joinable(signature: Signature, inputs: Arrays) -> tuple[Hashable | None, int]:
+    """Returns the key that is equal for requests that may be joined (else None), and the rows."""
     sizes = {array.shape[:1] for array in inputs.values()}
     if not signature.has_rows or len(sizes) != 1:
-        return object(), 1
+        return None, 1
     (rows,), = sizes
     shapes = tuple((name, array.shape[1:]) for name, array in sorted(inputs.items()))
     return (signature.name, shapes), rows

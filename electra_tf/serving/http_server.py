@@ -1,7 +1,8 @@
-"""A model behind HTTP until somebody stops it."""
+"""The HTTP server: where it listens and how it stops."""
 
 import signal
 import socket
+from collections.abc import Callable
 
 import uvicorn
 from starlette.applications import Starlette
@@ -13,7 +14,7 @@ _LAST_REQUESTS_SECONDS = 60
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Returns a socket that takes connections already; they wait for `serve`.
+    """Returns a socket that takes connections already; they wait for the server.
 
     Args:
         host: an address of this machine, "0.0.0.0" for all.
@@ -37,15 +38,24 @@ def address(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def serve(application: Starlette, listening: socket.socket) -> None:
-    """Answers requests until SIGTERM or Ctrl-C, then those that are running, and returns.
+class Server(uvicorn.Server):
+    """Answers requests: `run(sockets=[listen(...)])`.
 
-    Raises:
-        KeyboardInterrupt: it was Ctrl-C.
+    SIGTERM and Ctrl-C let it take no more requests, answer those that are running, and raise what
+    the signal means to the program: SystemExit (`exit_on_sigterm`) or KeyboardInterrupt.
     """
-    uvicorn.Server(uvicorn.Config(
-        application, lifespan="off", log_level="warning", access_log=False, server_header=False,
-        timeout_graceful_shutdown=_LAST_REQUESTS_SECONDS)).run(sockets=[listening])
+
+    def __init__(self, application: Starlette, on_start: Callable[[], None]):
+        """Takes what answers, and what is called when requests and signals are looked after."""
+        super().__init__(uvicorn.Config(
+            application, lifespan="off", log_level="warning", access_log=False,
+            server_header=False, timeout_graceful_shutdown=_LAST_REQUESTS_SECONDS))
+        self._on_start = on_start
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begins to take connections; uvicorn calls it."""
+        await super().startup(sockets)
+        self._on_start()
 
 
 def exit_on_sigterm() -> None:

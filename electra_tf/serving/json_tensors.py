@@ -6,6 +6,7 @@ The mapping is TensorFlow Serving's (its "RESTful API" page, "JSON mapping"): by
 
 import base64
 import binascii
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -98,7 +99,8 @@ def _converter(dtype: tf.DType) -> Callable[[Any], Any]:
         limits = np.iinfo(dtype.as_numpy_dtype)
         return lambda leaf: _to_int(leaf, limits)
     if dtype.is_floating:
-        return lambda leaf: _to_float(leaf, dtype)
+        largest = float(dtype.max)
+        return lambda leaf: _to_float(leaf, largest)
     raise RequestError(f"inputs of type {dtype.name} can't be written in JSON", 501)
 
 
@@ -124,11 +126,11 @@ def _to_int(leaf: Any, limits: np.iinfo) -> int:
     return leaf
 
 
-def _to_float(leaf: Any, dtype: tf.DType) -> float:
+def _to_float(leaf: Any, largest: float) -> float:
     if isinstance(leaf, bool) or not isinstance(leaf, int | float):
         raise TypeError(f"must hold numbers. Received: {_kind(leaf)}")
-    if np.isfinite(number := float(leaf)) and abs(number) > dtype.max:
-        raise OverflowError(f"must hold numbers up to {dtype.max} in size")
+    if math.isfinite(number := float(leaf)) and abs(number) > largest:
+        raise OverflowError(f"must hold numbers up to {largest} in size")
     return number
 
 

@@ -48,9 +48,9 @@ def main() -> None:
                            parallel_calls=values.parallel_calls),
             Limits(max_body_bytes=int(values.max_body_mib * 2**20),
                             max_request_rows=values.max_request_rows))
-        print(f"{name}, version {model.version}: {http_server.address(listening)} "
-              f"(signatures: {', '.join(model.signatures)}; Ctrl-C stops)", flush=True)
-        http_server.serve(application, listening)
+        line = (f"{name}, version {model.version}: {http_server.address(listening)} "
+                f"(signatures: {', '.join(model.signatures)}; Ctrl-C stops)")
+        http_server.Server(application, lambda: print(line, flush=True)).run(sockets=[listening])
 
 
 def define() -> None:

@@ -59,9 +59,9 @@ class Texts(tf.Module):
             "score": tf.fill([rows], 0.75),
         }
 
-    @tf.function(input_signature=_signature("text", "pair"))
-    def similarity(self, text, pair):
-        return {"score": tf.cast(text == pair, tf.float32)}
+    @tf.function(input_signature=_signature("text", "text_pair"))
+    def similarity(self, text, text_pair):
+        return {"score": tf.cast(text == text_pair, tf.float32)}
 
 
 class Numbers(tf.Module):
@@ -102,7 +102,7 @@ class Numbers(tf.Module):
     def slow(self, text):
         """Half a second or so, for tests of what happens meanwhile."""
         x = tf.random.stateless_uniform([300, 300], [1, 2])
-        for _ in tf.range(200):
+        for _ in tf.range(400):
             x = x @ x / tf.norm(x)
         return {"text": tf.identity(text), "norm": tf.fill(tf.shape(text), tf.norm(x))}
 

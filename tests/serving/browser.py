@@ -1,0 +1,102 @@
+"""Headless Chromium, driven by ChromeDriver over W3C WebDriver's HTTP."""
+
+import base64
+import contextlib
+import json
+import shutil
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+CHROMIUM = next(filter(None, map(shutil.which, (
+    "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"))), None)
+DRIVER = shutil.which("chromedriver")
+
+_OPTIONS = {"binary": CHROMIUM, "args": ["--headless=new", "--no-sandbox", "--disable-gpu",
+                                         "--disable-dev-shm-usage", "--window-size=900,900"]}
+
+
+class Browser:
+    """One page."""
+
+    def __init__(self, session: str):
+        self._session = session
+
+    def command(self, name: str, **arguments: Any) -> Any:
+        """What a WebDriver command answers."""
+        return _post(f"{self._session}/{name}", arguments)
+
+    def open(self, address: str) -> None:
+        self.command("url", url=address)
+
+    def script(self, code: str, *arguments: Any) -> Any:
+        return self.command("execute/sync", script=code, args=arguments)
+
+    def wait_for(self, expression: str) -> Any:
+        """The value of an expression once it is true."""
+        deadline = time.monotonic() + 20
+        while not (value := self.script(f"return {expression}")):
+            assert time.monotonic() < deadline, f"never true: {expression}"
+            time.sleep(0.05)
+        return value
+
+    def keys(self, text: str) -> None:
+        """Types on the keyboard, wherever the focus is; "\ue004" is Tab, "\ue009" Ctrl."""
+        presses = [{"type": kind, "value": key} for key in text for kind in ("keyDown", "keyUp")]
+        self.command("actions", actions=[{"type": "key", "id": "keyboard", "actions": presses}])
+
+    def hold(self, modifier: str, key: str) -> None:
+        presses = [("keyDown", modifier), ("keyDown", key), ("keyUp", key), ("keyUp", modifier)]
+        self.command("actions", actions=[{"type": "key", "id": "keyboard", "actions": [
+            {"type": kind, "value": value} for kind, value in presses]}])
+
+    def colours(self, scheme: str) -> None:
+        """Lets the page believe in a light or dark desktop."""
+        self.command("goog/cdp/execute", cmd="Emulation.setEmulatedMedia", params={
+            "features": [{"name": "prefers-color-scheme", "value": scheme}]})
+
+    def picture(self) -> bytes:
+        """The whole page as a PNG."""
+        answer = self.command("goog/cdp/execute", cmd="Page.captureScreenshot",
+                              params={"captureBeyondViewport": True})
+        return base64.b64decode(answer["data"])
+
+
+@contextlib.contextmanager
+def browser() -> Iterator[Browser]:
+    """A browser that is closed afterwards."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    driver = subprocess.Popen([DRIVER, f"--port={port}"], stdout=subprocess.DEVNULL)
+    try:
+        _wait_until_ready(address)
+        capabilities = {"alwaysMatch": {"goog:chromeOptions": _OPTIONS}}
+        session = _post(f"{address}/session", {"capabilities": capabilities})["sessionId"]
+        yield Browser(f"{address}/session/{session}")
+        _send(urllib.request.Request(f"{address}/session/{session}", method="DELETE"))
+    finally:
+        driver.terminate()
+        driver.wait()
+
+
+def _wait_until_ready(address: str) -> None:
+    for _ in range(200):
+        with contextlib.suppress(urllib.error.URLError):
+            if _send(urllib.request.Request(f"{address}/status"))["ready"]:
+                return
+        time.sleep(0.05)
+    raise AssertionError("ChromeDriver didn't start")
+
+
+def _post(address: str, content: dict) -> Any:
+    return _send(urllib.request.Request(address, json.dumps(content).encode()))
+
+
+def _send(request: urllib.request.Request) -> Any:
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return json.load(answer)["value"]

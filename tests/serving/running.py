@@ -1,0 +1,69 @@
+"""A server in a thread, and requests to it over real HTTP."""
+
+import contextlib
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from electra_tf.serving import http_server, rest_api, saved_models
+from electra_tf.serving.batching import BatchingConfig
+from electra_tf.serving.request_body import Limits
+
+
+class Client:
+    """Requests to one server."""
+
+    def __init__(self, address: str, name: str):
+        self.address = address
+        self.path = f"/v1/models/{name}"
+
+    def send(self, method: str, path: str, body: bytes | str | None = None) -> tuple[int, str]:
+        """The status and the text of an answer."""
+        connection = http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=60)
+        with contextlib.closing(connection):
+            connection.request(method, path, body)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode("utf-8")
+
+    def get(self, suffix: str) -> tuple[int, dict]:
+        status, text = self.send("GET", self.path + suffix)
+        return status, json.loads(text)
+
+    def predict(self, content: dict | str | bytes, suffix: str = ":predict") -> tuple[int, dict]:
+        body = json.dumps(content) if isinstance(content, dict) else content
+        status, text = self.send("POST", self.path + suffix, body)
+        return status, json.loads(text)
+
+    def rows(self, signature: str, instances: list) -> list:
+        """The predictions of a request that must succeed."""
+        status, content = self.predict({"signature_name": signature, "instances": instances})
+        assert status == 200, content
+        return content["predictions"]
+
+    def error(self, content: dict | str | bytes, status: int = 400) -> str:
+        """The message of a request that must be refused."""
+        received, answer = self.predict(content)
+        assert (received, answer.keys()) == (status, {"error"}), answer
+        return answer["error"]
+
+
+@contextlib.contextmanager
+def client(
+    model_dir: Path, batching: BatchingConfig | None = None, limits: Limits | None = None
+) -> Iterator[Client]:
+    """A client of a server that runs meanwhile."""
+    model = saved_models.load(saved_models.newest_version(model_dir), model_dir.name)
+    application = rest_api.application(model, batching or BatchingConfig(), limits or Limits())
+    with http_server.listen("127.0.0.1", 0) as listening:
+        started = threading.Event()
+        server = http_server.Server(application, started.set)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        assert started.wait(20)
+        try:
+            yield Client(http_server.address(listening), model_dir.name)
+        finally:
+            server.should_exit = True
+            thread.join()

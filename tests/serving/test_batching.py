@@ -1,0 +1,128 @@
+"""Concurrent requests become one call, whose size the model itself tells."""
+
+import concurrent.futures
+import time
+
+import pytest
+
+from electra_tf.serving.batching import BatchingConfig
+from tests.serving import running
+
+
+@pytest.fixture(scope="module")
+def patient(models):
+    """Waits so long for others that requests sent together are joined on any machine."""
+    with running.client(models / "numbers",
+                        BatchingConfig(max_batch_size=8, batch_timeout_ms=1000)) as client:
+        yield client
+
+
+def at_once(calls):
+    """What the calls return, each in a thread of its own."""
+    with concurrent.futures.ThreadPoolExecutor(len(calls)) as threads:
+        return [future.result() for future in [threads.submit(call) for call in calls]]
+
+
+def asking(client, signature, *rows):
+    return lambda: client.rows(signature, list(rows))
+
+
+def test_requests_are_joined_and_everybody_gets_their_own_rows(patient):
+    answers = at_once([asking(patient, "batch_size", f"{number}a", f"{number}b")
+                       for number in range(4)])
+    assert answers == [[{"text": f"{number}a", "batch": 8}, {"text": f"{number}b", "batch": 8}]
+                       for number in range(4)]
+
+
+def test_a_full_call_starts_at_once_and_the_rest_follow(patient):
+    answers = at_once([asking(patient, "batch_size", str(number)) for number in range(11)])
+    assert sorted(row["batch"] for (row,) in answers) == [3] * 3 + [8] * 8
+    assert [row["text"] for (row,) in answers] == [str(number) for number in range(11)]
+
+
+def test_nobody_waits_longer_than_the_timeout(patient):
+    begin = time.monotonic()
+    assert patient.rows("batch_size", ["a"]) == [{"text": "a", "batch": 1}]
+    assert 1 <= time.monotonic() - begin < 10
+
+
+def test_a_request_larger_than_a_call_is_a_call_of_its_own(patient):
+    rows = [str(number) for number in range(20)]
+    assert patient.rows("batch_size", rows) == [{"text": row, "batch": 20} for row in rows]
+
+
+def test_a_refused_request_does_not_fail_those_joined_with_it(patient):
+    good = [asking(patient, "refuses_bad", name) for name in "abc"]
+
+    def bad():
+        return patient.error({"signature_name": "refuses_bad", "instances": ["bad"]})
+
+    *answers, message = at_once([*good, bad])
+    # Joined they were refused, so each was asked again alone.
+    assert answers == [[{"text": name, "batch": 1}] for name in "abc"]
+    assert "bad is not allowed" in message
+
+
+def numeric(*x):
+    return {"x": list(x), "n": 0, "flag": True}
+
+
+def test_numbers_are_joined_where_the_other_dimensions_agree(patient):
+    answers = at_once([asking(patient, "mixed", numeric(*[1] * width))
+                       for width in (2, 3, 2, 3, 3)])
+    assert [row["sum"] for (row,) in answers] == [2, 3, 2, 3, 3]
+    assert [row["rows"] for (row,) in answers] == [2, 3, 2, 3, 3]
+
+
+def test_signatures_are_not_mixed(patient):
+    answers = at_once([asking(patient, "batch_size", "a"), asking(patient, "refuses_bad", "b")])
+    assert answers == [[{"text": "a", "batch": 1}], [{"text": "b", "batch": 1}]]
+
+
+def test_outputs_without_rows_are_never_joined(patient):
+    def count(*rows):
+        return lambda: patient.predict({"signature_name": "count", "inputs": list(rows)})
+
+    assert at_once([count("a"), count("b", "c")]) == [(200, {"outputs": 1}), (200, {"outputs": 2})]
+
+
+def test_joined_answers_keep_the_padding_of_the_call(models):
+    with running.client(models / "texts", BatchingConfig(
+            max_batch_size=2, batch_timeout_ms=1000)) as client:
+        (short,), (long,) = at_once([asking(client, "tags", "one"),
+                                     asking(client, "tags", "Anna has three")])
+    assert short == {"words": ["one", "", ""], "tags": ["O", "", ""]}
+    assert long == {"words": ["Anna", "has", "three"], "tags": ["B-PER", "O", "O"]}
+
+
+def test_a_batch_size_of_one_joins_nothing(models):
+    with running.client(models / "numbers", BatchingConfig(
+            max_batch_size=1, batch_timeout_ms=1000)) as client:
+        begin = time.monotonic()
+        answers = at_once([asking(client, "batch_size", name) for name in "abcdef"])
+    assert answers == [[{"text": name, "batch": 1}] for name in "abcdef"]
+    assert time.monotonic() - begin < 1  # And nobody waits.
+
+
+def test_64_clients_get_their_own_answers(numbers):
+    def client(number):
+        return [numbers.rows("batch_size", [f"{number}-{turn}"]) for turn in range(5)]
+
+    answers = at_once([lambda number=number: client(number) for number in range(64)])
+    assert [[row["text"] for (row,) in turns] for turns in answers] == [
+        [f"{number}-{turn}" for turn in range(5)] for number in range(64)]
+    # While the model is busy, requests gather: without any waiting of their own to speak of.
+    assert max(row["batch"] for turns in answers for (row,) in turns) > 1
+
+
+def test_a_slow_call_keeps_nobody_waiting(numbers):
+    """One of the two calls at a time is slow; metadata and other signatures are answered."""
+    numbers.rows("slow", ["traced"])
+    with concurrent.futures.ThreadPoolExecutor(1) as thread:
+        slow = thread.submit(numbers.rows, "slow", ["a"])
+        time.sleep(0.05)
+        assert numbers.get("")[0] == 200
+        assert numbers.rows("batch_size", ["b"]) == [{"text": "b", "batch": 1}]
+        answered_first = not slow.done()
+        assert slow.result()[0]["text"] == "a"
+    assert answered_first

@@ -1,0 +1,161 @@
+"""TensorFlow Serving's REST API, as its documentation describes it, over real HTTP."""
+
+import base64
+import json
+import math
+
+import pytest
+
+
+def mixed(x, n, flag):
+    return {"x": x, "n": n, "flag": flag}
+
+
+ROWS = [mixed([1, 2], 1, True), mixed([0.5, 2], -1, False)]
+COLUMNS = mixed([[1, 2], [0.5, 2]], [1, -1], [True, False])
+
+
+class TestWhatIsThere:
+    @pytest.mark.parametrize("path", ["", "/versions/2"])
+    def test_the_newest_version_is_available(self, texts, path):
+        assert texts.get(path) == (200, {"model_version_status": [
+            {"version": "2", "state": "AVAILABLE",
+             "status": {"error_code": "OK", "error_message": ""}}]})
+
+    @pytest.mark.parametrize("path", ["/metadata", "/versions/1/metadata"])
+    def test_metadata_describe_the_signatures(self, echo, path):
+        status, content = echo.get(path)
+        assert status == 200
+        assert content["model_spec"] == {"name": "echo", "signature_name": "", "version": "1"}
+        signature = content["metadata"]["signature_def"]["signature_def"]["serving_default"]
+        shape = {"dim": [{"size": "-1", "name": ""}], "unknown_rank": False}
+        assert signature["inputs"] == {"text": {
+            "dtype": "DT_STRING", "tensor_shape": shape, "name": "serving_default_text:0"}}
+        assert signature["outputs"]["text"]["dtype"] == "DT_STRING"
+        assert signature["outputs"]["text"]["tensor_shape"] == shape
+        assert signature["method_name"] == "tensorflow/serving/predict"
+
+    @pytest.mark.parametrize(("method", "path", "status"), [
+        ("GET", "/v2", 404), ("GET", "/v1/models/other", 404),
+        ("GET", "/v1/models/other/metadata", 404), ("GET", "/v1/models/texts/nothing", 404),
+        ("GET", "/v1/models/texts/versions/1", 404), ("GET", "/v1/models/texts/versions/x", 404),
+        ("POST", "/v1/models/other:predict", 404),
+        ("POST", "/v1/models/texts/versions/1:predict", 404),
+        ("POST", "/v1/models/texts:classify", 400), ("GET", "/v1/models/texts:predict", 405),
+        ("POST", "/v1/models/texts", 405), ("DELETE", "/v1/models/texts/metadata", 405),
+        ("POST", "/", 405),
+    ])
+    def test_errors_are_json_with_a_status(self, texts, method, path, status):
+        received, text = texts.send(method, path, b"{}" if method == "POST" else None)
+        assert (received, json.loads(text).keys()) == (status, {"error"})
+
+
+class TestRowFormat:
+    def test_one_input_is_a_plain_value_and_one_output_goes_without_its_name(self, echo):
+        assert echo.predict({"instances": ["a", "é 😀", ""]}) == (
+            200, {"predictions": ["a", "é 😀", ""]})
+
+    def test_one_input_may_have_its_name(self, echo):
+        assert echo.rows("serving_default", [{"text": "a"}]) == ["a"]
+
+    def test_several_inputs_and_outputs_are_objects(self, numbers):
+        assert numbers.rows("", ROWS) == [{"sum": 4.0, "flag": True, "rows": 2},
+                                          {"sum": 1.5, "flag": False, "rows": 2}]
+
+    def test_a_version_can_be_named(self, numbers):
+        status, content = numbers.predict({"instances": ROWS}, "/versions/3:predict")
+        assert (status, len(content["predictions"])) == (200, 2)
+
+    def test_outputs_without_rows_need_the_column_format(self, numbers):
+        request = {"signature_name": "count", "instances": ["a"]}
+        assert "column format" in numbers.error(request)
+
+
+class TestColumnFormat:
+    def test_one_output_is_the_value_itself(self, echo, numbers):
+        assert echo.predict({"inputs": ["a", "b"]}) == (200, {"outputs": ["a", "b"]})
+        assert echo.predict({"inputs": {"text": ["a"]}}) == (200, {"outputs": ["a"]})
+        assert numbers.predict({"signature_name": "count", "inputs": ["a", "b"]}) == (
+            200, {"outputs": 2})
+
+    def test_several_outputs_are_an_object(self, numbers):
+        assert numbers.predict({"inputs": COLUMNS}) == (200, {"outputs": {
+            "sum": [4.0, 1.5], "flag": [True, False], "rows": [2, 2]}})
+
+    def test_no_rows_give_no_rows(self, echo):
+        assert echo.predict({"inputs": []}) == (200, {"outputs": []})
+
+
+class TestValues:
+    def test_bytes_are_base64_in_objects(self, numbers):
+        content = {"b64": base64.b64encode(b"\xff\0\xfe").decode()}
+        assert numbers.rows("raw", [content, "abc"]) == [
+            {"copy_bytes": content, "copy": "\ufffd\0\ufffd"},
+            {"copy_bytes": {"b64": "YWJj"}, "copy": "abc"}]
+        status, answer = numbers.predict({"signature_name": "raw", "inputs": [content]})
+        assert (status, answer["outputs"]["copy_bytes"]) == (200, [content])
+
+    def test_float32_is_written_in_its_shortest_form(self, numbers):
+        rows = numbers.rows("divide", [0.1, 3, 1e-30])
+        assert [row["x"] for row in rows] == [0.1, 3.0, 1e-30]
+
+    def test_numbers_that_are_not_finite_are_written_as_tokens(self, numbers):
+        request = {"signature_name": "divide", "instances": [1, 0, -1, math.nan, math.inf]}
+        status, text = numbers.send("POST", f"{numbers.path}:predict", json.dumps(request))
+        y = [row["y"] for row in json.loads(text)["predictions"]]
+        assert status == 200 and "Infinity" in text and "NaN" in text
+        assert (y[0], y[2], y[4]) == (math.inf, -math.inf, math.inf)
+        assert math.isnan(y[1]) and math.isnan(y[3])
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(("content", "words"), [
+        ("", "isn't JSON"), ("{", "isn't JSON"), (b"\xff\xfe\xfd", "isn't JSON"),
+        ("[1]", "JSON object"), ("null", "JSON object"),
+        ("1" * 5000, "isn't JSON"), ("[" * 100_000, "nested too deeply"),
+        ({}, "exactly one of 'instances'"),
+        ({"instances": ["a"], "inputs": ["a"]}, "Received: 2"),
+        ({"instances": []}, "at least one row"), ({"instances": "a"}, "must be a list"),
+        ({"instances": {"text": ["a"]}}, "must be a list"),
+        ({"signature_name": "other", "instances": ["a"]}, "'other'; this model has serving_def"),
+        ({"signature_name": 1, "instances": ["a"]}, "must be a string"),
+        ({"instances": [1]}, "must hold strings"), ({"instances": [None]}, "Received: null"),
+        ({"instances": [{"b64": "?"}]}, "base64"), ({"instances": [{"b64": 1}]}, "lacks text"),
+        ({"instances": ["a", {"text": "b"}]}, "mixes"),
+        ({"instances": [{"text": "a"}, "b"]}, "row 1 of 'instances' must be an object"),
+        ({"instances": [["a"]]}, "shape [any]. Received: [1, 1]"),
+        ({"inputs": "a"}, "Received: []"),
+        ({"instances": ["a", ["b"]]}, "ragged"), ({"instances": [["a"], "b"]}, "ragged"),
+        ({"inputs": {"txet": ["a"]}}, "lacks text"),
+        ({"inputs": {"text": ["a"], "more": []}}, "unknown input 'more'"),
+        ('{"instances": ["\\ud800"]}', "surrogates"),
+        ({"instances": [json.loads("[" * 500 + "]" * 500)]}, "Received: [1, 1, 1"),
+    ])
+    def test_of_a_text(self, echo, content, words):
+        assert words in echo.error(content)
+
+    @pytest.mark.parametrize(("rows", "words"), [
+        (["a"], "row 0 of 'instances' must be an object with flag, n, x"),
+        ([mixed([1], 1.5, True)], "'n': must hold whole numbers. Received: a number with a frac"),
+        ([mixed([1], 2**31, True)], "whole numbers from -2147483648 to 2147483647"),
+        ([mixed([1], True, True)], "Received: true or false"),
+        ([mixed([1], "1", True)], "Received: a string"),
+        ([mixed([1], 1, 1)], "'flag': must hold true and false"),
+        ([mixed([True], 1, True)], "'x': must hold numbers"),
+        ([mixed([1e39], 1, True)], "'x': must hold numbers up to"),
+        ([mixed([10**400], 1, True)], "'x': int too large"),
+        ([mixed([1, 2], 1, True), mixed([1], 1, True)], "'x' is ragged"),
+        ([mixed(1, 1, True)], "'x' must have the shape [any, any]. Received: [1]"),
+        ([{"x": [1], "n": 1}], "lacks flag"),
+        ([mixed([1], 1, True) | {"m": 1}], "unknown input 'm'"),
+    ])
+    def test_of_numbers(self, numbers, rows, words):
+        assert words in numbers.error({"instances": rows})
+
+    def test_columns_of_several_inputs_need_names(self, numbers):
+        assert "an object with flag, n, x" in numbers.error({"inputs": [1]})
+
+    def test_what_the_graph_refuses_is_told_without_its_traces(self, numbers):
+        message = numbers.error({"signature_name": "refuses_bad", "instances": ["bad"]})
+        assert message == ("the model refused the inputs: "
+                           "assertion failed: [bad is not allowed]")
