@@ -2,7 +2,7 @@
 
 Rows of a call are computed side by side, so one call of 32 rows takes far less than 32 calls. Only
 requests of the same signature are joined, and only if every input and output begins with a batch
-dimension and the other dimensions of the inputs agree.
+dimension, the other dimensions of the inputs agree, and their texts are of similar length.
 
 `max_batch_size=1` turns joining off. What is done with a batch is in joining.py.
 """
@@ -168,4 +168,14 @@ def _joinable(signature: Signature, inputs: Arrays) -> tuple[Hashable | None, in
         return None, 1
     (rows,), = sizes
     shapes = tuple((name, array.shape[1:]) for name, array in sorted(inputs.items()))
-    return (signature.name, shapes), rows
+    return (signature.name, shapes, _length_class(inputs)), rows
+
+
+def _length_class(inputs: Arrays) -> int:
+    """0 for texts below 4 KiB, then one more for every factor of four.
+
+    A sentence must neither wait for a book nor be padded to its length.
+    """
+    longest = max((len(text) for array in inputs.values() if array.dtype == object
+                   for text in array.flat), default=0)
+    return max(0, (longest.bit_length() - 11) // 2)

@@ -1,5 +1,6 @@
 """The HTTP server: where it listens and how it stops."""
 
+import errno
 import signal
 import socket
 from collections.abc import Callable
@@ -11,6 +12,11 @@ from electra_tf.command_line import UserError
 
 # Requests still running after a signal to stop are given so long.
 _LAST_REQUESTS_SECONDS = 60
+
+_FIXES = {
+    errno.EADDRINUSE: "stop the program that has this port, or choose another",
+    errno.EACCES: "choose a port from 1024 on",
+}
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -27,9 +33,9 @@ def listen(host: str, port: int) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address[:2], family=family, backlog=1024)
     except OSError as error:
+        fix = _FIXES.get(error.errno, "give --host an address of this machine, like 127.0.0.1")
         raise UserError(f"can't listen at --host={host} --port={port}: "
-                        f"{error.strerror or error}; choose another port, or stop the program "
-                        "that has this one.") from error
+                        f"{error.strerror or error}; {fix}.") from error
 
 
 def address(listening: socket.socket) -> str:

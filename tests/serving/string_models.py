@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import tensorflow as tf
+import tensorflow_text as tf_text
 
 LABELS = ["negative", "neutral", "positive"]
 
@@ -67,6 +68,11 @@ class Texts(tf.Module):
 class Numbers(tf.Module):
     """Types, shapes and failures."""
 
+    def __init__(self):
+        super().__init__()
+        self._tokenizer = tf_text.FastWordpieceTokenizer(
+            ["a", "##b", "[UNK]"], token_out_type=tf.int32)
+
     @tf.function(input_signature=[
         tf.TensorSpec([None, None], tf.float32, name="x"),
         tf.TensorSpec([None], tf.int32, name="n"),
@@ -99,6 +105,11 @@ class Numbers(tf.Module):
         return {"y": x / 0.0, "x": tf.identity(x)}
 
     @tf.function(input_signature=_signature("text"))
+    def tokens(self, text):
+        """Ops that TensorFlow itself hasn't got."""
+        return {"tokens": self._tokenizer.tokenize(text).to_tensor(-1)}
+
+    @tf.function(input_signature=_signature("text"))
     def slow(self, text):
         """Half a second or so, for tests of what happens meanwhile."""
         x = tf.random.stateless_uniform([300, 300], [1, 2])
@@ -121,6 +132,6 @@ def save_texts(path: Path) -> None:
 
 def save_numbers(path: Path) -> None:
     module = Numbers()
-    names = ("mixed", "batch_size", "refuses_bad", "count", "raw", "divide", "slow")
+    names = ("mixed", "batch_size", "refuses_bad", "count", "raw", "divide", "tokens", "slow")
     tf.saved_model.save(module, str(path), signatures={
         "serving_default": module.mixed, **{name: getattr(module, name) for name in names}})

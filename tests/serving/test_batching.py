@@ -79,6 +79,13 @@ def test_signatures_are_not_mixed(patient):
     assert answers == [[{"text": "a", "batch": 1}], [{"text": "b", "batch": 1}]]
 
 
+def test_a_sentence_is_not_joined_with_a_book(patient):
+    texts = ["a" * length for length in (0, 4095, 4096, 16383, 16384)]
+    answers = at_once([asking(patient, "batch_size", text) for text in texts])
+    assert [row["text"] for (row,) in answers] == texts
+    assert [row["batch"] for (row,) in answers] == [2, 2, 2, 2, 1]
+
+
 def test_outputs_without_rows_are_never_joined(patient):
     def count(*rows):
         return lambda: patient.predict({"signature_name": "count", "inputs": list(rows)})
