@@ -95,8 +95,8 @@ def load(version_dir: pathlib.Path, name: str) -> ServedModel:
         definitions = _definitions(version_dir)
         loaded = tf.saved_model.load(str(version_dir))
     except _BROKEN as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise UserError(f"{version_dir} is not a SavedModel that can be loaded: {reason} Export "
+        reason = str(error).strip().partition("\n")[0].rstrip(".")
+        raise UserError(f"{version_dir} is not a SavedModel that can be loaded: {reason}; export "
                         "it again, or remove this version.") from error
     if not loaded.signatures:
         raise UserError(f"{version_dir} has no signature; export it with signatures=...")

@@ -51,7 +51,7 @@ def test_a_broken_saved_model_is_one_line(models, tmp_path, damage):
     shutil.copytree(models / "echo" / "1", version)
     damage(version)
     message = refusal(lambda: saved_models.load(version, "model"))
-    assert str(version) in message and "Export it again" in message
+    assert str(version) in message and "; export it again" in message
 
 
 def test_signatures_know_their_tensors(models):
