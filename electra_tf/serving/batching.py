@@ -1,6 +1,6 @@
 """Requests that wait at the same time become one call of the model.
 
-Rows of a call are computed side by side, so one call of 32 rows takes far less than 32 calls. Only
+Rows of a call are computed side by side, so one call of 32 rows takes less time than 32 calls. Only
 requests of the same signature are joined, and only if every input and output begins with a batch
 dimension, the other dimensions of the inputs agree, and their texts are of similar length.
 

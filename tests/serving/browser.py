@@ -77,8 +77,10 @@ def browser() -> Iterator[Browser]:
         _wait_until_ready(address)
         capabilities = {"alwaysMatch": {"goog:chromeOptions": _OPTIONS}}
         session = _post(f"{address}/session", {"capabilities": capabilities})["sessionId"]
-        yield Browser(f"{address}/session/{session}")
-        _send(urllib.request.Request(f"{address}/session/{session}", method="DELETE"))
+        try:
+            yield Browser(f"{address}/session/{session}")
+        finally:
+            _send(urllib.request.Request(f"{address}/session/{session}", method="DELETE"))
     finally:
         driver.terminate()
         driver.wait()

@@ -49,21 +49,29 @@ class Client:
         return answer["error"]
 
 
-@contextlib.contextmanager
 def client(
     model_dir: Path, batching: BatchingConfig | None = None, limits: Limits | None = None
+) -> contextlib.AbstractContextManager[Client]:
+    """A client of a server of the newest version in a directory; the server runs meanwhile."""
+    version = saved_models.newest_version(model_dir)
+    return client_of(saved_models.load(version, model_dir.name), batching, limits)
+
+
+@contextlib.contextmanager
+def client_of(
+    model: saved_models.ServedModel, batching: BatchingConfig | None = None,
+    limits: Limits | None = None,
 ) -> Iterator[Client]:
-    """A client of a server that runs meanwhile."""
-    model = saved_models.load(saved_models.newest_version(model_dir), model_dir.name)
+    """A client of a server of this model."""
     application = rest_api.application(model, batching or BatchingConfig(), limits or Limits())
     with http_server.listen("127.0.0.1", 0) as listening:
         started = threading.Event()
         server = http_server.Server(application, started.set)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
-        assert started.wait(20)
         try:
-            yield Client(http_server.address(listening), model_dir.name)
+            assert started.wait(20)
+            yield Client(http_server.address(listening), model.name)
         finally:
             server.should_exit = True
             thread.join()

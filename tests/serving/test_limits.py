@@ -5,8 +5,10 @@ import socket
 import time
 
 import pytest
+import tensorflow as tf
 
 from electra_tf.serving.request_body import Limits
+from electra_tf.serving.saved_models import ServedModel, Signature
 from tests.serving import running
 
 
@@ -79,3 +81,18 @@ def test_a_client_that_goes_away_harms_nobody(small):
         with socket.create_connection((host, int(port))) as connection:
             connection.sendall(content)
     assert small.rows("serving_default", ["a"]) == ["a"]
+
+
+def test_a_failure_of_ours_is_told_to_everybody_and_the_server_goes_on():
+    def function(text):
+        raise KeyError("a mistake in the program")
+
+    spec = tf.TensorSpec([None], tf.string, "text")
+    wrong = Signature(name="wrong", inputs={"text": spec}, outputs={"text": spec},
+                      function=function)
+    with running.client_of(ServedModel(
+            name="wrong", version=1, signatures={"wrong": wrong}, signature_defs={})) as client:
+        for _ in range(5):  # More than there are calls at a time: each is given back.
+            message = client.error({"signature_name": "wrong", "instances": ["a"]}, 500)
+            assert message.startswith("the server failed: KeyError")
+        assert client.get("")[0] == 200
