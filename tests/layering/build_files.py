@@ -25,6 +25,7 @@ EXTERNAL = {
     "starlette": "starlette",
     "tensorflow": "tensorflow",
     "tensorflow_datasets": "tensorflow_datasets",
+    "tensorflow_serving": "tensorflow_serving_api",
     "tensorflow_text": "tensorflow_text",
     "tf_keras": "tf_keras",
     "uvicorn": "uvicorn",

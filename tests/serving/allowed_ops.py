@@ -1,4 +1,4 @@
-"""The ops that an exported graph may hold: those that a stock TensorFlow Serving 2.12 to 2.20 links.
+"""The ops that an exported graph may hold: what a stock TensorFlow Serving 2.12 to 2.20 links.
 
 TensorFlow's own, all older than 2.12, and three of TensorFlow Text's, which Serving has linked
 since its 2.12. None of XLA's, of TensorFlow Addons', and no trimmer of TensorFlow Text's:
