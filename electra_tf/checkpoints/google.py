@@ -49,7 +49,7 @@ def read(path: Path, *, vocab_file: Path | None = None, lower_case: bool = True,
         names = [name for name in reader.get_variable_to_shape_map()
                  if not name.endswith(_SLOTS) and name not in _OTHERS]
         weights = {name: reader.get_tensor(name) for name in names}
-    except (tf.errors.OpError, ValueError) as error:
+    except (tf.errors.OpError, ValueError, IndexError) as error:  # IndexError: cut short.
         raise UserError(f"the checkpoint {prefix} can't be read: "
                         f"{' '.join(str(error).split())[:200]}") from error
     model = model_of_weights(weights, prefix, num_heads=num_heads)

@@ -23,6 +23,8 @@ ARCHITECTURES = {
     Kind.TAGGING: "ElectraForTokenClassification",
     Kind.QUESTION_ANSWERING: "ElectraForQuestionAnswering",
 }
+_DEFAULT_LABELS = {"0": "LABEL_0", "1": "LABEL_1"}
+"""What transformers leaves out of config.json."""
 HEAD = "head/"
 _HIDDEN, _OUTPUT = "head/hidden", "head/dense"
 _START, _END = "head/dense", "head/dense_1"
@@ -112,7 +114,7 @@ def from_theirs(config: Mapping[str, Any], weights: Weights,
                 {"task.ends_given_starts": False, "task.answerability": False},
                 {f"{_START}/kernel": kernel[:, :1], f"{_START}/bias": bias[:1],
                  f"{_END}/kernel": kernel[:, 1:], f"{_END}/bias": bias[1:]})
-    labels = tuple(config["id2label"][str(index)] for index in range(len(config["id2label"])))
+    labels = _labels(config, source)
     if kind is Kind.TAGGING:
         require_exactly(weights, {"classifier.weight": (len(labels), hidden),
                                   "classifier.bias": (len(labels),)}, source)
@@ -133,6 +135,14 @@ def from_theirs(config: Mapping[str, Any], weights: Weights,
              f"{_HIDDEN}/bias": weights["classifier.dense.bias"],
              f"{_OUTPUT}/kernel": weights["classifier.out_proj.weight"].T,
              f"{_OUTPUT}/bias": weights["classifier.out_proj.bias"]})
+
+
+def _labels(config: Mapping[str, Any], source: str) -> tuple[str, ...]:
+    names = config.get("id2label", _DEFAULT_LABELS)
+    if not isinstance(names, dict) or names.keys() != {str(index) for index in range(len(names))}:
+        raise UserError(f"{source}: id2label of config.json must name every label by its number, "
+                        f"from 0. Received: {str(names)[:100]}")
+    return tuple(str(names[str(index)]) for index in range(len(names)))
 
 
 def _through_gelu(kernel: np.ndarray, bias: np.ndarray,

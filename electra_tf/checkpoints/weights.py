@@ -115,7 +115,7 @@ def _read(model_dir: Path, wanted: Callable[[str], bool]) -> Weights:
         keys = {value.full_name: value.checkpoint_key
                 for node in graph.nodes for value in node.attributes}
         return {name: reader.get_tensor(key) for name, key in keys.items() if wanted(name)}
-    except (tf.errors.OpError, ValueError) as error:
+    except (tf.errors.OpError, ValueError, IndexError) as error:  # IndexError: cut short.
         raise UserError(f"the checkpoint {newest} can't be read: "
                         f"{' '.join(str(error).split())[:200]}") from error
 
