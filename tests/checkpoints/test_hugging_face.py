@@ -1,0 +1,226 @@
+"""Directories have the names that transformers wants; what doesn't fit is refused by name."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+from scipy import special
+
+from electra_tf.checkpoints import formats
+from electra_tf.checkpoints.formats import Format
+from electra_tf.command_line import UserError
+from electra_tf.tasks.examples import Kind
+from electra_tf.text.vocabulary import CONTINUATION
+from tests import tiny_networks
+from tests.tiny_networks import NO_ANSWERABILITY, finetuned
+
+NAMES = json.loads(
+    (Path(__file__).parent / "golden" / "transformers_5.23_names.json").read_text())
+"""Parameters and shapes of five architectures, of the tiny sizes, as transformers lists them."""
+
+
+@pytest.fixture(scope="module")
+def networks():
+    return tiny_networks.pretrained()
+
+
+@pytest.fixture
+def pair(networks, tmp_path):
+    """A directory with the two networks."""
+    formats.write(networks, tmp_path / "out", Format.HUGGING_FACE)
+    return tmp_path / "out"
+
+
+def shapes_of(directory):
+    return {name: list(value.shape)
+            for name, value in load_file(directory / "model.safetensors").items()}
+
+
+def change_json(path, **changes):
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.mark.parametrize("network", ["discriminator", "generator"])
+def test_names_and_shapes_are_those_that_transformers_wants(pair, network):
+    assert shapes_of(pair / network) == NAMES[network]
+
+
+@pytest.mark.parametrize(("kind", "labels", "head", "settings"), [
+    (Kind.CLASSIFICATION, ("no", "yes"), {"dense": 2}, {}),
+    (Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2}, {"task.hidden_layer": True}),
+    (Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3}, {}),
+    (Kind.QUESTION_ANSWERING, (), {"dense": 1, "dense_1": 1}, NO_ANSWERABILITY),
+])
+def test_a_finetuned_model_has_the_names_that_transformers_wants(
+        networks, tmp_path, kind, labels, head, settings):
+    model = finetuned(networks, kind, labels, head, settings=settings)
+    formats.write(model, tmp_path / "out", Format.HUGGING_FACE)
+    assert shapes_of(tmp_path / "out") == NAMES[kind]
+    again = formats.read(tmp_path / "out")
+    assert (again.task.kind, again.task.labels) == (kind, labels)
+    if again.head_settings == settings:
+        assert again.weights.keys() == model.weights.keys()
+        for name, value in model.weights.items():
+            np.testing.assert_array_equal(again.weights[name], value)
+
+
+def test_a_head_without_a_hidden_layer_computes_the_same_through_gelu(networks, tmp_path):
+    model = finetuned(networks, Kind.CLASSIFICATION, ("no", "yes"), {"dense": 2})
+    formats.write(model, tmp_path / "out", Format.HUGGING_FACE)
+    theirs = load_file(tmp_path / "out" / "model.safetensors")
+    vectors = np.random.default_rng(8).normal(size=[5, 32]).astype(np.float32)
+    hidden = vectors @ theirs["classifier.dense.weight"].T + theirs["classifier.dense.bias"]
+    hidden *= 0.5 * (1.0 + special.erf(hidden / np.sqrt(2.0)))
+    logits = hidden @ theirs["classifier.out_proj.weight"].T + theirs["classifier.out_proj.bias"]
+    expected = vectors @ model.weights["head/dense/kernel"] + model.weights["head/dense/bias"]
+    np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-5)
+
+
+def test_heads_that_it_has_not_are_refused(networks, tmp_path):
+    many = finetuned(networks, Kind.CLASSIFICATION, tuple(map(str, range(17))), {"dense": 17})
+    with pytest.raises(UserError, match="17 labels don't fit .* task.hidden_layer=true"):
+        formats.write(many, tmp_path / "out", Format.HUGGING_FACE)
+    joint = finetuned(networks, Kind.QUESTION_ANSWERING, (), {"dense": 1, "qa_hidden": 8})
+    with pytest.raises(UserError, match="scores starts and ends by themselves and nothing else: "
+                       "train with --set task.ends_given_starts=false --set "
+                       "task.answerability=false") as error:
+        formats.write(joint, tmp_path / "out", Format.HUGGING_FACE)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_discriminator_alone_is_enough(networks, pair):
+    found = formats.read(pair / "discriminator")
+    assert not any(name.startswith("generator") for name in found.weights)
+    assert found.encoder_weights.keys() == networks.encoder_weights.keys()
+
+
+def test_the_vocabulary_may_be_in_tokenizer_json(networks, pair):
+    """What transformers 5 writes holds no vocab.txt."""
+    vocabulary = networks.text.vocabulary
+    for network in ("discriminator", "generator"):
+        (pair / network / "vocab.txt").unlink()
+        (pair / network / "tokenizer.json").write_text(json.dumps({"model": {
+            "type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": CONTINUATION,
+            "vocab": {token: vocabulary.ids[token] for token in sorted(vocabulary.tokens)}}}))
+    assert formats.read(pair).text == networks.text
+
+
+@pytest.mark.parametrize(("model", "words"), [
+    ({"type": "BPE", "vocab": {}}, "tokenizer.json holds no WordPiece vocabulary"),
+    ({"type": "WordPiece", "continuing_subword_prefix": "@@"}, "no WordPiece vocabulary with '##'"),
+    ({"type": "WordPiece", "continuing_subword_prefix": "##", "vocab": {"[PAD]": 0, "a": 2}},
+     "the ids of its 2 tokens aren't 0, 1, 2"),
+])
+def test_a_tokenizer_of_another_kind_is_refused(pair, model, words):
+    (pair / "discriminator" / "vocab.txt").unlink()
+    (pair / "discriminator" / "tokenizer.json").write_text(json.dumps({"model": model}))
+    with pytest.raises(UserError, match=words):
+        formats.read(pair)
+
+
+def test_two_labels_may_have_no_names(networks, tmp_path):
+    """transformers leaves out of config.json what is its default."""
+    model = finetuned(networks, Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2})
+    formats.write(model, tmp_path / "out", Format.HUGGING_FACE)
+    path = tmp_path / "out" / "config.json"
+    config = json.loads(path.read_text())
+    del config["id2label"], config["label2id"]
+    path.write_text(json.dumps(config))
+    assert formats.read(tmp_path / "out").task.labels == ("LABEL_0", "LABEL_1")
+    change_json(path, id2label={"1": "no", "2": "yes"})
+    with pytest.raises(UserError, match="id2label of config.json must name every label"):
+        formats.read(tmp_path / "out")
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    (lambda weights: weights.pop("electra.encoder.layer.1.output.dense.bias"),
+     ["lacks 1 weights", "electra.encoder.layer.1.output.dense.bias"]),
+    (lambda weights: weights.update({"classifier.weight": np.zeros(3, np.float32)}),
+     ["no place in ELECTRA for 1 weights", "classifier.weight"]),
+    (lambda weights: weights.update({
+        "discriminator_predictions.dense.bias": np.zeros(5, np.float32)}),
+     ["another shape for 1 weights", "discriminator_predictions/dense/bias (5,) instead of (32,)"]),
+])
+def test_weights_that_dont_fit_are_named(pair, change, words):
+    path = pair / "discriminator" / "model.safetensors"
+    weights = load_file(path)
+    change(weights)
+    save_file(weights, path)
+    with pytest.raises(UserError) as error:
+        formats.read(pair)
+    assert all(word in str(error.value) for word in words), error.value
+
+
+def test_a_generator_with_words_of_its_own_must_have_them_at_its_own_size(tmp_path):
+    networks = tiny_networks.pretrained(model__embedding_size=24)
+    formats.write(networks, tmp_path / "out", Format.HUGGING_FACE)
+    path = tmp_path / "out" / "generator" / "model.safetensors"
+    weights = load_file(path)
+    weights["electra.embeddings.word_embeddings.weight"] += 1.0
+    save_file(weights, path)
+    with pytest.raises(UserError, match="word_embeddings isn't the discriminator's; a generator "
+                       "with embeddings of its own has embedding_size equal to hidden_size"):
+        formats.read(tmp_path / "out")
+
+
+@pytest.mark.parametrize(("changes", "words"), [
+    ({"model_type": "bert"}, "model_type is 'bert'; ELECTRA's is 'electra'"),
+    ({"hidden_act": "relu"}, "hidden_act is 'relu'"),
+    ({"architectures": ["ElectraForCausalLM"]}, "the architecture is ElectraForCausalLM"),
+    ({"num_hidden_layers": 3}, "lacks 16 weights: electra.encoder.layer.2"),
+    ({"hidden_size": "32"}, "config.json: hidden_size must be a number. Received: '32'"),
+    ({"num_attention_heads": True}, "num_attention_heads must be a number. Received: True"),
+    ({"vocab_size": 41}, r"vocab.txt has 40 entries, but vocab_size of .*config.json is 41"),
+])
+def test_a_config_of_another_kind_is_refused(pair, changes, words):
+    change_json(pair / "discriminator" / "config.json", **changes)
+    with pytest.raises(UserError, match=words):
+        formats.read(pair)
+
+
+def test_a_size_that_config_doesnt_say_is_named(pair):
+    path = pair / "discriminator" / "config.json"
+    config = json.loads(path.read_text())
+    del config["hidden_size"]
+    path.write_text(json.dumps(config))
+    with pytest.raises(UserError, match="config.json doesn't say hidden_size"):
+        formats.read(pair)
+
+
+def test_two_networks_that_read_text_in_different_ways_are_no_pair(pair):
+    change_json(pair / "generator" / "tokenizer_config.json", do_lower_case=False)
+    with pytest.raises(UserError, match="generator/ reads text in another way than discriminator/"):
+        formats.read(pair)
+    change_json(pair / "generator" / "tokenizer_config.json", do_lower_case="no")
+    with pytest.raises(UserError, match="do_lower_case must be true or false. Received: 'no'"):
+        formats.read(pair)
+
+
+def test_a_generator_alone_is_refused_with_the_place_to_name_instead(pair):
+    with pytest.raises(UserError, match="the architecture is ElectraForMaskedLM; .* name the "
+                       "directory that holds discriminator/ and generator/"):
+        formats.read(pair / "generator")
+
+
+def test_damaged_and_missing_files_are_one_line(pair):
+    path = pair / "discriminator" / "model.safetensors"
+    content = path.read_bytes()
+    for length in (100, len(content) - 1):
+        path.write_bytes(content[:length])
+        with pytest.raises(UserError, match="model.safetensors is damaged"):
+            formats.read(pair)
+    path.unlink()
+    with pytest.raises(UserError, match="holds no model.safetensors. Only safetensors are read"):
+        formats.read(pair)
+    (pair / "discriminator" / "pytorch_model.bin").write_bytes(b"a pickle")
+    with pytest.raises(UserError, match="only pytorch_model.bin. .* pickled weights can run code"):
+        formats.read(pair)
+    (pair / "discriminator" / "model.safetensors.index.json").write_text("{}")
+    with pytest.raises(UserError, match="several files; .*save_pretrained.*max_shard_size"):
+        formats.read(pair)
+    (pair / "discriminator" / "config.json").write_text('{"model_type": ')
+    with pytest.raises(UserError, match="config.json is not JSON"):
+        formats.read(pair)

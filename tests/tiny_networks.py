@@ -1,0 +1,38 @@
+"""Tiny networks with weights that are a function of their names, and heads of fine-tuning."""
+
+import dataclasses
+
+from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
+from electra_tf.checkpoints.shapes import discriminator_shapes, generator_shapes
+from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.task import TaskSpec
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests import seeded, tiny_run
+
+VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *(f"word{index}" for index in range(35))))
+NO_ANSWERABILITY = {"task.ends_given_starts": False, "task.answerability": False}
+
+
+def pretrained(vocabulary: Vocabulary = VOCABULARY, *, lower_case: bool = True,
+               strip_accents: bool = True, **changes) -> Pretrained:
+    """Two networks; `model__field=value` changes one of `tiny_run.SETTINGS`."""
+    model = tiny_run.config(model__vocab_size=vocabulary.size, **changes).model
+    shapes = discriminator_shapes(model) | generator_shapes(model)
+    return Pretrained(
+        source="the tiny networks", model=model,
+        text=TextSettings(vocabulary=vocabulary, lower_case=lower_case,
+                          strip_accents=strip_accents),
+        weights={name: seeded.weight(name, shape) for name, shape in shapes.items()})
+
+
+def finetuned(networks: Pretrained, kind: Kind, labels: tuple[str, ...], head: dict[str, int],
+              *, settings: dict | None = None, scale: float = 1.0,
+              offset: float = 0.0) -> Pretrained:
+    """The encoder below a head: dense layers by name, each with so many outputs."""
+    weights = dict(networks.encoder_weights)
+    for name, outputs in head.items():
+        for leaf, shape in (("kernel", (32, outputs)), ("bias", (outputs,))):
+            weights[f"head/{name}/{leaf}"] = seeded.weight(f"head/{name}/{leaf}", shape)
+    task = TaskSpec(name=str(kind), kind=kind, labels=labels, metrics=("accuracy",), scale=scale,
+                    offset=offset)
+    return dataclasses.replace(networks, weights=weights, task=task, head_settings=settings or {})
