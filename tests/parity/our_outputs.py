@@ -1,0 +1,70 @@
+"""What our networks compute from a batch, under the names of `pytorch_outputs`."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from electra_tf.checkpoints import formats
+from electra_tf.checkpoints.pretrained import Pretrained
+from electra_tf.checkpoints.weights import assign_parts
+from electra_tf.modeling.electra import ElectraModel
+from electra_tf.modeling.task_heads import first_vectors
+from electra_tf.tasks.examples import Kind
+from electra_tf.training import finetuning_setup
+from tests import seeded
+
+HARDWARE = {"training.precision": "float32", "runtime.distribution_strategy": "one_device",
+            "runtime.cpu_parts": 1}
+
+
+def _inputs() -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    batch = seeded.batch()
+    return (tf.constant(batch["input_ids"], tf.int32),
+            tf.constant(batch["token_type_ids"], tf.int32),
+            tf.constant(batch["attention_mask"] > 0))
+
+
+def of_networks(networks: Pretrained) -> dict[str, dict[str, np.ndarray]]:
+    """Returns hidden states and logits of "discriminator", and of "generator" if it is there."""
+    model = ElectraModel(networks.model, seed=0)
+    missing = assign_parts(model.trainable_variables, networks.weights, networks.source)
+    inputs = _inputs()
+    found = {"discriminator": _hidden(model.discriminator.encoder.all_layers(*inputs))
+             | {"logits": model.discriminator(*inputs).numpy()}}
+    if not missing:
+        batch, length = inputs[0].shape
+        positions = tf.tile(tf.range(length)[tf.newaxis], [batch, 1])
+        logits = model.generator(*inputs, positions)[:, :networks.model.vocab_size]
+        found["generator"] = _hidden(model.generator.encoder.all_layers(*inputs)) | {
+            "logits": tf.reshape(logits, [batch, length, -1]).numpy()}
+    return found
+
+
+def of_task(networks: Pretrained, directory: Path) -> dict[str, np.ndarray]:
+    """Returns hidden states and logits of a fine-tuned model, as the program loads it.
+
+    Args:
+        networks: with a task.
+        directory: where it is written as a run first.
+    """
+    settings = dict(networks.head_settings) | {"task.max_query_length": 8}  # Of 32 positions.
+    formats.write(dataclasses.replace(networks, head_settings=settings), directory,
+                  formats.Format.RUN)
+    run = finetuning_setup.prepare_trained(directory, HARDWARE)
+    model, inputs, spec = run.trained_model(), _inputs(), run.spec
+    layers = model.encoder.all_layers(*inputs)
+    if spec.kind is Kind.QUESTION_ANSWERING:
+        batch, length = inputs[0].shape
+        spans = model.head(layers[-1], tf.ones([batch, length], tf.bool),
+                           tf.zeros([batch], tf.int32))
+        return _hidden(layers) | {"start_logits": spans.start.numpy(),
+                                  "end_logits": spans.end.numpy()}
+    vectors = layers[-1] if spec.kind is Kind.TAGGING else first_vectors(layers[-1])
+    return _hidden(layers) | {
+        "logits": model.head(vectors).numpy() * spec.scale + spec.offset}
+
+
+def _hidden(layers: list[tf.Tensor]) -> dict[str, np.ndarray]:
+    return {f"hidden_{number}": layer.numpy() for number, layer in enumerate(layers)}

@@ -1,0 +1,164 @@
+"""Hugging Face directories give the same numbers in PyTorch and here, to 1e-5 in float32.
+
+The golden numbers are PyTorch's (see `write_pytorch_golden`). Where the peers' environment is,
+PyTorch also loads what the converter wrote, and the converter what transformers wrote.
+"""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.checkpoints import formats
+from electra_tf.checkpoints.formats import Format
+from electra_tf.config.model import Tying
+from electra_tf.tasks.examples import Kind
+from electra_tf.text.tokenizer import Tokenizer
+from electra_tf.text.vocabulary import Vocabulary
+from tests import tiny_networks
+from tests.parity import our_outputs, peers, seeded_directories
+from tests.parity.sentences import DIFFERENT, MODES, SAME
+from tests.parity.write_pytorch_golden import IDS, OUTPUTS, write_text_directories
+from tests.tiny_networks import NO_ANSWERABILITY, finetuned
+
+ATOL = 1e-5
+GOLDEN_IDS = json.loads(IDS.read_text())
+TEXTS = [*SAME, *DIFFERENT.values()]
+PAIRS = {
+    "tied": {}, "separate": {"model__tying": Tying.NONE},
+    "one_encoder": {"model__tying": Tying.EVERYTHING}, "unprojected": {"model__embedding_size": 32},
+    "one_layer": {"model__generator_depth": 0.5, "model__tying": Tying.TOKEN_EMBEDDINGS}}
+HEADS = {
+    "classes": (Kind.CLASSIFICATION, ("a", "b", "c"), {"dense": 3}, {}),
+    "classes_hidden": (Kind.CLASSIFICATION, ("a", "b"), {"hidden": 32, "dense": 2},
+                       {"settings": {"task.hidden_layer": True}}),
+    "number": (Kind.REGRESSION, (), {"dense": 1}, {"scale": 5.0, "offset": 1.5}),
+    "tags": (Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3}, {}),
+    "questions": (Kind.QUESTION_ANSWERING, (), {"dense": 1, "dense_1": 1},
+                  {"settings": NO_ANSWERABILITY})}
+
+
+def tuned(name):
+    kind, labels, head, more = HEADS[name]
+    return finetuned(tiny_networks.pretrained(), kind, labels, head, **more)
+
+
+def require_close(ours, theirs, *, at_least):
+    shared = ours.keys() & theirs.keys()
+    assert len(shared) >= at_least
+    for name in shared:
+        assert theirs[name].dtype == np.float32
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=0, atol=ATOL, err_msg=name)
+
+
+def arrays_of(arrays, network):
+    return {name.split("|")[1]: value for name, value in arrays.items()
+            if name.split("|")[0] == network}
+
+
+def our_ids(mode):
+    vocabulary = Vocabulary(tuple(GOLDEN_IDS["vocabulary"]))
+    rows = Tokenizer(vocabulary, *MODES[mode]).tokenize(tf.constant(TEXTS)).to_list()
+    return [[vocabulary.cls_id, *row, vocabulary.sep_id] for row in rows]
+
+
+@pytest.fixture(scope="module")
+def golden():
+    with np.load(OUTPUTS) as arrays:
+        return {name: arrays[name] for name in arrays.files}
+
+
+@pytest.fixture(scope="module")
+def seeded_directory(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("seeded")
+    seeded_directories.write(directory)
+    return directory
+
+
+def test_pre_trained_networks_compute_the_golden_numbers(golden, seeded_directory):
+    ours = our_outputs.of_networks(formats.read(seeded_directory))
+    for network in ("discriminator", "generator"):
+        require_close(ours[network], arrays_of(golden, network), at_least=4)
+
+
+@pytest.mark.parametrize("network", ["classification", "tagging", "question_answering"])
+def test_fine_tuned_models_compute_the_golden_numbers(golden, seeded_directory, tmp_path, network):
+    ours = our_outputs.of_task(formats.read(seeded_directory / network), tmp_path)
+    require_close(ours, arrays_of(golden, network),
+                  at_least=2 if network == "question_answering" else 1)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_token_ids_are_the_golden_ones_but_for_known_differences(mode):
+    assert GOLDEN_IDS["texts"] == TEXTS
+    differing = {text for text, ours, theirs in zip(
+        TEXTS, our_ids(mode), GOLDEN_IDS[mode], strict=True) if ours != theirs}
+    # Without lower-casing no sigma becomes a small one.
+    expected = {text for what, text in DIFFERENT.items()
+                if MODES[mode][0] or not what.startswith("a capital sigma")}
+    assert differing == expected
+
+
+def test_a_word_of_101_characters_and_a_typed_mask_differ_as_described():
+    unknown, mask = (GOLDEN_IDS["vocabulary"].index(token) for token in ("[UNK]", "[MASK]"))
+    ours, theirs = (dict(zip(TEXTS, rows, strict=True))
+                    for rows in (our_ids("uncased"), GOLDEN_IDS["uncased"]))
+    long = DIFFERENT["a word past 100 characters is unknown"]
+    typed = DIFFERENT["a special token that is typed is one"]
+    assert unknown in theirs[long] and unknown not in ours[long]
+    assert mask in theirs[typed] and mask not in ours[typed]
+
+
+@pytest.fixture(scope="module")
+def pytorch(tmp_path_factory):
+    """What PyTorch makes of everything that the converter writes: one process for all."""
+    root = tmp_path_factory.mktemp("pytorch")
+    for name, changes in PAIRS.items():
+        formats.write(tiny_networks.pretrained(**changes), root / name, Format.HUGGING_FACE)
+    for name in HEADS:
+        formats.write(tuned(name), root / name, Format.HUGGING_FACE)
+    write_text_directories(Vocabulary(tuple(GOLDEN_IDS["vocabulary"])), root / "text")
+    return root, peers.run(root, TEXTS)
+
+
+@peers.needed
+class TestInPyTorch:
+    def test_nothing_is_missing_or_left_over(self, pytorch):
+        _, found = pytorch
+        assert len(found.report) == 2 * len(PAIRS) + len(HEADS) + 2 * len(MODES)
+        for name, report in found.report.items():
+            assert not any(report["model"].values()), (name, report["model"])
+            # The encoder alone leaves the head, and nothing else.
+            assert not any(
+                key.startswith("electra.") for keys in report["auto_model"].values()
+                for key in keys), (name, report["auto_model"])
+
+    @pytest.mark.parametrize("name", PAIRS)
+    def test_pre_trained_networks_compute_the_same(self, pytorch, name):
+        ours = our_outputs.of_networks(tiny_networks.pretrained(**PAIRS[name]))
+        for network, values in ours.items():
+            theirs = arrays_of(pytorch[1].arrays, f"{name}/{network}")
+            require_close(values, theirs, at_least=len(values))
+            last = max(key for key in values if key.startswith("hidden"))
+            np.testing.assert_allclose(
+                theirs["last_hidden_of_auto_model"], values[last], rtol=0, atol=ATOL)
+
+    @pytest.mark.parametrize("name", HEADS)
+    def test_fine_tuned_models_compute_the_same(self, pytorch, tmp_path, name):
+        ours = our_outputs.of_task(tuned(name), tmp_path)
+        require_close(ours, arrays_of(pytorch[1].arrays, name), at_least=len(ours))
+
+    @pytest.mark.parametrize("mode", MODES)
+    def test_token_ids_are_the_golden_ones(self, pytorch, mode):
+        assert pytorch[1].report[f"text/{mode}/discriminator"]["ids"] == GOLDEN_IDS[mode]
+
+    @pytest.mark.parametrize("name", [*PAIRS, *HEADS])
+    def test_what_transformers_writes_is_read_again(self, pytorch, name):
+        root, found = pytorch
+        assert not list(found.saved.rglob("vocab.txt"))
+        first, second = formats.read(root / name), formats.read(found.saved / name)
+        assert first.weights.keys() == second.weights.keys()
+        for weight, value in first.weights.items():
+            np.testing.assert_array_equal(second.weights[weight], value)
+        assert (first.text, first.model, first.task) == (second.text, second.model, second.task)

@@ -1,0 +1,68 @@
+"""Writes what PyTorch and transformers compute, for machines that have neither.
+
+    PEERS_PYTHON=.venv-peers/bin/python python -m tests.parity.write_pytorch_golden
+
+golden/pytorch_outputs.npz holds logits of the networks of `seeded_directories` and hidden states of
+two of them (the others have the discriminator's encoder),
+golden/auto_tokenizer_ids.json the token ids that AutoTokenizer gives to `sentences`, from
+directories that our converter wrote. Made with PyTorch 2.13.0 and transformers 5.23.0.
+"""
+
+import json
+import string
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from electra_tf.checkpoints import formats
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests import tiny_networks
+from tests.parity import peers, seeded_directories
+from tests.parity.sentences import DIFFERENT, MODES, SAME
+from tests.text.reference import vocabulary_of
+
+GOLDEN = Path(__file__).parent / "golden"
+OUTPUTS, IDS = GOLDEN / "pytorch_outputs.npz", GOLDEN / "auto_tokenizer_ids.json"
+
+
+def vocabulary(scratch: Path) -> Vocabulary:
+    """Returns most pieces of the sentences, and all letters, so that few words are unknown."""
+    letters = f"{string.ascii_letters}[]σς"
+    pieces = vocabulary_of([*SAME, *DIFFERENT.values()], scratch).tokens[len(SPECIAL_TOKENS):]
+    more = [*letters, *(f"##{letter}" for letter in letters), "mask", "MASK"]
+    return Vocabulary((*SPECIAL_TOKENS, *sorted({*pieces, *more})))
+
+
+def write_text_directories(words: Vocabulary, directory: Path) -> None:
+    """Writes a discriminator for each way to read text."""
+    for mode, (lower_case, strip_accents) in MODES.items():
+        networks = tiny_networks.pretrained(
+            words, lower_case=lower_case, strip_accents=strip_accents)
+        formats.write(networks, directory / mode, formats.Format.HUGGING_FACE)
+
+
+def main() -> None:
+    """Writes both files anew."""
+    with tempfile.TemporaryDirectory() as scratch:
+        root = Path(scratch) / "root"
+        names = seeded_directories.write(root)
+        words, texts = vocabulary(Path(scratch)), [*SAME, *DIFFERENT.values()]
+        write_text_directories(words, root / "text")
+        found = peers.run(root, texts)
+    np.savez_compressed(OUTPUTS, **{name: value for name, value in found.arrays.items()
+                                    if _is_kept(*name.split("|"), names)})
+    ids = {mode: found.report[f"text/{mode}/discriminator"]["ids"] for mode in MODES}
+    IDS.write_text("\n".join([
+        "{", f'"vocabulary": {json.dumps(words.tokens)},', f'"texts": {json.dumps(texts)},',
+        ",\n".join(f'"{mode}": {json.dumps(rows)}' for mode, rows in ids.items()), "}\n"]))
+
+
+def _is_kept(network: str, array: str, names: list[str]) -> bool:
+    if array.startswith("hidden"):
+        return network in ("discriminator", "generator")
+    return network in names and array.endswith("logits")
+
+
+if __name__ == "__main__":
+    main()
