@@ -66,8 +66,13 @@ def test_a_finetuned_model_has_the_names_that_transformers_wants(
             np.testing.assert_array_equal(again.weights[name], value)
 
 
-def test_a_head_without_a_hidden_layer_computes_the_same_through_gelu(networks, tmp_path):
-    model = finetuned(networks, Kind.CLASSIFICATION, ("no", "yes"), {"dense": 2})
+@pytest.mark.parametrize(("kind", "labels", "more"), [
+    (Kind.CLASSIFICATION, ("no", "yes"), {}),
+    (Kind.REGRESSION, (), {"scale": 5.0, "offset": 1.5}),
+])
+def test_a_head_without_a_hidden_layer_computes_the_same_through_gelu(
+        networks, tmp_path, kind, labels, more):
+    model = finetuned(networks, kind, labels, {"dense": len(labels) or 1}, **more)
     formats.write(model, tmp_path / "out", Format.HUGGING_FACE)
     theirs = load_file(tmp_path / "out" / "model.safetensors")
     vectors = np.random.default_rng(8).normal(size=[5, 32]).astype(np.float32)
@@ -75,6 +80,7 @@ def test_a_head_without_a_hidden_layer_computes_the_same_through_gelu(networks, 
     hidden *= 0.5 * (1.0 + special.erf(hidden / np.sqrt(2.0)))
     logits = hidden @ theirs["classifier.out_proj.weight"].T + theirs["classifier.out_proj.bias"]
     expected = vectors @ model.weights["head/dense/kernel"] + model.weights["head/dense/bias"]
+    expected = expected * model.task.scale + model.task.offset
     np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-5)
 
 
