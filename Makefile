@@ -10,7 +10,8 @@ PYTHON ?= $(shell for name in python3.11 python3 python; do \
 	"$$name" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null \
 	&& echo "$$name" && break; done)
 
-# PyTorch and Hugging Face, which `make bench` compares with, in an environment of their own.
+# PyTorch and Hugging Face, which `make bench` and some tests compare with, in an environment of
+# their own.
 PEERS := .venv-peers
 PEERS_STAMP := $(PEERS)/.installed
 
@@ -24,7 +25,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install quickstart test test-slow test-all lint bench build-files clean
+.PHONY: help install quickstart test test-slow test-all lint peers bench build-files clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +68,8 @@ test-all: $(STAMP) ## Run every test.
 
 lint: $(STAMP) ## Check format rules and docstrings.
 	$(BIN)/python -m ruff check .
+
+peers: $(PEERS_STAMP) ## Create .venv-peers: with it `make test` compares with PyTorch itself.
 
 # Flags of your own: make bench BENCH_FLAGS='--cases=small-128 --systems=ours,hf-bfloat16'
 bench: $(STAMP) $(PEERS_STAMP) ## Measure the training step beside its peers' (an hour, 2 cores).
