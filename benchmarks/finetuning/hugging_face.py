@@ -59,13 +59,15 @@ def prepare(workload: Workload) -> Prepared:
 
     def infer() -> None:
         model.eval()
+        order = (np.argsort(-lengths, kind="stable") if workload.grouped
+                 else np.arange(len(lengths)))
         with torch.inference_mode(), autocast:
-            for tokens, valid, _ in batches(np.argsort(-lengths, kind="stable")):
+            for tokens, valid, _ in batches(order):
                 model(tokens, attention_mask=valid).logits.float().numpy()
 
     return Prepared(
         label=(f"{workload.precision}{' autocast' if workload.precision == 'bfloat16' else ''}, "
-               f"batches {'of similar length' if workload.grouped else 'at random'}"),
+               f"batches {'of similar length' if workload.grouped else 'as they come (the default)'}"),
         versions={"PyTorch": torch.__version__, "transformers": transformers.__version__},
         turns={"train": train, "infer": infer})
 

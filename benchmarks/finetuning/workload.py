@@ -37,7 +37,7 @@ class Workload:
     precision: str
     """"float32" or "bfloat16"."""
     grouped: bool = False
-    """Batches of similar length, where a system leaves the choice."""
+    """Batches of similar length, where a system leaves the choice; else shuffled or in order."""
     threads: int
     """CPU cores to use."""
 
