@@ -67,7 +67,7 @@ def prepare(workload: Workload) -> Prepared:
 
     return Prepared(
         label=(f"{workload.precision}{' autocast' if workload.precision == 'bfloat16' else ''}, "
-               f"batches {'of similar length' if workload.grouped else 'as they come (the default)'}"),
+               f"batches {'of similar length' if workload.grouped else 'as they come'}"),
         versions={"PyTorch": torch.__version__, "transformers": transformers.__version__},
         turns={"train": train, "infer": infer})
 

@@ -1,5 +1,7 @@
 """Multi-head self-attention (Vaswani et al., 2017, section 3.2)."""
 
+from collections.abc import Sequence
+
 import tensorflow as tf
 import tf_keras
 
@@ -37,34 +39,41 @@ class SelfAttention(tf_keras.layers.Layer):
                   stddev=config.initializer_range)
             for name in ("query", "key", "value"))
 
-    def call(self, x: tf.Tensor, bias: tf.Tensor, randomness: Randomness | None) -> tf.Tensor:
+    def call(self, x: tf.Tensor, bias: tf.Tensor, randomness: Randomness | None,
+             positions: int | None = None) -> tf.Tensor:
         """Attends.
 
         Args:
             x: [B, L, H].
             bias: [B, 1, 1, L], added to the scores.
             randomness: None outside of training.
+            positions: how many attend, from the first; all if None.
 
         Returns:
-            [B, L, H].
+            [B, L, H], or [B, positions, H].
         """
-        query, key, value = tf.unstack(self._project(x))
+        parts = [self.query, self.key, self.value]
+        if positions is None:
+            query, key, value = self._project(x, parts)
+        else:
+            (query,) = self._project(x[:, :positions], parts[:1])
+            key, value = self._project(x, parts[1:])
         scores = tf.matmul(query, key, transpose_b=True) + bias
         keys = dropout_keys(randomness, self.name, x.shape[0])
         weights = attention_weights(scores, self.dropout_rate, keys)
         context = tf.transpose(tf.matmul(weights, value), [0, 2, 1, 3])
-        return tf.reshape(context, x.shape)
+        return tf.reshape(context, [x.shape[0], -1, x.shape[2]])
 
-    def _project(self, x: tf.Tensor) -> tf.Tensor:
-        """Maps [B, L, H] to queries, keys and values: [3, B, A, L, D]."""
+    def _project(self, x: tf.Tensor, parts: Sequence[Dense]) -> list[tf.Tensor]:
+        """Maps [B, L, H] to queries, keys or values, [B, A, L, D] for each of the parts."""
         batch_size, length, size = x.shape
         head_size = size // self.num_heads
-        parts = [self.query, self.key, self.value]
         kernels = [tf.convert_to_tensor(part.kernel) for part in parts]
         biases = [tf.convert_to_tensor(part.bias) for part in parts]
-        scale = tf.cast(head_size**-0.5, x.dtype)
-        kernels[0], biases[0] = kernels[0] * scale, biases[0] * scale
+        if parts[0] is self.query:
+            scale = tf.cast(head_size**-0.5, x.dtype)
+            kernels[0], biases[0] = kernels[0] * scale, biases[0] * scale
         joint = affine(tf.reshape(x, [-1, size]), tf.concat(kernels, axis=1),
                        tf.concat(biases, axis=0))
-        heads = tf.reshape(joint, [batch_size, length, 3, self.num_heads, head_size])
-        return tf.transpose(heads, [2, 0, 3, 1, 4])
+        heads = tf.reshape(joint, [batch_size, length, len(parts), self.num_heads, head_size])
+        return tf.unstack(tf.transpose(heads, [2, 0, 3, 1, 4]))

@@ -33,9 +33,14 @@ class EncoderLayer(tf_keras.layers.Layer):
         self.output_dense = dense("output/dense", wide, hidden)
         self.output_norm = LayerNorm(f"{path}/output/LayerNorm", hidden, policy=policy)
 
-    def call(self, x: tf.Tensor, bias: tf.Tensor, randomness: Randomness | None) -> tf.Tensor:
-        """Maps [B, L, H] to [B, L, H]; `bias` [B, 1, 1, L] hides padding keys."""
-        attended = self.attention_output(self.attention(x, bias, randomness))
+    def call(self, x: tf.Tensor, bias: tf.Tensor, randomness: Randomness | None,
+             positions: int | None = None) -> tf.Tensor:
+        """Maps [B, L, H] to [B, L, H]; `bias` [B, 1, 1, L] hides padding keys.
+
+        With `positions`, only so many are computed, from the first.
+        """
+        attended = self.attention_output(self.attention(x, bias, randomness, positions))
+        x = x if positions is None else x[:, :positions]
         x = self._add_and_normalize(self.attention_norm, x, attended, randomness, "attention")
         expanded = self.output_dense(gelu(self.intermediate(x)))
         return self._add_and_normalize(self.output_norm, x, expanded, randomness, "output")
@@ -74,7 +79,7 @@ class Encoder(tf_keras.layers.Layer):
         ]
 
     def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
-             randomness: Randomness | None = None) -> tf.Tensor:
+             randomness: Randomness | None = None, positions: int | None = None) -> tf.Tensor:
         """Encodes a batch of static shape.
 
         Args:
@@ -82,19 +87,21 @@ class Encoder(tf_keras.layers.Layer):
             segment_ids: int32 [B, L], 0 or 1.
             valid: bool [B, L], False on padding.
             randomness: for dropout; None outside of training.
+            positions: how many the last layer computes, from the first; all if None.
 
         Returns:
-            [B, L, H] of the compute type.
+            [B, L, H] of the compute type, or [B, positions, H].
         """
-        return self.all_layers(ids, segment_ids, valid, randomness)[-1]
+        return self.all_layers(ids, segment_ids, valid, randomness, positions)[-1]
 
     def first(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
               randomness: Randomness | None = None) -> tf.Tensor:
         """Like `call`, but returns the vectors [B, H] of [CLS] alone."""
-        return self(ids, segment_ids, valid, randomness)[:, 0]
+        return tf.squeeze(self(ids, segment_ids, valid, randomness, positions=1), axis=1)
 
     def all_layers(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
-                   randomness: Randomness | None = None) -> list[tf.Tensor]:
+                   randomness: Randomness | None = None,
+                   positions: int | None = None) -> list[tf.Tensor]:
         """Like `call`, but returns the embedding output and every layer's, first to last."""
         x = self.embeddings(ids, segment_ids, randomness)
         if self.embeddings_project is not None:
@@ -102,7 +109,9 @@ class Encoder(tf_keras.layers.Layer):
         outputs = [x]
         bias = attention_bias(valid, x.dtype)
         for layer in self.encoder_layers:
-            run = functools.partial(layer, bias=bias, randomness=randomness)
+            run = functools.partial(
+                layer, bias=bias, randomness=randomness,
+                positions=positions if layer is self.encoder_layers[-1] else None)
             if self.recompute and randomness is not None:
                 run = tf.recompute_grad(run)
             outputs.append(run(outputs[-1]))
