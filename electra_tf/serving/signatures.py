@@ -47,7 +47,8 @@ class Served(tf.Module, abc.ABC):
     def __init__(self, encoder: InferenceEncoder | Encoder, head: tf_keras.layers.Layer | None,
                  texts: Texts):
         super().__init__(name="served")
-        # A list's functions aren't followed: Keras would save its layers with graphs of their own.
+        # Behind a function, where TensorFlow doesn't find Keras's layers: it would save them with
+        # graphs of their own. The weights are what the signatures need.
         self._parts = lambda: (encoder, head, texts)
         self._weights = [*encoder.variables, *(head.variables if head is not None else ())]
 

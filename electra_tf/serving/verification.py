@@ -1,6 +1,7 @@
 """Does an exported model say what the trained one says? It is asked in a process of its own."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from electra_tf.command_line import UserError
 from electra_tf.modeling.tracing import for_answers
 from electra_tf.serving.signatures import DEFAULT, Served
 
+_ROOT = Path(__file__).parents[2]
 Requests = Sequence[Mapping[str, Sequence[str]]]
 """Batches: column -> texts."""
 PROBES = (
@@ -73,8 +75,11 @@ def compare(directory: Path, trained: Served, asked: Requests, dtype: tf.DType) 
 
 def ask_elsewhere(directory: Path, asked: Requests) -> list[dict[str, Any]]:
     """Loads a SavedModel in a new process and returns its answers to all requests."""
+    # The command may have been started from anywhere.
+    paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     done = subprocess.run(
-        [sys.executable, "-m", "electra_tf.serving.verification", str(directory)],
+        [sys.executable, "-m", "electra_tf.serving.verification", str(directory.absolute())],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
         input=json.dumps(asked), capture_output=True, text=True, check=False)
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["no reason"])[-1]

@@ -44,8 +44,9 @@ def exported(tmp_path_factory):
     return export(Kind.CLASSIFICATION, directory), directory / "1"
 
 
-def test_a_new_process_answers_strings(exported):
+def test_a_new_process_answers_strings_wherever_it_starts(exported, tmp_path, monkeypatch):
     example, directory = exported
+    monkeypatch.chdir(tmp_path)
     (answers,) = verification.ask_elsewhere(directory, [{"text": ["The cafés won.", ""]}])
     expected = example.served().answer(tf.constant(["The cafés won.", ""]))
     assert answers["label"] == [label.decode() for label in expected["label"].numpy()]
