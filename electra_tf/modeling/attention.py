@@ -10,6 +10,7 @@ from electra_tf.modeling.fused import attention_weights
 from electra_tf.modeling.layers import Dense
 from electra_tf.modeling.products import affine
 from electra_tf.modeling.randomness import Randomness, dropout_keys
+from electra_tf.modeling.shapes import dimensions
 
 MASKED_SCORE = -10000.0
 """Added to the score of a key that isn't valid: the reference's constant."""
@@ -18,7 +19,8 @@ MASKED_SCORE = -10000.0
 def attention_bias(valid: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """Turns bool [B, L] into [B, 1, 1, L]: 0 for valid keys, -10000 for padding."""
     bias = (1.0 - tf.cast(valid, dtype)) * tf.cast(MASKED_SCORE, dtype)
-    return bias[:, tf.newaxis, tf.newaxis, :]
+    # TensorFlow Lite has no tf.newaxis for shapes that vary.
+    return tf.expand_dims(tf.expand_dims(bias, 1), 1)
 
 
 class SelfAttention(tf_keras.layers.Layer):
@@ -62,11 +64,11 @@ class SelfAttention(tf_keras.layers.Layer):
         keys = dropout_keys(randomness, self.name, x.shape[0])
         weights = attention_weights(scores, self.dropout_rate, keys)
         context = tf.transpose(tf.matmul(weights, value), [0, 2, 1, 3])
-        return tf.reshape(context, [x.shape[0], -1, x.shape[2]])
+        return tf.reshape(context, [dimensions(x)[0], -1, x.shape[2]])
 
     def _project(self, x: tf.Tensor, parts: Sequence[Dense]) -> list[tf.Tensor]:
         """Maps [B, L, H] to queries, keys or values, [B, A, L, D] for each of the parts."""
-        batch_size, length, size = x.shape
+        batch_size, length, size = dimensions(x)
         head_size = size // self.num_heads
         kernels = [tf.convert_to_tensor(part.kernel) for part in parts]
         biases = [tf.convert_to_tensor(part.bias) for part in parts]

@@ -7,6 +7,7 @@ from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling.fused import dropout
 from electra_tf.modeling.layers import Dense, EmbeddingTable, LayerNorm
 from electra_tf.modeling.randomness import Randomness, dropout_keys
+from electra_tf.modeling.shapes import dimensions
 
 
 class Embeddings(tf_keras.layers.Layer):
@@ -44,7 +45,7 @@ class Embeddings(tf_keras.layers.Layer):
         Returns:
             [B, L, E] of the compute type.
         """
-        length = ids.shape[1]
+        length = dimensions(ids)[1]
         # A matrix product instead of a second lookup: its gradient sums rows without a scatter.
         segments = tf.one_hot(segment_ids, self.segments.table.shape[0], dtype=tf.float32)
         vectors = (self.words(ids) + self.positions.table[:length]

@@ -80,7 +80,7 @@ class Encoder(tf_keras.layers.Layer):
 
     def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
              randomness: Randomness | None = None, positions: int | None = None) -> tf.Tensor:
-        """Encodes a batch of static shape.
+        """Encodes a batch; training needs a static shape.
 
         Args:
             ids: int32 [B, L].
