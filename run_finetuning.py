@@ -126,13 +126,13 @@ def _export_targets(names: Sequence[str]):
 
 
 def _export_run(model_dir: Path, target, changes: Mapping[str, Any]) -> None:
-    from electra_tf.serving import export
+    from electra_tf.serving import export, servable
     from electra_tf.training import finetuning, finetuning_setup
 
     run = finetuning_setup.prepare_trained(model_dir, dict(changes) | {
         "training.precision": "float32", "runtime.distribution_strategy": "one_device"})
-    export.export_task(run.trained_model(), run.spec, run.config.task, run.text,
-                       finetuning.threshold_of(model_dir), target)
+    export.export(servable.of_task(run.trained_model(), run.spec, run.config.task, run.text,
+                                   finetuning.threshold_of(model_dir)), target)
 
 
 def _trained_run():

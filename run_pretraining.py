@@ -66,11 +66,11 @@ def main() -> None:
 
 def _export() -> None:
     from electra_tf.checkpoints import formats
-    from electra_tf.serving import export
+    from electra_tf.serving import export, servable
 
     values = flags.FLAGS
     target = export.Target.of(values.export_dir, values.export_version, values.serving_precision)
-    export.export_discriminator(formats.read(Path(values.model_dir)), target)
+    export.export(servable.of_discriminator(formats.read(Path(values.model_dir))), target)
 
 
 if __name__ == "__main__":

@@ -3,30 +3,16 @@
 import dataclasses
 import os
 import shutil
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import tensorflow as tf
 
 from electra_tf.atomic_file import TEMPORARY_PREFIX, make_directory, write_error
-from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
-from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.command_line import UserError
-from electra_tf.config.finetuning import TaskConfig
-from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling.electra import Discriminator, TaskModel, electra_encoder
-from electra_tf.modeling.encoder import Encoder
-from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.serving import verification, warmup
-from electra_tf.serving.signatures import TASKS, Detector, Served
-from electra_tf.serving.texts import Texts
-from electra_tf.tasks.task import TaskSpec
-from electra_tf.text.tokenizer import Tokenizer
+from electra_tf.serving.servable import Servable
 
 PRECISIONS = {"float32": tf.float32, "bfloat16": tf.bfloat16}
-WAYS = 2
-"""Of a layer's computation: one request takes two cores."""
-ServedBy = Callable[[InferenceEncoder | Encoder], Served]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -58,45 +44,13 @@ class Target:
         return cls(directory=directory, dtype=PRECISIONS[precision])
 
 
-def export_task(model: TaskModel, spec: TaskSpec, config: TaskConfig, text: TextSettings,
-                threshold: float | None, target: Target) -> None:
-    """Exports a fine-tuned model.
-
-    Args:
-        model: with float32 weights and arithmetic.
-        spec: its task.
-        config: how its examples become rows.
-        text: how it reads text.
-        threshold: of the logit that there is no answer; None gives every answer.
-        target: where to.
+def export(model: Servable, target: Target) -> None:
+    """Exports a fine-tuned model or a pre-trained discriminator.
 
     Raises:
         UserError: it can't be written, or answers otherwise than the trained model.
     """
-    texts = _texts(text, min(config.max_seq_length, model.encoder.config.max_position_embeddings))
-    _export(lambda encoder: TASKS[spec.kind](encoder, model.head, texts, spec, config, threshold),
-            model.encoder, target)
-
-
-def export_discriminator(networks: Pretrained, target: Target) -> None:
-    """Exports a pre-trained discriminator.
-
-    Raises:
-        UserError: the networks have none; otherwise as for `export_task`.
-    """
-    config = networks.model.discriminator
-    discriminator = Discriminator(
-        electra_encoder(config, seed=0, policy="float32"), seed=0, policy="float32")
-    assign_weights(discriminator.variables, networks.weights, networks.source)
-    texts = _texts(networks.text, config.max_position_embeddings)
-    _export(lambda encoder: Detector(encoder, discriminator.head, texts), discriminator.encoder,
-            target)
-
-
-def _export(served_by: ServedBy, encoder: Encoder, target: Target) -> None:
-    inference = InferenceEncoder(encoder.config, target.dtype, _ways(encoder.config))
-    inference.take(encoder)
-    served, final = served_by(inference), target.directory
+    served, final = model.for_inference(target.dtype), target.directory
     signatures = served.signatures()
     unfinished = final.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{final.name}")
     try:
@@ -105,7 +59,7 @@ def _export(served_by: ServedBy, encoder: Encoder, target: Target) -> None:
             options=tf.saved_model.SaveOptions(experimental_custom_gradients=False))
         requests = verification.requests(served.columns)
         warmup.write(unfinished, final.parent.name, requests)
-        difference = verification.compare(unfinished, served_by(encoder), requests, target.dtype)
+        difference = verification.compare(unfinished, model.trained(), requests, target.dtype)
         unfinished.rename(final)
     except OSError as error:
         raise write_error(final, error) from error
@@ -118,13 +72,3 @@ def _export(served_by: ServedBy, encoder: Encoder, target: Target) -> None:
           f"{', '.join(signatures)}\n"
           f"compared with the trained model in a new process: probabilities within "
           f"{difference:.1e}", flush=True)
-
-
-def _texts(text: TextSettings, max_length: int) -> Texts:
-    tokenizer = Tokenizer(text.vocabulary, text.lower_case, text.strip_accents)
-    return Texts(tokenizer, text.vocabulary, max_length)
-
-
-def _ways(config: EncoderConfig) -> int:
-    sizes: Sequence[int] = (config.num_heads, config.intermediate_size)
-    return WAYS if all(size % WAYS == 0 for size in sizes) else 1

@@ -39,7 +39,7 @@ class Served(tf.Module, abc.ABC):
     """A network and how its answers are read; the signatures' functions and their inputs.
 
     Args:
-        encoder: an `Encoder` too, on whose static shapes it computes the same.
+        encoder: an `Encoder` too, which computes the same, for padding as well.
         head: a layer in float32; None for an encoder alone.
         texts: turns text into tokens.
     """
@@ -83,8 +83,13 @@ class Served(tf.Module, abc.ABC):
     def signatures(self) -> dict[str, tf.types.experimental.ConcreteFunction]:
         """Returns the traced functions by the name that a request gives."""
         return {DEFAULT: self._traced(self.answer, self._text_specs()),
-                TOKEN_IDS: self._traced(self._score_ids, [
-                    tf.TensorSpec([None, None], tf.int32, name) for name in TOKEN_INPUTS])}
+                TOKEN_IDS: self.for_token_ids((None, None))}
+
+    def for_token_ids(self, shape: tuple[int | None, int | None]
+                      ) -> tf.types.experimental.ConcreteFunction:
+        """Returns `score`, traced for inputs [B, L], None where a size varies."""
+        return self._traced(self._score_ids, [
+            tf.TensorSpec(shape, tf.int32, name) for name in TOKEN_INPUTS])
 
     def _score_ids(self, ids: tf.Tensor, segment_ids: tf.Tensor, mask: tf.Tensor) -> Outputs:
         return self.score(Tokens(ids, segment_ids, mask > 0))

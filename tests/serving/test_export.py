@@ -9,8 +9,9 @@ from tensorflow_serving.apis import prediction_log_pb2
 
 from electra_tf.checkpoints.pretrained import TextSettings
 from electra_tf.command_line import UserError
-from electra_tf.serving import verification, warmup
-from electra_tf.serving.export import Target, export_task
+from electra_tf.serving import export as exporting
+from electra_tf.serving import servable, verification, warmup
+from electra_tf.serving.export import Target
 from electra_tf.tasks.examples import Kind
 from tests.serving import allowed_ops
 from tests.serving.served_models import VOCABULARY, Example
@@ -24,8 +25,8 @@ def target(path, version="1", precision="float32"):
 
 def export(kind, directory, example=None, precision="float32", **changes):
     example = example or Example(kind, **changes)
-    export_task(example.model, example.spec, example.config.task, TEXT, None,
-                target(directory, precision=precision))
+    model = servable.of_task(example.model, example.spec, example.config.task, TEXT, None)
+    exporting.export(model, target(directory, precision=precision))
     return example
 
 
