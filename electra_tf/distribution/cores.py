@@ -36,13 +36,18 @@ def prepare_cpu(config: RuntimeConfig, rows: int) -> int:
     if config.xla is Xla.ON or config.deterministic or not is_one_cpu(config):
         return 1
     tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    cores = usable_cores()
     parts = largest_divisor(rows, config.cpu_parts or min(cores, MAX_PARTS))
     if parts > 1:
         with contextlib.suppress(RuntimeError):  # TensorFlow has its threads already.
             tf.config.threading.set_inter_op_parallelism_threads(max(parts, cores))
             tf.config.threading.set_intra_op_parallelism_threads(max(1, cores // parts))
     return parts
+
+
+def usable_cores() -> int:
+    """Returns how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 @contextlib.contextmanager
