@@ -35,7 +35,6 @@ def gelu(x: tf.Tensor):
 @fused
 def _gelu(x):
     wide = tf.cast(x, tf.float32)
-    # In this order of factors TensorFlow Lite knows it.
     # TensorFlow Lite has an op for GELU, which it finds in these factors in this order alone.
     return tf.cast(0.5 * wide * (1.0 + tf.math.erf(wide / math.sqrt(2.0))), x.dtype)
 
