@@ -30,18 +30,26 @@ def main() -> None:
     for name in ("model_dir", "output"):
         if not values[name].value:
             raise UserError(f"--{name} is needed: {values[name].help}")
-    import tensorflow as tf  # It takes seconds to import.
-
-    from electra_tf.serving import tflite, tflite_check
+    from electra_tf.serving import tflite, tflite_check  # TensorFlow takes seconds to import.
 
     target = tflite.Target.of(values.output, values.quantization, values.sequence_length)
-    # TensorFlow Lite computes on the CPU here: so does what it is compared with.
-    with contextlib.suppress(RuntimeError):  # TensorFlow has its devices already.
-        tf.config.set_visible_devices([], "GPU")
+    _use_as_in_serving()
     model = _servable(Path(values.model_dir))
     references = {values.saved_model: tflite_check.load(Path(values.saved_model))
                   } if values.saved_model else {}
     tflite.export(model, target, references)
+
+
+def _use_as_in_serving() -> None:
+    """Lets TensorFlow compute where TensorFlow Lite does, on the CPU, with a server's threads."""
+    import tensorflow as tf
+
+    from electra_tf.distribution.cores import usable_cores
+
+    with contextlib.suppress(RuntimeError):  # TensorFlow has its devices and threads already.
+        tf.config.set_visible_devices([], "GPU")
+        tf.config.threading.set_intra_op_parallelism_threads(1)
+        tf.config.threading.set_inter_op_parallelism_threads(usable_cores())
 
 
 def _servable(model_dir: Path):
@@ -55,7 +63,7 @@ def _servable(model_dir: Path):
         return servable.of_discriminator(networks)
     run = finetuning_setup.prepare_trained(model_dir, {
         "training.precision": "float32", "runtime.distribution_strategy": "one_device",
-        "runtime.cpu_parts": 1})  # TensorFlow keeps its threads as they are in serving.
+        "runtime.cpu_parts": 1})  # More would set threads for training.
     return servable.of_task(run.trained_model(), run.spec, run.config.task, run.text,
                             finetuning.threshold_of(model_dir))
 
