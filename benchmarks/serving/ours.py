@@ -1,9 +1,11 @@
 """Worker: a SavedModel of this project, called as a server calls it."""
 
+import os
+
 import tensorflow as tf
 import tensorflow_text  # noqa: F401 - registers the ops that tokenize
 
-from benchmarks.serving.workload import Prepared, Workload, serve
+from benchmarks.serving.workload import FROZEN_WEIGHTS, Prepared, Workload, serve
 
 
 def prepare(workload: Workload) -> Prepared:
@@ -19,8 +21,9 @@ def prepare(workload: Workload) -> Prepared:
         found = {name: value.numpy() for name, value in outputs.items()}
         return found["label"].tolist(), found["probabilities"].tolist()
 
+    frozen = ", frozen weights" if os.environ.get(FROZEN_WEIGHTS) == "1" else ""
     return Prepared(
-        label=f"{workload.precision}, intra_op={workload.intra_op}",
+        label=f"{workload.precision}, intra_op={workload.intra_op}{frozen}",
         versions={"TensorFlow": tf.__version__}, answer=answer)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from benchmarks import host
 from benchmarks.process import Worker
 from benchmarks.serving import models
-from benchmarks.serving.workload import Workload
+from benchmarks.serving.workload import FROZEN_WEIGHTS, Workload
 from electra_tf.command_line import UserError
 
 _ROOT = pathlib.Path(__file__).parents[2]
@@ -27,6 +27,9 @@ class System:
     precision: str
     threads_per_op: bool = False
     """TensorFlow's default, where one op may use all cores; otherwise ops run side by side."""
+    frozen: bool = False
+    """oneDNN keeps its own packed copies of the weights, which it may not do unless told that they
+    never change."""
     autocast: bool = False
 
     @property
@@ -48,10 +51,11 @@ class System:
 
 
 SYSTEMS = (
+    System(name="ours-bfloat16-frozen", module="ours", precision="bfloat16", frozen=True),
     System(name="ours-bfloat16", module="ours", precision="bfloat16"),
     System(name="ours-bfloat16-default", module="ours", precision="bfloat16", threads_per_op=True),
+    System(name="ours-float32-frozen", module="ours", precision="float32", frozen=True),
     System(name="ours-float32", module="ours", precision="float32"),
-    System(name="ours-float32-default", module="ours", precision="float32", threads_per_op=True),
     System(name="hf-bfloat16", module="hugging_face", precision="bfloat16"),
     System(name="hf-bfloat16-autocast", module="hugging_face", precision="bfloat16", autocast=True),
     System(name="hf-float32", module="hugging_face", precision="float32"),
@@ -80,4 +84,5 @@ def launch(system: System, peers_python: pathlib.Path) -> Worker:
         [python, "-m", f"benchmarks.serving.{system.module}"], directory=_ROOT, timeout=_TIMEOUT,
         environment=os.environ | {
             "CUDA_VISIBLE_DEVICES": "-1", "HF_HUB_OFFLINE": "1", "TF_CPP_MIN_LOG_LEVEL": "2",
-            "OMP_NUM_THREADS": str(host.available_cores())})
+            "OMP_NUM_THREADS": str(host.available_cores()),
+            FROZEN_WEIGHTS: str(int(system.frozen))})

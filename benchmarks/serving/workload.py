@@ -21,6 +21,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 MAX_LENGTH = 128
 """Tokens that either side reads of a text, special ones included."""
+FROZEN_WEIGHTS = "TF_ONEDNN_ASSUME_FROZEN_WEIGHTS"
+"""Environment variable that TensorFlow reads."""
 _UNCOUNTED = {1: 5}
 """Calls before a turn, by batch; elsewhere one."""
 

@@ -131,8 +131,8 @@ def test_systems_are_picked_by_the_beginning_of_their_names():
         return [one.name for one in systems.chosen(beginnings, with_peers_environment=peers)]
 
     assert names("ours-f", "hf-b") == [
-        "ours-float32", "ours-float32-default", "hf-bfloat16", "hf-bfloat16-autocast"]
-    assert len(names()) == 7
+        "ours-float32-frozen", "ours-float32", "hf-bfloat16", "hf-bfloat16-autocast"]
+    assert len(names()) == 8
     assert all(name.startswith("ours") for name in names(peers=False))
     with pytest.raises(UserError, match="--systems: nothing begins with 'jax'"):
         names("jax")
@@ -145,7 +145,7 @@ def test_our_worker_serves_what_the_export_writes(tmp_path):
     tokens = {case: texts.lengths(given, TOKENIZER) for case, given in asked.items()}
     models.write(tmp_path, VOCABULARY, size="tiny", precisions=["float32"])
     write_texts(tmp_path / "texts.json", asked)
-    (system,) = [one for one in systems.SYSTEMS if one.name == "ours-float32"]
+    (system,) = [one for one in systems.SYSTEMS if one.name == "ours-float32-frozen"]
     measured = Turns(
         tokens=tokens, rounds=1, launch=lambda one: systems.launch(one, tmp_path),
         workload_of=lambda one: one.workload(
@@ -153,7 +153,7 @@ def test_our_worker_serves_what_the_export_writes(tmp_path):
         say=lambda line: None).measure([system])
     assert [one.failure for one in measured] == [""]
     (one,) = measured
-    assert one.label == "electra_tf, float32, intra_op=1"
+    assert one.label == "electra_tf, float32, intra_op=1, frozen weights"
     for case in asked:
         assert [len(calls) for calls in one.seconds[case][1]] == [32]
         assert [len(calls) for calls in one.seconds[case][32]] == [1]
