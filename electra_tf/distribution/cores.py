@@ -1,4 +1,4 @@
-"""How a single CPU trains: what its cores do.
+"""What the cores of a single CPU do, in training and in answering.
 
 TensorFlow spreads an op over all cores and waits for the last one, again for every op. Parts of
 the batch side by side, each of whose ops runs on cores of its own, wait for nobody: 14 % more
@@ -48,6 +48,17 @@ def prepare_cpu(config: RuntimeConfig, rows: int) -> int:
 def usable_cores() -> int:
     """Returns how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def one_core_per_op() -> None:
+    """Sets TensorFlow's threads for answering: ops side by side, each on one core.
+
+    An exported layer is two halves that don't wait for each other. For ELECTRA-Small, one text of
+    16 tokens and two cores 7.8 ms; 16.3 where every op is spread over both cores.
+    """
+    with contextlib.suppress(RuntimeError):  # TensorFlow has its threads already.
+        tf.config.threading.set_inter_op_parallelism_threads(usable_cores())
+        tf.config.threading.set_intra_op_parallelism_threads(1)
 
 
 @contextlib.contextmanager

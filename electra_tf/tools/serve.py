@@ -33,10 +33,12 @@ def main() -> None:
     if not name or set(name) & set("/:"):
         raise UserError(f"--name must have at least one character, and no '/' or ':'. "
                         f"Received: {name!r}")
-    from electra_tf.serving import http_server, rest_api, saved_models  # TensorFlow takes seconds.
+    from electra_tf.distribution import cores  # TensorFlow takes seconds to import.
+    from electra_tf.serving import http_server, rest_api, saved_models
     from electra_tf.serving.batching import BatchingConfig
     from electra_tf.serving.request_body import Limits
 
+    cores.one_core_per_op()
     http_server.exit_on_sigterm()
     version_dir = saved_models.newest_version(model_dir)
     with http_server.listen(values.host, values.port) as listening:
@@ -47,7 +49,7 @@ def main() -> None:
                            batch_timeout_ms=values.batch_timeout_ms,
                            parallel_calls=values.parallel_calls),
             Limits(max_body_bytes=int(values.max_body_mib * 2**20),
-                            max_request_rows=values.max_request_rows))
+                   max_request_rows=values.max_request_rows))
         line = (f"{name}, version {model.version}: {http_server.address(listening)} "
                 f"(signatures: {', '.join(model.signatures)}; Ctrl-C stops)")
         http_server.Server(application, lambda: print(line, flush=True)).run(sockets=[listening])
