@@ -138,6 +138,7 @@ def test_systems_are_picked_by_the_beginning_of_their_names():
         names("jax")
 
 
+@pytest.mark.slow
 def test_our_worker_serves_what_the_export_writes(tmp_path):
     """Every step of the command, with a model of two layers and no peer."""
     asked = {"4": texts.cut(SENTENCES, TOKENIZER, tokens=4, count=32),

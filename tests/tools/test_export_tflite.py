@@ -40,6 +40,7 @@ def test_a_discriminator_agrees_with_its_saved_model(run, tmp_path, capsys):
     assert lines[2].startswith(f"compared with {saved}: within ")
 
 
+@pytest.mark.slow
 def test_a_fine_tuned_run_from_the_command_line(tmp_path):
     tagger = tiny_networks.finetuned(
         tiny_networks.pretrained(), Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3})
