@@ -11,7 +11,7 @@ from electra_tf.config.finetuning import finetuning_config
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import pretraining_config
 from electra_tf.objectives.tasks import ClassificationObjective
-from electra_tf.serving.export import Target, export_task
+from electra_tf.serving import export, servable
 from electra_tf.tasks import glue
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.vocabulary import Vocabulary
@@ -46,9 +46,9 @@ def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str,
     # Hugging Face's head, too, has one more layer before the last.
     model = ClassificationObjective(num_classes=len(_SPEC.labels), hidden_layer=True).build_model(
         config.model, seed=1, policy="float32")
+    model_to_serve = servable.of_task(model, _SPEC, config.task, text, None)
     for precision in precisions:
-        export_task(model, _SPEC, config.task, text, None,
-                    Target.of(str(directory / precision), "1", precision))
+        export.export(model_to_serve, export.Target.of(str(directory / precision), "1", precision))
     networks = Pretrained(
         source="new weights", model=config.model, text=text, task=_SPEC,
         head_settings={"task.hidden_layer": True},
