@@ -64,7 +64,8 @@ def export(model: Servable, target: Target) -> None:
     except OSError as error:
         raise write_error(final, error) from error
     except tf.errors.OpError as error:
-        raise UserError(f"cannot write {final}: {error.message}") from error
+        reason = error.message.splitlines()[0]
+        raise UserError(f"cannot write {final}: {reason}") from error
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     size = sum(path.stat().st_size for path in final.rglob("*") if path.is_file())

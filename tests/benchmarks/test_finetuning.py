@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from benchmarks.finetuning.__main__ import Measurement, table
 from benchmarks.finetuning.workload import read_rows, write_rows
@@ -32,6 +33,7 @@ def test_ratios_are_to_the_fastest_peer_of_each_kind():
     assert "failed: out of luck" in lines[7]
 
 
+@pytest.mark.slow
 def test_our_worker_trains_and_predicts(tmp_path):
     rows = str(tmp_path / "rows.npz")
     write_rows(rows, [np.array([101, 2000 + index, 102], np.int32) for index in range(4)],

@@ -28,6 +28,7 @@ def run(tmp_path_factory):
     return directory
 
 
+@pytest.mark.slow
 def test_a_discriminator_agrees_with_its_saved_model(run, tmp_path, capsys):
     saved, lite = tmp_path / "served" / "1", tmp_path / "lite" / "tiny.tflite"
     export.export(servable.of_discriminator(formats.read(run)),

@@ -60,6 +60,7 @@ def test_micro_batches_give_what_the_whole_batch_gives(records, baseline, parts)
     assert_same(train(records, runtime__gradient_accumulation_steps=parts), baseline)
 
 
+@pytest.mark.slow
 def test_micro_batches_on_two_replicas_give_what_the_whole_batch_gives(records, baseline):
     assert_same(train(records, runtime__gradient_accumulation_steps=2,
                       runtime__distribution_strategy="mirrored"), baseline)
@@ -75,6 +76,7 @@ def test_recomputing_layers_gives_what_keeping_them_gives(records, baseline):
     assert_same(train(records, runtime__gradient_checkpointing=True), baseline)
 
 
+@pytest.mark.slow
 def test_recomputing_under_xla_and_on_two_replicas_gives_the_same(records, baseline):
     assert_same(train(records, xla=True, runtime__gradient_checkpointing=True,
                       runtime__distribution_strategy="mirrored"), baseline)
