@@ -40,17 +40,17 @@ class Served(tf.Module, abc.ABC):
 
     Args:
         encoder: an `Encoder` too, which computes the same, for padding as well.
-        head: a layer in float32; None for an encoder alone.
+        head: a layer in float32.
         texts: turns text into tokens.
     """
 
-    def __init__(self, encoder: InferenceEncoder | Encoder, head: tf_keras.layers.Layer | None,
+    def __init__(self, encoder: InferenceEncoder | Encoder, head: tf_keras.layers.Layer,
                  texts: Texts):
         super().__init__(name="served")
         # Behind a function, where TensorFlow doesn't find Keras's layers: it would save them with
         # graphs of their own. The weights are what the signatures need.
         self._parts = lambda: (encoder, head, texts)
-        self._weights = [*encoder.variables, *(head.variables if head is not None else ())]
+        self._weights = [*encoder.variables, *head.variables]
 
     @property
     def encoder(self) -> InferenceEncoder | Encoder:
@@ -58,7 +58,7 @@ class Served(tf.Module, abc.ABC):
         return self._parts()[0]
 
     @property
-    def head(self) -> tf_keras.layers.Layer | None:
+    def head(self) -> tf_keras.layers.Layer:
         """Its variables are float32."""
         return self._parts()[1]
 

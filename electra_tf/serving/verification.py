@@ -45,8 +45,8 @@ def compare(directory: Path, trained: Served, asked: Requests, dtype: tf.DType) 
         directory: of the SavedModel.
         trained: with the encoder that was trained.
         asked: what.
-        dtype: of the exported weights. In bfloat16 numbers alone are compared, within a wider
-            tolerance: where two labels are nearly as likely, the other one may win.
+        dtype: of the exported weights. In bfloat16 only fractions are compared, within a wider
+            tolerance: where two labels or spans are nearly as likely, the other one may win.
 
     Returns:
         The largest difference between two numbers, as a share of the larger one above 1.
@@ -59,17 +59,18 @@ def compare(directory: Path, trained: Served, asked: Requests, dtype: tf.DType) 
         with for_answers():
             expected = trained.answer(*(tf.constant(texts) for texts in request.values()))
         for name, values in expected.items():
-            found = np.asarray(answers[name])
-            if values.dtype == tf.string:
-                written = np.array(_plain(values))
-                if dtype == tf.float32 and not np.array_equal(found, written):
-                    raise _differs(name, found, written)
-            elif values.dtype.is_floating:
-                scale = np.maximum(1.0, np.abs(values.numpy()))
-                difference = float(np.max(np.abs(found - values) / scale, initial=0.0))
-                if not difference <= TOLERANCE[dtype]:
-                    raise _differs(name, found, values.numpy())
-                largest = max(largest, difference)
+            found, wanted = np.asarray(answers[name]), np.array(_plain(values))
+            if found.shape != wanted.shape:
+                raise _differs(name, found, wanted)
+            if not values.dtype.is_floating:
+                if dtype == tf.float32 and not np.array_equal(found, wanted):
+                    raise _differs(name, found, wanted)
+                continue
+            difference = float(np.max(
+                np.abs(found - wanted) / np.maximum(1.0, np.abs(wanted)), initial=0.0))
+            if not difference <= TOLERANCE[dtype]:
+                raise _differs(name, found, wanted)
+            largest = max(largest, difference)
     return largest
 
 
