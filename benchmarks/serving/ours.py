@@ -1,24 +1,26 @@
-"""Worker: a SavedModel of this project, called as a server calls it."""
+"""Worker: a SavedModel of this project, called as the local server calls it."""
 
 import os
+import pathlib
 
+import numpy as np
 import tensorflow as tf
-import tensorflow_text  # noqa: F401 - registers the ops that tokenize
 
 from benchmarks.serving.workload import FROZEN_WEIGHTS, Prepared, Workload, serve
+from electra_tf.serving import saved_models
 
 
 def prepare(workload: Workload) -> Prepared:
     """Loads the model."""
-    tf.config.threading.set_intra_op_parallelism_threads(workload.intra_op)
-    tf.config.threading.set_inter_op_parallelism_threads(workload.threads)
-    model = tf.saved_model.load(workload.model)
-    call = model.signatures["serving_default"]
-    (column,) = call.structured_input_signature[1]
+    signature = saved_models.load(
+        pathlib.Path(workload.model), "benchmark",
+        tf.compat.v1.ConfigProto(intra_op_parallelism_threads=workload.intra_op,
+                                 inter_op_parallelism_threads=workload.threads),
+    ).signatures[saved_models.DEFAULT_SIGNATURE]
+    (column,) = signature.inputs
 
     def answer(texts: list[str]) -> tuple[list[bytes], list[list[float]]]:
-        outputs = call(**{column: tf.constant(texts)})
-        found = {name: value.numpy() for name, value in outputs.items()}
+        found = signature({column: np.array(texts, object)})
         return found["label"].tolist(), found["probabilities"].tolist()
 
     frozen = ", frozen weights" if os.environ.get(FROZEN_WEIGHTS) == "1" else ""

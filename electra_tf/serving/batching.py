@@ -1,6 +1,7 @@
 """Requests that wait at the same time become one call of the model.
 
-Rows of a call are computed side by side, so one call of 32 rows takes less time than 32 calls. Only
+Rows of a call are computed side by side, so one call of 32 rows takes less time than 32 calls. An
+idle model answers at once; requests gather only while it is busy with an earlier one. Only
 requests of the same signature are joined, and only if every input and output begins with a batch
 dimension, the other dimensions of the inputs agree, and their texts are of similar length.
 
@@ -27,7 +28,8 @@ class BatchingConfig:
     max_batch_size: int = 32
     """Rows of a joined call; a request that has more is a call of its own."""
     batch_timeout_ms: float = 2.0
-    """A request waits at most so long for others, and as long as the model is busy."""
+    """While another call runs, a request waits at most so long for others to join it, and then for
+    one of the calls to be free."""
     parallel_calls: int = 2
     """Calls of the model at the same time."""
 
@@ -56,6 +58,7 @@ class Batcher:
         self._threads = concurrent.futures.ThreadPoolExecutor(
             config.parallel_calls, thread_name_prefix="predict")
         self._free_calls = asyncio.Semaphore(config.parallel_calls)
+        self._running = 0
         self._queues: dict[Hashable, _Queue] = {}
         self._tasks: set[asyncio.Task] = set()  # asyncio itself forgets running tasks.
 
@@ -88,12 +91,14 @@ class Batcher:
         """Calls the model until nobody waits; those that come while it is busy are joined."""
         queue = self._queues[key]
         while queue.waiting:
-            await queue.full_or_late()
+            if self._running:
+                await queue.full_or_late()
             await self._free_calls.acquire()
             self._call(signature, queue.take())
         del self._queues[key]
 
     def _call(self, signature: Signature, batch: Sequence[_Waiting]) -> None:
+        self._running += 1
         task = self._start(self._answer(signature, batch))
         task.add_done_callback(functools.partial(self._settle, batch))
 
@@ -108,6 +113,7 @@ class Batcher:
     def _settle(self, batch: Sequence[_Waiting], task: asyncio.Task) -> None:
         """Hands out answers; an error of ours goes to everybody, so that nobody waits forever."""
         self._free_calls.release()
+        self._running -= 1
         failed = None if task.cancelled() else task.exception()
         outcomes = [failed] * len(batch) if failed or task.cancelled() else task.result()
         for waiting, outcome in zip(batch, outcomes, strict=True):

@@ -32,13 +32,13 @@ class RequestError(ValueError):
 def from_graph(error: tf.errors.OpError) -> RequestError:
     r"""Returns what a client is told of a graph that refused its inputs.
 
-    TensorFlow puts stack traces before the message and node names behind it:
+    TensorFlow puts a heading before the message and node names behind it:
 
-    >>> text = "Graph execution error:\n\nDetected at node A\n<stack traces unavailable>\nno!"
-    >>> str(from_graph(tf.errors.InvalidArgumentError(None, None, text + "\n\t [[{{node A}}]]")))
+    >>> text = "Graph execution error:\n\nno!\n\t [[{{node A}}]]"
+    >>> str(from_graph(tf.errors.InvalidArgumentError(None, None, text)))
     'the model refused the inputs: no!'
     """
-    text = error.message.partition("<stack traces unavailable>")[2] or error.message
-    text = re.split(r"\s*(\[\[|\[Op:)", text)[0].strip()
+    text = error.message.removeprefix("Graph execution error:")
+    text = re.split(r"\s*\[\[", text)[0].strip()
     return RequestError(f"the model refused the inputs: {text}",
                         _STATUS.get(error.error_code, 500))

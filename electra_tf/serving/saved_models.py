@@ -1,17 +1,23 @@
-"""The newest version of a SavedModel directory, its signatures ready to be called."""
+"""The newest version of a SavedModel directory, its signatures ready to be called.
+
+Models run in a session, as in TensorFlow Serving. A call of what `tf.saved_model.load` returns
+hands over every weight as an argument: 0.7 ms of the 7 for one text of 16 tokens.
+"""
 
 import dataclasses
 import functools
+import logging
 import pathlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401 - registers the ops that tokenize
 from google.protobuf import json_format, message
-from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
+from tensorflow.core.protobuf import meta_graph_pb2
 
 from electra_tf.command_line import UserError
 
@@ -31,18 +37,17 @@ class Signature:
     name: str
     inputs: Mapping[str, tf.TensorSpec]
     outputs: Mapping[str, tf.TensorSpec]
-    function: Callable[..., Mapping[str, tf.Tensor]]
+    function: Callable[..., Sequence[np.ndarray]]
+    """Takes the inputs and returns the outputs, in the order of these two."""
 
     def __call__(self, inputs: Arrays) -> Arrays:
-        """Returns the outputs for checked inputs.
+        """Returns the outputs for checked inputs; threads may call side by side.
 
         Raises:
             tf.errors.OpError: the graph refused them.
         """
-        tensors = {name: tf.constant(inputs[name], spec.dtype)
-                   for name, spec in self.inputs.items()}
-        return {name: np.asarray(value.numpy(), object if value.dtype == tf.string else None)
-                for name, value in self.function(**tensors).items()}
+        values = self.function(*(inputs[name] for name in self.inputs))
+        return dict(zip(self.outputs, values, strict=True))
 
     @functools.cached_property
     def has_rows(self) -> bool:
@@ -81,48 +86,59 @@ def newest_version(model_dir: pathlib.Path) -> pathlib.Path:
     return max(versions, key=lambda path: int(path.name))
 
 
-def load(version_dir: pathlib.Path, name: str) -> ServedModel:
+def load(version_dir: pathlib.Path, name: str,
+         threads: tf.compat.v1.ConfigProto | None = None) -> ServedModel:
     """Loads a SavedModel with the signatures that it was exported with.
 
     Args:
         version_dir: the directory of one version; its name is the version's number.
         name: what the model is called in addresses.
+        threads: TensorFlow's; its own choice if None.
 
     Raises:
         UserError: files are missing or damaged, or there is no signature.
     """
+    # Closed when the last signature is gone.
+    session = tf.compat.v1.Session(graph=tf.Graph(), config=threads)
     try:
-        definitions = _definitions(version_dir)
-        loaded = tf.saved_model.load(str(version_dir))
+        with session.graph.as_default(), _no_advice():
+            definitions = dict(tf.compat.v1.saved_model.load(
+                session, [tf.saved_model.SERVING], str(version_dir)).signature_def)
+        signatures = {key: _signature(key, definition, session)
+                      for key, definition in sorted(definitions.items())
+                      if definition.method_name}  # The others initialize.
     except _BROKEN as error:
         reason = str(error).strip().partition("\n")[0].rstrip(".")
         raise UserError(f"{version_dir} is not a SavedModel that can be loaded: {reason}; export "
                         "it again, or remove this version.") from error
-    if not loaded.signatures:
+    if not signatures:
         raise UserError(f"{version_dir} has no signature; export it with signatures=...")
     return ServedModel(
-        name=name, version=int(version_dir.name),
-        signatures={key: _signature(key, definitions[key], function)
-                    for key, function in sorted(loaded.signatures.items())},
+        name=name, version=int(version_dir.name), signatures=signatures,
         signature_defs={key: json_format.MessageToDict(
             definition, preserving_proto_field_name=True,
             always_print_fields_with_no_presence=True) for key, definition in definitions.items()})
 
 
-def _definitions(version_dir: pathlib.Path) -> dict[str, meta_graph_pb2.SignatureDef]:
-    content = (version_dir / "saved_model.pb").read_bytes()
-    graphs = saved_model_pb2.SavedModel.FromString(content).meta_graphs
-    serving = [graph for graph in graphs if "serve" in graph.meta_info_def.tags]
-    if not serving:
-        raise ValueError('saved_model.pb holds no graph tagged "serve".')
-    return dict(serving[0].signature_def)
+@contextmanager
+def _no_advice() -> Iterator[None]:
+    """TensorFlow warns that sessions are of its first version."""
+    logger = tf.get_logger()
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
-def _signature(
-    name: str, definition: meta_graph_pb2.SignatureDef, function: Callable
-) -> Signature:
+def _signature(name: str, definition: meta_graph_pb2.SignatureDef,
+               session: tf.compat.v1.Session) -> Signature:
     inputs, outputs = (
         {key: tf.TensorSpec(tf.TensorShape(info.tensor_shape), tf.as_dtype(info.dtype), key)
          for key, info in sorted(infos.items())}
         for infos in (definition.inputs, definition.outputs))
+    function = session.make_callable(
+        fetches=[definition.outputs[key].name for key in outputs],
+        feed_list=[definition.inputs[key].name for key in inputs])
     return Signature(name=name, inputs=inputs, outputs=outputs, function=function)

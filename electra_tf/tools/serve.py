@@ -38,11 +38,10 @@ def main() -> None:
     from electra_tf.serving.batching import BatchingConfig
     from electra_tf.serving.request_body import Limits
 
-    cores.one_core_per_op()
     http_server.exit_on_sigterm()
     version_dir = saved_models.newest_version(model_dir)
     with http_server.listen(values.host, values.port) as listening:
-        model = saved_models.load(version_dir, name)
+        model = saved_models.load(version_dir, name, cores.one_core_per_op())
         application = rest_api.application(
             model,
             BatchingConfig(max_batch_size=values.max_batch_size,
@@ -67,8 +66,8 @@ def define() -> None:
                          lower_bound=1)
     flags.DEFINE_integer("max_batch_size", 32, "Rows of a joined call; 1 joins nothing.",
                          lower_bound=1)
-    flags.DEFINE_float("batch_timeout_ms", 2, "A request waits at most so long for others, and "
-                       "as long as the model is busy.", lower_bound=0)
+    flags.DEFINE_float("batch_timeout_ms", 2, "While the model is busy, a request waits at most "
+                       "so long for others to join it.", lower_bound=0)
     flags.DEFINE_integer("parallel_calls", 2, "Calls of the model at the same time.",
                          lower_bound=1)
 

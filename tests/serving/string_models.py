@@ -13,11 +13,15 @@ def _signature(*names):
 
 
 class Echo(tf.Module):
-    """One input, one output."""
+    """One input, one output, one weight."""
+
+    def __init__(self):
+        super().__init__()
+        self._end = tf.Variable("")
 
     @tf.function(input_signature=_signature("text"))
     def __call__(self, text):
-        return {"text": tf.identity(text)}
+        return {"text": text + self._end}
 
 
 class Texts(tf.Module):
@@ -110,10 +114,15 @@ class Numbers(tf.Module):
         return {"tokens": self._tokenizer.tokenize(text).to_tensor(-1)}
 
     @tf.function(input_signature=_signature("text"))
+    def words(self, text):
+        """An output that is padded."""
+        return {"words": tf.strings.split(text).to_tensor("")}
+
+    @tf.function(input_signature=_signature("text"))
     def slow(self, text):
         """Half a second or so, for tests of what happens meanwhile."""
         x = tf.random.stateless_uniform([300, 300], [1, 2])
-        for _ in tf.range(400):
+        for _ in tf.range(1000):
             x = x @ x / tf.norm(x)
         return {"text": tf.identity(text), "norm": tf.fill(tf.shape(text), tf.norm(x))}
 
@@ -132,6 +141,7 @@ def save_texts(path: Path) -> None:
 
 def save_numbers(path: Path) -> None:
     module = Numbers()
-    names = ("mixed", "batch_size", "refuses_bad", "count", "raw", "divide", "tokens", "slow")
+    names = ("mixed", "batch_size", "refuses_bad", "count", "raw", "divide", "tokens", "words",
+             "slow")
     tf.saved_model.save(module, str(path), signatures={
         "serving_default": module.mixed, **{name: getattr(module, name) for name in names}})

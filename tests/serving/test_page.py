@@ -48,7 +48,7 @@ class TestPage:
             "serving_default", "question_answering", "replaced_words", "similarity", "tags"]
         self.ask(page, numbers, "slow", "a")
         assert self.texts_of(page, "#choices label") == [
-            "batch_size", "count", "refuses_bad", "slow", "tokens"]
+            "batch_size", "count", "refuses_bad", "slow", "tokens", "words"]
 
     def test_classes_are_bars(self, page, texts):
         self.ask(page, texts, "serving_default", "abcd")  # Length 4: class 1, probability 0.8.
