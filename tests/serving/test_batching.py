@@ -148,7 +148,6 @@ def test_64_clients_get_their_own_answers(numbers):
 
 def test_a_slow_call_keeps_nobody_waiting(numbers):
     """One of the two calls at a time is slow; metadata and other signatures are answered."""
-    numbers.rows("slow", ["traced"])
     with busy(numbers) as slow:
         assert numbers.get("")[0] == 200
         assert numbers.rows("batch_size", ["b"]) == [{"text": "b", "batch": 1}]
