@@ -31,11 +31,15 @@ def listen(host: str, port: int) -> socket.socket:
     """
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=1024)
+        listening = socket.create_server(address[:2], family=family, backlog=1024)
     except OSError as error:
         fix = _FIXES.get(error.errno, "give --host an address of this machine, like 127.0.0.1")
         raise UserError(f"can't listen at --host={host} --port={port}: "
                         f"{error.strerror or error}; {fix}.") from error
+    # Connections inherit it. Without it the body of an answer, sent after its headers, waits for
+    # the client to confirm those: 44 ms of 56.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
 
 
 def address(listening: socket.socket) -> str:
