@@ -37,8 +37,9 @@ class Signature:
     name: str
     inputs: Mapping[str, tf.TensorSpec]
     outputs: Mapping[str, tf.TensorSpec]
-    function: Callable[..., Sequence[np.ndarray]]
-    """Takes the inputs and returns the outputs, in the order of these two."""
+    function: Callable[..., Sequence[Any]]
+    """Takes the inputs and returns the outputs, in the order of these two; arrays, and scalars of
+    NumPy and Python."""
 
     def __call__(self, inputs: Arrays) -> Arrays:
         """Returns the outputs for checked inputs; threads may call side by side.
@@ -47,7 +48,8 @@ class Signature:
             tf.errors.OpError: the graph refused them.
         """
         values = self.function(*(inputs[name] for name in self.inputs))
-        return dict(zip(self.outputs, values, strict=True))
+        return {name: np.asarray(value, object if spec.dtype == tf.string else None)
+                for (name, spec), value in zip(self.outputs.items(), values, strict=True)}
 
     @functools.cached_property
     def has_rows(self) -> bool:

@@ -97,8 +97,8 @@ class Numbers(tf.Module):
 
     @tf.function(input_signature=_signature("text"))
     def count(self, text):
-        """An output that has no rows."""
-        return {"count": tf.size(text)}
+        """Outputs that have no rows."""
+        return {"count": tf.size(text), "unit": tf.constant("texts")}
 
     @tf.function(input_signature=_signature("image_bytes"))
     def raw(self, image_bytes):

@@ -72,11 +72,13 @@ class TestRowFormat:
 
 
 class TestColumnFormat:
-    def test_one_output_is_the_value_itself(self, echo, numbers):
+    def test_one_output_is_the_value_itself(self, echo):
         assert echo.predict({"inputs": ["a", "b"]}) == (200, {"outputs": ["a", "b"]})
         assert echo.predict({"inputs": {"text": ["a"]}}) == (200, {"outputs": ["a"]})
+
+    def test_outputs_without_rows_are_values(self, numbers):
         assert numbers.predict({"signature_name": "count", "inputs": ["a", "b"]}) == (
-            200, {"outputs": 2})
+            200, {"outputs": {"count": 2, "unit": "texts"}})
 
     def test_several_outputs_are_an_object(self, numbers):
         assert numbers.predict({"inputs": COLUMNS}) == (200, {"outputs": {
