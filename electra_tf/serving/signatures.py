@@ -25,6 +25,7 @@ from electra_tf.modeling.tracing import for_answers
 from electra_tf.serving import questions, words
 from electra_tf.serving.texts import Texts, Tokens
 from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.glue import label_words
 from electra_tf.tasks.task import TaskSpec
 
 Outputs = Mapping[str, tf.Tensor]
@@ -133,7 +134,7 @@ class Classifier(_ServedTask):
     def answer(self, *columns: tf.Tensor) -> Outputs:
         """Maps one or two texts, string [B]."""
         shares = self.score(self.texts.encode(*columns))["probabilities"]
-        labels = tf.constant(self.spec.labels)
+        labels = tf.constant(label_words(self.spec.name, self.spec.labels))
         repeated = tf.tile(labels[tf.newaxis], [tf.shape(shares)[0], 1])
         return {"label": tf.gather(labels, tf.argmax(shares, axis=-1)),
                 "score": tf.reduce_max(shares, axis=-1), "labels": repeated,

@@ -32,6 +32,8 @@ class GlueTask:
     """Column of the label."""
     labels: tuple[str, ...] = BINARY
     """The label set, empty for regression; the index is the class."""
+    label_words: tuple[str, ...] = ()
+    """What labels mean that the files only number, by class."""
     metrics: tuple[str, ...] = ("accuracy",)
     """What is reported; the benchmark's score is their mean."""
     dev: tuple[str, ...] = ("dev",)
@@ -56,18 +58,21 @@ class GlueTask:
 TASKS = {task.name: task for task in (
     GlueTask(
         name="cola", directory="CoLA", texts=("sentence",), label="label", metrics=("mcc",),
+        label_words=("unacceptable", "acceptable"),
         headerless=("source", "label", "mark", "sentence"), tests=(("test", "CoLA.tsv"),)),
     GlueTask(
         name="sst2", directory="SST-2", texts=("sentence",), label="label",
-        tests=(("test", "SST-2.tsv"),)),
+        label_words=("negative", "positive"), tests=(("test", "SST-2.tsv"),)),
     GlueTask(
         name="mrpc", directory="MRPC", texts=("#1 String", "#2 String"), label="Quality",
+        label_words=("not_equivalent", "equivalent"),
         metrics=("accuracy", "f1"), tests=(("test", "MRPC.tsv"),)),
     GlueTask(
         name="stsb", directory="STS-B", texts=("sentence1", "sentence2"), label="score", labels=(),
         metrics=("pearson", "spearman"), largest=5.0, tests=(("test", "STS-B.tsv"),)),
     GlueTask(
         name="qqp", directory="QQP", texts=("question1", "question2"), label="is_duplicate",
+        label_words=("not_duplicate", "duplicate"),
         metrics=("accuracy", "f1"), key="id", tests=(("test", "QQP.tsv"),)),
     GlueTask(
         name="mnli", directory="MNLI", texts=("sentence1", "sentence2"), label="gold_label",
@@ -82,9 +87,20 @@ TASKS = {task.name: task for task in (
         labels=ENTAILMENT, tests=(("test", "RTE.tsv"),)),
     GlueTask(
         name="wnli", directory="WNLI", texts=("sentence1", "sentence2"), label="label",
-        tests=(("test", "WNLI.tsv"),)),
+        label_words=("not_entailment", "entailment"), tests=(("test", "WNLI.tsv"),)),
 )}
 """Name -> task, in the benchmark's order."""
+
+
+def label_words(name: str, labels: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns how a person calls the classes of a task: its labels, unless those are numbers.
+
+    Args:
+        name: of one of these tasks, or of any other.
+        labels: as its files write them.
+    """
+    task = TASKS.get(name)
+    return task.label_words if task and task.label_words else labels
 
 
 def read_split(task: GlueTask, data_dir: Path, split: str) -> list[TextExample]:

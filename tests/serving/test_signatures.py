@@ -1,11 +1,14 @@
 """Exported networks answer what fine-tuning predicts."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from electra_tf.modeling.electra import Discriminator, electra_encoder
 from electra_tf.modeling.tracing import for_answers
+from electra_tf.objectives.tasks import ClassificationObjective
 from electra_tf.serving.signatures import Detector
 from electra_tf.serving.texts import Texts
 from electra_tf.tasks.examples import Kind, QuestionExample, TaggedExample, TextExample
@@ -33,6 +36,16 @@ def test_classes(ways):
     assert found["labels"][3].tolist() == [label.encode() for label in ("no", "peut-être", "yes")]
     np.testing.assert_allclose(found["probabilities"].sum(axis=1), 1.0, atol=1e-6)
     np.testing.assert_array_equal(found["probabilities"].max(axis=1), found["score"])
+
+
+def test_classes_that_files_only_number_have_names():
+    example = Example(Kind.CLASSIFICATION)
+    example.spec = dataclasses.replace(example.spec, name="sst2", labels=("0", "1"))
+    example.model = ClassificationObjective(num_classes=2).build_model(
+        example.config.model, seed=1, policy="float32")
+    found = answer(example.served(), TEXTS)
+    assert found["labels"].tolist() == [[b"negative", b"positive"]] * len(TEXTS)
+    assert {label.decode() for label in found["label"]} <= {"negative", "positive"}
 
 
 def test_numbers_from_pairs():

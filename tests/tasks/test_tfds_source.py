@@ -5,6 +5,7 @@ import pytest
 import tensorflow_datasets as tfds
 
 from electra_tf.command_line import UserError
+from electra_tf.tasks import glue as glue_files
 from electra_tf.tasks import registry
 from electra_tf.tasks.examples import Answer, Kind
 from electra_tf.tasks.registry import Files
@@ -24,6 +25,14 @@ def glue(data_dir, task, columns, labels, splits):
     label = np.float32 if labels is None else tfds.features.ClassLabel(names=labels)
     build(data_dir, "glue", task, "2.0.0",
           {**{column: TEXT for column in columns}, "label": label, "idx": np.int32}, splits)
+
+
+def test_words_for_classes_are_theirs():
+    configs = tfds.builder_cls("glue").builder_configs
+    worded = {name: task for name, task in glue_files.TASKS.items() if task.label_words}
+    assert list(worded) == ["cola", "sst2", "mrpc", "qqp", "wnli"]
+    for name, task in worded.items():
+        assert list(task.label_words) == configs[name].label_classes
 
 
 def test_classes_by_number(tmp_path):
