@@ -17,20 +17,20 @@ The same command continues a run that was interrupted with the first trial that 
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # Before TensorFlow is imported.
 
 from absl import flags  # noqa: E402
 
-from electra_tf import command_line  # noqa: E402
+from electra_tf import command_line, storage  # noqa: E402
 from electra_tf.command_line import UserError  # noqa: E402
 from electra_tf.config import finetuning_flags  # noqa: E402
 from electra_tf.config.finetuning import FinetuningConfig, finetuning_config  # noqa: E402
 from electra_tf.config.overrides import override  # noqa: E402
 from electra_tf.config.pretraining import PretrainingConfig  # noqa: E402
 from electra_tf.config.sizes import pretraining_config  # noqa: E402
+from electra_tf.storage import Path  # noqa: E402
 
 MODES = ("train", "eval", "predict", "export")
 SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads", "intermediate_size")
@@ -57,7 +57,7 @@ def _train() -> None:
     from electra_tf.training import finetuning, finetuning_setup
 
     names = registry.resolved(values.task)
-    model_dir = Path(values.model_dir)
+    model_dir = storage.path(values.model_dir)
     # What can't be exported is refused before hours of training.
     targets = _export_targets(names) if values.export_dir else []
     initial = _pretrained()
@@ -107,13 +107,14 @@ def _predict() -> None:
         _require(name)
     from electra_tf.training import finetuning
 
-    finetuning.predict(_trained_run(), Path(flags.FLAGS.input), Path(flags.FLAGS.output))
+    finetuning.predict(_trained_run(), storage.path(flags.FLAGS.input),
+                       storage.path(flags.FLAGS.output))
 
 
 def _export() -> None:
     _require("export_dir")
     (target,) = _export_targets(["model"])
-    _export_run(Path(flags.FLAGS.model_dir), target, finetuning_flags.given_settings())
+    _export_run(storage.path(flags.FLAGS.model_dir), target, finetuning_flags.given_settings())
 
 
 def _export_targets(names: Sequence[str]):
@@ -121,8 +122,9 @@ def _export_targets(names: Sequence[str]):
     from electra_tf.serving.export import Target
 
     values = flags.FLAGS
-    return [Target.of(str(Path(values.export_dir, name) if len(names) > 1 else values.export_dir),
-                      values.export_version, values.serving_precision) for name in names]
+    directory = storage.path(values.export_dir)
+    return [Target.of(directory / name if len(names) > 1 else directory, values.export_version,
+                      values.serving_precision) for name in names]
 
 
 def _export_run(model_dir: Path, target, changes: Mapping[str, Any]) -> None:
@@ -140,11 +142,11 @@ def _trained_run():
     from electra_tf.training import finetuning_setup
 
     return finetuning_setup.prepare_trained(
-        Path(flags.FLAGS.model_dir), finetuning_flags.given_settings())
+        storage.path(flags.FLAGS.model_dir), finetuning_flags.given_settings())
 
 
 def _data_dir() -> Path | None:
-    return Path(flags.FLAGS.data_dir) if flags.FLAGS.data_dir else None
+    return storage.path(flags.FLAGS.data_dir) if flags.FLAGS.data_dir else None
 
 
 def _own_files():
@@ -154,7 +156,7 @@ def _own_files():
     values = flags.FLAGS
     columns = {"texts": tuple(values.text_columns or ()), "label": values.label_column,
                "key": values.key_column}
-    paths = {split: Path(values[split].value) for split in ("train", "dev", "test")
+    paths = {split: storage.path(values[split].value) for split in ("train", "dev", "test")
              if values[split].value}
     return Files(columns=Columns(**{field: value for field, value in columns.items() if value}),
                  strict=values.strict, **paths)
@@ -169,7 +171,7 @@ def _pretrained():
     values = flags.FLAGS
     if values.init_checkpoint == SCRATCH:
         return None
-    initial = formats.read(Path(values.init_checkpoint))
+    initial = formats.read(storage.path(values.init_checkpoint))
     shape = {}
     if values.model_size:
         wanted = pretraining_config(values.model_size).model

@@ -19,13 +19,12 @@ may learn nothing; they should begin with a masked language model (--set objecti
 """
 
 import os
-from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # Before TensorFlow is imported.
 
 from absl import flags  # noqa: E402
 
-from electra_tf import command_line  # noqa: E402
+from electra_tf import command_line, storage  # noqa: E402
 from electra_tf.config import pretraining_flags  # noqa: E402
 
 MODES = ("train", "eval", "samples", "export")
@@ -51,10 +50,11 @@ def main() -> None:
     from electra_tf.checkpoints import formats, run_directory
     from electra_tf.training import pretraining, scoring, setup
 
-    data_dir, model_dir = Path(values.data_dir), Path(values.model_dir)
-    vocab_file = Path(values.vocab_file) if values.vocab_file else None
+    data_dir, model_dir = storage.path(values.data_dir), storage.path(values.model_dir)
+    vocab_file = storage.path(values.vocab_file) if values.vocab_file else None
     if values.mode == "train":
-        initial = formats.read(Path(values.init_checkpoint)) if values.init_checkpoint else None
+        initial = (formats.read(storage.path(values.init_checkpoint))
+                   if values.init_checkpoint else None)
         pretraining.train(setup.prepare(config, data_dir, model_dir, vocab_file, initial))
         return
     given = list(changes) + (["model"] if values.model_size else [])
@@ -70,7 +70,7 @@ def _export() -> None:
 
     values = flags.FLAGS
     target = export.Target.of(values.export_dir, values.export_version, values.serving_precision)
-    export.export(servable.of_discriminator(formats.read(Path(values.model_dir))), target)
+    export.export(servable.of_discriminator(formats.read(storage.path(values.model_dir))), target)
 
 
 if __name__ == "__main__":

@@ -10,14 +10,13 @@ and the rest 0.2 GB, for 18 MB of text as for 456 MB. Expect, with BERT's 30,522
 segment. Interrupted? The same command makes the shards that are missing.
 """
 
-import pathlib
 import sys
 import time
 
 from absl import flags
 
 from data_prep import local_runner, record_builder, settings, sources
-from electra_tf import command_line
+from electra_tf import command_line, storage
 from electra_tf.text.vocabulary import Vocabulary
 
 _DEFAULT = settings.BuildSettings()
@@ -74,7 +73,7 @@ def _build(values: flags.FlagValues) -> None:
     vocabulary = Vocabulary.load(values.vocab_file)
     result = record_builder.build_records(
         sources.open_source(values.input), vocabulary, _settings(values),
-        pathlib.Path(values.output_dir), overwrite=values.overwrite,
+        storage.path(values.output_dir), overwrite=values.overwrite,
         num_workers=local_runner.worker_count(values.num_workers))
     if result is None:
         print(f"{values.output_dir} is finished with these settings and this text; nothing to do.")

@@ -7,13 +7,13 @@ Hardware: any CPU. On two cores of a shared machine 8,000 tokens from 9 MB of te
 most. Expect up to 2 % fewer tokens than asked for; the same text always gives the same vocabulary.
 """
 
-import pathlib
 import time
 
 from absl import flags
 
 from data_prep import local_runner, sources, vocabulary_learner
-from electra_tf import atomic_file, command_line
+from electra_tf import atomic_file, command_line, storage
+from electra_tf.storage import Path
 
 flags.DEFINE_string("input", "", "Text files: patterns separated by commas; .txt, or .gz, .bz2, "
                     ".xz of it. UTF-8. embedded:python reads the text that Python itself carries.")
@@ -52,10 +52,10 @@ def main() -> None:
           f"{output}")
 
 
-def _free_output(name: str, overwrite: bool) -> pathlib.Path:
+def _free_output(name: str, overwrite: bool) -> Path:
     if not name:
         raise command_line.UserError("--output is missing; see --help for an example.")
-    path = pathlib.Path(name)
+    path = storage.path(name)
     if path.exists() and not overwrite:
         raise command_line.UserError(f"{path} exists; give another --output, or --overwrite.")
     atomic_file.make_directory(path.parent)

@@ -3,7 +3,6 @@
 import collections
 import dataclasses
 import functools
-import pathlib
 import random
 from collections.abc import Iterable, Iterator
 
@@ -14,6 +13,7 @@ from data_prep.settings import BuildSettings
 from data_prep.sources import DOCUMENT_END
 from data_prep.work_units import WorkUnit
 from electra_tf.records import example, manifest, shards
+from electra_tf.storage import Path
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
 
@@ -22,7 +22,7 @@ _BATCH_CHARACTERS = 1 << 19
 
 
 def build_shard(
-    unit: WorkUnit, directory: pathlib.Path, vocabulary: Vocabulary, settings: BuildSettings
+    unit: WorkUnit, directory: Path, vocabulary: Vocabulary, settings: BuildSettings
 ) -> tuple[manifest.Shard, manifest.Counts]:
     """Writes the shard of a unit of work: its bytes depend on these arguments only.
 

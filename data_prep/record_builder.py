@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import pathlib
 
 from data_prep import local_runner, work_units
 from data_prep.progress import Progress
@@ -12,11 +11,12 @@ from data_prep.sources import Source
 from electra_tf import atomic_file
 from electra_tf.command_line import UserError
 from electra_tf.records import manifest
+from electra_tf.storage import Path
 from electra_tf.text.vocabulary import Vocabulary
 
 
 def build_records(
-    source: Source, vocabulary: Vocabulary, settings: BuildSettings, output_dir: pathlib.Path,
+    source: Source, vocabulary: Vocabulary, settings: BuildSettings, output_dir: Path,
     *, num_workers: int = 1, overwrite: bool = False,
 ) -> manifest.Manifest | None:
     """Builds all records, or what an earlier interrupted call with equal arguments left undone.

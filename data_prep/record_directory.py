@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-import pathlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from data_prep.work_units import WorkUnit
 from electra_tf import atomic_file
 from electra_tf.command_line import UserError
 from electra_tf.records import manifest
+from electra_tf.storage import Path
 
 _STATE_NAME = "unfinished_build.json"
 _SHARDS = "*.tfrecord"
@@ -28,7 +28,7 @@ class RecordDirectory:
     receipt per shard says that this one is finished. The manifest, written last, replaces them.
     """
 
-    path: pathlib.Path
+    path: Path
 
     def claim(self, identity: Mapping[str, Any], overwrite: bool) -> bool:
         """Makes the directory ready for a build, or finds that nothing is left to do.

@@ -6,18 +6,18 @@ every document; memory stays flat whatever the size of a file, a document or a l
 
 import bz2
 import dataclasses
-import glob
 import gzip
 import hashlib
 import io
 import lzma
-import pathlib
 import typing
 import zlib
 from collections.abc import Callable, Iterator
 
 from data_prep import embedded_text
+from electra_tf import storage
 from electra_tf.command_line import UserError
+from electra_tf.storage import Path
 
 DOCUMENT_END = ""
 LONGEST_LINE = 1 << 20
@@ -60,16 +60,16 @@ def open_source(pattern: str) -> Source:
     return TextFiles(matching_files(pattern))
 
 
-def matching_files(pattern: str) -> tuple[pathlib.Path, ...]:
+def matching_files(pattern: str) -> tuple[Path, ...]:
     """Returns the files that match comma-separated patterns, sorted, each once."""
-    found: set[str] = set()
+    found: set[Path] = set()
     for part in filter(None, (part.strip() for part in pattern.split(","))):
-        matches = [name for name in glob.glob(part, recursive=True) if pathlib.Path(name).is_file()]
+        matches = storage.matching(part)
         if not matches:
             raise UserError(f"--input: no file matches {part!r}; check the pattern (quote it, so "
                             "that the shell does not expand it).")
         found.update(matches)
-    return tuple(pathlib.Path(name) for name in sorted(found))
+    return tuple(sorted(found, key=str))
 
 
 @dataclasses.dataclass
@@ -84,7 +84,7 @@ class TextFiles:
             files are empty.
     """
 
-    paths: tuple[pathlib.Path, ...]
+    paths: tuple[Path, ...]
 
     def __post_init__(self):
         self.size = sum(path.stat().st_size for path in self.paths)
@@ -121,7 +121,7 @@ class TextFiles:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
         return digest.hexdigest()
 
-    def _text_lines(self, path: pathlib.Path) -> Iterator[str]:
+    def _text_lines(self, path: Path) -> Iterator[str]:
         """Yields the stripped lines of a file; blank ones as ""."""
         offset = 0
         with _readable(path), path.open("rb") as self._raw:
@@ -182,7 +182,7 @@ def _character_start(part: bytes) -> int:
                default=len(part))
 
 
-def _decode(raw: bytes, path: pathlib.Path, offset: int) -> str:
+def _decode(raw: bytes, path: Path, offset: int) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -196,7 +196,7 @@ def _decode(raw: bytes, path: pathlib.Path, offset: int) -> str:
 class _readable:
     """Turns the errors of reading a file into a UserError that names it."""
 
-    def __init__(self, path: pathlib.Path):
+    def __init__(self, path: Path):
         self._path = path
 
     def __enter__(self) -> None:

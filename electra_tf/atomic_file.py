@@ -3,10 +3,10 @@
 import contextlib
 import errno
 import os
-import pathlib
 from collections.abc import Iterator
 
 from electra_tf.command_line import UserError
+from electra_tf.storage import Path, RemotePath
 
 TEMPORARY_PREFIX = ".unfinished-"
 _FIXES = {
@@ -21,13 +21,13 @@ _FIXES = {
 }
 
 
-def write_error(path: pathlib.Path, error: OSError) -> UserError:
+def write_error(path: Path, error: OSError) -> UserError:
     """Returns the one-line error for a path that could not be written, with the fix."""
     fix = _FIXES.get(error.errno, "choose another directory")
     return UserError(f"cannot write {path}: {error.strerror or error}; {fix}.")
 
 
-def make_directory(path: pathlib.Path) -> None:
+def make_directory(path: Path) -> None:
     """Creates a directory and its parents; raises UserError if that is impossible."""
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -36,7 +36,7 @@ def make_directory(path: pathlib.Path) -> None:
 
 
 @contextlib.contextmanager
-def replacing(path: pathlib.Path) -> Iterator[pathlib.Path]:
+def replacing(path: Path) -> Iterator[Path]:
     """Yields a temporary path beside `path`, renamed to it after the block ends well.
 
     The content reaches the disk before the rename. After an error nothing is left behind, and a
@@ -49,7 +49,7 @@ def replacing(path: pathlib.Path) -> Iterator[pathlib.Path]:
     try:
         yield temporary
         _flush_to_disk(temporary)
-        os.replace(temporary, path)
+        temporary.replace(path)
         _flush_to_disk(path.parent)
     except OSError as error:
         raise write_error(path, error) from error
@@ -58,19 +58,21 @@ def replacing(path: pathlib.Path) -> Iterator[pathlib.Path]:
             temporary.unlink(missing_ok=True)
 
 
-def write_atomically(path: pathlib.Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes) -> None:
     """Writes `content` to `path` as a whole or not at all; raises UserError if impossible."""
     with replacing(path) as temporary:
         temporary.write_bytes(content)
 
 
-def remove_unfinished(directory: pathlib.Path) -> None:
+def remove_unfinished(directory: Path) -> None:
     """Removes what killed processes left behind in a directory that no other process writes."""
     for path in directory.glob(f"{TEMPORARY_PREFIX}*"):
         path.unlink(missing_ok=True)
 
 
-def _flush_to_disk(path: pathlib.Path) -> None:
+def _flush_to_disk(path: Path) -> None:
+    if isinstance(path, RemotePath):  # Written when it was closed.
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

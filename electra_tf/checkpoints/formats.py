@@ -1,12 +1,12 @@
 """The formats that networks come in, and a door to all of them."""
 
 import enum
-from pathlib import Path
 
 from electra_tf.checkpoints import google, hugging_face
 from electra_tf.checkpoints.pretrained import Pretrained, read_run, write_run
 from electra_tf.checkpoints.run_directory import SETTINGS_FILE
 from electra_tf.command_line import UserError
+from electra_tf.storage import Path
 
 
 class Format(enum.StrEnum):

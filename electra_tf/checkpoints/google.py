@@ -1,14 +1,14 @@
 """Checkpoints of Google's ELECTRA code: TensorFlow 1's format, the names that are ours too."""
 
-from pathlib import Path
-
 import tensorflow as tf
 
+from electra_tf import storage
 from electra_tf.atomic_file import make_directory
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.shapes import model_of_weights, require_networks
 from electra_tf.command_line import UserError
+from electra_tf.storage import Path
 from electra_tf.text.vocabulary import Vocabulary
 
 PREFIX = "model.ckpt"
@@ -18,10 +18,10 @@ _OTHERS = frozenset({"global_step"})
 
 def find(path: Path) -> str | None:
     """Returns the prefix of the checkpoint that a path is or holds; None if there is none."""
-    if Path(f"{path}.index").exists():
+    if storage.path(f"{path}.index").exists():
         return str(path)
     newest = tf.train.latest_checkpoint(str(path))
-    if newest is not None and Path(f"{newest}.index").exists():
+    if newest is not None and storage.path(f"{newest}.index").exists():
         return newest
     found = sorted(path.glob("*.index"))
     return str(found[0]).removesuffix(".index") if len(found) == 1 else None
@@ -43,7 +43,7 @@ def read(path: Path, *, vocab_file: Path | None = None, lower_case: bool = True,
     prefix = find(path)
     if prefix is None:
         raise UserError(f"{path} holds no TensorFlow checkpoint.")
-    vocabulary = Vocabulary.load(vocab_file or Path(prefix).parent / VOCABULARY_FILE)
+    vocabulary = Vocabulary.load(vocab_file or storage.path(prefix).parent / VOCABULARY_FILE)
     try:
         reader = tf.train.load_checkpoint(prefix)
         names = [name for name in reader.get_variable_to_shape_map()

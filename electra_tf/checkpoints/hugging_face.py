@@ -5,7 +5,6 @@ It keeps the two networks apart, each with a copy of the embeddings: a pair is a
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from electra_tf.checkpoints.shapes import (
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.command_line import UserError
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
+from electra_tf.storage import Path
 from electra_tf.tasks.task import TaskSpec
 
 DISCRIMINATOR, GENERATOR = "discriminator", "generator"

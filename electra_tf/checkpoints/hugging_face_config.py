@@ -1,13 +1,13 @@
 """What config.json says of a network: its sizes, and that it is ELECTRA's."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from electra_tf.checkpoints import hugging_face_files as files
 from electra_tf.checkpoints.hugging_face_files import CONFIG_FILE
 from electra_tf.command_line import UserError
 from electra_tf.config.model import EncoderConfig
+from electra_tf.storage import Path
 
 SIZES = {"vocab_size": "vocab_size", "embedding_size": "embedding_size",
          "hidden_size": "hidden_size", "num_layers": "num_hidden_layers",

@@ -5,18 +5,18 @@ The vocabulary is vocab.txt; transformers 5 leaves it out and keeps it in tokeni
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load, save
 
 from electra_tf.atomic_file import make_directory, write_atomically
 from electra_tf.checkpoints.pretrained import TextSettings
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.command_line import UserError
+from electra_tf.storage import Path
 from electra_tf.text.vocabulary import CLS, CONTINUATION, MASK, PAD, SEP, UNK, Vocabulary
 
 CONFIG_FILE, WEIGHTS_FILE = "config.json", "model.safetensors"
@@ -37,8 +37,9 @@ def write(directory: Path, config: Mapping[str, Any], weights: Weights, text: Te
         UserError: the directory can't be written.
     """
     make_directory(directory)
-    save_file({name: np.ascontiguousarray(value) for name, value in weights.items()},
-              directory / WEIGHTS_FILE, metadata={"format": "pt"})
+    content = save({name: np.ascontiguousarray(value) for name, value in weights.items()},
+                   metadata={"format": "pt"})
+    write_atomically(directory / WEIGHTS_FILE, content)
     settings = {"tokenizer_class": "ElectraTokenizer", "do_lower_case": text.lower_case,
                 "strip_accents": text.strip_accents, "tokenize_chinese_chars": True,
                 "model_max_length": config["max_position_embeddings"], "pad_token": PAD,
@@ -63,7 +64,7 @@ def read_weights(directory: Path) -> dict[str, np.ndarray]:
     if not path.exists():
         raise UserError(_no_weights(directory))
     try:
-        return load_file(path)
+        return load(path.read_bytes())
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}.") from error
     except SafetensorError as error:

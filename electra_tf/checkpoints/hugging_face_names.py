@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from electra_tf.checkpoints.shapes import (
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.command_line import UserError
 from electra_tf.config.model import ModelConfig, Tying
+from electra_tf.storage import Path
 
 _RENAMED = {"generator_predictions/output_bias": "generator_lm_head.bias",
             "discriminator_predictions/dense_1/kernel":

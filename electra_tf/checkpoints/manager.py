@@ -3,11 +3,12 @@
 import re
 import shutil
 import tempfile
-from pathlib import Path
 
 import tensorflow as tf
 
+from electra_tf import storage
 from electra_tf.command_line import UserError
+from electra_tf.storage import Path
 
 
 class CheckpointManager(tf.train.CheckpointManager):
@@ -37,7 +38,7 @@ class CheckpointManager(tf.train.CheckpointManager):
         try:
             return super().save(step, check_interval=False, options=options)
         except (tf.errors.OpError, OSError) as error:
-            remove_unfinished(Path(self.directory))
+            remove_unfinished(storage.path(self.directory))
             raise UserError(
                 f"the checkpoint of step {step} can't be written to {self.directory}: "
                 f"{_reason(error)}. "
@@ -70,7 +71,7 @@ def training_manager(checkpoint: tf.train.Checkpoint, step: tf.Variable, directo
     """
     if is_chief:
         remove_unfinished(directory)
-    own = directory if is_chief else Path(tempfile.mkdtemp(prefix="electra-worker-"))
+    own = directory if is_chief else storage.path(tempfile.mkdtemp(prefix="electra-worker-"))
     manager = CheckpointManager(
         checkpoint, str(own), max_to_keep=keep or None, step_counter=step,
         checkpoint_interval=interval)
@@ -108,7 +109,7 @@ def restore_weights(model: tf.Module, step: tf.Variable, directory: Path) -> Non
 def remove_unfinished(directory: Path) -> None:
     """Deletes files of checkpoints that the directory's `checkpoint` file doesn't name."""
     state = tf.train.get_checkpoint_state(str(directory))
-    known = {Path(path).name for path in state.all_model_checkpoint_paths} if state else set()
+    known = {storage.path(path).name for path in state.all_model_checkpoint_paths} if state else set()
     for path in directory.glob("ckpt-*"):
         if path.is_dir():
             shutil.rmtree(path)

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from electra_tf.checkpoints import run_directory
@@ -13,6 +12,7 @@ from electra_tf.config.finetuning import finetuning_config
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.storage import Path
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.vocabulary import Vocabulary
 

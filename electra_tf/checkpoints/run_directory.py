@@ -12,12 +12,12 @@ import contextlib
 import fcntl
 import json
 from collections.abc import Collection, Iterator, Mapping
-from pathlib import Path
 from typing import Any, TypeVar
 
 from electra_tf.atomic_file import make_directory, write_atomically, write_error
 from electra_tf.command_line import UserError
 from electra_tf.config.overrides import flatten, override
+from electra_tf.storage import Path, RemotePath
 
 SETTINGS_FILE = "settings.json"
 VOCABULARY_FILE = "vocab.txt"
@@ -109,7 +109,13 @@ def refuse_differences(model_dir: Path, saved: Identity, wanted: Identity) -> No
 
 @contextlib.contextmanager
 def only_process(model_dir: Path) -> Iterator[None]:
-    """Holds the directory's lock; `UserError` if another live process trains in it."""
+    """Holds the directory's lock; `UserError` if another live process trains in it.
+
+    File systems elsewhere know no locks: there nobody is kept out.
+    """
+    if isinstance(model_dir, RemotePath):
+        yield
+        return
     try:
         lock = (model_dir / ".lock").open("w", encoding="utf-8")
     except OSError as error:

@@ -5,7 +5,6 @@
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
@@ -14,6 +13,7 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 from electra_tf.checkpoints.manager import training_manager
 from electra_tf.checkpoints.run_directory import CHECKPOINTS
 from electra_tf.command_line import UserError
+from electra_tf.storage import Path
 
 Weights = Mapping[str, np.ndarray]
 

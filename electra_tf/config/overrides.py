@@ -10,12 +10,12 @@ import enum
 import math
 import typing
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
 
 from electra_tf.command_line import UserError
+from electra_tf.storage import Path
 
 Config = TypeVar("Config")
 KIND_NAMES = {int: "whole number", float: "finite number", str: "text"}

@@ -7,11 +7,11 @@ defaults.
 
 import dataclasses
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from absl import flags
 
+from electra_tf import storage
 from electra_tf.config.overrides import parse_assignments, read_yaml
 
 
@@ -66,7 +66,7 @@ def define(setting_flags: Iterable[SettingFlag]) -> None:
 def given_settings(setting_flags: Iterable[SettingFlag]) -> dict[str, Any]:
     """Returns setting -> value of everything that the command line and its file set."""
     values = flags.FLAGS
-    changes: dict[str, Any] = read_yaml(Path(values.config)) if values.config else {}
+    changes: dict[str, Any] = read_yaml(storage.path(values.config)) if values.config else {}
     changes |= parse_assignments(values.set)
     for flag in setting_flags:
         value = values[flag.name].value

@@ -1,13 +1,13 @@
 """From TFRecord shards to batches of static shape."""
 
 from collections.abc import Iterable
-from pathlib import Path
 
 import tensorflow as tf
 
 from electra_tf.input.order import ShardSize, Window, windows
 from electra_tf.records.example import Batch, parse_examples
 from electra_tf.records.manifest import Manifest
+from electra_tf.storage import Path
 
 LOADED_WINDOWS_AHEAD = 1
 BATCHES_AHEAD = 4

@@ -5,12 +5,12 @@ import dataclasses
 import functools
 import hashlib
 import json
-import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from electra_tf import atomic_file
+from electra_tf import atomic_file, storage
 from electra_tf.command_line import UserError
+from electra_tf.storage import Path
 
 FORMAT_VERSION = 1
 MANIFEST_NAME = "manifest.json"
@@ -92,10 +92,10 @@ class Manifest:
     """Over both splits."""
     shards: tuple[Shard, ...]
 
-    def save(self, data_dir: str | pathlib.Path) -> None:
+    def save(self, data_dir: str | Path) -> None:
         """Writes manifest.json atomically; raises UserError if it can't."""
         content = json.dumps(dataclasses.asdict(self), indent=1) + "\n"
-        atomic_file.write_atomically(pathlib.Path(data_dir) / MANIFEST_NAME, content.encode())
+        atomic_file.write_atomically(storage.path(data_dir) / MANIFEST_NAME, content.encode())
 
     def shards_of(self, split: str) -> tuple[Shard, ...]:
         """Returns the shards of "train" or "eval", in order; raises ValueError for another name."""
@@ -114,14 +114,14 @@ class Manifest:
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
-def load(data_dir: str | pathlib.Path) -> Manifest:
+def load(data_dir: str | Path) -> Manifest:
     """Reads and checks `data_dir`/manifest.json.
 
     Raises:
         UserError: there is none (the build didn't finish, or it is another directory), or it is
             unreadable or of another format version.
     """
-    path = pathlib.Path(data_dir) / MANIFEST_NAME
+    path = storage.path(data_dir) / MANIFEST_NAME
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -137,7 +137,7 @@ def load(data_dir: str | pathlib.Path) -> Manifest:
 
 
 def verify_shards(
-    data_dir: str | pathlib.Path, manifest: Manifest, checksums: bool = True
+    data_dir: str | Path, manifest: Manifest, checksums: bool = True
 ) -> None:
     """Checks that every shard is there and is what the manifest says.
 
@@ -149,7 +149,7 @@ def verify_shards(
     Raises:
         UserError: a shard is missing, truncated or changed.
     """
-    directory = pathlib.Path(data_dir)
+    directory = storage.path(data_dir)
     for shard in manifest.shards:
         _check_size(directory / shard.name, shard)
     if checksums:
@@ -165,13 +165,13 @@ def token_bytes_for(vocab_size: int) -> int:
     return 2 if vocab_size <= 65536 else 4
 
 
-def file_sha256(path: pathlib.Path) -> str:
+def file_sha256(path: Path) -> str:
     """Returns the hexadecimal sha256 of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _check_size(path: pathlib.Path, shard: Shard) -> None:
+def _check_size(path: Path, shard: Shard) -> None:
     try:
         size = path.stat().st_size
     except OSError as error:
@@ -180,12 +180,12 @@ def _check_size(path: pathlib.Path, shard: Shard) -> None:
         raise _broken(path, f"it has {size} bytes instead of {shard.bytes}")
 
 
-def _broken(path: pathlib.Path, what: str) -> UserError:
+def _broken(path: Path, what: str) -> UserError:
     return UserError(f"{path} is not the shard that was built: {what}; copy it again, or build "
                      f"the records again with {_BUILD} --overwrite.")
 
 
-def _from_json(path: pathlib.Path, content: Any) -> Manifest:
+def _from_json(path: Path, content: Any) -> Manifest:
     version = content.get("format_version") if isinstance(content, dict) else None
     if version != FORMAT_VERSION:
         raise UserError(f"{path} has format version {version!r}, this program reads "

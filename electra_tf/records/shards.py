@@ -1,6 +1,5 @@
 """TFRecord shards that are complete or do not exist."""
 
-import pathlib
 from collections.abc import Iterable
 
 import tensorflow as tf
@@ -8,10 +7,11 @@ import tensorflow as tf
 from electra_tf import atomic_file
 from electra_tf.command_line import UserError
 from electra_tf.records import manifest
+from electra_tf.storage import Path
 
 
 def write_shard(
-    path: pathlib.Path, split: str, examples: Iterable[tuple[bytes, int]]
+    path: Path, split: str, examples: Iterable[tuple[bytes, int]]
 ) -> manifest.Shard:
     """Writes one TFRecord file under a temporary name and renames it when it is whole.
 

@@ -3,14 +3,15 @@
 import dataclasses
 import os
 import shutil
-from pathlib import Path
 
 import tensorflow as tf
 
+from electra_tf import storage
 from electra_tf.atomic_file import TEMPORARY_PREFIX, make_directory, write_error
 from electra_tf.command_line import UserError
 from electra_tf.serving import verification, warmup
 from electra_tf.serving.servable import Servable
+from electra_tf.storage import Path
 
 PRECISIONS = {"float32": tf.float32, "bfloat16": tf.bfloat16}
 
@@ -36,7 +37,7 @@ class Target:
         if precision not in PRECISIONS:
             raise UserError(f"--serving_precision must be one of {', '.join(PRECISIONS)}. "
                             f"Received: {precision!r}")
-        directory = Path(export_dir) / str(int(version))
+        directory = storage.path(export_dir) / str(int(version))
         if directory.exists():
             raise UserError(f"{directory} exists already; give another --export_version or "
                             "--export_dir.")

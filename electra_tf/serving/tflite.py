@@ -8,10 +8,10 @@ import dataclasses
 import enum
 import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 
 import tensorflow as tf
 
+from electra_tf import storage
 from electra_tf.atomic_file import make_directory, replacing
 from electra_tf.command_line import UserError
 from electra_tf.distribution.cores import graph_rewriting
@@ -20,6 +20,7 @@ from electra_tf.serving import tflite_check
 from electra_tf.serving.servable import Servable
 from electra_tf.serving.signatures import TOKEN_IDS, Served
 from electra_tf.serving.tflite_check import Network
+from electra_tf.storage import Path
 
 LENGTHS = (32, 128)
 """Tokens of the rows that are timed, where a file takes any."""
@@ -61,7 +62,8 @@ class Target:
         if sequence_length is not None and sequence_length < 1:
             raise UserError("--sequence_length must be at least 1; leave it out for rows of any "
                             f"length. Received: {sequence_length}")
-        path = Path(output)
+        path = storage.require_local(storage.path(output), "--output",
+                                     "TensorFlow Lite reads files of this machine alone")
         if path.exists():
             raise UserError(f"{path} exists already; give another --output.")
         make_directory(path.parent)

@@ -6,7 +6,6 @@ The network is asked row by row, the file in one padded batch, so padding must c
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
@@ -17,6 +16,7 @@ from electra_tf.distribution.cores import usable_cores
 from electra_tf.serving import verification
 from electra_tf.serving.signatures import TOKEN_IDS, TOKEN_INPUTS
 from electra_tf.serving.texts import Texts, Tokens
+from electra_tf.storage import Path
 
 Answers = Mapping[str, np.ndarray]
 Network = Callable[[Sequence[np.ndarray]], Answers]

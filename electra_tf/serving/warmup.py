@@ -1,12 +1,11 @@
 """Requests that TensorFlow Serving runs before it says that a model is ready."""
 
-from pathlib import Path
-
 import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
 from electra_tf.serving.signatures import DEFAULT
 from electra_tf.serving.verification import Requests
+from electra_tf.storage import Path
 
 FILE = "assets.extra/tf_serving_warmup_requests"
 

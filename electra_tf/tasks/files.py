@@ -3,9 +3,9 @@
 import dataclasses
 import math
 from collections.abc import Collection, Sequence
-from pathlib import Path
 
 from electra_tf.command_line import UserError
+from electra_tf.storage import Path
 from electra_tf.tasks.examples import TaggedExample, TextExample
 from electra_tf.tasks.tables import Row, read_rows
 from electra_tf.tasks.tagging import read_conll, to_iob2

@@ -7,9 +7,9 @@ takes: one zip of the files below, each "index<TAB>prediction".
 import dataclasses
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 from electra_tf.command_line import UserError
+from electra_tf.storage import Path
 from electra_tf.tasks.examples import Kind, TextExample
 from electra_tf.tasks.tables import Row, read_rows
 

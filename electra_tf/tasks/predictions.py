@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from electra_tf.atomic_file import make_directory, write_atomically
 from electra_tf.command_line import UserError
+from electra_tf.storage import Path
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Kind
 

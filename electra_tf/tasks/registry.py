@@ -3,9 +3,9 @@
 import dataclasses
 import statistics
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from electra_tf.command_line import UserError
+from electra_tf.storage import Path
 from electra_tf.tasks import files, glue, tfds_source
 from electra_tf.tasks.examples import Example, Kind
 from electra_tf.tasks.files import Columns

@@ -3,10 +3,10 @@
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from electra_tf.command_line import UserError
+from electra_tf.storage import Path
 from electra_tf.tasks.examples import Answer, QuestionExample
 
 

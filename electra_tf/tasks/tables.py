@@ -7,10 +7,10 @@ import csv
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from electra_tf.command_line import UserError
+from electra_tf.storage import Path
 
 Value = str | float | list[str] | None
 

@@ -5,10 +5,10 @@ call them.
 """
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from electra_tf.command_line import UserError
+from electra_tf.storage import Path
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Answer, QuestionExample, TaggedExample, TextExample
 from electra_tf.tasks.tagging import to_iob2

@@ -3,11 +3,11 @@
 import dataclasses
 import functools
 import hashlib
-import pathlib
 from collections.abc import Iterable
 
-from electra_tf import atomic_file
+from electra_tf import atomic_file, storage
 from electra_tf.command_line import UserError
+from electra_tf.storage import Path
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 CONTINUATION = "##"
@@ -41,14 +41,14 @@ class Vocabulary:
                             "a vocabulary with `python -m data_prep.build_vocab`.")
 
     @classmethod
-    def load(cls, path: str | pathlib.Path) -> "Vocabulary":
+    def load(cls, path: str | Path) -> "Vocabulary":
         """Reads `vocab.txt`: UTF-8, one token a line.
 
         Raises:
             UserError: the file is missing, not UTF-8, or breaks a rule of the class.
         """
         try:
-            content = pathlib.Path(path).read_bytes().decode("utf-8-sig")
+            content = storage.path(path).read_bytes().decode("utf-8-sig")
         except OSError as error:
             raise UserError(f"cannot read the vocabulary {path}: {error.strerror}; make one with "
                             "`python -m data_prep.build_vocab`.") from error
@@ -58,9 +58,9 @@ class Vocabulary:
         lines = content.removesuffix("\n").split("\n")
         return cls(tuple(line.strip(" \t\r") for line in lines), source=str(path))
 
-    def save(self, path: str | pathlib.Path) -> None:
+    def save(self, path: str | Path) -> None:
         """Writes the file that `load` reads, atomically; raises UserError if it can't."""
-        atomic_file.write_atomically(pathlib.Path(path), self._content)
+        atomic_file.write_atomically(storage.path(path), self._content)
 
     @property
     def size(self) -> int:

@@ -12,13 +12,12 @@ written. run_pretraining.py and run_finetuning.py take all three as --init_check
 import os
 import shutil
 import tempfile
-from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # Before TensorFlow is imported.
 
 from absl import flags  # noqa: E402
 
-from electra_tf import command_line  # noqa: E402
+from electra_tf import command_line, storage  # noqa: E402
 from electra_tf.atomic_file import TEMPORARY_PREFIX, make_directory, write_error  # noqa: E402
 from electra_tf.command_line import UserError  # noqa: E402
 
@@ -37,14 +36,16 @@ def main() -> None:
     if values.to_format not in set(formats.Format):
         raise UserError(f"--to_format must be one of {', '.join(formats.Format)}. "
                         f"Received: {values.to_format!r}")
-    source, target = Path(values["from"].value), Path(values.to)
+    source = storage.path(values["from"].value)
+    target = storage.require_local(storage.path(values.to), "--to",
+                                   "the directory is renamed when it is whole")
     if target.exists():
         raise UserError(f"--to={target} exists already; name a new directory.")
     networks = formats.read(
-        source, vocab_file=Path(values.vocab_file) if values.vocab_file else None,
+        source, vocab_file=storage.path(values.vocab_file) if values.vocab_file else None,
         lower_case=values.lower_case, num_heads=values.num_heads)
     make_directory(target.parent)
-    scratch = Path(tempfile.mkdtemp(prefix=TEMPORARY_PREFIX, dir=target.parent))
+    scratch = storage.path(tempfile.mkdtemp(prefix=TEMPORARY_PREFIX, dir=target.parent))
     try:
         formats.write(networks, scratch / target.name, formats.Format(values.to_format))
         (scratch / target.name).rename(target)

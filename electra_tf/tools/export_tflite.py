@@ -11,14 +11,14 @@ discriminator). It is run and compared with the trained network before it gets i
 
 import contextlib
 import os
-from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # Before TensorFlow is imported.
 
 from absl import flags  # noqa: E402
 
-from electra_tf import command_line  # noqa: E402
+from electra_tf import command_line, storage  # noqa: E402
 from electra_tf.command_line import UserError  # noqa: E402
+from electra_tf.storage import Path  # noqa: E402
 
 GROUPS = {"Model": ("model_dir", "output", "saved_model"),
           "Form": ("quantization", "sequence_length")}
@@ -34,8 +34,8 @@ def main() -> None:
 
     target = tflite.Target.of(values.output, values.quantization, values.sequence_length)
     _use_as_in_serving()
-    model = _servable(Path(values.model_dir))
-    references = {values.saved_model: tflite_check.load(Path(values.saved_model))
+    model = _servable(storage.path(values.model_dir))
+    references = {values.saved_model: tflite_check.load(storage.path(values.saved_model))
                   } if values.saved_model else {}
     tflite.export(model, target, references)
 

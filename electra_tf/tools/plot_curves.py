@@ -5,11 +5,9 @@ Example:
     python -m electra_tf.tools.plot_curves --model_dir=runs/a,runs/b --output=compared.png
 """
 
-import pathlib
-
 from absl import flags
 
-from electra_tf import command_line
+from electra_tf import command_line, storage
 from electra_tf.training.curves import draw_curves
 from electra_tf.training.metrics_log import read_metrics
 
@@ -27,12 +25,12 @@ def main() -> None:
     Raises:
         UserError: no --model_dir, a run without records, or an unwritable --output.
     """
-    directories = [pathlib.Path(name) for name in _MODEL_DIR.value or ()]
+    directories = [storage.path(name) for name in _MODEL_DIR.value or ()]
     if not directories:
         raise command_line.UserError("--model_dir is missing; name the directory of a run.")
     runs = {str(path): read_metrics(path / "metrics.jsonl") for path in directories}
-    home = directories[0] if len(directories) == 1 else pathlib.Path()
-    output = pathlib.Path(_OUTPUT.value) if _OUTPUT.value else home / "loss_curves.png"
+    home = directories[0] if len(directories) == 1 else storage.path(".")
+    output = storage.path(_OUTPUT.value) if _OUTPUT.value else home / "loss_curves.png"
     draw_curves(runs, output)
     print(f"wrote {output}")
 

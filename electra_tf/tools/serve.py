@@ -8,13 +8,12 @@ Stop it with Ctrl-C or SIGTERM: requests that are running are answered first.
 """
 
 import os
-from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # Before TensorFlow is imported.
 
 from absl import flags  # noqa: E402
 
-from electra_tf import command_line  # noqa: E402
+from electra_tf import command_line, storage  # noqa: E402
 from electra_tf.command_line import UserError  # noqa: E402
 
 GROUPS = {"Model": ("model_dir", "name"),
@@ -28,7 +27,8 @@ def main() -> None:
     values = flags.FLAGS
     if not values.model_dir:
         raise UserError("--model_dir is needed: the directory that holds the versions 1, 2, ...")
-    model_dir = Path(values.model_dir).resolve()
+    model_dir = storage.require_local(
+        storage.path(values.model_dir), "--model_dir", "copy the model here first").resolve()
     name = model_dir.name if values.name is None else values.name
     if not name or set(name) & set("/:"):
         raise UserError(f"--name must have at least one character, and no '/' or ':'. "

@@ -1,12 +1,13 @@
 """Draws `loss_curves.png` from the records of `metrics.jsonl`."""
 
 import dataclasses
-import pathlib
+import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from electra_tf import atomic_file
+from electra_tf import atomic_file, storage
 from electra_tf.command_line import UserError
+from electra_tf.storage import Path
 from electra_tf.training.metrics_log import Record
 
 _COLOURS = ("#1f5fa8", "#d1495b", "#2a9d6f", "#8a5fbf", "#e08e1b", "#4b5563")
@@ -39,7 +40,7 @@ PANELS = (
 """Panels of the figure, in reading order; one that no record fills is left out."""
 
 
-def draw_curves(runs: Mapping[str, Sequence[Record]], path: str | pathlib.Path) -> None:
+def draw_curves(runs: Mapping[str, Sequence[Record]], path: str | Path) -> None:
     """Draws training curves, faint as measured and strong as smoothed, with evaluations as dots.
 
     Args:
@@ -60,8 +61,9 @@ def draw_curves(runs: Mapping[str, Sequence[Record]], path: str | pathlib.Path) 
         axes.set_visible(False)
     _key(figure, list(runs), evaluated=any(
         record.get("kind") == "eval" for records in runs.values() for record in records))
-    with atomic_file.replacing(pathlib.Path(path)) as temporary:
-        figure.savefig(temporary, format="png", facecolor="white")
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", facecolor="white")
+    atomic_file.write_atomically(storage.path(path), picture.getvalue())
 
 
 def smooth(values: Sequence[float]) -> list[float]:

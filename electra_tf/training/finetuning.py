@@ -1,19 +1,20 @@
 """A fine-tuning run: its trials, the best one's predictions, and later uses of its model."""
 
 import dataclasses
+import io
 import zipfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import tensorflow as tf
 
-from electra_tf.atomic_file import make_directory, replacing
+from electra_tf.atomic_file import make_directory, write_atomically
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import training_manager
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.distribution.devices import device_name
 from electra_tf.input.buckets import Row
+from electra_tf.storage import Path
 from electra_tf.tasks import predictions, registry
 from electra_tf.tasks.examples import Example, Kind
 from electra_tf.tasks.scoring import Scored
@@ -105,9 +106,11 @@ def report_glue(model_dir: Path, results: Sequence[Results]) -> None:
              for path in sorted((model_dir / result.task / SUBMISSION).glob("*.tsv"))]
     if files:
         archive = model_dir / f"{SUBMISSION}.zip"
-        with replacing(archive) as temporary, zipfile.ZipFile(temporary, "w") as packed:
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w") as packed:
             for path in files:
-                packed.write(path, path.name)
+                packed.writestr(path.name, path.read_bytes())
+        write_atomically(archive, content.getvalue())
         print(f"for GLUE's server  {archive} ({len(files)} files)")
     print(f"results  {model_dir / GLUE_RESULTS_FILE}")
 

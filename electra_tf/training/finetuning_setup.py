@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import hashlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -26,6 +25,7 @@ from electra_tf.objectives.tasks import (
     RegressionObjective,
     TaggingObjective,
 )
+from electra_tf.storage import Path
 from electra_tf.tasks import split
 from electra_tf.tasks.examples import Example, Kind
 from electra_tf.tasks.task import Task, TaskSpec

@@ -2,12 +2,12 @@
 
 import json
 import math
-import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from electra_tf import atomic_file
+from electra_tf import atomic_file, storage
 from electra_tf.command_line import UserError
+from electra_tf.storage import Path
 
 Record = dict[str, Any]
 
@@ -24,9 +24,9 @@ class MetricsLog:
         log.append({"kind": "train", "step": 100, "loss": 12.3})
     """
 
-    def __init__(self, path: str | pathlib.Path):
+    def __init__(self, path: str | Path):
         """Takes the file's path; the file need not exist, its directory must."""
-        self.path = pathlib.Path(path)
+        self.path = storage.path(path)
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Writes one record as one line and hands it to the operating system.
@@ -64,7 +64,7 @@ class MetricsLog:
         atomic_file.write_atomically(self.path, "".join(lines).encode())
 
 
-def read_metrics(path: str | pathlib.Path) -> list[Record]:
+def read_metrics(path: str | Path) -> list[Record]:
     """Returns the records of a metrics file, in its order; a last line cut short is left out.
 
     Args:
@@ -73,7 +73,7 @@ def read_metrics(path: str | pathlib.Path) -> list[Record]:
     Raises:
         UserError: no such file, or a complete line that is not a JSON object with a "step".
     """
-    path = pathlib.Path(path)
+    path = storage.path(path)
     try:
         text = path.read_bytes()
     except FileNotFoundError:
@@ -83,7 +83,7 @@ def read_metrics(path: str | pathlib.Path) -> list[Record]:
     return [_parse(line, path, row) for row, line in enumerate(complete.splitlines(), start=1)]
 
 
-def _parse(line: bytes, path: pathlib.Path, row: int) -> Record:
+def _parse(line: bytes, path: Path, row: int) -> Record:
     try:
         record = json.loads(line)
         _check_step(record)

@@ -5,12 +5,12 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import TextIO
 
 import orbit
 import tensorflow as tf
 
+from electra_tf import storage
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager, training_manager
 from electra_tf.checkpoints.weights import assign_parts
@@ -24,6 +24,7 @@ from electra_tf.input.pipeline import training_batches
 from electra_tf.optimization.adam import Adam
 from electra_tf.optimization.loss_scale import LossScale
 from electra_tf.optimization.schedule import Schedule
+from electra_tf.storage import Path
 from electra_tf.training.curves import draw_curves
 from electra_tf.training.evaluation import Evaluator
 from electra_tf.training.metrics_log import read_metrics
@@ -51,7 +52,7 @@ def train(run: Run) -> None:
             _draw(run.model_dir)
     else:
         with (tempfile.TemporaryDirectory() as scratch, open(os.devnull, "w") as nowhere):
-            _train(run, Path(scratch), nowhere)
+            _train(run, storage.path(scratch), nowhere)
 
 
 def _train(run: Run, report_dir: Path, out: TextIO) -> None:

@@ -4,9 +4,9 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TextIO
 
+from electra_tf.storage import Path
 from electra_tf.training.metrics_log import MetricsLog, read_metrics
 from electra_tf.training.progress import Progress, progress_line
 from electra_tf.training.tensorboard import TensorBoardWriter

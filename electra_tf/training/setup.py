@@ -1,7 +1,6 @@
 """Checks that a run's settings, records and devices fit together, before anything is written."""
 
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -21,6 +20,7 @@ from electra_tf.objectives.objective import Objective
 from electra_tf.objectives.registry import build_objective
 from electra_tf.records import manifest as manifests
 from electra_tf.records.manifest import Manifest
+from electra_tf.storage import Path
 from electra_tf.text.vocabulary import Vocabulary
 from electra_tf.training.evaluation import Evaluator
 

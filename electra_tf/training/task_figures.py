@@ -1,13 +1,14 @@
 """Pictures of a fine-tuning run: learning curves and the confusion matrix."""
 
 import collections
+import io
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from electra_tf.atomic_file import replacing
+from electra_tf.atomic_file import write_atomically
+from electra_tf.storage import Path
 from electra_tf.training.task_results import Results
 
 MAX_LABELS = 24
@@ -47,8 +48,7 @@ def draw_learning_curves(results: Results, path: Path) -> None:
     count = len(results.trials)
     trials = f"{count} trials, the best one strong" if count > 1 else "1 trial"
     figure.suptitle(f"{results.task}, {trials}", fontsize=10, color=_INK)
-    with replacing(path) as temporary:
-        figure.savefig(temporary, format="png", facecolor="white")
+    _save(figure, path)
 
 
 def draw_confusion(truth: Sequence[str], found: Sequence[str], labels: Sequence[str], title: str,
@@ -77,8 +77,7 @@ def draw_confusion(truth: Sequence[str], found: Sequence[str], labels: Sequence[
     axes.set_xlabel("predicted")
     axes.set_ylabel("true")
     axes.set_title(f"{title}; shade: share of the true label", fontsize=9, color=_INK)
-    with replacing(path) as temporary:
-        figure.savefig(temporary, format="png", facecolor="white")
+    _save(figure, path)
 
 
 def confusion_table(truth: Sequence[str], found: Sequence[str],
@@ -108,3 +107,9 @@ def _figure(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, li
 
     figure = Figure(figsize=size, dpi=130, layout="constrained")
     return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
+
+
+def _save(figure, path: Path) -> None:
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", facecolor="white")
+    write_atomically(path, picture.getvalue())

@@ -4,13 +4,13 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from electra_tf.atomic_file import write_atomically
 from electra_tf.command_line import UserError
+from electra_tf.storage import Path
 
 RESULTS_FILE = "results.json"
 THRESHOLD = "threshold"

@@ -1,9 +1,10 @@
 """Scalars and text for TensorBoard."""
 
-import pathlib
 from collections.abc import Mapping
 
 import tensorflow as tf
+
+from electra_tf.storage import Path
 
 
 class TensorBoardWriter:
@@ -16,7 +17,7 @@ class TensorBoardWriter:
         board.flush()
     """
 
-    def __init__(self, directory: str | pathlib.Path):
+    def __init__(self, directory: str | Path):
         """Takes the directory of the event files, made when the first one is written."""
         self._writer = tf.summary.create_file_writer(str(directory))
 
