@@ -53,7 +53,8 @@ def _train() -> None:
     values = flags.FLAGS
     for name in ("task", "init_checkpoint"):
         _require(name)
-    from electra_tf.tasks import registry  # TensorFlow takes seconds to import.
+    from electra_tf.checkpoints import run_directory  # TensorFlow takes seconds to import.
+    from electra_tf.tasks import registry
     from electra_tf.training import finetuning, finetuning_setup
 
     names = registry.resolved(values.task)
@@ -81,6 +82,9 @@ def _train() -> None:
                              from_tfds=values.data_source == finetuning_flags.TFDS)
         directory = model_dir / name if len(names) > 1 else model_dir
         runs.append((finetuning_setup.prepare(config, task.spec, text, directory), task))
+    if values.restart:
+        for run, _ in runs:
+            run_directory.restart(run.model_dir)
     results = [finetuning.train(run, task, initial) for run, task in runs]
     if len(results) > 1:
         finetuning.report_glue(model_dir, results)

@@ -55,7 +55,10 @@ def main() -> None:
     if values.mode == "train":
         initial = (formats.read(storage.path(values.init_checkpoint))
                    if values.init_checkpoint else None)
-        pretraining.train(setup.prepare(config, data_dir, model_dir, vocab_file, initial))
+        run = setup.prepare(config, data_dir, model_dir, vocab_file, initial)
+        if values.restart:
+            run_directory.restart(model_dir)
+        pretraining.train(run)
         return
     given = list(changes) + (["model"] if values.model_size else [])
     config = run_directory.saved_config(model_dir, config, given)

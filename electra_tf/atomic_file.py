@@ -48,9 +48,9 @@ def replacing(path: Path) -> Iterator[Path]:
     temporary = path.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{path.name}")
     try:
         yield temporary
-        _flush_to_disk(temporary)
+        flush_to_disk(temporary)
         temporary.replace(path)
-        _flush_to_disk(path.parent)
+        flush_to_disk(path.parent)
     except OSError as error:
         raise write_error(path, error) from error
     finally:
@@ -70,7 +70,8 @@ def remove_unfinished(directory: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _flush_to_disk(path: Path) -> None:
+def flush_to_disk(path: Path) -> None:
+    """Returns when a file's content, or a directory's names, would outlast a power cut."""
     if isinstance(path, RemotePath):  # Written when it was closed.
         return
     descriptor = os.open(path, os.O_RDONLY)

@@ -156,6 +156,11 @@ class _Reader(io.RawIOBase):
 Path = pathlib.Path | RemotePath
 
 
+def is_remote(name: str) -> bool:
+    """Tells whether a path is a URL."""
+    return _SCHEME.match(name) is not None
+
+
 def path(name: str | os.PathLike) -> Path:
     """Returns what a user's path names.
 

@@ -1,9 +1,12 @@
 """Checkpoints of Google's ELECTRA code: TensorFlow 1's format, the names that are ours too."""
 
+import os
+
 import tensorflow as tf
 
 from electra_tf import storage
 from electra_tf.atomic_file import make_directory
+from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.shapes import model_of_weights, require_networks
@@ -20,9 +23,10 @@ def find(path: Path) -> str | None:
     """Returns the prefix of the checkpoint that a path is or holds; None if there is none."""
     if storage.path(f"{path}.index").exists():
         return str(path)
-    newest = tf.train.latest_checkpoint(str(path))
-    if newest is not None and storage.path(f"{newest}.index").exists():
-        return newest
+    with checkpoints.found_by_tensorflow(str(path / "checkpoint")) as pointer:
+        newest = tf.train.latest_checkpoint(os.path.dirname(pointer))
+    if newest is not None and (path / f"{os.path.basename(newest)}.index").exists():
+        return str(path / os.path.basename(newest))
     found = sorted(path.glob("*.index"))
     return str(found[0]).removesuffix(".index") if len(found) == 1 else None
 
@@ -45,10 +49,11 @@ def read(path: Path, *, vocab_file: Path | None = None, lower_case: bool = True,
         raise UserError(f"{path} holds no TensorFlow checkpoint.")
     vocabulary = Vocabulary.load(vocab_file or storage.path(prefix).parent / VOCABULARY_FILE)
     try:
-        reader = tf.train.load_checkpoint(prefix)
-        names = [name for name in reader.get_variable_to_shape_map()
-                 if not name.endswith(_SLOTS) and name not in _OTHERS]
-        weights = {name: reader.get_tensor(name) for name in names}
+        with checkpoints.found_by_tensorflow(prefix) as readable:
+            reader = tf.train.load_checkpoint(readable)
+            names = [name for name in reader.get_variable_to_shape_map()
+                     if not name.endswith(_SLOTS) and name not in _OTHERS]
+            weights = {name: reader.get_tensor(name) for name in names}
     except (tf.errors.OpError, ValueError, IndexError) as error:  # IndexError: cut short.
         raise UserError(f"the checkpoint {prefix} can't be read: "
                         f"{' '.join(str(error).split())[:200]}") from error

@@ -1,26 +1,41 @@
 """When checkpoints are written, which are kept, and strict restoring."""
 
 import re
-import shutil
+import sys
 import tempfile
 
 import tensorflow as tf
 
 from electra_tf import storage
+from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.command_line import UserError
 from electra_tf.storage import Path
 
 
-class CheckpointManager(tf.train.CheckpointManager):
+class CheckpointManager:
     """Saves at multiples of an interval; restores every value or refuses.
 
-    TensorFlow writes the values, then the index, then renames the file `checkpoint` that names
-    them, so a checkpoint that can be found is complete. The base class would count its interval
-    from wherever a run happened to start.
+    Nothing is removed before something newer is whole.
     """
 
-    def save(self, checkpoint_number=None, check_interval: bool = True,
-             options: tf.train.CheckpointOptions | None = None) -> str | None:
+    def __init__(self, checkpoint: tf.train.Checkpoint, directory: Path, *, interval: int,
+                 keep: int, restore_from: Path | None = None):
+        """Takes what to save, and where.
+
+        Args:
+            checkpoint: the training state.
+            directory: of the run's checkpoints.
+            interval: steps between checkpoints.
+            keep: how many to keep; 0 for all.
+            restore_from: directory to restore from, if not from `directory`.
+        """
+        checkpoint.save_counter  # noqa: B018  Made at first use; checkpoints hold it.
+        self.checkpoint, self.directory = checkpoint, directory
+        self.checkpoint_interval, self._keep = interval, keep
+        self._restore_from = restore_from
+        self._newest: int | None = None
+
+    def save(self, checkpoint_number: int, check_interval: bool = True) -> str | None:
         """Writes `ckpt-<step>` if the step is due (or `check_interval` is off) and not there.
 
         Returns:
@@ -30,39 +45,62 @@ class CheckpointManager(tf.train.CheckpointManager):
             UserError: the directory can't be written; earlier checkpoints are intact.
         """
         step = int(checkpoint_number)
-        saved = self.latest_checkpoint
-        if saved is not None and step_of(saved) == step:
+        if step == self._newest or (check_interval and step % self.checkpoint_interval):
             return None
-        if check_interval and step % self.checkpoint_interval:
-            return None
+        path = checkpoints.prefix(self.directory, step)
         try:
-            return super().save(step, check_interval=False, options=options)
-        except (tf.errors.OpError, OSError) as error:
-            remove_unfinished(storage.path(self.directory))
+            checkpoints.break_seal(self.directory, step)
+            self.checkpoint.write(path)
+            checkpoints.seal(self.directory, step)
+        except (tf.errors.OpError, OSError, UserError) as error:
+            checkpoints.remove(self.directory, {step})
             raise UserError(
                 f"the checkpoint of step {step} can't be written to {self.directory}: "
                 f"{_reason(error)}. "
                 "Make room or make it writable and run the same command again; it continues from "
-                f"{saved or 'the start'}.") from error
-
-    restore_directory: str = ""
-    """Where to restore from, if not from where this manager saves."""
+                f"{self._last_path()}.") from error
+        self._newest = step
+        self._remove_older()
+        return path
 
     def restore_or_initialize(self) -> str | None:
-        """Restores the newest checkpoint; None if there is none."""
-        newest = tf.train.latest_checkpoint(self.restore_directory or self.directory)
-        if newest is not None:
-            restore(self.checkpoint, newest)
-        return newest
+        """Restores the newest whole checkpoint and says if newer ones are damaged.
+
+        Returns:
+            Its path, or None if none was ever finished.
+
+        Raises:
+            UserError: none is whole any more, or it doesn't fit this run.
+        """
+        found = checkpoints.newest(self._restore_from or self.directory)
+        if found is None:
+            return None
+        if found.note and self._restore_from is None:
+            print(f"note: {found.note}", file=sys.stderr, flush=True)
+        restore(self.checkpoint, found.prefix)
+        self._newest = found.step
+        return found.prefix
+
+    def _remove_older(self) -> None:
+        """Keeps the newest up to the one just saved; what is newer is damaged, and stays."""
+        if self._keep:
+            kept = [step for step in checkpoints.finished(self.directory) if step <= self._newest]
+            checkpoints.remove(self.directory, {
+                step for step in checkpoints.steps(self.directory)
+                if step < self._newest and step not in kept[:self._keep]})
+
+    def _last_path(self) -> str:
+        if self._newest is None:
+            return "the start"
+        return checkpoints.prefix(self._restore_from or self.directory, self._newest)
 
 
-def training_manager(checkpoint: tf.train.Checkpoint, step: tf.Variable, directory: Path, *,
-                     interval: int, keep: int, is_chief: bool) -> CheckpointManager:
-    """Returns the manager of a run, after clearing away what a killed process left half-written.
+def training_manager(checkpoint: tf.train.Checkpoint, directory: Path, *, interval: int,
+                     keep: int, is_chief: bool) -> CheckpointManager:
+    """Returns the manager of a run.
 
     Args:
         checkpoint: what to save.
-        step: its step variable.
         directory: of the run's checkpoints.
         interval: steps between checkpoints.
         keep: how many to keep; 0 for all.
@@ -70,56 +108,43 @@ def training_manager(checkpoint: tf.train.Checkpoint, step: tf.Variable, directo
             but restore what the chief saved.
     """
     if is_chief:
-        remove_unfinished(directory)
-    own = directory if is_chief else storage.path(tempfile.mkdtemp(prefix="electra-worker-"))
-    manager = CheckpointManager(
-        checkpoint, str(own), max_to_keep=keep or None, step_counter=step,
-        checkpoint_interval=interval)
-    manager.restore_directory = str(directory)
+        return CheckpointManager(checkpoint, directory, interval=interval, keep=keep)
+    scratch = tempfile.TemporaryDirectory(prefix="electra-worker-")
+    manager = CheckpointManager(checkpoint, storage.path(scratch.name), interval=interval, keep=1,
+                                restore_from=directory)
+    manager.scratch = scratch  # Goes with the manager.
     return manager
 
 
 def restore(checkpoint: tf.train.Checkpoint, path: str) -> None:
     """Restores a training state; every value on both sides must match."""
     try:
-        checkpoint.restore(path).assert_consumed()
+        with checkpoints.found_by_tensorflow(path) as readable:
+            checkpoint.restore(readable).assert_consumed()
     except (AssertionError, ValueError, tf.errors.OpError) as error:
         raise UserError(
             f"the checkpoint {path} doesn't fit this run: {_reason(error)}") from error
 
 
 def restore_weights(model: tf.Module, step: tf.Variable, directory: Path) -> None:
-    """Restores the newest checkpoint's weights and step, without the optimizer's slots.
+    """Restores the newest whole checkpoint's weights and step, without the optimizer's slots.
 
     Raises:
         UserError: there is no checkpoint, or it lacks a weight of the model.
     """
-    newest = tf.train.latest_checkpoint(str(directory))
-    if newest is None:
+    found = checkpoints.newest(directory)
+    if found is None:
         raise UserError(f"{directory} holds no checkpoint yet; train first (--mode=train) or name "
                         "the --model_dir of a run that has one.")
+    if found.note:
+        print(f"note: {found.note}", file=sys.stderr, flush=True)
     try:
-        status = tf.train.Checkpoint(model=model, step=step).restore(newest)
-        status.assert_existing_objects_matched().expect_partial()
+        with checkpoints.found_by_tensorflow(found.prefix) as path:
+            status = tf.train.Checkpoint(model=model, step=step).restore(path)
+            status.assert_existing_objects_matched().expect_partial()
     except (AssertionError, ValueError, tf.errors.OpError) as error:
         raise UserError(
-            f"the checkpoint {newest} doesn't fit this model: {_reason(error)}") from error
-
-
-def remove_unfinished(directory: Path) -> None:
-    """Deletes files of checkpoints that the directory's `checkpoint` file doesn't name."""
-    state = tf.train.get_checkpoint_state(str(directory))
-    known = {storage.path(path).name for path in state.all_model_checkpoint_paths} if state else set()
-    for path in directory.glob("ckpt-*"):
-        if path.is_dir():
-            shutil.rmtree(path)
-        elif path.name.split(".")[0] not in known:
-            path.unlink()
-
-
-def step_of(path: str) -> int:
-    """Returns the step in a checkpoint's name, `.../ckpt-<step>`."""
-    return int(path.rsplit("-", maxsplit=1)[-1])
+            f"the checkpoint {found.prefix} doesn't fit this model: {_reason(error)}") from error
 
 
 def _reason(error: Exception) -> str:

@@ -72,7 +72,8 @@ def write_run(networks: Pretrained, directory: Path) -> None:
     Another run can begin with it; it can't be continued itself, for no optimizer is there.
     """
     facts = {"lower_case": networks.text.lower_case,
-             "strip_accents": networks.text.strip_accents, "initial": networks.source}
+             "strip_accents": networks.text.strip_accents, "initial": networks.source,
+             run_directory.VOCABULARY_FACT: networks.text.vocabulary.sha256}
     if networks.task is None:
         settings = {name: value for name, value in flatten(
             PretrainingConfig(model=networks.model)).items() if name.startswith("model.")}
@@ -112,5 +113,10 @@ def text_settings(model_dir: Path) -> TextSettings:
     if vocabulary.size != saved["model.vocab_size"]:
         raise UserError(f"{vocabulary.source} has {vocabulary.size} entries, but the run was "
                         f"trained with {saved['model.vocab_size']}; restore the file.")
+    digest = saved.get(run_directory.VOCABULARY_FACT, vocabulary.sha256)
+    if vocabulary.sha256 != digest:
+        raise UserError(f"{vocabulary.source} isn't the vocabulary that the run was trained with "
+                        f"(SHA-256 {vocabulary.sha256[:12]}..., not {str(digest)[:12]}...): its "
+                        "tokens would get other ids. Restore the file.")
     return TextSettings(vocabulary=vocabulary, lower_case=saved["lower_case"],
                         strip_accents=saved["strip_accents"])

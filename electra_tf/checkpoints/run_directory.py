@@ -17,11 +17,21 @@ from typing import Any, TypeVar
 from electra_tf.atomic_file import make_directory, write_atomically, write_error
 from electra_tf.command_line import UserError
 from electra_tf.config.overrides import flatten, override
-from electra_tf.storage import Path, RemotePath
+from electra_tf.storage import Path, RemotePath, remove_tree
 
 SETTINGS_FILE = "settings.json"
 VOCABULARY_FILE = "vocab.txt"
 CHECKPOINTS = "checkpoints"
+RESULTS_FILE = "results.json"
+CHECKPOINT_KEY = "checkpoint"
+"""Of results.json: the number of the checkpoint that its best scores are of."""
+WRITTEN = (CHECKPOINTS, "metrics.jsonl", "tensorboard", "loss_curves.png", "eval_results.json",
+           RESULTS_FILE, "predictions", "submission", "learning_curve.png",
+           "confusion_matrix.png", VOCABULARY_FILE, SETTINGS_FILE)
+"""All that a run leaves in its directory."""
+
+VOCABULARY_FACT = "vocabulary"
+"""In settings.json: SHA-256 of the vocabulary."""
 
 Config = TypeVar("Config")
 Identity = Mapping[str, Any]
@@ -60,7 +70,45 @@ def claim(model_dir: Path, wanted: Identity) -> None:
         text = json.dumps(wanted, indent=2) + "\n"
         write_atomically(model_dir / SETTINGS_FILE, text.encode())
         return
-    refuse_differences(model_dir, read_identity(model_dir), wanted)
+    saved = read_identity(model_dir)
+    # Runs of the first versions don't say which vocabulary is theirs; their records do.
+    known = {name: value for name, value in wanted.items()
+             if name in saved or name != VOCABULARY_FACT}
+    refuse_differences(model_dir, saved, known)
+
+
+def restart(model_dir: Path) -> None:
+    """Removes what a run left in its directory, and nothing else; no run, nothing happens.
+
+    Raises:
+        UserError: another process trains in it.
+    """
+    if not (model_dir / SETTINGS_FILE).exists():
+        return
+    with only_process(model_dir):
+        for name in WRITTEN:
+            path = model_dir / name
+            remove_tree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def checkpoint_of_results(model_dir: Path) -> int | None:
+    """Returns the number of the checkpoint that results.json is of; None where it names none.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    path = model_dir / RESULTS_FILE
+    if not path.exists():
+        return None
+    try:
+        number = json.loads(path.read_text(encoding="utf-8")).get(CHECKPOINT_KEY)
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise UserError(f"{path} is damaged ({error}); put it back from a copy, or begin again "
+                        "with --restart.") from error
+    if number is not None and (type(number) is not int or number < 1):
+        raise UserError(f"{path}: {CHECKPOINT_KEY} must be a number from 1. Received: "
+                        f"{str(number)[:40]!r}; put the file back from a copy.")
+    return number
 
 
 def read_identity(model_dir: Path) -> dict[str, Any]:

@@ -4,13 +4,18 @@
 "discriminator_predictions/..." are the rest of pre-training, "head/..." is a task's output layer.
 """
 
+import functools
+import sys
 from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
-from electra_tf.checkpoints.manager import training_manager
+from electra_tf.checkpoints import directory as checkpoints
+from electra_tf.checkpoints import run_directory
+from electra_tf.checkpoints.directory import Checkpoint
+from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.run_directory import CHECKPOINTS
 from electra_tf.command_line import UserError
 from electra_tf.storage import Path
@@ -23,7 +28,7 @@ _NAMED_IN_ERRORS = 5
 
 
 def read_weights(model_dir: Path, wanted: Callable[[str], bool] = lambda name: True) -> Weights:
-    """Returns weights of the newest checkpoint of a run, without the optimizer's slots.
+    """Returns weights of the checkpoint in use of a run, without the optimizer's slots.
 
     Args:
         model_dir: of a run of this program.
@@ -35,8 +40,27 @@ def read_weights(model_dir: Path, wanted: Callable[[str], bool] = lambda name: T
     return _read(model_dir, lambda name: "/" in name and not name.endswith(_SLOTS) and wanted(name))
 
 
+def checkpoint_in_use(model_dir: Path) -> Checkpoint:
+    """Returns the whole checkpoint that a run's directory stands for.
+
+    It is the newest, in fine-tuning the one that results.json names: its scores are of these
+    weights, whatever a trial that was killed left beside them.
+
+    Raises:
+        UserError: there is none, or it is damaged.
+    """
+    number = run_directory.checkpoint_of_results(model_dir)
+    if number is not None:
+        return checkpoints.of_step(model_dir / CHECKPOINTS, number)
+    found = checkpoints.newest(model_dir / CHECKPOINTS)
+    if found is None:
+        raise UserError(f"{model_dir} holds no checkpoint; name the --model_dir of a run that has "
+                        "one.")
+    return found
+
+
 def read_step(model_dir: Path) -> int:
-    """Returns the step of a run's newest checkpoint; `UserError` as `read_weights`."""
+    """Returns the step of a run's checkpoint in use; `UserError` as `read_weights`."""
     return int(_read(model_dir, lambda name: name == "step")["step"])
 
 
@@ -49,9 +73,8 @@ def write_weights(weights: Weights, model_dir: Path) -> None:
     holder = tf.Module()
     holder.weights = [tf.Variable(value, name=name) for name, value in weights.items()]
     step = tf.Variable(0, dtype=tf.int64, name="step")
-    training_manager(
-        tf.train.Checkpoint(weights=holder, step=step), step, model_dir / CHECKPOINTS, interval=1,
-        keep=1, is_chief=True).save(0)
+    CheckpointManager(tf.train.Checkpoint(weights=holder, step=step), model_dir / CHECKPOINTS,
+                      interval=1, keep=1).save(0)
 
 
 def assign_weights(variables: Iterable[tf.Variable], weights: Weights, source: str) -> None:
@@ -104,20 +127,25 @@ def _part(name: str) -> str:
 
 
 def _read(model_dir: Path, wanted: Callable[[str], bool]) -> Weights:
-    newest = tf.train.latest_checkpoint(str(model_dir / CHECKPOINTS))
-    if newest is None:
-        raise UserError(f"{model_dir} holds no checkpoint; name the --model_dir of a run that has "
-                        "one.")
+    found = checkpoint_in_use(model_dir)
+    _say_once(found.note)
     try:
-        reader = tf.train.load_checkpoint(newest)
-        graph = trackable_object_graph_pb2.TrackableObjectGraph()
-        graph.ParseFromString(reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH"))
-        keys = {value.full_name: value.checkpoint_key
-                for node in graph.nodes for value in node.attributes}
-        return {name: reader.get_tensor(key) for name, key in keys.items() if wanted(name)}
+        with checkpoints.found_by_tensorflow(found.prefix) as path:
+            reader = tf.train.load_checkpoint(path)
+            graph = trackable_object_graph_pb2.TrackableObjectGraph()
+            graph.ParseFromString(reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH"))
+            keys = {value.full_name: value.checkpoint_key
+                    for node in graph.nodes for value in node.attributes}
+            return {name: reader.get_tensor(key) for name, key in keys.items() if wanted(name)}
     except (tf.errors.OpError, ValueError, IndexError) as error:  # IndexError: cut short.
-        raise UserError(f"the checkpoint {newest} can't be read: "
+        raise UserError(f"the checkpoint {found.prefix} can't be read: "
                         f"{' '.join(str(error).split())[:200]}") from error
+
+
+@functools.cache
+def _say_once(note: str) -> None:
+    if note:
+        print(f"note: {note}", file=sys.stderr, flush=True)
 
 
 def _listed(names: list[str]) -> str:

@@ -52,7 +52,7 @@ FILES, TFDS = "files", "tfds"
 GROUPS = {
     "Task and data": ("task", "data_dir", "data_source", "train", "dev", "test", "text_columns",
                       "label_column", "key_column", "strict"),
-    "Model": ("model_dir", "mode", "input", "output", "init_checkpoint", "model_size",
+    "Model": ("model_dir", "mode", "restart", "input", "output", "init_checkpoint", "model_size",
               "vocab_file", "lower_case", "strip_accents"),
     "Recipe": tuple(flag.name for flag in RECIPE),
     "Trials and reports": tuple(flag.name for flag in TRIALS),
@@ -83,6 +83,8 @@ def define() -> None:
     flags.DEFINE_bool(
         "strict", False, "Refuse a SQuAD file in which an answer isn't at its offset.")
     flags.DEFINE_string("model_dir", None, "Directory of this run: settings, weights, results.")
+    flags.DEFINE_bool(
+        "restart", False, "Remove what an earlier run left in --model_dir, and begin again.")
     flags.DEFINE_string(
         "mode", "train", "train, eval (scores --model_dir's model on dev), predict (reads --input, "
         "writes --output) or export (writes --model_dir's model to --export_dir).")

@@ -45,8 +45,8 @@ REPORTING = (
 )
 SETTINGS = TRAINING + HARDWARE + REPORTING
 GROUPS = {
-    "Model and data": ("data_dir", "model_dir", "model_size", "mode", "init_checkpoint",
-                       "vocab_file"),
+    "Model and data": ("data_dir", "model_dir", "model_size", "mode", "restart",
+                       "init_checkpoint", "vocab_file"),
     "Training": tuple(flag.name for flag in TRAINING),
     "Hardware": tuple(flag.name for flag in HARDWARE),
     "Checkpoints and reports": tuple(flag.name for flag in REPORTING),
@@ -59,6 +59,8 @@ def define() -> None:
     """Defines all flags of `run_pretraining.py`; None means that a flag wasn't given."""
     flags.DEFINE_string("data_dir", None, "Directory of records that data_prep built.")
     flags.DEFINE_string("model_dir", None, "Directory of this run: checkpoints, metrics, curves.")
+    flags.DEFINE_bool(
+        "restart", False, "Remove what an earlier run left in --model_dir, and begin again.")
     flags.DEFINE_string("model_size", None, "tiny, small, base or large. Default: small.")
     flags.DEFINE_string(
         "mode", "train", "train (continues where the run stopped), eval (scores the newest "

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 import tensorflow as tf
 
 from electra_tf.atomic_file import make_directory, write_atomically
+from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints import run_directory
-from electra_tf.checkpoints.manager import training_manager
+from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.pretrained import Pretrained
-from electra_tf.checkpoints.weights import assign_weights
+from electra_tf.checkpoints.weights import assign_weights, checkpoint_in_use
 from electra_tf.distribution.devices import device_name
 from electra_tf.input.buckets import Row
 from electra_tf.storage import Path
@@ -24,7 +25,6 @@ from electra_tf.training import task_figures
 from electra_tf.training.finetuning_setup import SCRATCH, FinetuningRun
 from electra_tf.training.predictor import Predictor
 from electra_tf.training.task_results import (
-    RESULTS_FILE,
     THRESHOLD,
     Results,
     glue_average,
@@ -62,13 +62,15 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
         run.text.vocabulary.save(run.model_dir / run_directory.VOCABULARY_FILE)
         results = Results.load(run.model_dir) or Results(
             task=task.spec.name, metrics=task.spec.metrics, initial=source)
+        if results.trials:  # Found now, not after hours of further trials.
+            checkpoint_in_use(run.model_dir)
         rows = run.encode(swapped(task.train) if run.config.task.swap_pairs else task.train).rows
         dev = {name: run.encode(examples) for name, examples in task.dev.items()}
         _print_header(run, task, initial, len(rows), len(results.trials))
         for number in range(len(results.trials), run.config.training.num_trials):
             results = _add_trial(run, results, number, rows, dev, initial)
         _write_outputs(run, task, dev, results)
-    print(f"\n{results.table()}\nresults  {run.model_dir / RESULTS_FILE}\n"
+    print(f"\n{results.table()}\nresults  {run.model_dir / run_directory.RESULTS_FILE}\n"
           f"model    {run.model_dir / run_directory.CHECKPOINTS}", flush=True)
     return results
 
@@ -118,6 +120,7 @@ def report_glue(model_dir: Path, results: Sequence[Results]) -> None:
 def _add_trial(run: FinetuningRun, results: Results, number: int, rows: Sequence[Row],
                dev: Mapping[str, Split], initial: Pretrained | None) -> Results:
     """Runs a trial; saves its model if it is the best so far, then its scores."""
+    directory = run.model_dir / run_directory.CHECKPOINTS
     seed = run.config.training.seed + number
     if run.config.training.num_trials > 1:
         print(f"trial {number + 1} of {run.config.training.num_trials}, seed {seed}", flush=True)
@@ -128,11 +131,12 @@ def _add_trial(run: FinetuningRun, results: Results, number: int, rows: Sequence
     results = dataclasses.replace(results, trials=(*results.trials, trial))
     if results.best is trial:
         step = tf.Variable(trial.epochs[trial.kept_epoch - 1].step, dtype=tf.int64, name="step")
-        manager = training_manager(
-            tf.train.Checkpoint(model=model, step=step), step,
-            run.model_dir / run_directory.CHECKPOINTS, interval=1, keep=1, is_chief=True)
-        manager.save(number + 1)
+        CheckpointManager(
+            tf.train.Checkpoint(model=model, step=step), directory, interval=1, keep=0
+        ).save(results.checkpoint)
+    # From here on the directory stands for the best trial's weights; the others' may go.
     results.save(run.model_dir)
+    checkpoints.remove(directory, set(checkpoints.steps(directory)) - {results.checkpoint})
     return results
 
 

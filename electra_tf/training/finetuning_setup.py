@@ -90,7 +90,7 @@ class FinetuningRun:
         """
         identity = run_directory.identity(self.config, self.spec.facts() | {
             "lower_case": self.text.lower_case, "strip_accents": self.text.strip_accents,
-            "vocabulary": self.text.vocabulary.sha256, "initial": source,
+            run_directory.VOCABULARY_FACT: self.text.vocabulary.sha256, "initial": source,
             "data": _fingerprint(task)})
         del identity["training.num_trials"]
         return identity

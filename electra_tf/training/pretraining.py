@@ -69,7 +69,7 @@ def _train(run: Run, report_dir: Path, out: TextIO) -> None:
     controller = _controller(run, state, manager, evaluator, reporter)
     for target in _targets(first_step, total, runtime.eval_every_steps):
         with _orbit_silenced():
-            controller.train(target, checkpoint_at_completion=target == total)
+            controller.train(target, checkpoint_at_completion=False)
         if evaluator is not None and not reporter.has_evaluation(target):
             with _orbit_silenced():
                 results = controller.evaluate(runtime.eval_steps or -1)
@@ -90,7 +90,7 @@ def _restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]
         checkpoint = tf.train.Checkpoint(
             model=model, optimizer=state.optimizer, loss_scale=state.loss_scale, step=state.step)
         manager = training_manager(
-            checkpoint, state.step, run.model_dir / run_directory.CHECKPOINTS,
+            checkpoint, run.model_dir / run_directory.CHECKPOINTS,
             interval=runtime.save_checkpoints_steps, keep=runtime.keep_checkpoint_max,
             is_chief=_is_chief(run.strategy))
         new_parts = []
@@ -118,6 +118,7 @@ def _controller(run: Run, state: TrainState, manager: CheckpointManager,
     def after_loop(totals: Totals) -> None:
         step_now = int(state.step.numpy())
         reporter.on_train(totals, step_now)
+        manager.save(step_now, check_interval=step_now < config.training.num_train_steps)
         if (evaluator is not None and runtime.sample_every_steps
                 and step_now % runtime.sample_every_steps == 0):
             reporter.on_samples(markdown_page(
@@ -126,7 +127,7 @@ def _controller(run: Run, state: TrainState, manager: CheckpointManager,
 
     with _orbit_silenced():
         return orbit.Controller(
-            global_step=state.step, strategy=run.strategy, checkpoint_manager=manager,
+            global_step=state.step, strategy=run.strategy,
             trainer=Trainer(run.strategy, step, batches), evaluator=evaluator,
             steps_per_loop=_steps_to_boundary(runtime, first_step), train_actions=[after_loop])
 

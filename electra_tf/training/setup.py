@@ -45,7 +45,9 @@ class Run:
         """What decides the run's result, as `run_directory` keeps it."""
         tokenization = self.manifest.vocabulary
         return run_directory.identity(self.config, {
-            "dataset": self.manifest.fingerprint, "lower_case": tokenization.lower_case,
+            "dataset": self.manifest.fingerprint,
+            run_directory.VOCABULARY_FACT: self.vocabulary.sha256,
+            "lower_case": tokenization.lower_case,
             "strip_accents": tokenization.strip_accents,
             "initial": None if self.initial is None else self.initial.source})
 

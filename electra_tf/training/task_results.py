@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from electra_tf.atomic_file import write_atomically
+from electra_tf.checkpoints.run_directory import CHECKPOINT_KEY, RESULTS_FILE
 from electra_tf.command_line import UserError
 from electra_tf.storage import Path
 
-RESULTS_FILE = "results.json"
 THRESHOLD = "threshold"
 """A score of questions that isn't one: above which logit there is no answer."""
 
@@ -69,6 +69,11 @@ class Results:
         """The trial with the best main score on the first split; the first of equals."""
         return max(self.trials, key=self.main_score)
 
+    @property
+    def checkpoint(self) -> int:
+        """Number of the best trial's checkpoint, from 1."""
+        return self.trials.index(self.best) + 1
+
     def main_score(self, trial: Trial) -> float:
         """Returns what trials are compared by, higher is better."""
         return main_score(next(iter(trial.scores.values())), self.metrics[0])
@@ -76,7 +81,8 @@ class Results:
     def save(self, model_dir: Path) -> None:
         """Writes results.json, with a summary that people can read."""
         write_json(model_dir / RESULTS_FILE, dataclasses.asdict(self) | {
-            "best_seed": self.best.seed, "summary": self.summary()})
+            "best_seed": self.best.seed, CHECKPOINT_KEY: self.checkpoint,
+            "summary": self.summary()})
 
     @classmethod
     def load(cls, model_dir: Path) -> "Results | None":

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints import manager as manager_module
 from electra_tf.checkpoints.manager import restore_weights, training_manager
 from electra_tf.command_line import UserError
@@ -18,8 +19,7 @@ class Model(tf.Module):
 def create(directory, keep=2, interval=5, size=3):
     model, step = Model(size), tf.Variable(0, dtype=tf.int64)
     checkpoint = tf.train.Checkpoint(model=model, step=step)
-    manager = training_manager(checkpoint, step, directory, interval=interval, keep=keep,
-                               is_chief=True)
+    manager = training_manager(checkpoint, directory, interval=interval, keep=keep, is_chief=True)
     return model, step, manager
 
 
@@ -88,14 +88,16 @@ def test_a_directory_without_checkpoints_is_refused(tmp_path):
         restore_weights(Model(), tf.Variable(0, dtype=tf.int64), tmp_path)
 
 
-def test_what_a_killed_process_left_is_cleared_away(tmp_path):
+def test_what_a_killed_process_left_goes_when_something_newer_is_whole(tmp_path):
     train(*create(tmp_path), until=5)
     (tmp_path / "ckpt-10_temp").mkdir()
     (tmp_path / "ckpt-10_temp" / "part-00000-of-00001.data-00000-of-00001").write_text("")
     (tmp_path / "ckpt-10.data-00000-of-00001").write_text("")
-    create(tmp_path)
+    model, step, manager = create(tmp_path, keep=1)
+    assert manager.restore_or_initialize().endswith("ckpt-5")
+    train(model, step, manager, until=15)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "checkpoint", "ckpt-5.data-00000-of-00001", "ckpt-5.index"]
+        "checkpoint", "ckpt-15.data-00000-of-00001", "ckpt-15.index", "ckpt-15.json"]
 
 
 def test_a_disk_that_is_full_is_one_line_and_leaves_the_last_checkpoint(tmp_path, monkeypatch):
@@ -107,7 +109,7 @@ def test_a_disk_that_is_full_is_one_line_and_leaves_the_last_checkpoint(tmp_path
         raise tf.errors.ResourceExhaustedError(
             None, None, "{{function_node __wrapped__SaveV2_device_/CPU:0}} No space left on device")
 
-    monkeypatch.setattr(manager_module.tf.train.CheckpointManager, "save", fail)
+    monkeypatch.setattr(manager.checkpoint, "write", fail)
     with pytest.raises(UserError) as error:
         train(model, step, manager, until=10)
     assert "step 10 can't be written" in str(error.value)
@@ -115,3 +117,16 @@ def test_a_disk_that_is_full_is_one_line_and_leaves_the_last_checkpoint(tmp_path
     assert "function_node" not in str(error.value)
     assert f"continues from {os.path.join(tmp_path, 'ckpt-5')}" in str(error.value)
     assert not (tmp_path / "ckpt-10_temp").exists()
+
+
+def test_a_disk_that_fills_up_before_the_seal_leaves_no_half_checkpoint(tmp_path, monkeypatch):
+    model, step, manager = create(tmp_path)
+    train(model, step, manager, until=5)
+
+    def fail(*_arguments):
+        raise UserError("cannot write ckpt-10.json: No space left on device")
+
+    monkeypatch.setattr(manager_module.checkpoints, "seal", fail)
+    with pytest.raises(UserError, match="step 10 can't be written.*No space left"):
+        train(model, step, manager, until=10)
+    assert checkpoints.steps(tmp_path) == [5]

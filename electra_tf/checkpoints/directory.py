@@ -1,0 +1,222 @@
+"""A directory of checkpoints: which are there, and which of them are whole.
+
+    ckpt-60.data-00000-of-00001    values
+    ckpt-60.index                  their names, shapes and places
+    ckpt-60.json                   the seal, written last: size and SHA-256 of the other files
+    checkpoint                     the newest one's name, for TensorFlow's own tools
+
+What lies in the directory decides, never the file `checkpoint`. A checkpoint without a seal was not
+finished, or is one of a program that doesn't write seals: it counts if every value can be read, of
+which TensorFlow keeps checksums too.
+"""
+
+import contextlib
+import dataclasses
+import json
+import os
+import re
+import tempfile
+from collections.abc import Collection, Iterator
+
+import tensorflow as tf
+
+from electra_tf import storage
+from electra_tf.atomic_file import flush_to_disk, write_atomically
+from electra_tf.command_line import UserError
+from electra_tf.records.manifest import file_sha256
+from electra_tf.storage import Path, remove_tree
+
+_FILE = re.compile(r"ckpt-([0-9]{1,18})(_temp|\.index|\.json|\.data-[0-9]{5}-of-[0-9]{5})")
+_PATTERN = re.compile(r"[][*?\\]")
+_POINTER = "checkpoint"
+_NAMED_IN_NOTES = 3
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Checkpoint:
+    """A whole checkpoint, and what is wrong with those that are newer."""
+
+    directory: Path
+    step: int
+    broken: tuple[str, ...] = ()
+    """Newer ones and what they suffer from, newest first."""
+
+    @property
+    def prefix(self) -> str:
+        """What TensorFlow calls the checkpoint: the path of its files without their endings."""
+        return prefix(self.directory, self.step)
+
+    @property
+    def note(self) -> str:
+        """One line that names the newer ones that are left out; empty if there are none."""
+        if not self.broken:
+            return ""
+        return (f"{self.directory}: {_listed(self.broken)}; the newest whole checkpoint is that of "
+                f"step {self.step:,}, and work goes on from there.")
+
+
+def prefix(directory: Path, step: int) -> str:
+    """Returns what TensorFlow calls the checkpoint of a step."""
+    return str(directory / f"ckpt-{step}")
+
+
+@contextlib.contextmanager
+def found_by_tensorflow(prefix: str) -> Iterator[str]:
+    """Yields a checkpoint's prefix in a form that TensorFlow's readers take.
+
+    They look for the files by a pattern, so a directory that is called "[run]" is never found under
+    its own name.
+    """
+    if not _PATTERN.search(prefix) or storage.is_remote(prefix):
+        yield prefix
+        return
+    directory, name = os.path.split(os.path.abspath(prefix))
+    with tempfile.TemporaryDirectory(prefix="electra-") as scratch:
+        link = os.path.join(scratch, "checkpoints")
+        os.symlink(directory, link)
+        yield os.path.join(link, name)
+
+
+def steps(directory: Path) -> list[int]:
+    """Returns the steps of which any file is there, newest first."""
+    return sorted({step for step, _ in _files(directory)}, reverse=True)
+
+
+def newest(directory: Path) -> Checkpoint | None:
+    """Returns the newest whole checkpoint; None if none was ever finished.
+
+    Raises:
+        UserError: checkpoints were finished, and none is whole any more.
+    """
+    broken, damaged = [], False
+    for step in steps(directory):
+        fault = _fault(directory, step)
+        if fault is None:
+            return Checkpoint(directory=directory, step=step, broken=tuple(broken))
+        broken.append(f"ckpt-{step} {fault}")
+        damaged |= _seal_of(directory, step).exists()
+    if damaged or (directory / _POINTER).exists():
+        raise lost(directory, tuple(broken))
+    return None
+
+
+def finished(directory: Path) -> list[int]:
+    """Returns the steps of sealed checkpoints, newest first; their files aren't read."""
+    return [step for step in steps(directory) if _seal_of(directory, step).exists()]
+
+
+def of_step(directory: Path, step: int) -> Checkpoint:
+    """Returns the checkpoint of a step; `UserError` if it isn't there or isn't whole."""
+    fault = _fault(directory, step)
+    if fault is not None:
+        raise lost(directory, (f"ckpt-{step} {fault}",))
+    return Checkpoint(directory=directory, step=step)
+
+
+def lost(directory: Path, broken: tuple[str, ...]) -> UserError:
+    """Returns the error of a run that was trained and can't go on, with the ways out."""
+    there = _listed(broken) if broken else "none is left"
+    return UserError(
+        f"{directory} holds no whole checkpoint of this run, which was trained before: {there}. "
+        "Put one back from a copy; or begin again with --restart, or in a new --model_dir.")
+
+
+def seal(directory: Path, step: int) -> None:
+    """Says that a checkpoint is whole: brings its files to the disk, then writes their checksums.
+
+    Raises:
+        UserError: the directory can't be written.
+    """
+    files = {}
+    for path in _files_of(directory, step):
+        flush_to_disk(path)
+        files[path.name] = {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
+    content = {"step": step, "files": files}
+    write_atomically(_seal_of(directory, step), (json.dumps(content, indent=1) + "\n").encode())
+    pointer = f'model_checkpoint_path: "ckpt-{step}"\nall_model_checkpoint_paths: "ckpt-{step}"\n'
+    write_atomically(directory / _POINTER, pointer.encode())
+
+
+def break_seal(directory: Path, step: int) -> None:
+    """Makes a checkpoint unfinished, before its files are written again."""
+    _seal_of(directory, step).unlink(missing_ok=True)
+
+
+def remove(directory: Path, doomed: Collection[int]) -> None:
+    """Removes the checkpoints of some steps, and what killed processes left of them."""
+    for step, path in _files(directory):
+        if step in doomed and path.name.endswith(".json"):
+            path.unlink(missing_ok=True)  # First: the rest is no checkpoint any more.
+    for step, path in _files(directory):
+        if step in doomed:
+            remove_tree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def _seal_of(directory: Path, step: int) -> Path:
+    return directory / f"ckpt-{step}.json"
+
+
+def _files(directory: Path) -> list[tuple[int, Path]]:
+    """Returns the step and path of all files, and directories, of checkpoints."""
+    if not directory.is_dir():
+        return []
+    matches = ((_FILE.fullmatch(path.name), path) for path in directory.iterdir())
+    return sorted((int(match[1]), path) for match, path in matches if match)
+
+
+def _files_of(directory: Path, step: int) -> list[Path]:
+    """Returns the files that a seal vouches for."""
+    return [path for found, path in _files(directory)
+            if found == step and not path.name.endswith((".json", "_temp"))]
+
+
+def _fault(directory: Path, step: int) -> str | None:
+    """Returns what is wrong with a checkpoint, in words that follow its name; None if nothing."""
+    content = _read_seal(directory, step)
+    if content is None:
+        return _unreadable(directory, step)
+    sealed = content["files"]
+    for name, expected in sealed.items():
+        path = directory / name
+        if not path.is_file():
+            return f"lacks {name}"
+        if path.stat().st_size != expected["bytes"]:
+            return f"is damaged ({name} has {path.stat().st_size:,} bytes, not " \
+                   f"{expected['bytes']:,})"
+        if file_sha256(path) != expected["sha256"]:
+            return f"is damaged ({name} has another checksum)"
+    return None if sealed else "is damaged (its .json file isn't what was written)"
+
+
+def _read_seal(directory: Path, step: int) -> dict | None:
+    """Returns what `seal` wrote, without files if that is damaged; None if there is no seal."""
+    try:
+        content = json.loads(_seal_of(directory, step).read_text(encoding="utf-8"))
+        names = {f"ckpt-{step}{ending}" for ending in (".index", ".data-00000-of-00001")}
+        valid = content["step"] == step and names & content["files"].keys() and all(
+            _FILE.fullmatch(name) and one.keys() == {"bytes", "sha256"}
+            for name, one in content["files"].items())
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        valid = False
+    return content if valid else {"files": {}}
+
+
+def _unreadable(directory: Path, step: int) -> str | None:
+    """Returns why a checkpoint without a seal doesn't count; None if every value can be read."""
+    if not (directory / f"ckpt-{step}.index").exists():
+        return "was not finished"
+    try:
+        with found_by_tensorflow(prefix(directory, step)) as path:
+            reader = tf.train.load_checkpoint(path)
+            for name in reader.get_variable_to_shape_map():
+                reader.get_tensor(name)
+    except (tf.errors.OpError, ValueError, IndexError):  # IndexError: cut short.
+        return "can't be read"
+    return None
+
+
+def _listed(broken: tuple[str, ...]) -> str:
+    more = len(broken) - _NAMED_IN_NOTES
+    return ", ".join(broken[:_NAMED_IN_NOTES]) + (f" and {more} more" if more > 0 else "")

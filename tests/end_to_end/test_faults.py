@@ -1,0 +1,122 @@
+"""What happens to a run when somebody damages, moves or restarts its files."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import run_pretraining
+from electra_tf.checkpoints import directory as checkpoints
+from electra_tf.checkpoints.weights import read_weights
+from electra_tf.command_line import UserError
+from electra_tf.config import pretraining_flags
+from electra_tf.text.vocabulary import Vocabulary
+from tests import command_flags, tiny_records, tiny_run
+
+FLAGS = ("--model_size=tiny", "--distribution_strategy=one_device", "--save_checkpoints_steps=2",
+         "--log_every_steps=2", "--sample_every_steps=0", "--eval_steps=1",
+         "--set=runtime.cpu_parts=1", *tiny_run.FLAGS)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def program_flags():
+    with command_flags.defined(pretraining_flags.define):
+        yield
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("faults") / "records"
+    tiny_records.write(directory)
+    return directory
+
+
+def train(records: Path, model_dir, *flags: str, steps: int = 6) -> None:
+    command_flags.call(run_pretraining.main, f"--data_dir={records}", f"--model_dir={model_dir}",
+                       *FLAGS, f"--num_train_steps={steps}", *flags)
+
+
+def logged(model_dir) -> list[int]:
+    lines = (model_dir / "metrics.jsonl").read_text().splitlines()
+    return [record["step"] for record in map(json.loads, lines) if record["kind"] == "train"]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory, records):
+    model_dir = tmp_path_factory.mktemp("finished") / "[run] \\1"
+    train(records, model_dir)
+    return model_dir
+
+
+@pytest.fixture
+def run(finished, tmp_path):
+    """A copy of a run of six steps with checkpoints 2, 4 and 6, in a directory of an odd name."""
+    target = tmp_path / finished.name
+    _copy(finished, target)
+    return target
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.mkdir(parents=True)
+    for path in source.iterdir():
+        if path.is_dir():
+            _copy(path, target / path.name)
+        else:
+            (target / path.name).write_bytes(path.read_bytes())
+
+
+def test_a_run_whose_newest_checkpoint_is_damaged_goes_on_from_the_one_before(
+        records, finished, run, capsys):
+    (run / "checkpoints" / "ckpt-6.data-00000-of-00001").write_bytes(b"cut")
+    capsys.readouterr()
+    train(records, run)
+    captured = capsys.readouterr()
+    assert "ckpt-6 is damaged" in captured.err and "step 4" in captured.err
+    assert "4 done, 2 to go" in captured.out
+    assert logged(run) == [2, 4, 6]
+    for name, value in read_weights(finished).items():
+        np.testing.assert_allclose(read_weights(run)[name], value, atol=1e-6, err_msg=name)
+
+
+def test_a_run_that_lost_its_checkpoints_is_refused_and_keeps_its_metrics(records, run):
+    checkpoints.remove(run / "checkpoints", {2, 4, 6})
+    with pytest.raises(UserError, match="none is left.*--restart"):
+        train(records, run)
+    assert logged(run) == [2, 4, 6]
+
+
+def test_restart_begins_again_and_touches_only_what_the_run_wrote(records, run, capsys):
+    (run / "notes.txt").write_text("mine")
+    checkpoints.remove(run / "checkpoints", {2, 4, 6})
+    train(records, run, "--restart", steps=4)
+    assert "0 done, 4 to go" in capsys.readouterr().out
+    assert logged(run) == [2, 4]
+    assert checkpoints.finished(run / "checkpoints") == [4, 2]
+    assert (run / "notes.txt").read_text() == "mine"
+
+
+def test_a_vocabulary_with_two_lines_swapped_is_refused(run):
+    vocabulary = Vocabulary.load(run / "vocab.txt")
+    tokens = list(vocabulary.tokens)
+    tokens[7], tokens[8] = tokens[8], tokens[7]
+    Vocabulary(tuple(tokens)).save(run / "vocab.txt")
+    with pytest.raises(UserError, match="vocab.txt isn't the vocabulary that the run was trained"):
+        command_flags.call(run_pretraining.main, "--mode=export", f"--model_dir={run}",
+                           f"--export_dir={run.parent / 'export'}")
+
+
+def test_records_and_run_may_live_on_another_file_system(tmp_path, capsys):
+    from electra_tf import storage
+
+    home = storage.path(f"ram:/{tmp_path}")
+    tiny_records.write(home / "records")
+    train(f"{home}/records", f"{home}/run", steps=4)
+    train(f"{home}/records", f"{home}/run", steps=4)
+    printed = capsys.readouterr().out
+    assert "this run is finished" in printed and f"{home}/run/loss_curves.png" in printed
+    assert logged(home / "run") == [2, 4]
+    names = {path.name for path in (home / "run").iterdir()}
+    assert {"settings.json", "vocab.txt", "metrics.jsonl", "loss_curves.png", "eval_results.json",
+            "tensorboard", "checkpoints"} <= names
+    assert not Path("ram:").exists()
