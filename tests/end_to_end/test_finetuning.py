@@ -1,6 +1,7 @@
 """`run_finetuning.py` on small made-up tasks: what it writes, continues, refuses and predicts."""
 
 import json
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.weights import ENCODER, read_step, read_weights
 from electra_tf.command_line import UserError
 from electra_tf.config import finetuning_flags
+from electra_tf.training import task_results
 from tests import command_flags, tiny_encoder
 
 HARDWARE = ("--distribution_strategy=one_device", "--precision=float32",
@@ -133,6 +135,40 @@ def test_trials_that_are_missing_are_run(classified, capsys):
     assert again[0] == results["trials"][0]
     assert again[1]["losses"] == [
         [step, pytest.approx(loss, rel=1e-4)] for step, loss in results["trials"][1]["losses"]]
+
+
+def test_a_trial_that_is_killed_before_its_scores_are_saved_leaves_the_old_pair(
+        classified, encoder, tmp_path, monkeypatch):
+    _, arguments = classified
+    arguments = [one for one in arguments if not one.startswith(("--model_dir", "--num_trials"))]
+    arguments += [f"--model_dir={tmp_path}", "--set=training.num_train_epochs=1"]
+    call(*arguments, "--num_trials=1")
+    before, scores = read_weights(tmp_path), (tmp_path / "results.json").read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr(task_results.Results, "best", property(lambda self: self.trials[-1]))
+        patched.setattr(task_results.Results, "save", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            call(*arguments, "--num_trials=2")
+    assert (tmp_path / "results.json").read_bytes() == scores
+    after = read_weights(tmp_path)
+    assert all(np.array_equal(after[name], value) for name, value in before.items())
+    call(*arguments, "--num_trials=2")
+    assert len(json.loads((tmp_path / "results.json").read_text())["trials"]) == 2
+
+
+def interrupt(*_arguments):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("damage", ["flipped", "gone"])
+def test_results_whose_checkpoint_is_lost_are_refused(classified, encoder, tmp_path, damage):
+    path, _ = classified
+    shutil.copytree(path / "run", tmp_path / "run")
+    (data,) = (tmp_path / "run" / "checkpoints").glob("*.data-*")
+    data.write_bytes(bytes(data.stat().st_size)) if damage == "flipped" else data.unlink()
+    message = refused("--mode=predict", f"--model_dir={tmp_path / 'run'}",
+                      f"--input={path / 'test.tsv'}", f"--output={tmp_path / 'out.tsv'}")
+    assert data.name in message and "--restart" in message
 
 
 def test_the_best_trial_is_what_evaluation_and_prediction_use(classified, capsys):
