@@ -1,9 +1,9 @@
-# Everything runs in .venv, which is made on first use and again when the requirements change.
+# Everything runs in .venv, which is made on first use and again when its locks change.
 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-REQUIREMENTS := requirements.txt requirements-dev.txt constraints.txt
+LOCKS := $(addprefix requirements/,build.lock program.lock dev.lock)
 
 # The first Python 3.11 on the path; `make PYTHON=/path/to/python3.11 ...` names another.
 PYTHON ?= $(shell for name in python3.11 python3 python; do \
@@ -15,6 +15,24 @@ PYTHON ?= $(shell for name in python3.11 python3 python; do \
 PEERS := .venv-peers
 PEERS_STAMP := $(PEERS)/.installed
 
+# What `make lock` and `make sbom` run, in an environment of its own.
+TOOLS := .venv-tools
+TOOLS_STAMP := $(TOOLS)/.installed
+
+# Nothing is installed that a lock doesn't name with its hash. promise and seqeval have no wheels; they
+# are built with what build.lock installed, not with what pip would fetch for it.
+INSTALL := -m pip install --quiet --no-input --require-hashes --only-binary=:all:
+SOURCES := --no-binary=promise,seqeval --no-build-isolation
+
+# Versions move when requirements/*.txt say so, or with `make lock LOCK_FLAGS=--upgrade`. PyPI names
+# the hashes, whichever mirrors this machine has.
+LOCK = $(TOOLS)/bin/uv pip compile --quiet --no-config --default-index=https://pypi.org/simple \
+	--generate-hashes --python-version=3.11 --python-platform=x86_64-manylinux_2_28 \
+	--annotation-style=line --custom-compile-command='make lock' $(LOCK_FLAGS)
+# Where PyTorch's index can't be reached: make lock TORCH_FROM=--find-links=FOLDER
+TORCH_INDEX := https://download.pytorch.org/whl/cpu
+TORCH_FROM ?= --torch-backend=cpu
+
 # Where `make quickstart` puts its vocabulary, records and model.
 QUICKSTART := quickstart
 
@@ -25,23 +43,29 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install quickstart test test-slow test-all lint peers bench build-files clean
+.PHONY: help install quickstart test test-slow test-all lint peers bench lock sbom \
+	build-files clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-install: $(STAMP) ## Create .venv with the pinned requirements.
-
-$(STAMP): $(REQUIREMENTS)
-	@'$(PYTHON)' -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null || { \
+define need_python
+@'$(PYTHON)' -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null || { \
 	  echo "error: Python 3.11 is needed (TensorFlow 2.20's wheels are tested on it); found:" \
 	    "$$('$(or $(PYTHON),python3)' --version 2>&1 || true)." \
 	    "Install python3.11, or name one: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+endef
+
+install: $(STAMP) ## Create .venv with the pinned requirements.
+
+$(STAMP): $(LOCKS)
+	$(need_python)
 	@echo "Installing the pinned requirements into $(VENV) (about 2 GB, some minutes) ..."
 	@rm -rf $(VENV)
 	@'$(PYTHON)' -m venv $(VENV) || { rm -rf $(VENV); \
 	  echo "error: no virtual environment; on Debian: apt-get install python3.11-venv" >&2; exit 1; }
-	@$(BIN)/python -m pip install --quiet --no-input -r requirements-dev.txt -c constraints.txt
+	@$(BIN)/python $(INSTALL) -r requirements/build.lock
+	@$(BIN)/python $(INSTALL) $(SOURCES) -r requirements/program.lock -r requirements/dev.lock
 	@touch $@
 
 # The commands to type for text of your own, there with --input='corpus/*.txt'.
@@ -75,16 +99,39 @@ peers: $(PEERS_STAMP) ## Create .venv-peers: with it `make test` compares with P
 bench: $(STAMP) $(PEERS_STAMP) ## Measure the training step beside its peers' (an hour, 2 cores).
 	$(BIN)/python -m benchmarks.pretraining $(BENCH_FLAGS)
 
-$(PEERS_STAMP): requirements-peers.txt | $(STAMP)
+$(PEERS_STAMP): requirements/peers.lock | $(STAMP)
 	@echo "Installing the peers into $(PEERS) (about 1 GB) ..."
 	@rm -rf $(PEERS)
 	@$(BIN)/python -m venv $(PEERS)
-	@$(PEERS)/bin/python -m pip install --quiet --no-input --retries=1 -r requirements-peers.txt
+	@$(PEERS)/bin/python $(INSTALL) --retries=1 --extra-index-url=$(TORCH_INDEX) \
+	  -r requirements/peers.lock
+	@touch $@
+
+# Apache Beam takes part in the first resolution and is then left out, so that adding it moves nothing.
+lock: $(TOOLS_STAMP) ## Write requirements/*.lock anew, after requirements/*.txt changed.
+	cp requirements/program.lock $(TOOLS)/with-beam.lock
+	echo apache-beam==2.77.0 | $(LOCK) requirements/program.txt - -o $(TOOLS)/with-beam.lock
+	$(LOCK) requirements/program.txt -c $(TOOLS)/with-beam.lock -o requirements/program.lock
+	$(LOCK) requirements/dev.txt -c requirements/program.lock -o requirements/dev.lock
+	$(LOCK) requirements/build.txt -c requirements/program.lock -o requirements/build.lock
+	$(LOCK) requirements/cuda.txt -c requirements/program.lock -o requirements/cuda.lock
+	$(LOCK) requirements/tools.txt -o requirements/tools.lock
+	$(LOCK) $(TORCH_FROM) requirements/peers.txt -o requirements/peers.lock
+
+sbom: $(STAMP) $(TOOLS_STAMP) ## Write sbom.json: what .venv holds, with licences, as CycloneDX.
+	$(TOOLS)/bin/cyclonedx-py environment --output-reproducible --output-format=JSON \
+	  --output-file=sbom.json $(VENV)
+
+$(TOOLS_STAMP): requirements/tools.lock
+	$(need_python)
+	@rm -rf $(TOOLS)
+	@'$(PYTHON)' -m venv $(TOOLS)
+	@$(TOOLS)/bin/python $(INSTALL) -r requirements/tools.lock
 	@touch $@
 
 build-files: $(STAMP) ## Write the BUILD files anew, after imports changed.
 	$(BIN)/python -m tests.layering.build_files
 
 clean: ## Remove the environments, caches and what `make quickstart` wrote.
-	rm -rf $(VENV) $(PEERS) $(QUICKSTART) .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) $(TOOLS) $(QUICKSTART) sbom.json .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

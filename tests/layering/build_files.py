@@ -14,11 +14,14 @@ _TOP = pathlib.Path("electra_tf")
 EXTERNAL = {
     "absl": "absl_py",
     "ai_edge_litert": "ai_edge_litert",
+    "etils": "etils",
     "google": "protobuf",
     "matplotlib": "matplotlib",
     "numpy": "numpy",
     "official": "tf_models_official",
     "orbit": "tf_models_official",
+    "prometheus_client": "prometheus_client",
+    "pydantic": "pydantic",
     "safetensors": "safetensors",
     "scipy": "scipy",
     "seqeval": "seqeval",
@@ -33,7 +36,7 @@ EXTERNAL = {
     "yaml": "pyyaml",
 }
 
-# Import names of the peers' environment (requirements-peers.txt): the pip hub has none of them.
+# Import names of the peers' environment (requirements/peers.txt): the pip hub has none of them.
 PEERS = frozenset({"torch", "transformers"})
 
 HEADER = "# Written by `make build-files` from the imports and tests/layering/layers.py.\n"
@@ -54,7 +57,7 @@ def _root() -> str:
         _rule("py_binary", path.stem, [path], main=path.name, visibility=_visibility(path.stem))
         for path in layers.sources() if path.parent == pathlib.Path(".")]
     groups = [_group(level) for level in range(len(layers.LAYERS))]
-    exports = 'exports_files(["constraints.txt"])\n'
+    exports = 'exports_files(["requirements/program.lock"])\n'
     return "\n".join([HEADER, LOAD.format('"py_binary"') + "\n" + exports, *groups, *binaries])
 
 

@@ -124,14 +124,14 @@ def test_every_dependency_of_a_build_file_is_visible_to_it():
 
 
 def pinned(requirements):
-    return {re.split("[=<>]", line)[0].strip().lower().replace("-", "_")
+    return {re.split(r"[=<>\[]", line)[0].strip().lower().replace("-", "_")
             for line in (layers.ROOT / requirements).read_text().splitlines()
             if line.strip() and not line.startswith(("#", "-"))}
 
 
 def test_what_we_import_is_pinned():
-    assert set(build_files.EXTERNAL.values()) <= pinned("requirements.txt")
-    assert pinned("requirements-peers.txt") >= build_files.PEERS
+    assert set(build_files.EXTERNAL.values()) <= pinned("requirements/program.txt")
+    assert pinned("requirements/peers.txt") >= build_files.PEERS
     known = build_files.EXTERNAL.keys() | build_files.PEERS | sys.stdlib_module_names
     known |= {layers.module_name(path).split(".")[0] for path in SOURCES}
     used = {name.split(".")[0] for path in SOURCES for name in layers.imports(path)}

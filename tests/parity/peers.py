@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PYTHON = Path(os.environ.get("PEERS_PYTHON", ROOT / ".venv-peers" / "bin" / "python"))
 needed = pytest.mark.skipif(not PYTHON.exists(), reason=(
     f"There is no {PYTHON}: run `make peers`, or set PEERS_PYTHON to a Python with the packages "
-    "of requirements-peers.txt."))
+    "of requirements/peers.txt."))
 TIME_LIMIT = 300
 
 
