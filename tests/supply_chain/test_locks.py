@@ -1,0 +1,75 @@
+"""What is installed: every package with its hashes in a lock, and every lock true to its source."""
+
+import importlib.metadata
+import re
+import shlex
+
+import pytest
+
+from tests.layering import layers
+
+FOLDER = layers.ROOT / "requirements"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.txt"))
+# What is installed on top of the program, into the same environment.
+BESIDE_PROGRAM = ("build", "cuda", "dev")
+
+
+def canonical(name):
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def entries(path):
+    """The lines of a requirements file, continued ones joined, without comments."""
+    text = re.sub(r"(^|\s)#.*", "", path.read_text()).replace("\\\n", " ")
+    return [shlex.split(line) for line in text.splitlines() if line.strip()]
+
+
+def locked(name):
+    """Version of every package of a lock."""
+    return dict((canonical(package), version) for package, version in
+                (entry[0].split("==") for entry in entries(FOLDER / f"{name}.lock")))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_lock_holds_pinned_packages_with_hashes_and_nothing_else(name):
+    found = entries(FOLDER / f"{name}.lock")
+    assert found
+    wrong = [entry[0] for entry in found
+             if not re.fullmatch(r"[\w.\-]+==[\w.+]+", entry[0]) or len(entry) < 2
+             or not all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", word) for word in entry[1:])]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_lock_is_what_its_source_asks_for(name):
+    pins = locked(name)
+    for (requirement,) in entries(FOLDER / f"{name}.txt"):
+        package, _, version = requirement.partition("==")
+        package = canonical(package.split("[")[0])
+        assert package in pins, f"{requirement}: run `make lock`"
+        assert version in ("", pins[package]), f"{requirement}: run `make lock`"
+
+
+@pytest.mark.parametrize("name", BESIDE_PROGRAM)
+def test_what_two_locks_of_one_environment_share_has_one_version(name):
+    program, other = locked("program"), locked(name)
+    shared = program.keys() & other.keys()
+    assert shared
+    assert {package: other[package] for package in shared} == {
+        package: program[package] for package in shared}
+
+
+def test_this_environment_is_what_the_locks_say():
+    wanted = locked("program") | locked("dev") | locked("build")
+    installed = {canonical(found.metadata["Name"]): found.version
+                 for found in importlib.metadata.distributions()}
+    assert {package: installed.get(package) for package in wanted} == wanted
+
+
+def test_every_installation_asks_for_hashes():
+    pages = [path for path in (layers.ROOT / "docs").glob("*.md")]
+    files = [layers.ROOT / name for name in ("Makefile", ".ci/run", "README.md")] + pages
+    lines = [(path.name, line) for path in files for line in path.read_text().splitlines()
+             if re.search(r"\b(pip3?|uv pip|uv tool) install\b|\buvx\b|\bpipx\b", line)]
+    assert len(lines) > 1
+    assert [found for found in lines if "--require-hashes" not in found[1]] == []

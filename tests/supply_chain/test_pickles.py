@@ -1,0 +1,68 @@
+"""Nothing that is read can run code: no pickles, no YAML with objects, no evaluated text."""
+
+import ast
+import re
+
+import pytest
+
+from tests.layering import layers
+
+# Modules whose files are code for whoever reads them.
+MODULES = frozenset({
+    "_pickle", "cPickle", "cloudpickle", "dill", "joblib", "jsonpickle", "marshal", "pickle",
+    "shelve"})
+
+CALLS = (
+    r"(eval|exec)$",
+    r"torch\.(load|jit\.load)$",
+    r"(pd|pandas)\.read_pickle$",
+    r"yaml\.(load|load_all|full_load|full_load_all|unsafe_load|unsafe_load_all|Loader"
+    r"|UnsafeLoader|FullLoader)$",
+)
+
+
+def runs_code(tree):
+    """Lines of a module that read what may hold code."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            module = getattr(node, "module", None)
+            names = [alias.name for alias in node.names]
+            full = [f"{module}.{name}" for name in names] if module else names
+            if any(name.split(".")[0] in MODULES or is_call(name) for name in full):
+                found.add(node.lineno)
+        elif isinstance(node, ast.Name | ast.Attribute) and is_call(ast.unparse(node)):
+            found.add(node.lineno)
+        elif isinstance(node, ast.keyword) and node.arg == "allow_pickle":
+            if not (isinstance(node.value, ast.Constant) and node.value.value is False):
+                found.add(node.value.lineno)
+    return sorted(found)
+
+
+def is_call(name):
+    return any(re.match(pattern, name) for pattern in CALLS)
+
+
+@pytest.mark.parametrize("path", layers.sources(), ids=str)
+def test_a_module_reads_nothing_that_may_hold_code(path):
+    assert runs_code(layers.tree(path)) == []
+
+
+@pytest.mark.parametrize("line", [
+    "import pickle", "from pickle import loads", "import joblib", "from dill import load",
+    "np.load(path, allow_pickle=True)", "np.load(path, allow_pickle=trusted)", "torch.load(path)",
+    "from torch import load", "yaml.load(text, yaml.SafeLoader)", "yaml.load(text, Loader)",
+    "yaml.unsafe_load(text)", "class L(yaml.Loader): pass", "eval(text)", "map(eval, texts)",
+    "exec(text)", "pd.read_pickle(path)", "def f():\n  import shelve",
+])
+def test_the_check_finds(line):
+    assert runs_code(ast.parse(line))
+
+
+@pytest.mark.parametrize("line", [
+    "np.load(path)", "np.load(path, allow_pickle=False)", "yaml.safe_load(text)",
+    "class L(yaml.SafeLoader): pass", "model.eval()", "results.eval", "json.load(file)",
+    "from safetensors import numpy", "ast.literal_eval(text)", "print('pickle')",
+])
+def test_the_check_lets_pass(line):
+    assert runs_code(ast.parse(line)) == []
