@@ -14,7 +14,6 @@ _TOP = pathlib.Path("electra_tf")
 EXTERNAL = {
     "absl": "absl_py",
     "ai_edge_litert": "ai_edge_litert",
-    "etils": "etils",
     "google": "protobuf",
     "matplotlib": "matplotlib",
     "numpy": "numpy",

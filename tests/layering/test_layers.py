@@ -130,7 +130,7 @@ def pinned(requirements):
 
 
 def test_what_we_import_is_pinned():
-    assert set(build_files.EXTERNAL.values()) <= pinned("requirements/program.txt")
+    assert set(build_files.EXTERNAL.values()) <= pinned("requirements.txt")
     assert pinned("requirements/peers.txt") >= build_files.PEERS
     known = build_files.EXTERNAL.keys() | build_files.PEERS | sys.stdlib_module_names
     known |= {layers.module_name(path).split(".")[0] for path in SOURCES}

@@ -9,7 +9,7 @@ import pytest
 from tests.layering import layers
 
 FOLDER = layers.ROOT / "requirements"
-NAMES = sorted(path.stem for path in FOLDER.glob("*.txt"))
+NAMES = sorted(path.stem for path in FOLDER.glob("*.lock"))
 # What is installed on top of the program, into the same environment.
 BESIDE_PROGRAM = ("build", "cuda", "dev")
 
@@ -22,6 +22,11 @@ def entries(path):
     """The lines of a requirements file, continued ones joined, without comments."""
     text = re.sub(r"(^|\s)#.*", "", path.read_text()).replace("\\\n", " ")
     return [shlex.split(line) for line in text.splitlines() if line.strip()]
+
+
+def source(name):
+    """The file that people write: the program's is where everybody looks for it."""
+    return layers.ROOT / "requirements.txt" if name == "program" else FOLDER / f"{name}.txt"
 
 
 def locked(name):
@@ -43,7 +48,7 @@ def test_a_lock_holds_pinned_packages_with_hashes_and_nothing_else(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_lock_is_what_its_source_asks_for(name):
     pins = locked(name)
-    for (requirement,) in entries(FOLDER / f"{name}.txt"):
+    for (requirement,) in entries(source(name)):
         package, _, version = requirement.partition("==")
         package = canonical(package.split("[")[0])
         assert package in pins, f"{requirement}: run `make lock`"
