@@ -5,7 +5,10 @@ idle model answers at once; requests gather only while it is busy with an earlie
 requests of the same signature are joined, and only if every input and output begins with a batch
 dimension, the other dimensions of the inputs agree, and their texts are of similar length.
 
-`max_batch_size=1` turns joining off. What is done with a batch is in joining.py.
+A request of more rows is computed in several calls, one after the other: others are answered in
+between, and nothing more is computed for a client that has left.
+
+`max_batch_size=1` turns joining and cutting off. What is done with a batch is in joining.py.
 """
 
 import asyncio
@@ -13,7 +16,7 @@ import collections
 import concurrent.futures
 import dataclasses
 import functools
-from collections.abc import Hashable, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Sequence
 
 import tensorflow as tf
 
@@ -26,7 +29,7 @@ class BatchingConfig:
     """How long and how far requests are joined."""
 
     max_batch_size: int = 32
-    """Rows of a joined call; a request that has more is a call of its own."""
+    """Rows of a joined call; a request that has more is cut into several calls."""
     batch_timeout_ms: float = 2.0
     """While another call runs, a request waits at most so long for others to join it, and then for
     one of the calls to be free."""
@@ -49,12 +52,18 @@ class Batcher:
 
     Example:
         batcher = Batcher(BatchingConfig())
-        outputs = await batcher.predict(signature, inputs)
+        pieces = [piece async for piece in batcher.answers(signature, inputs, in_pieces=True)]
     """
 
-    def __init__(self, config: BatchingConfig):
-        """Starts no thread before the first request."""
+    def __init__(self, config: BatchingConfig, on_call: Callable[[int], None] = lambda rows: None):
+        """Starts no thread before the first request.
+
+        Args:
+            config: how requests are joined.
+            on_call: is told the rows of every call.
+        """
         self._config = config
+        self._on_call = on_call
         self._threads = concurrent.futures.ThreadPoolExecutor(
             config.parallel_calls, thread_name_prefix="predict")
         self._free_calls = asyncio.Semaphore(config.parallel_calls)
@@ -62,30 +71,48 @@ class Batcher:
         self._queues: dict[Hashable, _Queue] = {}
         self._tasks: set[asyncio.Task] = set()  # asyncio itself forgets running tasks.
 
-    async def predict(self, signature: Signature, inputs: Arrays) -> Arrays:
-        """Returns the outputs of one request, computed together with those of others.
+    async def answers(self, signature: Signature, inputs: Arrays, *,
+                      in_pieces: bool) -> AsyncIterator[Arrays]:
+        """Yields the outputs of one request, computed together with those of others.
+
+        Cancelling it takes the request out of the queue.
 
         Args:
             signature: what to call.
             inputs: arrays that fit its inputs.
+            in_pieces: whether the answer to many rows may be several pieces, whose outputs need
+                not agree in their other dimensions. Outputs of fixed width are cut anyway.
 
         Raises:
             tf.errors.OpError: the graph refused this request; those beside it have their answers.
         """
+        rows, most = _rows(signature, inputs), self._config.max_batch_size
+        if rows is None or not 1 < most < rows or not (in_pieces or signature.has_fixed_widths):
+            yield await self._ask(signature, inputs, rows)
+            return
+        for first in range(0, rows, most):
+            part = {name: array[first:first + most] for name, array in inputs.items()}
+            yield await self._ask(signature, part, min(most, rows - first))
+
+    async def _ask(self, signature: Signature, inputs: Arrays, rows: int | None) -> Arrays:
+        """Returns the outputs of one call's worth of rows; None if they can't be joined."""
         loop = asyncio.get_running_loop()
-        key, rows = _joinable(signature, inputs)
-        waiting = _Waiting(inputs=inputs, rows=rows, arrived=loop.time(),
+        waiting = _Waiting(inputs=inputs, rows=rows or 1, arrived=loop.time(),
                            answer=loop.create_future())
-        if key is None:
+        if rows is None:
             await self._free_calls.acquire()
             self._call(signature, [waiting])
-        elif key in self._queues:
-            self._queues[key].add(waiting)
-        else:
+            return await waiting.answer
+        key = _key(signature, inputs)
+        if key not in self._queues:
             self._queues[key] = _Queue(self._config)
-            self._queues[key].add(waiting)
             self._start(self._serve(key, signature))
-        return await waiting.answer
+        queue = self._queues[key]
+        queue.add(waiting)
+        try:
+            return await waiting.answer
+        finally:
+            queue.leave(waiting)
 
     async def _serve(self, key: Hashable, signature: Signature) -> None:
         """Calls the model until nobody waits; those that come while it is busy are joined."""
@@ -94,11 +121,15 @@ class Batcher:
             if self._running:
                 await queue.full_or_late()
             await self._free_calls.acquire()
-            self._call(signature, queue.take())
+            if queue.waiting:
+                self._call(signature, queue.take())
+            else:  # All have left meanwhile.
+                self._free_calls.release()
         del self._queues[key]
 
     def _call(self, signature: Signature, batch: Sequence[_Waiting]) -> None:
         self._running += 1
+        self._on_call(sum(waiting.rows for waiting in batch))
         task = self._start(self._answer(signature, batch))
         task.add_done_callback(functools.partial(self._settle, batch))
 
@@ -140,11 +171,19 @@ class _Queue:
         self.waiting: collections.deque[_Waiting] = collections.deque()
         self._config = config
         self._full = asyncio.Event()
+        self._rows = 0
 
     def add(self, waiting: _Waiting) -> None:
         self.waiting.append(waiting)
-        if sum(each.rows for each in self.waiting) >= self._config.max_batch_size:
-            self._full.set()
+        self._rows += waiting.rows
+        self._full_or_not()
+
+    def leave(self, waiting: _Waiting) -> None:
+        """Forgets a request, if it hasn't been taken."""
+        if waiting in self.waiting:
+            self.waiting.remove(waiting)
+            self._rows -= waiting.rows
+            self._full_or_not()
 
     async def full_or_late(self) -> None:
         """Returns when a call is full or the oldest request has waited long enough."""
@@ -162,19 +201,27 @@ class _Queue:
         while self.waiting and self.waiting[0].rows <= room:
             room -= self.waiting[0].rows
             taken.append(self.waiting.popleft())
-        if sum(each.rows for each in self.waiting) < self._config.max_batch_size:
-            self._full.clear()
+        self._rows -= sum(each.rows for each in taken)
+        self._full_or_not()
         return taken
 
+    def _full_or_not(self) -> None:
+        if self._rows >= self._config.max_batch_size:
+            self._full.set()
+        else:
+            self._full.clear()
 
-def _joinable(signature: Signature, inputs: Arrays) -> tuple[Hashable | None, int]:
-    """Returns the key that is equal for requests that may be joined (else None), and the rows."""
+
+def _rows(signature: Signature, inputs: Arrays) -> int | None:
+    """Returns the rows of a request that may be joined or cut, None if it may not."""
     sizes = {array.shape[:1] for array in inputs.values()}
-    if not signature.has_rows or len(sizes) != 1:
-        return None, 1
-    (rows,), = sizes
+    return next(iter(sizes))[0] if signature.has_rows and len(sizes) == 1 else None
+
+
+def _key(signature: Signature, inputs: Arrays) -> Hashable:
+    """Returns what is equal for requests that may be joined; a queue keeps its signature alive."""
     shapes = tuple((name, array.shape[1:]) for name, array in sorted(inputs.items()))
-    return (signature.name, shapes, _length_class(inputs)), rows
+    return id(signature), shapes, _length_class(inputs)
 
 
 def _length_class(inputs: Arrays) -> int:

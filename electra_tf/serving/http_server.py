@@ -1,17 +1,22 @@
 """The HTTP server: where it listens and how it stops."""
 
+import asyncio
 import errno
+import functools
+import resource
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 
 import uvicorn
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from electra_tf.command_line import UserError
+from electra_tf.serving.connections import LimitedConnection, Population
 
 # Requests still running after a signal to stop are given so long.
 _LAST_REQUESTS_SECONDS = 60
+_OTHER_FILES = 256  # Of models, libraries and clients that are turned away.
 
 _FIXES = {
     errno.EADDRINUSE: "stop the program that has this port, or choose another",
@@ -55,17 +60,51 @@ class Server(uvicorn.Server):
     the signal means to the program: SystemExit (`exit_on_sigterm`) or KeyboardInterrupt.
     """
 
-    def __init__(self, application: Starlette, on_start: Callable[[], None]):
-        """Takes what answers, and what is called when requests and signals are looked after."""
+    def __init__(self, application: ASGIApp, population: Population,
+                 on_start: Callable[[], Coroutine[None, None, None] | None]):
+        """Takes what answers, the connections, and what begins with the server.
+
+        Args:
+            application: what answers.
+            population: the connections that there are, and their limits.
+            on_start: is called when requests and signals are looked after; a coroutine that it
+                returns runs until the server stops.
+        """
         super().__init__(uvicorn.Config(
-            application, lifespan="off", log_level="warning", access_log=False,
-            server_header=False, timeout_graceful_shutdown=_LAST_REQUESTS_SECONDS))
+            application, lifespan="off", ws="none", log_level="error", access_log=False,
+            server_header=False, timeout_graceful_shutdown=_LAST_REQUESTS_SECONDS,
+            http=functools.partial(LimitedConnection, population)))
         self._on_start = on_start
+        self._background: asyncio.Task | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begins to take connections; uvicorn calls it."""
         await super().startup(sockets)
-        self._on_start()
+        if (coroutine := self._on_start()) is not None:
+            self._background = asyncio.create_task(coroutine)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answers what is running; uvicorn calls it."""
+        if self._background is not None:
+            self._background.cancel()
+        await super().shutdown(sockets)
+
+
+def allow_files(connections: int) -> None:
+    """Lets this process open so many connections, beside the files that it needs.
+
+    Raises:
+        UserError: the system doesn't let it.
+    """
+    needed = connections + _OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        raise UserError(f"--max_connections={connections} needs {needed} open files, but this "
+                        f"system allows {hard} (ulimit -Hn); choose at most "
+                        f"{max(1, hard - _OTHER_FILES)}.")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 def exit_on_sigterm() -> None:

@@ -5,7 +5,6 @@ The mapping is TensorFlow Serving's (its "RESTful API" page, "JSON mapping"): by
 """
 
 import base64
-import binascii
 import math
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +13,9 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.serving.errors import RequestError
+
+_MAX_RANK = 32
+"""NumPy's and TensorFlow's own limits are higher; no model has so many."""
 
 
 def is_bytes(value: Any) -> bool:
@@ -32,13 +34,15 @@ def to_array(value: Any, spec: tf.TensorSpec) -> np.ndarray:
         RequestError: ragged lists, another type, a number that doesn't fit, another shape.
     """
     shape, leaves = _flatten(value, spec.name)
+    if len(shape) > _MAX_RANK:
+        raise RequestError(f"input {spec.name!r} has more than {_MAX_RANK} dimensions")
     if not spec.shape.is_compatible_with(shape):
         raise RequestError(f"input {spec.name!r} must have the shape {_shown(spec.shape)}. "
                            f"Received: {_shown(tf.TensorShape(shape))}")
     convert = _converter(spec.dtype)
     try:
         converted = [convert(leaf) for leaf in leaves]
-    except (TypeError, OverflowError, binascii.Error, UnicodeEncodeError) as error:
+    except (TypeError, OverflowError, ValueError) as error:
         raise RequestError(f"input {spec.name!r}: {error}") from error
     array = np.empty(len(leaves), object if spec.dtype == tf.string else spec.dtype.as_numpy_dtype)
     array[:] = converted
@@ -108,8 +112,15 @@ def _to_bytes(leaf: Any) -> bytes:
     if isinstance(leaf, str):
         return leaf.encode("utf-8")
     if is_bytes(leaf):
-        return base64.b64decode(leaf["b64"], validate=True)
+        return _from_base64(leaf["b64"])
     raise TypeError(f'must hold strings, or {{"b64": "..."}} for bytes. Received: {_kind(leaf)}')
+
+
+def _from_base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError as error:  # Of other characters than ASCII's, too.
+        raise ValueError(f"isn't base64: {error}") from error
 
 
 def _to_bool(leaf: Any) -> bool:

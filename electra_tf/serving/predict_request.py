@@ -13,8 +13,11 @@ Column format, one list per tensor:
 import dataclasses
 import enum
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from electra_tf.serving import json_tensors
 from electra_tf.serving.errors import RequestError
@@ -35,6 +38,7 @@ class PredictRequest:
     signature: Signature
     format: Format
     inputs: Arrays
+    rows: int
 
 
 def parse(body: bytes, model: ServedModel, *, max_rows: int) -> PredictRequest:
@@ -55,44 +59,85 @@ def parse(body: bytes, model: ServedModel, *, max_rows: int) -> PredictRequest:
         raise RequestError("the request needs exactly one of 'instances' (row format) and "
                            f"'inputs' (column format). Received: {len(formats)} of them")
     values = content[formats[0].value]
+    _check_rows(len(values) if formats[0] is Format.ROW and isinstance(values, list) else 0,
+                max_rows)
     columns = _from_rows if formats[0] is Format.ROW else _from_columns
     inputs = {name: json_tensors.to_array(value, signature.inputs[name])
               for name, value in columns(values, signature).items()}
     rows = max((len(array) for array in inputs.values() if array.ndim), default=0)
-    if rows > max_rows:
-        raise RequestError(f"at most {max_rows} rows fit into a request (--max_request_rows). "
-                           f"Received: {rows}")
-    return PredictRequest(signature=signature, format=formats[0], inputs=inputs)
+    _check_rows(rows, max_rows)
+    return PredictRequest(signature=signature, format=formats[0], inputs=inputs, rows=rows)
 
 
-def render(outputs: Arrays, form: Format) -> dict[str, Any]:
+def render(pieces: Sequence[Arrays], form: Format) -> dict[str, Any]:
     """Returns the answer's JSON in the request's format.
+
+    Args:
+        pieces: outputs; several pieces hold some of the rows each. For the column format they
+            agree in all dimensions but the first.
+        form: the format.
 
     Raises:
         RequestError: the outputs have no rows of their own, but the row format was asked for.
     """
-    columns = {name: json_tensors.to_json(array, name) for name, array in sorted(outputs.items())}
-    if form is Format.COLUMN:
-        return {"outputs": _without_name(columns)}
+    if form is Format.ROW:
+        return {"predictions": [row for outputs in pieces for row in _rendered_rows(outputs)]}
+    whole = pieces[0] if len(pieces) == 1 else {
+        name: np.concatenate([outputs[name] for outputs in pieces]) for name in pieces[0]}
+    return {"outputs": _without_name(_rendered(whole))}
+
+
+def _check_rows(rows: int, most: int) -> None:
+    if rows > most:
+        raise RequestError(f"at most {most} rows fit into a request (--max_request_rows). "
+                           f"Received: {rows}")
+
+
+def _rendered(outputs: Arrays) -> dict[str, Any]:
+    return {name: json_tensors.to_json(array, name) for name, array in sorted(outputs.items())}
+
+
+def _rendered_rows(outputs: Arrays) -> list[Any]:
+    columns = _rendered(outputs)
     sizes = {array.shape[:1] for array in outputs.values()}
     if len(sizes) > 1 or () in sizes:
         raise RequestError("the outputs of this signature don't share a first dimension; use the "
                            "column format ('inputs').")
-    rows = [dict(zip(columns, row, strict=True))
+    return [_without_name(dict(zip(columns, row, strict=True)))
             for row in zip(*columns.values(), strict=True)]
-    return {"predictions": [_without_name(row) for row in rows]}
 
 
 def _json_object(body: bytes) -> dict[str, Any]:
     try:
-        content = json.loads(body)
+        content = json.loads(body, object_pairs_hook=_object, parse_float=_float)
     except RecursionError as error:
         raise RequestError("the JSON is nested too deeply") from error
-    except ValueError as error:
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise RequestError(f"the body isn't JSON: {error}") from error
+    except RequestError:
+        raise
+    except ValueError as error:  # Python makes no int of 5,000 digits.
+        raise RequestError("the body isn't JSON that can be read: a number has too many "
+                           "digits") from error
     if not isinstance(content, dict):
         raise RequestError('the body must be a JSON object, like {"instances": [...]}')
     return content
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))
+        raise RequestError(f"the name {twice[:100]!r} stands twice in one JSON object")
+    return found
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):  # Infinity itself is another token.
+        raise RequestError(f"the number {text[:30]} is too large")
+    return number
 
 
 def _signature(content: Mapping[str, Any], model: ServedModel) -> Signature:

@@ -1,4 +1,4 @@
-"""The newest version of a SavedModel directory, its signatures ready to be called.
+"""The versions in a SavedModel directory, and one of them with its signatures ready to be called.
 
 Models run in a session, as in TensorFlow Serving. A call of what `tf.saved_model.load` returns
 hands over every weight as an argument: 0.7 ms of the 7 for one text of 16 tokens.
@@ -57,6 +57,12 @@ class Signature:
         specs = [*self.inputs.values(), *self.outputs.values()]
         return all(spec.shape.rank and spec.shape[0] is None for spec in specs)
 
+    @functools.cached_property
+    def has_fixed_widths(self) -> bool:
+        """Whether all dimensions of the outputs but the first are known beforehand."""
+        return self.has_rows and all(spec.shape[1:].is_fully_defined()
+                                     for spec in self.outputs.values())
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServedModel:
@@ -69,8 +75,8 @@ class ServedModel:
     """The SavedModel's own description of its signatures, in protobuf's JSON."""
 
 
-def newest_version(model_dir: pathlib.Path) -> pathlib.Path:
-    """Returns the directory below `model_dir` whose name is the largest whole number.
+def versions(model_dir: pathlib.Path) -> dict[int, pathlib.Path]:
+    """Returns the directories below `model_dir` whose names are whole numbers, by number.
 
     Raises:
         UserError: there is none.
@@ -78,14 +84,25 @@ def newest_version(model_dir: pathlib.Path) -> pathlib.Path:
     if not model_dir.is_dir():
         raise UserError(f"--model_dir={model_dir} isn't a directory; name the one that holds the "
                         "versions 1, 2, ... of a SavedModel.")
-    versions = [path for path in model_dir.iterdir() if re.fullmatch("[0-9]+", path.name)]
+    found = {int(path.name): path for path in sorted(model_dir.iterdir())
+             if re.fullmatch("[0-9]{1,18}", path.name) and path.is_dir()}
     if (model_dir / "saved_model.pb").exists():
         raise UserError(f"--model_dir={model_dir} is a version itself (it holds saved_model.pb); "
                         f"move it to {model_dir / '1'}, or name its parent if that is numbered.")
-    if not versions:
+    if not found:
         raise UserError(f"--model_dir={model_dir} holds no version: a directory whose name is a "
                         "whole number, like 1, with saved_model.pb in it.")
-    return max(versions, key=lambda path: int(path.name))
+    return found
+
+
+def newest_version(model_dir: pathlib.Path) -> pathlib.Path:
+    """Returns the directory below `model_dir` whose name is the largest whole number.
+
+    Raises:
+        UserError: there is none.
+    """
+    found = versions(model_dir)
+    return found[max(found)]
 
 
 def load(version_dir: pathlib.Path, name: str,

@@ -15,6 +15,7 @@ EXTERNAL = {
     "absl": "absl_py",
     "ai_edge_litert": "ai_edge_litert",
     "google": "protobuf",
+    "h11": "h11",
     "matplotlib": "matplotlib",
     "numpy": "numpy",
     "official": "tf_models_official",

@@ -5,11 +5,19 @@ import http.client
 import json
 import threading
 from collections.abc import Iterator
+from email.message import Message
 from pathlib import Path
 
-from electra_tf.serving import http_server, rest_api, saved_models
-from electra_tf.serving.batching import BatchingConfig
-from electra_tf.serving.request_body import Limits
+from electra_tf.serving import (
+    http_server,
+    local_server,
+    model_versions,
+    rest_api,
+    saved_models,
+)
+from electra_tf.serving.catalog import Catalog
+from electra_tf.serving.model_versions import ModelSource
+from electra_tf.serving.strict_http import ConnectionLimits
 
 
 class Client:
@@ -21,11 +29,17 @@ class Client:
 
     def send(self, method: str, path: str, body: bytes | str | None = None) -> tuple[int, str]:
         """The status and the text of an answer."""
+        status, _, content = self.ask(method, path, body)
+        return status, content.decode("utf-8")
+
+    def ask(self, method: str, path: str, body: bytes | str | None = None,
+            headers: dict[str, str] | None = None) -> tuple[int, Message, bytes]:
+        """The status, the headers and the body of an answer."""
         connection = http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=60)
         with contextlib.closing(connection):
-            connection.request(method, path, body)
+            connection.request(method, path, body, headers or {})
             answer = connection.getresponse()
-            return answer.status, answer.read().decode("utf-8")
+            return answer.status, answer.headers, answer.read()
 
     def get(self, suffix: str) -> tuple[int, dict]:
         status, text = self.send("GET", self.path + suffix)
@@ -50,28 +64,41 @@ class Client:
 
 
 def client(
-    model_dir: Path, batching: BatchingConfig | None = None, limits: Limits | None = None
+    model_dir: Path, settings: rest_api.Settings | None = None,
+    connections: ConnectionLimits | None = None,
 ) -> contextlib.AbstractContextManager[Client]:
     """A client of a server of the newest version in a directory; the server runs meanwhile."""
     version = saved_models.newest_version(model_dir)
-    return client_of(saved_models.load(version, model_dir.name), batching, limits)
+    return client_of(saved_models.load(version, model_dir.name), settings, connections)
+
+
+def client_of(
+    model: saved_models.ServedModel, settings: rest_api.Settings | None = None,
+    connections: ConnectionLimits | None = None,
+) -> contextlib.AbstractContextManager[Client]:
+    """A client of a server of this model."""
+    versions = model_versions.ModelVersions(
+        ModelSource(name=model.name, directory=Path("nowhere")), load=None, report=print)
+    versions.known[model.version] = model_versions.Version(
+        number=model.version, state=model_versions.State.AVAILABLE, model=model)
+    return client_of_all([versions], local_server.Settings(
+        answers=settings or rest_api.Settings(), connections=connections or ConnectionLimits(),
+        poll_seconds=0))
 
 
 @contextlib.contextmanager
-def client_of(
-    model: saved_models.ServedModel, batching: BatchingConfig | None = None,
-    limits: Limits | None = None,
+def client_of_all(
+    models: list[model_versions.ModelVersions], settings: local_server.Settings
 ) -> Iterator[Client]:
-    """A client of a server of this model."""
-    application = rest_api.application(model, batching or BatchingConfig(), limits or Limits())
+    """A client of the first of these models, which are loaded."""
     with http_server.listen("127.0.0.1", 0) as listening:
         started = threading.Event()
-        server = http_server.Server(application, started.set)
+        server = local_server.server(Catalog(models), settings, lambda _: started.set())
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
             assert started.wait(20)
-            yield Client(http_server.address(listening), model.name)
+            yield Client(http_server.address(listening), models[0].source.name)
         finally:
             server.should_exit = True
             thread.join()

@@ -7,14 +7,19 @@ import time
 import pytest
 
 from electra_tf.serving.batching import BatchingConfig
+from electra_tf.serving.rest_api import Settings
 from tests.serving import running
+
+
+def joining(**values):
+    return Settings(batching=BatchingConfig(**values))
 
 
 @pytest.fixture(scope="module")
 def patient(models):
     """Waits so long for others that requests sent together are joined on any machine."""
     with running.client(models / "numbers",
-                        BatchingConfig(max_batch_size=8, batch_timeout_ms=1000)) as client:
+                        joining(max_batch_size=8, batch_timeout_ms=1000)) as client:
         yield client
 
 
@@ -65,16 +70,31 @@ def test_nobody_waits_longer_than_the_timeout(patient):
 
 
 def test_an_idle_model_answers_at_once(models):
-    with running.client(models / "numbers", BatchingConfig(batch_timeout_ms=60_000)) as client:
+    with running.client(models / "numbers", joining(batch_timeout_ms=60_000)) as client:
         begin = time.monotonic()
         for name in "ab":  # The model is idle again after the first.
             assert client.rows("batch_size", [name]) == [{"text": name, "batch": 1}]
         assert time.monotonic() - begin < 30
 
 
-def test_a_request_larger_than_a_call_is_a_call_of_its_own(patient):
+def test_a_request_larger_than_a_call_is_cut_into_several(patient):
     rows = [str(number) for number in range(20)]
-    assert patient.rows("batch_size", rows) == [{"text": row, "batch": 20} for row in rows]
+    answers = patient.rows("batch_size", rows)
+    assert [row["text"] for row in answers] == rows
+    assert [row["batch"] for row in answers] == [8] * 16 + [4] * 4
+
+
+def test_a_column_of_many_rows_is_whole_where_its_width_is_known(patient):
+    rows = [str(number) for number in range(20)]
+    status, content = patient.predict({"signature_name": "batch_size", "inputs": rows})
+    assert (status, content["outputs"]) == (200, {"text": rows, "batch": [8] * 16 + [4] * 4})
+
+
+def test_a_column_of_many_rows_is_one_call_where_its_width_is_not_known(patient):
+    rows = ["a"] * 19 + ["a b c"]  # Cut apart, two pieces would be narrower.
+    status, content = patient.predict({"signature_name": "words", "inputs": rows})
+    assert (status, content["outputs"]) == (
+        200, [["a", "", ""]] * 19 + [["a", "b", "c"]])
 
 
 def test_a_refused_request_does_not_fail_those_joined_with_it(patient):
@@ -127,7 +147,7 @@ def test_joined_answers_keep_the_padding_of_the_call(patient):
 
 
 def test_a_batch_size_of_one_joins_nothing(models):
-    with running.client(models / "numbers", BatchingConfig(
+    with running.client(models / "numbers", joining(
             max_batch_size=1, batch_timeout_ms=1000)) as client:
         begin = time.monotonic()
         answers = at_once([asking(client, "batch_size", name) for name in "abcdef"])

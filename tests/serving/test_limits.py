@@ -8,14 +8,15 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.serving.request_body import Limits
+from electra_tf.serving.rest_api import Settings
 from electra_tf.serving.saved_models import ServedModel, Signature
 from tests.serving import running
 
 
 @pytest.fixture(scope="module")
 def small(models):
-    with running.client(models / "echo", limits=Limits(
-            max_body_bytes=1000, max_request_rows=5, body_timeout_seconds=0.5)) as client:
+    with running.client(models / "echo", Settings(limits=Limits(
+            max_body_bytes=1000, max_request_rows=5, body_timeout_seconds=0.5))) as client:
         yield client
 
 

@@ -131,7 +131,7 @@ class TestRefusals:
         ({"inputs": {"txet": ["a"]}}, "lacks text"),
         ({"inputs": {"text": ["a"], "more": []}}, "unknown input 'more'"),
         ('{"instances": ["\\ud800"]}', "surrogates"),
-        ({"instances": [json.loads("[" * 500 + "]" * 500)]}, "Received: [1, 1, 1"),
+        ({"instances": [json.loads("[" * 500 + "]" * 500)]}, "more than 32 dimensions"),
     ])
     def test_of_a_text(self, echo, content, words):
         assert words in echo.error(content)
