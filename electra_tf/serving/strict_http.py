@@ -6,7 +6,7 @@ import json
 
 import h11
 
-_MAX_LENGTH_DIGITS = 18  # Of a Content-Length: h11 makes an int of any number of digits.
+_MAX_LENGTH_DIGITS = 18  # Of a Content-Length.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,35 +47,36 @@ class StrictConnection(h11.Connection):
         """
         try:
             event = super().next_event()
-            if isinstance(event, h11.Request):
-                self._check(event)
         except h11.RemoteProtocolError as error:
-            self.refusal = self._named(error)
-            raise self.refusal from error
-        except ValueError as error:  # What h11 makes of 5,000 digits.
-            self.refusal = h11.RemoteProtocolError("the body is too long", 413)
-            raise self.refusal from error
+            status = error.error_status_hint
+            if status == 431 and b"\n" not in self.trailing_data[0]:
+                status = 414  # Not even the first line has come to its end.
+            self.refusal = self._refused(status, str(error))
+        else:
+            self.refusal = self._checked(event) if isinstance(event, h11.Request) else None
+        if self.refusal is not None:
+            raise self.refusal
         return event
 
-    def _check(self, request: h11.Request) -> None:
+    def _checked(self, request: h11.Request) -> h11.RemoteProtocolError | None:
+        lengths = [value for name, value in request.headers if name == b"content-length"]
+        if request.http_version not in (b"1.0", b"1.1"):
+            return self._refused(505, "only HTTP/1.1 is spoken here")
         if len(request.target) > self._limits.max_target_bytes:
-            raise h11.RemoteProtocolError("", 414)
+            return self._refused(414, "")
         if sum(len(name) + len(value) for name, value in request.headers) > (
                 self._limits.max_header_bytes):
-            raise h11.RemoteProtocolError("", 431)
-        for name, value in request.headers:
-            if name == b"content-length" and len(value) > _MAX_LENGTH_DIGITS:
-                raise h11.RemoteProtocolError("the body is too long", 413)
+            return self._refused(431, "")
+        if lengths and len(lengths[0]) > _MAX_LENGTH_DIGITS:
+            return self._refused(413, "the body is too long")
+        return None
 
-    def _named(self, error: h11.RemoteProtocolError) -> h11.RemoteProtocolError:
-        status = error.error_status_hint
-        if status == 431 and b"\n" not in self.trailing_data[0]:
-            status = 414  # Not even the first line has come to its end.
+    def _refused(self, status: int, message: str) -> h11.RemoteProtocolError:
         messages = {
-            400: f"the request isn't HTTP/1.1: {error}",
+            400: f"the request isn't HTTP/1.1: {message}",
             414: f"the address is longer than {self._limits.max_target_bytes} bytes",
             431: f"the headers are longer than {self._limits.max_header_bytes} bytes"}
-        return h11.RemoteProtocolError(messages.get(status, str(error)), status)
+        return h11.RemoteProtocolError(messages.get(status, message), status)
 
 
 def error_answer(status: int, message: str) -> bytes:
