@@ -8,13 +8,12 @@ dimension, the other dimensions of the inputs agree, and their texts are of simi
 A request of more rows is computed in several calls, one after the other: others are answered in
 between, and nothing more is computed for a client that has left.
 
-`max_batch_size=1` turns joining and cutting off. What is done with a batch is in joining.py.
+`max_batch_size=1` turns joining and cutting off. Who waits is in waiting.py, what is done
+with a batch in joining.py.
 """
 
 import asyncio
-import collections
 import concurrent.futures
-import dataclasses
 import functools
 from collections.abc import AsyncIterator, Callable, Hashable, Sequence
 
@@ -22,29 +21,7 @@ import tensorflow as tf
 
 from electra_tf.serving.joining import answer_together
 from electra_tf.serving.saved_models import Arrays, Signature
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class BatchingConfig:
-    """How long and how far requests are joined."""
-
-    max_batch_size: int = 32
-    """Rows of a joined call; a request that has more is cut into several calls."""
-    batch_timeout_ms: float = 2.0
-    """While another call runs, a request waits at most so long for others to join it, and then for
-    one of the calls to be free."""
-    parallel_calls: int = 2
-    """Calls of the model at the same time."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
-class _Waiting:
-    """A request that has no answer yet."""
-
-    inputs: Arrays
-    rows: int
-    arrived: float
-    answer: asyncio.Future
+from electra_tf.serving.waiting import BatchingConfig, Queue, Waiting, sharing_key
 
 
 class Batcher:
@@ -68,7 +45,7 @@ class Batcher:
             config.parallel_calls, thread_name_prefix="predict")
         self._free_calls = asyncio.Semaphore(config.parallel_calls)
         self._running = 0
-        self._queues: dict[Hashable, _Queue] = {}
+        self._queues: dict[Hashable, Queue] = {}
         self._tasks: set[asyncio.Task] = set()  # asyncio itself forgets running tasks.
 
     async def answers(self, signature: Signature, inputs: Arrays, *,
@@ -97,15 +74,15 @@ class Batcher:
     async def _ask(self, signature: Signature, inputs: Arrays, rows: int | None) -> Arrays:
         """Returns the outputs of one call's worth of rows; None if they can't be joined."""
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(inputs=inputs, rows=rows or 1, arrived=loop.time(),
+        waiting = Waiting(inputs=inputs, rows=rows or 1, arrived=loop.time(),
                            answer=loop.create_future())
         if rows is None:
             await self._free_calls.acquire()
             self._call(signature, [waiting])
             return await waiting.answer
-        key = _key(signature, inputs)
+        key = sharing_key(signature, inputs)
         if key not in self._queues:
-            self._queues[key] = _Queue(self._config)
+            self._queues[key] = Queue(self._config)
             self._start(self._serve(key, signature))
         queue = self._queues[key]
         queue.add(waiting)
@@ -127,21 +104,21 @@ class Batcher:
                 self._free_calls.release()
         del self._queues[key]
 
-    def _call(self, signature: Signature, batch: Sequence[_Waiting]) -> None:
+    def _call(self, signature: Signature, batch: Sequence[Waiting]) -> None:
         self._running += 1
         self._on_call(sum(waiting.rows for waiting in batch))
         task = self._start(self._answer(signature, batch))
         task.add_done_callback(functools.partial(self._settle, batch))
 
     async def _answer(
-        self, signature: Signature, batch: Sequence[_Waiting]
+        self, signature: Signature, batch: Sequence[Waiting]
     ) -> list[Arrays | tf.errors.OpError]:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(
             self._threads, answer_together, signature, [waiting.inputs for waiting in batch],
             [waiting.rows for waiting in batch])
 
-    def _settle(self, batch: Sequence[_Waiting], task: asyncio.Task) -> None:
+    def _settle(self, batch: Sequence[Waiting], task: asyncio.Task) -> None:
         """Hands out answers; an error of ours goes to everybody, so that nobody waits forever."""
         self._free_calls.release()
         self._running -= 1
@@ -164,71 +141,7 @@ class Batcher:
         return task
 
 
-class _Queue:
-    """Requests that may be joined, oldest first."""
-
-    def __init__(self, config: BatchingConfig):
-        self.waiting: collections.deque[_Waiting] = collections.deque()
-        self._config = config
-        self._full = asyncio.Event()
-        self._rows = 0
-
-    def add(self, waiting: _Waiting) -> None:
-        self.waiting.append(waiting)
-        self._rows += waiting.rows
-        self._full_or_not()
-
-    def leave(self, waiting: _Waiting) -> None:
-        """Forgets a request, if it hasn't been taken."""
-        if waiting in self.waiting:
-            self.waiting.remove(waiting)
-            self._rows -= waiting.rows
-            self._full_or_not()
-
-    async def full_or_late(self) -> None:
-        """Returns when a call is full or the oldest request has waited long enough."""
-        deadline = self.waiting[0].arrived + self._config.batch_timeout_ms / 1000
-        try:
-            async with asyncio.timeout_at(deadline):
-                await self._full.wait()
-        except TimeoutError:
-            pass  # Then the call isn't full.
-
-    def take(self) -> list[_Waiting]:
-        """Removes and returns the requests of the next call: one, or more that fit."""
-        taken = [self.waiting.popleft()]
-        room = self._config.max_batch_size - taken[0].rows
-        while self.waiting and self.waiting[0].rows <= room:
-            room -= self.waiting[0].rows
-            taken.append(self.waiting.popleft())
-        self._rows -= sum(each.rows for each in taken)
-        self._full_or_not()
-        return taken
-
-    def _full_or_not(self) -> None:
-        if self._rows >= self._config.max_batch_size:
-            self._full.set()
-        else:
-            self._full.clear()
-
-
 def _rows(signature: Signature, inputs: Arrays) -> int | None:
     """Returns the rows of a request that may be joined or cut, None if it may not."""
     sizes = {array.shape[:1] for array in inputs.values()}
     return next(iter(sizes))[0] if signature.has_rows and len(sizes) == 1 else None
-
-
-def _key(signature: Signature, inputs: Arrays) -> Hashable:
-    """Returns what is equal for requests that may be joined; a queue keeps its signature alive."""
-    shapes = tuple((name, array.shape[1:]) for name, array in sorted(inputs.items()))
-    return id(signature), shapes, _length_class(inputs)
-
-
-def _length_class(inputs: Arrays) -> int:
-    """0 for texts below 4 KiB, then one more for every factor of four.
-
-    A sentence must neither wait for a book nor be padded to its length.
-    """
-    longest = max((len(text) for array in inputs.values() if array.dtype == object
-                   for text in array.flat), default=0)
-    return max(0, (longest.bit_length() - 11) // 2)

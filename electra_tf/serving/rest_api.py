@@ -25,13 +25,14 @@ from starlette.types import ASGIApp
 
 from electra_tf.serving import answers, catalog, errors, page
 from electra_tf.serving.admission import Admission, AdmissionLimits, Admitted
-from electra_tf.serving.batching import Batcher, BatchingConfig
+from electra_tf.serving.batching import Batcher
 from electra_tf.serving.catalog import Catalog
 from electra_tf.serving.errors import RequestError
 from electra_tf.serving.model_versions import ModelVersions
 from electra_tf.serving.monitoring import CONTENT_TYPE, Counted, Metrics
 from electra_tf.serving.prediction import Predictor
 from electra_tf.serving.request_body import Limits
+from electra_tf.serving.waiting import BatchingConfig
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -44,7 +44,10 @@ def warm(model: ServedModel, version_dir: pathlib.Path, most_rows: int) -> None:
             raise UserError(f"{version_dir} refuses its own warm-up request: "
                             f"{' '.join(error.message.split())[:300]}") from error
     for signature in model.signatures.values():
-        if signature.name not in asked:
+        if signature.name not in asked and all(
+                spec.dtype == tf.string or spec.dtype.is_bool or spec.dtype.is_floating
+                or (spec.dtype.is_integer and not spec.dtype.is_quantized)
+                for spec in signature.inputs.values()):
             with contextlib.suppress(tf.errors.OpError):  # It wants other values: so be it.
                 signature(_made_up(signature))
 

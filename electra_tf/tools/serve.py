@@ -56,9 +56,9 @@ def _local(path: str) -> storage.Path:
 def _settings(values: flags.FlagValues):
     from electra_tf.serving import local_server, rest_api
     from electra_tf.serving.admission import AdmissionLimits
-    from electra_tf.serving.batching import BatchingConfig
     from electra_tf.serving.request_body import Limits
     from electra_tf.serving.strict_http import ConnectionLimits
+    from electra_tf.serving.waiting import BatchingConfig
 
     return local_server.Settings(
         poll_seconds=values.poll_seconds,

@@ -12,11 +12,11 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.serving.admission import Admission, AdmissionLimits
-from electra_tf.serving.batching import BatchingConfig
 from electra_tf.serving.errors import RequestError
 from electra_tf.serving.request_body import Limits
 from electra_tf.serving.rest_api import Settings
 from electra_tf.serving.saved_models import ServedModel, Signature
+from electra_tf.serving.waiting import BatchingConfig
 from tests.serving import running, sockets
 
 

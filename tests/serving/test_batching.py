@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from electra_tf.serving.batching import BatchingConfig
 from electra_tf.serving.rest_api import Settings
+from electra_tf.serving.waiting import BatchingConfig
 from tests.serving import running
 
 

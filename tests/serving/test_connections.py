@@ -129,7 +129,7 @@ def test_one_client_too_many_is_told_so_and_the_next_is_served(strict):
     (b"CONNECT x:1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 404, "CONNECT"),
     (b"GET /%ff%fe HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 404, "Not Found"),
     (b"OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 404, "Not Found"),
-    (b"GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close, upgrade\r\nUpgrade: websocket\r\n\r\n",
+    (b"GET /no HTTP/1.1\r\nHost: x\r\nConnection: close, upgrade\r\nUpgrade: websocket\r\n\r\n",
      404, "Not Found"),
 ])
 def test_what_is_wrong_is_json(strict, content, status, words, capfd):
