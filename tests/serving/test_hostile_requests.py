@@ -26,7 +26,8 @@ RAW = (
 PATHS = (
     "/v1/models/numbers/versions/" + "9" * 5000, "/v1/models/numbers/versions/-1",
     "/v1/models/numbers/versions/%D9%A1", "/v1/models/numbers/versions/1e3", "/%00", "/%ff",
-    "/v1/models/%F0%9F%98%80", "/v1/models/numbers/versions/", "/v1/models/", "//", "/v1/models/a/b/c",
+    "/v1/models/%F0%9F%98%80", "/v1/models/numbers/versions/", "/v1/models/", "//",
+    "/v1/models/a/b/c",
     "/v1/models/numbers/versions/" + "9" * 5000 + ":predict", "/v1/models/%0a%1b%5b31m:predict",
     "/v1/models/numbers:" + "p" * 3000, "/?model=%00", "/?model=%ff&model=x", "/v1/models/numbers/",
     "/monitoring/prometheus/metrics/x")
