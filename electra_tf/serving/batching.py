@@ -23,6 +23,9 @@ from electra_tf.serving.joining import answer_together
 from electra_tf.serving.saved_models import Arrays, Signature
 from electra_tf.serving.waiting import BatchingConfig, Queue, Waiting, sharing_key
 
+# Turns of the event loop, some 0.1 ms: requests that are in the sockets already come along.
+_TURNS_TO_ARRIVE = 4
+
 
 class Batcher:
     """Answers requests in worker threads; the event loop is never kept waiting.
@@ -94,6 +97,8 @@ class Batcher:
     async def _serve(self, key: Hashable, signature: Signature) -> None:
         """Calls the model until nobody waits; those that come while it is busy are joined."""
         queue = self._queues[key]
+        for _ in range(_TURNS_TO_ARRIVE):
+            await asyncio.sleep(0)
         while queue.waiting:
             if self._running:
                 await queue.full_or_late()
