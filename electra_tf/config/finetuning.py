@@ -70,11 +70,14 @@ class FinetuningOptimizerConfig(OptimizerConfig):
         require(0.0 < self.layerwise_decay <= 1.0, "optimizer.layerwise_decay", "in (0, 1]",
                 self.layerwise_decay)
 
-    def warmup(self, num_train_steps: int) -> int:
-        """Returns the number of warm-up steps: a tenth of the run, unless set."""
+    def warmup(self, num_train_steps: int) -> float:
+        """Returns the number of warm-up steps: a tenth of the run, unless set.
+
+        Not rounded, as in Google's code: 3.3 for a run of 33 steps.
+        """
         if self.warmup_steps >= 0:
             return self.warmup_steps
-        return int(num_train_steps * WARMUP_PROPORTION)
+        return num_train_steps * WARMUP_PROPORTION
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -127,9 +130,12 @@ class FinetuningConfig:
                 f"at most model.num_layers={layers}", self.training.freeze_layers)
 
     def num_train_steps(self, examples: int) -> int:
-        """Returns the steps of a run on so many training examples, at least 1."""
+        """Returns the steps of a run on so many training examples, at least 1.
+
+        Whole ones: what is left of a fraction of an epoch is dropped, as in Google's code.
+        """
         per_epoch = -(-examples // self.training.train_batch_size)
-        return max(1, round(per_epoch * self.training.num_train_epochs))
+        return max(1, int(per_epoch * self.training.num_train_epochs))
 
 
 BASE, LARGE = 768, 1024

@@ -121,7 +121,7 @@ class OptimizerConfig:
         require_probability("optimizer", self, "beta_1", "beta_2", "weight_decay")
         require(self.warmup_steps >= -1, "optimizer.warmup_steps", "-1 or more", self.warmup_steps)
 
-    def warmup(self, num_train_steps: int) -> int:
+    def warmup(self, num_train_steps: int) -> float:
         """Returns the number of warm-up steps of a run of `num_train_steps`."""
         if self.warmup_steps >= 0:
             return self.warmup_steps

@@ -17,7 +17,8 @@ class Schedule:
 
     peak: float
     num_train_steps: int
-    warmup_steps: int
+    warmup_steps: float
+    """A fraction of a step counts: fine-tuning warms up for a tenth of its steps, 3.3 of 33."""
     power: float = 1.0
 
     @classmethod

@@ -33,9 +33,10 @@ def test_an_encoder_of_few_positions_reads_short_rows():
 
 def test_steps_cover_all_examples_and_a_tenth_of_them_warm_up():
     config = override(FinetuningConfig(), {"training.num_train_epochs": 2.5})
-    assert config.num_train_steps(65) == 8  # 3 batches an epoch; 7.5 rounds to even.
+    assert config.num_train_steps(65) == 7  # 3 batches an epoch: 7.5 steps, as Google's code cuts.
     assert config.num_train_steps(1) == 2
-    assert config.optimizer.warmup(1234) == 123
+    assert config.optimizer.warmup(1234) == pytest.approx(123.4)
+    assert config.optimizer.warmup(7) == pytest.approx(0.7)
     assert override(config, {"optimizer.warmup_steps": 7}).optimizer.warmup(1234) == 7
 
 
