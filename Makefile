@@ -36,9 +36,6 @@ TORCH_FROM ?= --torch-backend=cpu
 # Where `make quickstart` puts its vocabulary, records and model.
 QUICKSTART := quickstart
 
-# TensorFlow's start-up chatter hides what a person should read.
-export TF_CPP_MIN_LOG_LEVEL ?= 2
-export GRPC_VERBOSITY ?= ERROR
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help

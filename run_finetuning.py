@@ -15,22 +15,19 @@ The task decides the recipe: the paper's epochs and learning rate, unless a flag
 The same command continues a run that was interrupted with the first trial that isn't finished.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # Before TensorFlow is imported.
+from absl import flags
 
-from absl import flags  # noqa: E402
-
-from electra_tf import command_line, storage  # noqa: E402
-from electra_tf.command_line import UserError  # noqa: E402
-from electra_tf.config import finetuning_flags  # noqa: E402
-from electra_tf.config.finetuning import FinetuningConfig, finetuning_config  # noqa: E402
-from electra_tf.config.overrides import override  # noqa: E402
-from electra_tf.config.pretraining import PretrainingConfig  # noqa: E402
-from electra_tf.config.sizes import pretraining_config  # noqa: E402
-from electra_tf.storage import Path  # noqa: E402
+from electra_tf import command_line, storage
+from electra_tf.command_line import UserError
+from electra_tf.config import finetuning_flags
+from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
+from electra_tf.config.overrides import override
+from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.config.sizes import pretraining_config
+from electra_tf.storage import Path
 
 MODES = ("train", "eval", "predict", "export")
 SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads", "intermediate_size")

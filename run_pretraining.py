@@ -18,14 +18,10 @@ may learn nothing; they should begin with a masked language model (--set objecti
 --init_checkpoint with --set model.tying=everything): docs/experiments.md says why.
 """
 
-import os
+from absl import flags
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # Before TensorFlow is imported.
-
-from absl import flags  # noqa: E402
-
-from electra_tf import command_line, storage  # noqa: E402
-from electra_tf.config import pretraining_flags  # noqa: E402
+from electra_tf import command_line, storage
+from electra_tf.config import pretraining_flags
 
 MODES = ("train", "eval", "samples", "export")
 

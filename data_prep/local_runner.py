@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
+from electra_tf import native_logging
 from electra_tf.command_line import UserError
 
 Item = TypeVar("Item")
@@ -66,7 +67,7 @@ def worker_count(asked: int | None) -> int:
 
 def quiet_tensorflow() -> None:
     """Keeps TensorFlow, imported later in this process, from start-up chatter and from GPUs."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    native_logging.quiet()
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 
 

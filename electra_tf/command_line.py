@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from absl import app, flags, logging
 
+from electra_tf import native_logging
+
 
 class UserError(ValueError):
     """A mistake in what the user gave: a file, a row, a flag or a setting.
@@ -22,6 +24,8 @@ def run(
     groups: Mapping[str, Sequence[str]],
 ) -> None:
     """Parses absl flags and runs `main`, printing a `UserError` or Ctrl-C as one line.
+
+    Libraries that are imported later are kept from talking on stderr.
 
     Args:
         main: takes no arguments; reads `flags.FLAGS`.
@@ -51,6 +55,7 @@ def run(
             print("interrupted.", file=sys.stderr)
             raise SystemExit(130) from None  # As a shell reports SIGINT.
 
+    native_logging.quiet()
     app.run(guarded, flags_parser=parse)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
+from electra_tf import native_logging
 from electra_tf.command_line import UserError
 from electra_tf.distribution.cores import usable_cores
 from electra_tf.serving import verification
@@ -57,8 +58,10 @@ class Lite:
         """Loads a file; `length` of its single row, None if it takes any rows."""
         self.threads = usable_cores()
         self._length = length
-        self._runner = Interpreter(
-            str(path), num_threads=self.threads).get_signature_runner(TOKEN_IDS)
+        with native_logging.stderr_closed():  # It tells that it made its delegate.
+            interpreter = Interpreter(str(path), num_threads=self.threads)
+            interpreter.allocate_tensors()
+        self._runner = interpreter.get_signature_runner(TOKEN_IDS)
 
     def run(self, inputs: Sequence[np.ndarray]) -> Answers:
         """Answers rows that have the file's shape."""

@@ -9,17 +9,14 @@ The format of --from is found out. Every weight on both sides is accounted for, 
 written. run_pretraining.py and run_finetuning.py take all three as --init_checkpoint themselves.
 """
 
-import os
 import shutil
 import tempfile
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # Before TensorFlow is imported.
+from absl import flags
 
-from absl import flags  # noqa: E402
-
-from electra_tf import command_line, storage  # noqa: E402
-from electra_tf.atomic_file import TEMPORARY_PREFIX, make_directory, write_error  # noqa: E402
-from electra_tf.command_line import UserError  # noqa: E402
+from electra_tf import command_line, storage
+from electra_tf.atomic_file import TEMPORARY_PREFIX, make_directory, write_error
+from electra_tf.command_line import UserError
 
 GROUPS = {"Networks": ("from", "to", "to_format"),
           "What Google's checkpoints don't say": ("vocab_file", "lower_case", "num_heads")}

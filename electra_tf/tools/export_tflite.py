@@ -10,15 +10,12 @@ discriminator). It is run and compared with the trained network before it gets i
 """
 
 import contextlib
-import os
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # Before TensorFlow is imported.
+from absl import flags
 
-from absl import flags  # noqa: E402
-
-from electra_tf import command_line, storage  # noqa: E402
-from electra_tf.command_line import UserError  # noqa: E402
-from electra_tf.storage import Path  # noqa: E402
+from electra_tf import command_line, storage
+from electra_tf.command_line import UserError
+from electra_tf.storage import Path
 
 GROUPS = {"Model": ("model_dir", "output", "saved_model"),
           "Form": ("quantization", "sequence_length")}

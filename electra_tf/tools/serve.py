@@ -9,14 +9,10 @@ and a newer one takes over when it is loaded and warm. For several models write
 Stop it with Ctrl-C or SIGTERM: requests that are running are answered first.
 """
 
-import os
+from absl import flags
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # Before TensorFlow is imported.
-
-from absl import flags  # noqa: E402
-
-from electra_tf import command_line, storage  # noqa: E402
-from electra_tf.command_line import UserError  # noqa: E402
+from electra_tf import command_line, storage
+from electra_tf.command_line import UserError
 
 GROUPS = {"Models": ("model_dir", "name", "num_versions", "poll_seconds"),
           "Network": ("host", "port"),

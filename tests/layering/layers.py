@@ -8,6 +8,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 # Lowest first. A module imports from lower rows or from its own package, never sideways.
 LAYERS: tuple[tuple[str, ...], ...] = (
+    ("electra_tf.native_logging",),
     ("electra_tf.command_line",),
     ("electra_tf.storage",),
     ("electra_tf.atomic_file", "electra_tf.config"),
@@ -22,8 +23,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 
 # Preparing data is a program of its own, beside the trainer: it shares the formats alone.
 DATA_PREP_IMPORTS = frozenset({
-    "electra_tf.command_line", "electra_tf.storage", "electra_tf.atomic_file",
-    "electra_tf.records", "electra_tf.text"})
+    "electra_tf.native_logging", "electra_tf.command_line", "electra_tf.storage",
+    "electra_tf.atomic_file", "electra_tf.records", "electra_tf.text"})
 
 LEVEL = {unit: level for level, row in enumerate(LAYERS) for unit in row}
 
