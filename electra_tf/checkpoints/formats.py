@@ -40,11 +40,11 @@ def read(path: Path, *, vocab_file: Path | None = None, lower_case: bool = True,
         path: of a directory, or the prefix of a TensorFlow 1 checkpoint.
         vocab_file: for Google's format, where there is no `vocab.txt` beside it.
         lower_case: for Google's format, which doesn't say.
-        num_heads: likewise; one per 64 hidden units if None.
+        num_heads: likewise; if None it is looked for beside it, or known by a published size.
 
     Raises:
         UserError: no checkpoint, a damaged one, another architecture; weights that are missing or
-            left over.
+            left over; heads that can't be known.
     """
     found = format_of(path)
     if found is Format.RUN:

@@ -1,11 +1,16 @@
-"""Checkpoints of Google's ELECTRA code: TensorFlow 1's format, the names that are ours too."""
+"""Checkpoints of Google's ELECTRA code: TensorFlow 1's format, the names that are ours too.
 
+They don't say how many attention heads a network has. `bert_config.json` beside one may, in BERT's
+form: we write it, and others have.
+"""
+
+import json
 import os
 
 import tensorflow as tf
 
 from electra_tf import storage
-from electra_tf.atomic_file import make_directory
+from electra_tf.atomic_file import make_directory, write_atomically
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
@@ -15,6 +20,7 @@ from electra_tf.storage import Path
 from electra_tf.text.vocabulary import Vocabulary
 
 PREFIX = "model.ckpt"
+CONFIG_FILE, HEADS = "bert_config.json", "num_attention_heads"
 _SLOTS = ("/adam_m", "/adam_v")
 _OTHERS = frozenset({"global_step"})
 
@@ -39,10 +45,12 @@ def read(path: Path, *, vocab_file: Path | None = None, lower_case: bool = True,
         path: of a directory, or a checkpoint's prefix.
         vocab_file: `vocab.txt` beside the checkpoint if None.
         lower_case: whether the vocabulary is uncased; the checkpoint doesn't say.
-        num_heads: of the discriminator; one per 64 hidden units if None.
+        num_heads: of the discriminator; if None it is that of `bert_config.json` beside the
+            checkpoint, or the published model's of this size.
 
     Raises:
-        UserError: no checkpoint, a damaged one, or not exactly ELECTRA's weights.
+        UserError: no checkpoint, a damaged one, not exactly ELECTRA's weights, or a number of
+            heads that nothing tells.
     """
     prefix = find(path)
     if prefix is None:
@@ -57,7 +65,8 @@ def read(path: Path, *, vocab_file: Path | None = None, lower_case: bool = True,
     except (tf.errors.OpError, ValueError, IndexError) as error:  # IndexError: cut short.
         raise UserError(f"the checkpoint {prefix} can't be read: "
                         f"{' '.join(str(error).split())[:200]}") from error
-    model = model_of_weights(weights, prefix, num_heads=num_heads)
+    model = model_of_weights(
+        weights, prefix, num_heads=num_heads or _heads_beside(storage.path(prefix).parent))
     if model.vocab_size != vocabulary.size:
         raise UserError(f"{vocabulary.source} has {vocabulary.size} entries, {prefix} "
                         f"{model.vocab_size}.")
@@ -85,3 +94,21 @@ def write(networks: Pretrained, directory: Path) -> None:
         shape_and_slices=tf.constant([""] * len(names)),
         tensors=[tf.constant(networks.weights[name]) for name in names])
     networks.text.vocabulary.save(directory / VOCABULARY_FILE)
+    sizes = {"hidden_size": networks.model.hidden_size,
+             "num_hidden_layers": networks.model.num_layers, HEADS: networks.model.num_heads}
+    write_atomically(directory / CONFIG_FILE, f"{json.dumps(sizes, indent=1)}\n".encode())
+
+
+def _heads_beside(directory: Path) -> int | None:
+    """Returns what `bert_config.json` says; None if there is none."""
+    path = directory / CONFIG_FILE
+    if not path.exists():
+        return None
+    try:
+        heads = json.loads(path.read_bytes())[HEADS]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path} isn't JSON with {HEADS!r}; mend it, or give --num_heads to "
+                        "electra_tf.tools.convert_checkpoint.") from error
+    if type(heads) is not int or heads < 1:
+        raise UserError(f"{path}: {HEADS} must be a whole number above 0. Received: {heads!r:.40}")
+    return heads

@@ -3,7 +3,6 @@
 The names are the reference implementation's.
 """
 
-import math
 from collections.abc import Mapping
 
 from electra_tf.checkpoints.weights import Weights
@@ -12,8 +11,8 @@ from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
 
 Shapes = dict[str, tuple[int, ...]]
 
-HEAD_UNITS = 64
-"""Hidden units of an attention head in all published models; a checkpoint doesn't tell."""
+PUBLISHED_HEADS = {(256, 12): 4, (768, 12): 12, (1024, 24): 16}
+"""(Hidden size, layers) of the published models -> attention heads, which no weight tells."""
 
 
 def encoder_shapes(path: str, config: EncoderConfig) -> Shapes:
@@ -110,10 +109,10 @@ def model_of_weights(weights: Weights, source: str, *, num_heads: int | None = N
     Args:
         weights: by the reference's names; the generator may be missing.
         source: where they come from, for errors.
-        num_heads: of the encoder; one per 64 hidden units if None.
+        num_heads: of the encoder; a published model's is known by its size.
 
     Raises:
-        UserError: no encoder, or sizes that don't go together.
+        UserError: no encoder, sizes that don't go together, or heads that can't be known.
     """
     def shape(name: str) -> tuple[int, ...]:
         if name not in weights:
@@ -140,10 +139,20 @@ def model_of_weights(weights: Weights, source: str, *, num_heads: int | None = N
     return ModelConfig(
         vocab_size=vocab_size, embedding_size=embedding_size, hidden_size=hidden_size,
         num_layers=layers("electra"),
-        num_heads=num_heads or max(1, math.ceil(hidden_size / HEAD_UNITS)),
+        num_heads=num_heads or _published_heads(hidden_size, layers("electra"), source),
         intermediate_size=shape("electra/encoder/layer_0/intermediate/dense/bias")[0],
         max_position_embeddings=shape("electra/embeddings/position_embeddings")[0],
         type_vocab_size=shape("electra/embeddings/token_type_embeddings")[0], **generator)
+
+
+def _published_heads(hidden_size: int, layers: int, source: str) -> int:
+    if (hidden_size, layers) not in PUBLISHED_HEADS:
+        raise UserError(
+            f"{source} doesn't say how many attention heads it has, and {layers} layers of "
+            f"{hidden_size} units are no published model's. Convert it: python -m "
+            f"electra_tf.tools.convert_checkpoint --from={source} --to=NEW_DIRECTORY "
+            "--to_format=run --num_heads=HEADS")
+    return PUBLISHED_HEADS[hidden_size, layers]
 
 
 def _dense(path: str, inputs: int, outputs: int) -> Shapes:

@@ -61,8 +61,9 @@ def define() -> None:
     flags.DEFINE_string("to_format", None, "run, google or hugging_face.")
     flags.DEFINE_string("vocab_file", None, "Default: vocab.txt beside the checkpoint.")
     flags.DEFINE_bool("lower_case", True, "The vocabulary is uncased.")
-    flags.DEFINE_integer("num_heads", None, "Attention heads. Default: one per 64 hidden units.",
-                         lower_bound=1)
+    flags.DEFINE_integer(
+        "num_heads", None, "Attention heads. Default: what bert_config.json beside the checkpoint "
+        "says, or the published model of this size has.", lower_bound=1)
 
 
 if __name__ == "__main__":

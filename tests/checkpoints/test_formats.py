@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.checkpoints import formats, google
+from electra_tf.checkpoints import formats, google, shapes
 from electra_tf.checkpoints.formats import Format
 from electra_tf.command_line import UserError
-from electra_tf.config.model import Tying
+from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.tasks.examples import Kind
 from tests import tiny_encoder, tiny_networks
 
@@ -46,8 +46,7 @@ def test_googles_format_gives_back_weights_and_sizes(tmp_path, tying):
         model__tying=tying, model__hidden_dropout=0.1, model__attention_dropout=0.1)
     formats.write(networks, tmp_path / "out", Format.GOOGLE)
     assert formats.format_of(tmp_path / "out") is Format.GOOGLE
-    # It doesn't say the number of heads, and 32 units would be one.
-    require_equal(networks, formats.read(tmp_path / "out", num_heads=networks.model.num_heads))
+    require_equal(networks, formats.read(tmp_path / "out"))
 
 
 def test_a_run_that_was_trained_comes_back_through_the_other_formats(tmp_path):
@@ -58,6 +57,33 @@ def test_a_run_that_was_trained_comes_back_through_the_other_formats(tmp_path):
     again = formats.read(tmp_path / "googles", num_heads=trained.model.num_heads)
     formats.write(again, tmp_path / "back", Format.RUN)
     require_equal(trained, formats.read(tmp_path / "back"))
+
+
+def test_heads_that_nothing_tells_are_asked_for(networks, tmp_path):
+    google.write(networks, tmp_path / "out")
+    (tmp_path / "out" / "bert_config.json").unlink()
+    with pytest.raises(UserError, match=r"2 layers of 32 units are no published model's.*"
+                                        r"convert_checkpoint --from=.*--num_heads=HEADS"):
+        formats.read(tmp_path / "out")
+    assert formats.read(tmp_path / "out", num_heads=2).model.num_heads == 2
+
+
+@pytest.mark.parametrize(("hidden", "layers", "heads"), [
+    (256, 12, 4), (768, 12, 12), (1024, 24, 16)])
+def test_the_published_models_heads_are_known(hidden, layers, heads):
+    config = ModelConfig(vocab_size=9, embedding_size=4, hidden_size=hidden, num_layers=layers,
+                         num_heads=heads, intermediate_size=2, max_position_embeddings=5)
+    weights = {name: np.broadcast_to(np.float32(0), shape)
+               for name, shape in shapes.discriminator_shapes(config).items()}
+    assert shapes.model_of_weights(weights, "theirs").num_heads == heads
+
+
+@pytest.mark.parametrize("content", [b"{", b"[]", b"{}", b'{"num_attention_heads": "two"}'])
+def test_a_config_beside_it_that_says_nothing_is_one_line(networks, tmp_path, content):
+    google.write(networks, tmp_path / "out")
+    (tmp_path / "out" / "bert_config.json").write_bytes(content)
+    with pytest.raises(UserError, match=r"bert_config\.json.*num_attention_heads"):
+        formats.read(tmp_path / "out")
 
 
 def variables_of(prefix):
