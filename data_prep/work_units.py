@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Iterator
 
+from data_prep.held_out import NOTHING, HeldOut
 from data_prep.sources import DOCUMENT_END
 
 
@@ -28,26 +29,24 @@ class WorkUnit:
 
 
 def work_units(
-    lines: Iterable[str], unit_bytes: int, held_out_fraction: float
+    lines: Iterable[str], unit_bytes: int, held_out: HeldOut = NOTHING
 ) -> Iterator[WorkUnit]:
     """Groups lines into units, a document that is too long going on in the next unit.
 
     Args:
         lines: non-empty lines, and `DOCUMENT_END` after each document.
         unit_bytes: a unit has at most so many bytes of text (more if a single line has).
-        held_out_fraction: f; every (1/f)-th document goes to the units of split "eval", the first
-            one being the (1/2f)-th. 0 holds out none.
+        held_out: the documents that go to the units of split "eval".
     """
-    train, held_out = _Collector("train", unit_bytes), _Collector("eval", unit_bytes)
-    period = round(1 / held_out_fraction) if held_out_fraction else 0
+    train, kept = _Collector("train", unit_bytes), _Collector("eval", unit_bytes)
     document, begins = 0, True
     for line in lines:
-        collector = held_out if period and document % period == period // 2 else train
+        collector = kept if document in held_out else train
         yield from collector.add(line, begins)
         begins = line == DOCUMENT_END
         document += begins
     yield from train.flush()
-    yield from held_out.flush()
+    yield from kept.flush()
 
 
 class _Collector:

@@ -70,7 +70,8 @@ def _restored_evaluator(run: Run) -> tuple[Evaluator, int]:
     evaluator = run.build_evaluator(model)
     if evaluator is None:
         raise UserError(f"the records in {run.data_dir} hold nothing out for evaluation. Build "
-                        "them again with a larger --held_out_fraction.")
+                        "them again from at least two documents: blank lines between them, and "
+                        "not --held_out_fraction=0.")
     with run.strategy.scope():
         step = tf.Variable(0, dtype=tf.int64, trainable=False)
         restore_weights(model, step, run.model_dir / CHECKPOINTS)

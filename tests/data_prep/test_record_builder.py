@@ -234,7 +234,7 @@ def test_held_out_documents_are_every_tenth_from_the_fifth_on(build, vocabulary,
 
 def test_a_document_longer_than_a_unit_goes_on_in_the_next():
     lines = ["x" * 400] * 5 + [""] + ["y" * 400, ""]
-    units = list(work_units.work_units(lines, 1000, held_out_fraction=0))
+    units = list(work_units.work_units(lines, 1000))
     assert [unit.name for unit in units] == ["train-00000", "train-00001", "train-00002"]
     assert [unit.documents for unit in units] == [1, 0, 1]
     assert list(itertools.chain.from_iterable(unit.lines for unit in units)) == lines

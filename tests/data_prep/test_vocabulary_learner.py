@@ -62,7 +62,7 @@ def test_words_are_counted_as_the_tokenizer_sees_them():
 def test_counts_do_not_depend_on_how_the_text_is_cut(counts):
     lines = list(sources.open_source("embedded:python").lines())
     parts = [word_counter.count_words(unit, True, True)
-             for unit in work_units(lines, 50_000, held_out_fraction=0)]
+             for unit in work_units(lines, 50_000)]
     assert len(parts) > 20
     assert word_counter.merge_counts(parts) == counts
 
