@@ -33,7 +33,8 @@ flags.DEFINE_string("packing", _DEFAULT.packing,
 flags.DEFINE_bool("lower_case", True, "Lower-case the text.")
 flags.DEFINE_bool("strip_accents", None, "Strip accents; as --lower_case if not given.")
 flags.DEFINE_float("held_out_fraction", _DEFAULT.held_out_fraction,
-                   "Part of the documents kept from training, for --mode=eval.")
+                   "Part of the documents kept from training, for --mode=eval; of few documents "
+                   "at least one, unless 0.")
 flags.DEFINE_float("single_segment_rate", _DEFAULT.single_segment_rate,
                    "Part of the examples that get one segment instead of two.")
 flags.DEFINE_float("short_example_rate", None,
@@ -79,9 +80,10 @@ def _build(values: flags.FlagValues) -> None:
         print(f"{values.output_dir} is finished with these settings and this text; nothing to do.")
         return
     print(record_builder.summary(result, time.monotonic() - start))
-    if not result.shards_of("eval"):
-        print("note: no document was held out, so --mode=eval has nothing to read; raise "
-              "--held_out_fraction or put blank lines between documents.", file=sys.stderr)
+    if note := record_builder.held_out_note(result):
+        print(f"note: {note}", file=sys.stderr)
+    for warning in record_builder.text_warnings(result):
+        print(f"warning: {warning}", file=sys.stderr)
 
 
 def _settings(values: flags.FlagValues) -> settings.BuildSettings:

@@ -7,6 +7,7 @@ Hardware: any CPU. On two cores of a shared machine 8,000 tokens from 9 MB of te
 most. Expect up to 2 % fewer tokens than asked for; the same text always gives the same vocabulary.
 """
 
+import sys
 import time
 
 from absl import flags
@@ -46,6 +47,8 @@ def main() -> None:
         num_workers=local_runner.worker_count(values.num_workers))
     counted = time.monotonic() - start
     print(f"{counts.total():,} words, {len(counts):,} different ones, counted in {counted:.1f} s")
+    if warning := vocabulary_learner.korean_warning(counts):
+        print(f"warning: {warning}", file=sys.stderr)
     vocabulary = vocabulary_learner.learn(counts, values.vocab_size)
     vocabulary.save(output)
     print(f"{vocabulary.size:,} tokens learned in {time.monotonic() - start - counted:.1f} s: "

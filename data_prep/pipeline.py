@@ -14,6 +14,7 @@ from data_prep.sources import DOCUMENT_END
 from data_prep.work_units import WorkUnit
 from electra_tf.records import example, manifest, shards
 from electra_tf.storage import Path
+from electra_tf.text import coverage
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
 
@@ -57,7 +58,7 @@ class Chain:
     """
 
     def __init__(self, vocabulary: Vocabulary, settings: BuildSettings, name: str):
-        self._settings = settings
+        self._settings, self._vocabulary = settings, vocabulary
         self._tokenizer = _tokenizer(vocabulary, settings.lower_case, settings.strip_accents)
         self._layout = Layout(
             max_seq_length=settings.max_seq_length, cls_id=vocabulary.cls_id,
@@ -78,6 +79,8 @@ class Chain:
         for batch in batches(lines):
             self._tally["lines"] += sum(map(bool, batch))
             self._tally["words"] += sum(len(line.split()) for line in batch)
+            self._tally["characters"] += sum(map(len, batch))
+            self._tally["hangul_characters"] += coverage.count_hangul(batch)
             for line, ids in zip(batch, self._token_ids(batch), strict=True):
                 self._tally["text_tokens"] += len(ids)
                 packing = self._packing
@@ -87,6 +90,9 @@ class Chain:
 
     def _token_ids(self, lines: list[str]) -> Iterator[list[int]]:
         rows = self._tokenizer.tokenize(tf.constant(lines))
+        words, unknown = coverage.count_words(rows.flat_values.numpy(), self._vocabulary)
+        self._tally["tokenizer_words"] += words
+        self._tally["unknown_words"] += unknown
         flat = rows.flat_values.numpy().tolist()
         ends = rows.row_splits.numpy().tolist()
         return (flat[start:end] for start, end in zip(ends, ends[1:], strict=False))

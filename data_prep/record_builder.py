@@ -4,6 +4,7 @@ import dataclasses
 import functools
 
 from data_prep import local_runner, work_units
+from data_prep.held_out import held_out_of
 from data_prep.progress import Progress
 from data_prep.record_directory import Outcome, RecordDirectory
 from data_prep.settings import BuildSettings
@@ -12,6 +13,7 @@ from electra_tf import atomic_file
 from electra_tf.command_line import UserError
 from electra_tf.records import manifest
 from electra_tf.storage import Path
+from electra_tf.text import coverage
 from electra_tf.text.vocabulary import Vocabulary
 
 
@@ -53,7 +55,8 @@ def build_records(
 
 def _collect(source: Source, settings: BuildSettings, work, num_workers: int) -> list[Outcome]:
     units = work_units.work_units(
-        source.lines(), settings.shard_text_bytes, settings.held_out_fraction)
+        source.lines(), settings.shard_text_bytes,
+        held_out_of(source.lines(), settings.held_out_fraction))
     progress = Progress(source.size)
     outcomes: list[Outcome] = []
     total = manifest.Counts()
@@ -110,6 +113,30 @@ def summary(result: manifest.Manifest, seconds: float) -> str:
         ("time", f"{seconds:.1f} s ({counts.content_tokens / seconds:,.0f} tokens/s)"),
     ]
     return "\n".join(f"{name:<30}{value}" for name, value in rows)
+
+
+def held_out_note(result: manifest.Manifest) -> str:
+    """Returns what a person should know of the held-out documents; "" if nothing is unusual."""
+    documents, fraction = result.counts.documents, result.settings["held_out_fraction"]
+    if not fraction:
+        return "no document was held out, so --mode=eval has nothing to read (--held_out_fraction)."
+    if not result.shards_of("eval"):
+        return ("no document was held out, so --mode=eval has nothing to read: the text is a "
+                "single document. Put blank lines between documents, or give several files.")
+    if documents <= round(1 / fraction) // 2:
+        return (f"1 of the {documents} documents was held out for --mode=eval; "
+                f"--held_out_fraction={fraction:g} of so few would be none "
+                "(--held_out_fraction=0 keeps all for training).")
+    return ""
+
+
+def text_warnings(result: manifest.Manifest) -> list[str]:
+    """Returns what is wrong between the text and the way it was tokenized."""
+    counts = result.counts
+    found = [coverage.unknown_warning(counts.unknown_words, counts.tokenizer_words)]
+    if result.vocabulary.strip_accents:
+        found.append(coverage.hangul_warning(counts.hangul_characters, counts.characters))
+    return list(filter(None, found))
 
 
 def _percent(part: int, whole: int) -> str:

@@ -2,11 +2,13 @@
 
 import collections
 import functools
+import re
 
 from data_prep import local_runner, work_units
 from data_prep.progress import Progress
 from data_prep.sources import Source
 from electra_tf.command_line import UserError
+from electra_tf.text import coverage
 from electra_tf.text.vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
 
 SMALLEST_VOCABULARY = 100
@@ -17,6 +19,7 @@ _MOST_CHARACTERS = 1000
 _WORDS_PER_TOKEN = 10
 """The commonest words so many times the vocabulary's size are learned from: rarer ones change
 almost nothing and take nearly all of the time."""
+_CONJOINING = re.compile("[\u1100-\u11ff]")
 _SEARCH = 4
 """The least count of a token is looked for between the count of the vocab_size-th commonest word
 and so many times that; it was 1.8 to 2.0 times that for 1,000 to 8,000 tokens."""
@@ -36,7 +39,7 @@ def count_corpus_words(
     from data_prep import word_counter
     count = functools.partial(
         word_counter.count_words, lower_case=lower_case, strip_accents=strip_accents)
-    units = work_units.work_units(source.lines(), _UNIT_BYTES, held_out_fraction=0)
+    units = work_units.work_units(source.lines(), _UNIT_BYTES)
     progress = Progress(source.size)
 
     def parts():
@@ -50,6 +53,15 @@ def count_corpus_words(
     if not counts:
         raise UserError("--input holds no word: every line is blank; give files with text.")
     return counts
+
+
+def korean_warning(counts: collections.Counter[bytes]) -> str:
+    """Returns what to say of words in which Korean syllables were taken apart; "" if they are few.
+
+    Conjoining letters stand in no text but where stripping accents put them.
+    """
+    korean = sum(count for word, count in counts.items() if _CONJOINING.match(word.decode()))
+    return coverage.hangul_warning(korean, counts.total(), unit="words")
 
 
 def check_size(vocab_size: int) -> None:

@@ -69,6 +69,13 @@ class Counts:
     padding_positions: int = 0
     examples: int = 0
     single_segment_examples: int = 0
+    tokenizer_words: int = 0
+    """Words as the tokenizer splits the text, a punctuation mark being one."""
+    unknown_words: int = 0
+    """Those that became [UNK]."""
+    characters: int = 0
+    hangul_characters: int = 0
+    """Korean syllables."""
 
     def __add__(self, other: "Counts") -> "Counts":
         return Counts(**{field.name: getattr(self, field.name) + getattr(other, field.name)

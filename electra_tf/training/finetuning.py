@@ -67,6 +67,8 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
         rows = run.encode(swapped(task.train) if run.config.task.swap_pairs else task.train).rows
         dev = {name: run.encode(examples) for name, examples in task.dev.items()}
         _print_header(run, task, initial, len(rows), len(results.trials))
+        for warning in run.warnings(task.train, rows):
+            print(f"warning  {warning}", flush=True)
         for number in range(len(results.trials), run.config.training.num_trials):
             results = _add_trial(run, results, number, rows, dev, initial)
         _write_outputs(run, task, dev, results)

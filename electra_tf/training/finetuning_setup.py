@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from electra_tf.checkpoints import run_directory
@@ -17,6 +18,7 @@ from electra_tf.config.overrides import override
 from electra_tf.distribution.cores import prepare_cpu
 from electra_tf.distribution.devices import POLICIES, resolve_precision
 from electra_tf.distribution.strategies import create_strategy
+from electra_tf.input.buckets import Row
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.objectives.objective import Objective
 from electra_tf.objectives.tasks import (
@@ -27,8 +29,9 @@ from electra_tf.objectives.tasks import (
 )
 from electra_tf.storage import Path
 from electra_tf.tasks import split
-from electra_tf.tasks.examples import Example, Kind
+from electra_tf.tasks.examples import Example, Kind, TaggedExample, TextExample
 from electra_tf.tasks.task import Task, TaskSpec
+from electra_tf.text import coverage
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.training.finetuner import TrialSettings
 
@@ -59,6 +62,24 @@ class FinetuningRun:
         """Returns examples as rows, and the way back."""
         return split.encode(
             self.spec, examples, self.tokenizer, self.text.vocabulary, self.config.task)
+
+    def warnings(self, examples: Sequence[Example], rows: Sequence[Row]) -> list[str]:
+        """Returns what is wrong between texts and the way that the encoder reads them.
+
+        Args:
+            examples: to train on.
+            rows: the same ones, encoded.
+        """
+        vocabulary = self.text.vocabulary
+        ids = np.concatenate([row.ids for row in rows])
+        special = [vocabulary.cls_id, vocabulary.sep_id]
+        words, unknown = coverage.count_words(ids[~np.isin(ids, special)], vocabulary)
+        found = [coverage.unknown_warning(unknown, words)]
+        if self.text.strip_accents:
+            texts = [text for example in examples for text in _texts(example)]
+            found.append(coverage.hangul_warning(
+                coverage.count_hangul(texts), sum(map(len, texts))))
+        return list(filter(None, found))
 
     def build_model(self, seed: int) -> TaskModel:
         """Creates encoder and head on the run's devices, with the initial weights of a seed."""
@@ -210,6 +231,14 @@ def _freeze(model: TaskModel, layers: int) -> None:
         for part in below:
             if part is not None:
                 part.trainable = False
+
+
+def _texts(example: Example) -> tuple[str, ...]:
+    """Returns what the encoder reads of an example."""
+    if isinstance(example, TextExample):
+        return example.texts
+    return example.words if isinstance(example, TaggedExample) else (
+        example.question, example.context)
 
 
 def _fingerprint(task: Task) -> str:
