@@ -33,7 +33,8 @@ REPORTING = (
     SettingFlag("keep_checkpoint_max", "runtime.keep_checkpoint_max",
                 "Newest checkpoints kept; 0 keeps all. Default: 3."),
     SettingFlag("log_every_steps", "runtime.log_every_steps",
-                "Steps between progress lines and lines of metrics.jsonl. Default: 100."),
+                "Steps between progress lines and lines of metrics.jsonl. Default: 100, a "
+                "twentieth of a run below 2,000 steps."),
     SettingFlag("sample_every_steps", "runtime.sample_every_steps",
                 "Steps between sample corruptions for TensorBoard; 0 for none. Default: 1000."),
     SettingFlag("eval_every_steps", "runtime.eval_every_steps",

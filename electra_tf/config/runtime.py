@@ -29,6 +29,11 @@ class Xla(enum.StrEnum):
     OFF = "off"
 
 
+MOST_LOG_STEPS = 100
+CURVE_POINTS = 20
+"""Reports that a run has at least, unless its steps are fewer or `log_every_steps` is set."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RuntimeConfig:
     """Where and how a run executes."""
@@ -56,8 +61,9 @@ class RuntimeConfig:
     """Steps between checkpoints."""
     keep_checkpoint_max: int = 3
     """Newest checkpoints kept; 0 keeps all."""
-    log_every_steps: int = 100
-    """Steps between progress lines and entries of metrics.jsonl."""
+    log_every_steps: int = 0
+    """Steps between progress lines and entries of metrics.jsonl; 0 takes 100, or a twentieth of a
+    run that is shorter than 2,000 steps."""
     sample_every_steps: int = 1000
     """Steps between sample corruptions written for TensorBoard; 0 for none."""
     eval_every_steps: int = 0
@@ -71,8 +77,8 @@ class RuntimeConfig:
 
     def __post_init__(self):
         require_positive("runtime", self, "gradient_accumulation_steps", "save_checkpoints_steps",
-                         "log_every_steps", "eval_batch_size")
-        for name in ("cpu_parts", "keep_checkpoint_max", "sample_every_steps",
+                         "eval_batch_size")
+        for name in ("cpu_parts", "keep_checkpoint_max", "log_every_steps", "sample_every_steps",
                      "eval_every_steps", "eval_steps"):
             value = getattr(self, name)
             require(value >= 0, f"runtime.{name}", "0 or more", value)
@@ -80,3 +86,9 @@ class RuntimeConfig:
         require(not (self.tpu and self.distribution_strategy not in (Strategy.AUTO, Strategy.TPU)),
                 "runtime.distribution_strategy", f"auto or tpu when tpu={self.tpu!r} is given",
                 str(self.distribution_strategy))
+
+    def log_interval(self, num_train_steps: int) -> int:
+        """Returns the steps between reports of a run: a short one is to have a curve too."""
+        if self.log_every_steps:
+            return self.log_every_steps
+        return min(MOST_LOG_STEPS, max(1, num_train_steps // CURVE_POINTS))

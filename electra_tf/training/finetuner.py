@@ -121,7 +121,7 @@ class Finetuner:
         Raises:
             UserError: the loss isn't finite.
         """
-        every = self._step.config.runtime.log_every_steps
+        every = self._step.config.runtime.log_interval(self.num_steps)
         size = self._step.config.training.train_batch_size
         lengths = [len(row.ids) for row in self._rows]
         padded_to = self._settings.lengths_for(self._rows)

@@ -106,6 +106,7 @@ def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,
         "data.max_seq_length": manifest.max_seq_length,
         "training.precision": resolve_precision(training.precision, strategy),
         "runtime.cpu_parts": parts,
+        "runtime.log_every_steps": runtime.log_interval(training.num_train_steps),
     })
     _check_split(config, strategy.num_replicas_in_sync)
     special = SpecialTokens(pad=vocabulary.pad_id, cls=vocabulary.cls_id, sep=vocabulary.sep_id,
