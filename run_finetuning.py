@@ -22,7 +22,7 @@ from absl import flags
 
 from electra_tf import command_line, storage
 from electra_tf.command_line import UserError
-from electra_tf.config import finetuning_flags
+from electra_tf.config import finetuning_flags, setting_flags
 from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -43,7 +43,8 @@ def main() -> None:
         raise UserError(f"--data_source must be {finetuning_flags.FILES} or "
                         f"{finetuning_flags.TFDS}. Received: {values.data_source!r}")
     _require("model_dir")
-    {"train": _train, "eval": _evaluate, "predict": _predict, "export": _export}[values.mode]()
+    with setting_flags.naming_flags(finetuning_flags.SETTINGS):
+        {"train": _train, "eval": _evaluate, "predict": _predict, "export": _export}[values.mode]()
 
 
 def _train() -> None:

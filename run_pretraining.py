@@ -21,13 +21,18 @@ may learn nothing; they should begin with a masked language model (--set objecti
 from absl import flags
 
 from electra_tf import command_line, storage
-from electra_tf.config import pretraining_flags
+from electra_tf.config import pretraining_flags, setting_flags
 
 MODES = ("train", "eval", "samples", "export")
 
 
 def main() -> None:
     """Runs the mode that the flags ask for."""
+    with setting_flags.naming_flags(pretraining_flags.SETTINGS):
+        _run()
+
+
+def _run() -> None:
     values = flags.FLAGS
     if values.mode not in MODES:
         raise command_line.UserError(

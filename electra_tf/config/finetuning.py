@@ -39,6 +39,12 @@ class TaskConfig:
     """Learn whether a question has an answer."""
     answerability_weight: float = 0.5
     """Factor of its loss."""
+    answerable_by_window: bool = True
+    """In training, a window without the answer counts as one of a question without an answer; else
+    it counts as answerable if its question is, as in Google's code."""
+    tagging_loss_by_sentence: bool = False
+    """Divide the loss of tags by the number of sentences, not of words: a sentence's loss is the
+    sum over its words, as in Google's code."""
     feature_based: bool = False
     """For tagging: a frozen encoder's last four layers are read by a BiLSTM of two layers, which
     is trained alone (BERT, section 5.3)."""

@@ -5,13 +5,16 @@ or by `--config=file.yaml`; flags win over `--set`, which wins over the file, wh
 defaults.
 """
 
+import contextlib
 import dataclasses
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from absl import flags
 
-from electra_tf import storage
+import re
+from collections.abc import Iterable, Iterator
 from electra_tf.config.overrides import parse_assignments, read_yaml
 
 
@@ -61,6 +64,20 @@ def define(setting_flags: Iterable[SettingFlag]) -> None:
             flags.DEFINE_bool(flag.name, None, flag.help)
         else:
             flags.DEFINE_string(flag.name, None, flag.help)
+
+
+@contextlib.contextmanager
+def naming_flags(setting_flags: Iterable[SettingFlag]) -> Iterator[None]:
+    """Lets errors call a setting by the flag that set it, as it was typed."""
+    try:
+        yield
+    except UserError as error:
+        message = str(error)
+        for flag in setting_flags:
+            if flags.FLAGS[flag.name].value is not None:
+                message = re.sub(rf"(?<![\w.]){re.escape(flag.setting)}\b(?!\))",
+                                 f"--{flag.name} ({flag.setting})", message)
+        raise UserError(message) from error
 
 
 def given_settings(setting_flags: Iterable[SettingFlag]) -> dict[str, Any]:

@@ -134,11 +134,13 @@ class RegressionObjective(_ScoreObjective):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TaggingObjective(_ScoreObjective):
-    """Cross entropy of every word's tag; words, not sentences, count alike."""
+    """Cross entropy of every word's tag; words, not sentences, count alike unless asked for."""
 
     num_tags: int
     feature_based: bool = False
     """Read a frozen encoder's last four layers by a BiLSTM."""
+    by_sentence: bool = False
+    """Average over rows, whose loss is the sum over their words, as in Google's code."""
 
     @property
     def outputs(self) -> int:
@@ -161,13 +163,16 @@ class TaggingObjective(_ScoreObjective):
                              dropout_rate=self.dropout_rate, seed=seed, policy=policy)
 
     def _counted(self, batch: RowBatch) -> tf.Tensor:
+        return batch.present if self.by_sentence else self._words(batch)
+
+    def _words(self, batch: RowBatch) -> tf.Tensor:
         return batch.targets["first_piece"] > 0  # [CLS] is at 0: no word begins there.
 
     def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Needs "first_piece" and "tag", int32 [B, W]; details hold "tags", int32 [B, W]."""
         dropout = randomness if training else None
-        counted, places = self._counted(inputs), inputs.targets["first_piece"]
+        counted, places = self._words(inputs), inputs.targets["first_piece"]
         if self.feature_based:
             layers = model.encoder.all_layers(inputs.ids, inputs.segment_ids, inputs.valid)
             features = vectors_at(last_layers(layers), places)

@@ -53,7 +53,7 @@ class Questions:
 
     rows: list[Row]
     """With the targets "start" and "end", int32 positions in the row, 0 where the window holds no
-    answer, and "impossible", 1.0 there and 0.0 elsewhere."""
+    answer, and "impossible", 1.0 there (or where the question has none) and 0.0 elsewhere."""
     windows: list[Window]
     """One per row."""
     contexts: list[Context]
@@ -87,7 +87,7 @@ class Beams:
 
 def encode_questions(examples: Sequence[QuestionExample], tokenizer: Tokenizer,
                      vocabulary: Vocabulary, *, max_length: int, stride: int,
-                     max_query: int) -> Questions:
+                     max_query: int, by_window: bool = True) -> Questions:
     """Encodes questions as [CLS] question [SEP] part of the context [SEP].
 
     Args:
@@ -97,6 +97,7 @@ def encode_questions(examples: Sequence[QuestionExample], tokenizer: Tokenizer,
         max_length: tokens of a row.
         stride: pieces from one window's beginning to the next's.
         max_query: pieces kept of a question.
+        by_window: a window without the answer is "impossible"; else its question decides.
     """
     queries = ExampleEncoder(tokenizer, vocabulary, max_length).pieces(
         [example.question for example in examples])
@@ -121,7 +122,7 @@ def encode_questions(examples: Sequence[QuestionExample], tokenizer: Tokenizer,
                            else (NO_ANSWER, NO_ANSWER))
             rows.append(Row(ids, segments, {
                 "start": np.int32(start), "end": np.int32(last),
-                "impossible": np.float32(not inside)}))
+                "impossible": np.float32(not inside if by_window else example.is_impossible)}))
             places.append(Window(example=number, first=first, position=position, is_best=is_best))
     return Questions(rows=rows, windows=places, contexts=contexts)
 

@@ -41,10 +41,13 @@ def read_texts(path: Path, columns: Columns, *, numbers: bool = False,
     Raises:
         UserError: a missing column, an empty label, or a label that is no number; with the line.
     """
-    return [TextExample(
-        key=_key(row, columns), texts=tuple(map(row.text, columns.texts)),
-        label=(_number if numbers else _word)(row, columns.label) if labelled else None)
-        for row in read_rows(path)]
+    examples = []
+    for row in read_rows(path):
+        _require_columns(row, columns, labelled=labelled)
+        examples.append(TextExample(
+            key=_key(row, columns), texts=tuple(map(row.text, columns.texts)),
+            label=(_number if numbers else _word)(row, columns.label) if labelled else None))
+    return examples
 
 
 def read_tagged(path: Path, columns: Columns, *, labelled: bool = True) -> list[TaggedExample]:
@@ -57,6 +60,7 @@ def read_tagged(path: Path, columns: Columns, *, labelled: bool = True) -> list[
         return read_conll(path, tagged=labelled)
     examples = []
     for row in read_rows(path):
+        _require_columns(row, columns, labelled=labelled)
         words = _list(row, columns.texts[0])
         tags = _list(row, columns.label) if labelled else None
         if not words or (tags is not None and len(tags) != len(words)):
@@ -87,6 +91,20 @@ def _labels_of(example: TextExample | TaggedExample) -> tuple[str, ...]:
     if isinstance(example, TaggedExample):
         return example.tags or ()
     return () if example.label is None else (example.label,)
+
+
+def _require_columns(row: Row, columns: Columns, *, labelled: bool) -> None:
+    """Raises `UserError` that names the flag of a column that a row doesn't have."""
+    wanted = [("text_columns", name) for name in columns.texts]
+    if labelled:
+        wanted.append(("label_column", columns.label))
+    if columns.key:
+        wanted.append(("key_column", columns.key))
+    for flag, name in wanted:
+        if name not in row.values:
+            raise row.error(f"no column {name!r}. There are: {', '.join(row.values)}. "
+                            f"--{flag} says which one it is; files to predict have the training "
+                            "file's columns.")
 
 
 def _key(row: Row, columns: Columns) -> str:

@@ -40,7 +40,8 @@ def encode(spec: TaskSpec, examples: Sequence[Example], tokenizer: Tokenizer,
     if spec.kind is Kind.QUESTION_ANSWERING:
         questions = encode_questions(
             examples, tokenizer, vocabulary, max_length=config.max_seq_length,
-            stride=config.doc_stride, max_query=config.max_query_length)
+            stride=config.doc_stride, max_query=config.max_query_length,
+            by_window=config.answerable_by_window)
         return Split(rows=questions.rows, score=lambda results, threshold: score_answers(
             examples, questions, results, config, threshold))
     encoder = ExampleEncoder(tokenizer, vocabulary, config.max_seq_length)

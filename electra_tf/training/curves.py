@@ -57,6 +57,9 @@ def draw_curves(runs: Mapping[str, Sequence[Record]], path: str | Path) -> None:
     figure, grid = _figure(len(panels))
     for axes, panel in zip(grid, panels, strict=False):
         _draw_panel(axes, panel, runs)
+    limits = [axes.get_xlim() for axes in grid[:len(panels)]]
+    for axes in grid[:len(panels)]:  # A panel with a single point shows the whole run too.
+        axes.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
     for axes in grid[len(panels):]:
         axes.set_visible(False)
     _key(figure, list(runs), evaluated=any(

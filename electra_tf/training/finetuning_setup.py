@@ -215,7 +215,8 @@ def _objective(spec: TaskSpec, config: FinetuningConfig) -> Objective:
             hidden_layer=task.hidden_layer)
     if spec.kind is Kind.TAGGING:
         return TaggingObjective(num_tags=len(spec.labels), dropout_rate=task.dropout,
-                                feature_based=task.feature_based)
+                                feature_based=task.feature_based,
+                                by_sentence=task.tagging_loss_by_sentence)
     return QuestionObjective(
         conditioned=task.ends_given_starts, answerability=task.answerability,
         answerability_weight=task.answerability_weight, beam_size=task.beam_size)

@@ -48,8 +48,10 @@ def refused(records: Path, *arguments: str) -> str:
     (["--mode=dance"], ["--mode", "train, eval, samples", "'dance'"]),
     (["--set=masking.rte=0.1"], ["masking.rte", "Did you mean 'masking.rate'"]),
     (["--set=masking.rate"], ["section.field=value"]),
-    (["--num_train_steps=ten"], ["training.num_train_steps", "whole number", "'ten'"]),
+    (["--num_train_steps=ten"],
+     ["--num_train_steps (training.num_train_steps) must", "whole number", "'ten'"]),
     (["--num_train_steps=-5"], ["training.num_train_steps", "greater than 0", "-5"]),
+    (["--set=training.num_train_steps=-5"], ["training.num_train_steps must be greater"]),
     (["--learning_rate=0"], ["optimizer.learning_rate", "greater than 0"]),
     (["--precision=int8"], ["training.precision", "bfloat16"]),
     (["--config=nowhere.yaml"], ["--config=nowhere.yaml", "can't be read"]),
@@ -147,8 +149,9 @@ class TestAnExistingRun:
         with pytest.raises(UserError) as error:
             call(records, "--num_train_steps=3", "--learning_rate=1e-4", "--seed=5")
         message = str(error.value)
-        for words in ("training.num_train_steps: 2 then, 3 now", "training.seed: 1 then, 5 now",
-                      "optimizer.learning_rate: 0.003 then, 0.0001 now"):
+        for words in ("--num_train_steps (training.num_train_steps): 2 then, 3 now",
+                      "--seed (training.seed): 1 then, 5 now",
+                      "--learning_rate (optimizer.learning_rate): 0.003 then, 0.0001 now"):
             assert words in message
         assert "\n" not in message
 

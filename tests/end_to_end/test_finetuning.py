@@ -118,7 +118,7 @@ def test_a_finished_run_says_so_and_another_setting_is_refused(classified, capsy
     printed = capsys.readouterr().out
     assert "2 done, 0 to go" in printed
     assert results_of(path / "run") == before
-    assert "optimizer.learning_rate: 0.003 then, 0.001 now" in refused(
+    assert "--learning_rate (optimizer.learning_rate): 0.003 then, 0.001 now" in refused(
         *arguments, "--learning_rate=1e-3")
 
 

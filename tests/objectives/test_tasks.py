@@ -1,5 +1,7 @@
 """What fine-tuning minimises is what its definitions say, and padding has no part in it."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -13,6 +15,7 @@ from electra_tf.objectives.tasks import (
     RegressionObjective,
     TaggingObjective,
 )
+from tests.parity import golden_files
 
 CONFIG = ModelConfig(vocab_size=30, embedding_size=8, hidden_size=16, num_layers=2, num_heads=2,
                      intermediate_size=32, max_position_embeddings=32, hidden_dropout=0.0,
@@ -101,6 +104,37 @@ def test_words_are_judged_at_their_first_pieces():
                            tf.constant(first.valid))
     logits = model.head(tf.gather(hidden, [1, 2, 5], axis=1)).numpy()[0]
     assert outcome.details["tags"].numpy()[0, :3].tolist() == logits.argmax(axis=1).tolist()
+
+
+def test_the_loss_of_tags_by_sentence_is_googles():
+    """Of the golden sentences the loss is theirs, a sum over words; we divide by the sentences."""
+    golden, encoder = (golden_files.load(f"finetune_{name}") for name in ("chunk_eval", "encoder"))
+    inputs = {name.removeprefix("input|"): value for name, value in encoder.items()
+              if name.startswith("input|")}
+    rows_of_golden = []
+    for index, length in enumerate(inputs["input_mask"].sum(axis=1)):
+        words = inputs["chunk_labels_mask"][index] > 0
+        rows_of_golden.append(Row(
+            inputs["input_ids"][index, :length], inputs["segment_ids"][index, :length], {
+                "first_piece": inputs["chunk_labeled_positions"][index, words],
+                "tag": inputs["chunk_labels"][index, words]}))
+    objective = TaggingObjective(num_tags=25, dropout_rate=0.0, by_sentence=True)
+    vocab_size, embedding_size = encoder["weight|electra/embeddings/word_embeddings"].shape
+    model = objective.build_model(ModelConfig(
+        vocab_size=vocab_size, embedding_size=embedding_size, hidden_size=32, num_layers=2,
+        num_heads=4, max_position_embeddings=64, hidden_dropout=0.0, attention_dropout=0.0,
+        intermediate_size=encoder["weight|electra/encoder/layer_0/intermediate/dense/bias"].size,
+    ), seed=0, policy="float32")
+    for variable in model.variables:
+        name = variable.name.split(":")[0]
+        variable.assign((golden if name.startswith("head/") else encoder)[f"weight|{name}"])
+    outcome, weights, _ = run(objective, rows_of_golden, batch_size=4, length=40, model=model)
+    assert float(weights["loss"]) == 4
+    np.testing.assert_allclose(
+        outcome.loss_sums["loss"], golden["output|loss"].sum(), rtol=1e-5)
+    by_words = dataclasses.replace(objective, by_sentence=False)
+    _, weights, _ = run(by_words, rows_of_golden, batch_size=4, length=40, model=model)
+    assert float(weights["loss"]) == inputs["chunk_labels_mask"].sum()
 
 
 def test_answers_lie_in_the_second_segment_or_at_cls():

@@ -22,9 +22,9 @@ def question(text="1999", **changes):
         "answers": (Answer(text=text, start=CONTEXT.index(text)),) if text else (), **changes})
 
 
-def encode(*examples, max_length=32, stride=4, max_query=8):
+def encode(*examples, max_length=32, stride=4, max_query=8, **options):
     return encode_questions(examples, Tokenizer(VOCABULARY), VOCABULARY, max_length=max_length,
-                            stride=stride, max_query=max_query)
+                            stride=stride, max_query=max_query, **options)
 
 
 def words(row):
@@ -55,6 +55,15 @@ def test_a_long_context_is_read_through_windows_and_a_question_is_cut():
     assert [row.targets["impossible"] for row in encoded.rows] == [1.0, 0.0, 0.0]
     assert [int(row.targets["start"]) for row in encoded.rows] == [0, 8, 5]
     assert [window.first for window in encoded.windows] == [0, 3, 6]
+
+
+def test_a_window_without_the_answer_may_count_as_its_question_does():
+    short = {"max_length": 10, "stride": 3, "max_query": 2, "by_window": False}
+    answered = encode(question(question="who who who"), **short)
+    assert [row.targets["impossible"] for row in answered.rows] == [0.0, 0.0, 0.0]
+    assert [int(row.targets["start"]) for row in answered.rows] == [0, 8, 5]
+    unanswerable = encode(question(None, is_impossible=True), **short)
+    assert {float(row.targets["impossible"]) for row in unanswerable.rows} == {1.0}
 
 
 def test_a_question_without_an_answer_aims_at_cls():

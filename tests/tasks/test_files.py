@@ -67,7 +67,11 @@ def test_a_label_that_training_doesnt_know_is_named(tmp_path):
     ("a.tsv", "text\tlabel\nx\t\n", Columns(), {},
      r"a\.tsv:2: the label in column 'label' is empty"),
     ("a.tsv", "text\ty\nx\t1\n", Columns(), {},
-     r"a\.tsv:2: no column 'label'\. There are: text, y"),
+     r"a\.tsv:2: no column 'label'\. There are: text, y\. --label_column says"),
+    ("a.tsv", "sentence\tlabel\nx\t1\n", Columns(), {},
+     r"a\.tsv:2: no column 'text'\. There are: sentence, label\. --text_columns says"),
+    ("a.tsv", "text\nx\n", Columns(key="id"), {"labelled": False},
+     r"no column 'id'\. There are: text\. --key_column says"),
     ("a.tsv", "text\tlabel\nx\tbig\n", Columns(), {"numbers": True},
      r"a\.tsv:2: 'label' must be a number\. Received: 'big'"),
     ("a.tsv", "text\tlabel\nx\tinf\n", Columns(), {"numbers": True}, "must be a number"),
@@ -83,7 +87,8 @@ def test_a_bad_row_is_named(tmp_path, name, text, columns, options, message):
     ({"words": [], "tags": []}, "0 words and 0 tags"),
     ({"words": "a b", "tags": ["O", "O"]}, "'words' must be a list of texts. Received: 'a b'"),
     ({"words": ["a", ""], "tags": ["O", "O"]}, "'words' must be a list of texts"),
-    ({"words": ["a"]}, "'tags' must be a list of texts. Received: None"),
+    ({"words": ["a"]}, r"no column 'tags'\. There are: words\. --label_column"),
+    ({"words": ["a"], "tags": None}, "'tags' must be a list of texts. Received: None"),
 ])
 def test_a_bad_sentence_is_named(tmp_path, record, message):
     path = write(tmp_path, "a.jsonl", json.dumps(record))
