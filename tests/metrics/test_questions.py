@@ -1,6 +1,7 @@
 """Answers are compared as SQuAD's servers do."""
 
 import pytest
+from official.nlp.tools import squad_evaluate_v1_1
 
 from electra_tf.command_line import UserError
 from electra_tf.metrics.questions import answer_scores, best_threshold
@@ -64,3 +65,25 @@ def test_where_nothing_is_found_no_answer_is_always_best():
     gold = {"a": ["x"], "b": [], "c": []}
     predictions = dict.fromkeys(gold, "wrong")
     assert best_threshold(gold, predictions, {"a": 0.2, "b": 0.5, "c": 0.9}) == 0.0
+
+
+@pytest.mark.parametrize(("gold", "prediction"), [
+    (["the Beatles", "Beatles"], "The Beatles!"), (["in 1999", "1999"], "1999 or so"),
+    (["a b c"], "b d"), (["x"], "")])
+def test_answered_questions_score_as_in_squad_1(gold, prediction):
+    assert scores_of_squad_1(gold, prediction) == pytest.approx(exact_and_f1(gold, prediction))
+
+
+def test_gold_answers_of_articles_alone_score_otherwise_than_in_squad_1():
+    """The one exception to the fact above."""
+    assert scores_of_squad_1(["The", "Beatles"], "the") == (1, 0)
+    assert scores_of_squad_1(["The"], "a") == (1, 0)
+    assert exact_and_f1(["The", "Beatles"], "the") == (0, 0)
+    assert exact_and_f1(["The"], "a") == (1, 1)
+
+
+def scores_of_squad_1(gold, prediction):
+    """Returns exact match and F1 of one question by Model Garden's copy of that evaluation."""
+    found = squad_evaluate_v1_1.evaluate([{"paragraphs": [{"qas": [
+        {"id": "q", "answers": [{"text": text} for text in gold]}]}]}], {"q": prediction})
+    return found["exact_match"], found["final_f1"]
