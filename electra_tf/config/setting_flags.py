@@ -13,8 +13,8 @@ from typing import Any
 
 from absl import flags
 
-import re
-from collections.abc import Iterable, Iterator
+from electra_tf import storage
+from electra_tf.command_line import UserError
 from electra_tf.config.overrides import parse_assignments, read_yaml
 
 
