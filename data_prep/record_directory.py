@@ -9,7 +9,9 @@ from typing import Any
 
 from data_prep.work_units import WorkUnit
 from electra_tf import atomic_file
-from electra_tf.command_line import UserError
+from electra_tf.command_line import UserError, shown
+from electra_tf.reading import strict_json
+from electra_tf.reading.bounded import MIB
 from electra_tf.records import manifest
 from electra_tf.storage import Path
 
@@ -18,6 +20,21 @@ _SHARDS = "*.tfrecord"
 _RECEIPTS = ".finished-*.json"
 
 Outcome = tuple[manifest.Shard, manifest.Counts]
+_MOST_BYTES = MIB
+"""Of a receipt or the state, which take 1 KB."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Receipt:
+    """Says that a shard is finished."""
+
+    __pydantic_config__ = strict_json.STRICT
+
+    key: str
+    """Of the text, the settings and the other fields; another text or a changed receipt has
+    another."""
+    shard: manifest.Shard
+    counts: manifest.Counts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,16 +81,18 @@ class RecordDirectory:
         self, unit: WorkUnit, build: Callable[[WorkUnit], Outcome], identity: Mapping[str, Any]
     ) -> Outcome:
         """Returns what `build` returns for the unit, calling it only if its shard isn't there."""
-        receipt = self.path / f".finished-{unit.name}.json"
-        key = _unit_key(unit, identity)
-        with contextlib.suppress(FileNotFoundError):
-            known = json.loads(receipt.read_text())
-            shard = manifest.Shard(**known["shard"])
-            if known["key"] == key and manifest.file_sha256(self.path / shard.name) == shard.sha256:
-                return shard, manifest.Counts(**known["counts"])
+        path = self.path / f".finished-{unit.name}.json"
+        if path.exists():
+            known = strict_json.read(path, _Receipt, most=_MOST_BYTES, fix=(
+                "remove it, and its shard is built again."))
+            with contextlib.suppress(FileNotFoundError):
+                if known.key == _receipt_key(unit, identity, known.shard, known.counts) and (
+                        manifest.file_sha256(self.path / known.shard.name) == known.shard.sha256):
+                    return known.shard, known.counts
         shard, counts = build(unit)
-        atomic_file.write_atomically(receipt, _json({
-            "key": key, "shard": dataclasses.asdict(shard), "counts": dataclasses.asdict(counts)}))
+        key = _receipt_key(unit, identity, shard, counts)
+        atomic_file.write_atomically(
+            path, _json(dataclasses.asdict(_Receipt(key=key, shard=shard, counts=counts))))
         return shard, counts
 
     def finish(self, result: manifest.Manifest) -> None:
@@ -84,14 +103,12 @@ class RecordDirectory:
             receipt.unlink()
 
     def _unfinished(self) -> Mapping[str, Any]:
-        try:
-            return json.loads((self.path / _STATE_NAME).read_text())
-        except ValueError as error:
-            raise UserError(f"{self.path / _STATE_NAME} is damaged; use --overwrite to build "
-                            "from the start.") from error
+        return strict_json.read(
+            self.path / _STATE_NAME, dict[str, str | int | float | bool], most=_MOST_BYTES,
+            fix="use --overwrite to build from the start.")
 
     def _refuse_other(self, existing: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
-        different = [f"{name} ({existing.get(name)!r} there, {value!r} now)"
+        different = [f"{name} ({shown(existing.get(name))} there, {shown(value)} now)"
                      for name, value in identity.items() if existing.get(name) != value]
         if different:
             raise UserError(f"{self.path} holds another build: {', '.join(different)}; use another "
@@ -104,10 +121,14 @@ class RecordDirectory:
                 path.unlink()
 
 
-def _unit_key(unit: WorkUnit, identity: Mapping[str, Any]) -> str:
+def _receipt_key(unit: WorkUnit, identity: Mapping[str, Any], shard: manifest.Shard,
+                 counts: manifest.Counts) -> str:
+    """Returns a digest of all that a receipt is about, and of what it says."""
     digest = hashlib.sha256(_json(identity))
     for line in unit.lines:
         digest.update(line.encode() + b"\n")
+    for part in (shard, counts):
+        digest.update(_json(dataclasses.asdict(part)))
     return digest.hexdigest()
 
 

@@ -1,20 +1,69 @@
 """What every command line of the project shares: one-line errors and a grouped `--help`."""
 
+import re
+import reprlib
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from typing import NoReturn
 
 from absl import app, flags, logging
 
 from electra_tf import native_logging
+
+LONGEST_MESSAGE = 800
+"""Characters of an error; two long paths and a sentence fit."""
+LONGEST_VALUE = 80
+"""Characters of a value within an error."""
+
+
+def one_line(text: str, longest: int = LONGEST_MESSAGE) -> str:
+    r"""Returns text that is safe to print: one line, shortened, nothing a terminal would obey.
+
+    What isn't printable is written as Python escapes it: control characters, escape sequences,
+    marks that turn the direction of writing, lone surrogates. A long text loses its middle, for
+    the file stands at the beginning and the fix at the end.
+
+    >>> one_line("a\n  b \x1b[31m"), one_line("0123456789", longest=7)
+    ('a b \\x1b[31m', '01...89')
+    """
+    text = re.sub(r"\s*[\t\n\v\f\r]\s*", " ", _shortened(text, longest))
+    return _shortened("".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode()
+        for char in text), longest)
+
+
+def _shortened(text: str, longest: int) -> str:
+    if len(text) <= longest:
+        return text
+    half = (longest - 3) // 2
+    return f"{text[:half]}...{text[-half:]}"
+
+
+def shown(value: object, longest: int = LONGEST_VALUE) -> str:
+    """Returns a value as an error shows it: as Python writes it, shortened, on one line.
+
+    >>> shown("x" * 1000, longest=9), shown([1, 2])
+    ("'xx...xx'", '[1, 2]')
+    """
+    brief = reprlib.Repr()
+    brief.maxstring = brief.maxother = longest
+    try:
+        return one_line(brief.repr(value), longest)
+    except ValueError:  # Python doesn't write whole numbers of more than 4,300 digits.
+        return f"a {type(value).__name__} with too many digits"
 
 
 class UserError(ValueError):
     """A mistake in what the user gave: a file, a row, a flag or a setting.
 
     Its message is one line that names the thing, says what was received and how to mend it.
-    Command lines print it without a traceback.
+    Command lines print it without a traceback. Whatever the message quotes, it is made safe to
+    print by `one_line`.
     """
+
+    def __init__(self, message: str):
+        super().__init__(one_line(message))
 
 
 def run(
@@ -37,11 +86,12 @@ def run(
         if any(argument in ("--help", "-help", "-h") for argument in argv[1:]):
             print(grouped_help(summary, groups))
             raise SystemExit(0)
-        rest = app.parse_flags_with_usage(argv)
+        try:
+            rest = flags.FLAGS(argv)
+        except (flags.Error, UnicodeDecodeError) as error:  # The latter: of a --flagfile.
+            _refuse(f"{error} (--help lists the flags.)")
         if len(rest) > 1:
-            print(f"error: unexpected argument {rest[1]!r}; settings are written --name=value.",
-                  file=sys.stderr)
-            raise SystemExit(2)
+            _refuse(f"unexpected argument {shown(rest[1])}; settings are written --name=value.")
         return rest
 
     def guarded(_argv: Sequence[str]) -> None:
@@ -57,6 +107,11 @@ def run(
 
     native_logging.quiet()
     app.run(guarded, flags_parser=parse)
+
+
+def _refuse(problem: str) -> NoReturn:
+    print(f"error: {one_line(problem)}", file=sys.stderr)
+    raise SystemExit(2)
 
 
 def grouped_help(summary: str, groups: Mapping[str, Sequence[str]]) -> str:

@@ -24,12 +24,22 @@ def write(directory: Path) -> manifest.Manifest:
               for index, count in enumerate(TRAIN_SHARDS)]
     shards.append(_shard(directory / "eval-00000.tfrecord", "eval", HELD_OUT, numbers))
     result = manifest.Manifest(
-        format_version=manifest.FORMAT_VERSION, max_seq_length=LENGTH, packing="full",
-        token_bytes=2, settings={}, counts=manifest.Counts(), shards=tuple(shards),
+        format_version=manifest.FORMAT_VERSION, max_seq_length=LENGTH, packing="reference",
+        token_bytes=2, settings={}, counts=counts_of(shards), shards=tuple(shards),
         vocabulary=manifest.Tokenization(
             size=VOCABULARY.size, sha256=VOCABULARY.sha256, lower_case=True, strip_accents=True))
     result.save(directory)
     return result
+
+
+def counts_of(shards: list[manifest.Shard], length: int = LENGTH) -> manifest.Counts:
+    """What the examples of shards add up to, each of two segments."""
+    examples, tokens = (sum(getattr(shard, name) for shard in shards)
+                        for name in ("examples", "tokens"))
+    content = tokens - 3 * examples
+    return manifest.Counts(
+        text_tokens=content, content_tokens=content, special_tokens=3 * examples,
+        padding_positions=examples * length - tokens, examples=examples)
 
 
 def example_ids(numbers: np.random.Generator) -> list[int]:

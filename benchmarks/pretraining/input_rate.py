@@ -67,7 +67,8 @@ def write_records(directory: pathlib.Path, examples: int, length: int) -> None:
             [(serialize_example(row.tolist(), length // 2, 2), length) for row in ids]))
     manifest.Manifest(
         format_version=manifest.FORMAT_VERSION, max_seq_length=length, packing="full",
-        token_bytes=2, settings={}, counts=manifest.Counts(), shards=tuple(shards),
+        token_bytes=2, settings={}, shards=tuple(shards), counts=manifest.Counts(
+            text_tokens=examples * length, content_tokens=examples * length, examples=examples),
         vocabulary=manifest.Tokenization(
             size=vocabulary.size, sha256=vocabulary.sha256, lower_case=True, strip_accents=True),
     ).save(directory)

@@ -43,6 +43,25 @@ def serialize_example(ids: Sequence[int], first_segment_length: int, token_bytes
     })).SerializeToString(deterministic=True)
 
 
+def stored_ids(serialized: bytes, token_bytes: int) -> tuple[np.ndarray, int]:
+    """Returns the ids of one serialized example, and the length of its first segment.
+
+    Args:
+        serialized: by `serialize_example`.
+        token_bytes: 2 or 4, as written.
+
+    Raises:
+        google.protobuf.message.DecodeError: it is none.
+        ValueError: its fields aren't ours.
+    """
+    features = tf.train.Example.FromString(serialized).features.feature
+    raw = features["ids"].bytes_list.value
+    boundary = features["first_segment_length"].int64_list.value
+    if len(raw) != 1 or len(boundary) != 1:
+        raise ValueError("an example has one string of ids and one boundary")
+    return np.frombuffer(raw[0], _DTYPES[token_bytes][0]), boundary[0]
+
+
 def parse_examples(
     serialized: tf.Tensor, max_seq_length: int, token_bytes: int, pad_id: int
 ) -> Batch:

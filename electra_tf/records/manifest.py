@@ -6,22 +6,28 @@ import functools
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from electra_tf import atomic_file, storage
 from electra_tf.command_line import UserError
+from electra_tf.reading import strict_json
+from electra_tf.reading.bounded import MIB
+from electra_tf.records import consistency
 from electra_tf.storage import Path
 
 FORMAT_VERSION = 1
 MANIFEST_NAME = "manifest.json"
 VOCABULARY_NAME = "vocab.txt"
 SPLITS = ("train", "eval")
+_MOST_BYTES = 64 * MIB
+"""An entry of a shard takes 300 bytes: room for 200,000 shards, 3 TB of text."""
 _BUILD = "`python -m data_prep.build_pretraining_data`"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Shard:
     """One TFRecord file."""
+
+    __pydantic_config__ = strict_json.STRICT
 
     name: str
     """File name within the directory."""
@@ -42,6 +48,8 @@ class Shard:
 class Tokenization:
     """The vocabulary and how text was made ready for it."""
 
+    __pydantic_config__ = strict_json.STRICT
+
     size: int
     """Number of tokens, V."""
     sha256: str
@@ -53,6 +61,8 @@ class Tokenization:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Counts:
     """What went in and what came out; counts add up over shards with `+`."""
+
+    __pydantic_config__ = strict_json.STRICT
 
     documents: int = 0
     lines: int = 0
@@ -86,6 +96,8 @@ class Counts:
 class Manifest:
     """All that a reader of the records needs to know; see `load`, `save` and `verify_shards`."""
 
+    __pydantic_config__ = strict_json.STRICT
+
     format_version: int
     max_seq_length: int
     """L: no example has more tokens."""
@@ -93,7 +105,7 @@ class Manifest:
     token_bytes: int
     """Bytes of one stored id: 2 or 4."""
     vocabulary: Tokenization
-    settings: Mapping[str, Any]
+    settings: Mapping[str, str | int | float | bool | None]
     """Every setting that decided the examples, and `corpus_sha256`."""
     counts: Counts
     """Over both splits."""
@@ -121,26 +133,35 @@ class Manifest:
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Version:
+    """What a manifest of any version has."""
+
+    __pydantic_config__ = strict_json.OPEN
+
+    format_version: int
+
+
 def load(data_dir: str | Path) -> Manifest:
     """Reads and checks `data_dir`/manifest.json.
 
     Raises:
-        UserError: there is none (the build didn't finish, or it is another directory), or it is
-            unreadable or of another format version.
+        UserError: there is none (the build didn't finish, or it is another directory), it is
+            unreadable, of another format version, or its values contradict each other.
     """
     path = storage.path(data_dir) / MANIFEST_NAME
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise UserError(f"{path} does not exist: the build of these records did not finish, or "
-                        f"they are elsewhere; run {_BUILD} with --output_dir={data_dir} (again), "
-                        "or name the right directory.") from error
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}.") from error
-    except ValueError as error:
-        raise UserError(f"{path} is damaged ({error}); build the records again with {_BUILD} "
-                        "--overwrite.") from error
-    return _from_json(path, content)
+    fix = f"build the records again with {_BUILD} --overwrite."
+    version = strict_json.read(path, _Version, most=_MOST_BYTES, fix=fix, absent=(
+        f"{path} does not exist: the build of these records did not finish, or they are elsewhere; "
+        f"run {_BUILD} with --output_dir={data_dir} (again), or name the right directory."))
+    if version.format_version != FORMAT_VERSION:
+        raise UserError(f"{path} has format version {version.format_version}, this program reads "
+                        f"{FORMAT_VERSION}; {fix}")
+    manifest = strict_json.read(path, Manifest, most=_MOST_BYTES, fix=fix)
+    problem = consistency.contradiction(manifest)
+    if problem:
+        raise UserError(f"{path} is damaged: {problem}; {fix}")
+    return manifest
 
 
 def verify_shards(
@@ -190,19 +211,3 @@ def _check_size(path: Path, shard: Shard) -> None:
 def _broken(path: Path, what: str) -> UserError:
     return UserError(f"{path} is not the shard that was built: {what}; copy it again, or build "
                      f"the records again with {_BUILD} --overwrite.")
-
-
-def _from_json(path: Path, content: Any) -> Manifest:
-    version = content.get("format_version") if isinstance(content, dict) else None
-    if version != FORMAT_VERSION:
-        raise UserError(f"{path} has format version {version!r}, this program reads "
-                        f"{FORMAT_VERSION}; build the records again with {_BUILD} --overwrite.")
-    try:
-        return Manifest(**content | {
-            "vocabulary": Tokenization(**content["vocabulary"]),
-            "counts": Counts(**content["counts"]),
-            "shards": tuple(Shard(**shard) for shard in content["shards"]),
-        })
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{path} is damaged ({error}); build the records again with {_BUILD} "
-                        "--overwrite.") from error

@@ -20,6 +20,7 @@ from electra_tf.objectives.objective import Objective
 from electra_tf.objectives.registry import build_objective
 from electra_tf.records import manifest as manifests
 from electra_tf.records.manifest import Manifest
+from electra_tf.records.shards import look_at_first_examples
 from electra_tf.storage import Path
 from electra_tf.text.vocabulary import Vocabulary
 from electra_tf.training.evaluation import Evaluator
@@ -95,6 +96,7 @@ def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,
     if initial is not None:
         _check_text(initial, data_dir, manifest)
     manifests.verify_shards(data_dir, manifest, config.runtime.verify_checksums)
+    look_at_first_examples(data_dir, manifest)
     if config.runtime.deterministic:
         tf.config.experimental.enable_op_determinism()
     training, runtime = config.training, config.runtime

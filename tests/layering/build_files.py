@@ -23,6 +23,7 @@ EXTERNAL = {
     "prometheus_client": "prometheus_client",
     "pydantic": "pydantic",
     "safetensors": "safetensors",
+    "pydantic": "pydantic",
     "scipy": "scipy",
     "seqeval": "seqeval",
     "sklearn": "scikit_learn",

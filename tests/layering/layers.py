@@ -11,6 +11,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("electra_tf.native_logging",),
     ("electra_tf.command_line",),
     ("electra_tf.storage",),
+    ("electra_tf.reading",),
     ("electra_tf.atomic_file", "electra_tf.config"),
     ("electra_tf.records", "electra_tf.text", "electra_tf.cost"),
     ("electra_tf.input", "electra_tf.distribution", "electra_tf.optimization",
@@ -24,6 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 # Preparing data is a program of its own, beside the trainer: it shares the formats alone.
 DATA_PREP_IMPORTS = frozenset({
     "electra_tf.native_logging", "electra_tf.command_line", "electra_tf.storage",
+    "electra_tf.reading",
     "electra_tf.atomic_file", "electra_tf.records", "electra_tf.text"})
 
 LEVEL = {unit: level for level, row in enumerate(LAYERS) for unit in row}

@@ -12,21 +12,24 @@ from electra_tf.command_line import UserError
 from electra_tf.records import manifest
 from electra_tf.records.manifest import Counts, Manifest, Shard, Tokenization
 
-SHA_OF_ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+CONTENT = b"18 bytes of tokens, and more around them"
+SHA = "0163c32b5380b89ab23252a24bbf1db7119d1bd1d1b76d4370da9af968cb2efd"
 
 
 @pytest.fixture
 def records(tmp_path):
     """A directory with two "shards" and its manifest."""
     shards = tuple(
-        Shard(name=f"{split}-00000.tfrecord", split=split, examples=2, tokens=9, bytes=3,
-              sha256=SHA_OF_ABC) for split in ("train", "eval"))
+        Shard(name=f"{split}-00000.tfrecord", split=split, examples=2, tokens=9, bytes=len(CONTENT),
+              sha256=SHA) for split in ("train", "eval"))
     for shard in shards:
-        (tmp_path / shard.name).write_bytes(b"abc")
+        (tmp_path / shard.name).write_bytes(CONTENT)
     made = Manifest(
         format_version=1, max_seq_length=16, packing="full", token_bytes=2,
-        vocabulary=Tokenization(size=7, sha256="v", lower_case=True, strip_accents=True),
-        settings={"seed": 0, "max_seq_length": 16}, counts=Counts(documents=3, examples=4),
+        vocabulary=Tokenization(size=7, sha256="a" * 64, lower_case=True, strip_accents=True),
+        settings={"seed": 0, "max_seq_length": 16}, counts=Counts(
+            documents=3, examples=4, text_tokens=8, content_tokens=8, special_tokens=10,
+            padding_positions=46),
         shards=shards)
     made.save(tmp_path)
     return tmp_path, made
@@ -50,7 +53,7 @@ def test_the_fingerprint_follows_the_examples_and_nothing_else(records):
     same = dataclasses.replace(made, settings={}, counts=Counts())
     changed = [
         dataclasses.replace(made, max_seq_length=32),
-        dataclasses.replace(made, vocabulary=dataclasses.replace(made.vocabulary, sha256="w")),
+        dataclasses.replace(made, vocabulary=dataclasses.replace(made.vocabulary, sha256="b" * 64)),
         dataclasses.replace(made, shards=made.shards[:1]),
         dataclasses.replace(made, shards=(
             dataclasses.replace(made.shards[0], sha256="0"), made.shards[1])),
@@ -61,8 +64,8 @@ def test_the_fingerprint_follows_the_examples_and_nothing_else(records):
 
 @pytest.mark.parametrize("damage, message", [
     (lambda path: path.unlink(), "it cannot be read"),
-    (lambda path: path.write_bytes(b"ab"), "it has 2 bytes instead of 3"),
-    (lambda path: path.write_bytes(b"abd"), "wrong checksum"),
+    (lambda path: path.write_bytes(b"ab"), "it has 2 bytes instead of 40"),
+    (lambda path: path.write_bytes(CONTENT.upper()), "wrong checksum"),
 ])
 def test_a_missing_truncated_or_changed_shard_is_named_with_the_fix(records, damage, message):
     directory, made = records
@@ -74,7 +77,7 @@ def test_a_missing_truncated_or_changed_shard_is_named_with_the_fix(records, dam
 
 def test_sizes_alone_can_be_checked_without_reading_the_shards(records):
     directory, made = records
-    (directory / "eval-00000.tfrecord").write_bytes(b"abd")
+    (directory / "eval-00000.tfrecord").write_bytes(CONTENT.upper())
     with mock.patch.object(manifest, "file_sha256", side_effect=AssertionError):
         manifest.verify_shards(directory, made, checksums=False)
 
@@ -92,10 +95,11 @@ def _rewritten(**changes):
 
 @pytest.mark.parametrize("change, message", [
     (lambda content: content[:-20], "is damaged"),
-    (lambda content: "[]", "format version None, this program reads 1"),
+    (lambda content: "[]", "is damaged: must be an object"),
+    (lambda content: "{}", "is damaged: 'format_version' is missing"),
     (_rewritten(format_version=2), "format version 2, this program reads 1"),
     (_rewritten(surprise=1), "is damaged.*surprise"),
-    (_rewritten(vocabulary={"size": 7}), "is damaged.*sha256"),
+    (_rewritten(vocabulary={"size": 7}), "is damaged: vocabulary: 'sha256' is missing"),
     (_rewritten(shards=[{"name": "a"}]), "is damaged"),
 ])
 def test_an_unreadable_manifest_is_refused(records, change, message):
