@@ -31,7 +31,7 @@ def test_an_error_of_a_worker_process_comes_back_as_it_was():
 
 
 @pytest.mark.parametrize(("value", "words"), [
-    (10**6000, "a int with too many digits"), ([[[[[[1]]]]]], "[[[[[[...]]]]]]"), ("x", "'x'"),
+    (10**6000, "a int with too many digits"), ([[[[[[[1]]]]]]], "[[[[[[[...]]]]]]]"), ("x", "'x'"),
     ({"a": None}, "{'a': None}")], ids=["digits", "nested", "text", "mapping"])
 def test_a_value_of_any_kind_can_be_shown(value, words):
     assert shown(value) == words

@@ -105,10 +105,6 @@ def text_settings(model_dir: Path) -> TextSettings:
         UserError: its vocabulary is missing, or isn't the one that it was trained with.
     """
     saved = read_identity(model_dir)
-    missing = [name for name in ("lower_case", "strip_accents", "model.vocab_size")
-               if name not in saved]
-    if missing:
-        raise UserError(f"{model_dir / run_directory.SETTINGS_FILE} doesn't say {missing[0]}.")
     vocabulary = Vocabulary.load(model_dir / VOCABULARY_FILE)
     if vocabulary.size != saved["model.vocab_size"]:
         raise UserError(f"{vocabulary.source} has {vocabulary.size} entries, but the run was "

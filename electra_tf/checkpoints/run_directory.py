@@ -9,20 +9,26 @@ predictions.
 """
 
 import contextlib
+import dataclasses
 import fcntl
 import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeVar
 
 from electra_tf.atomic_file import make_directory, write_atomically, write_error
-from electra_tf.command_line import UserError
+from electra_tf.checkpoints import settings_file
+from electra_tf.command_line import UserError, one_line
 from electra_tf.config.overrides import flatten, override
+from electra_tf.reading import strict_json
+from electra_tf.reading.bounded import MIB
 from electra_tf.storage import Path, RemotePath, remove_tree
 
 SETTINGS_FILE = "settings.json"
 VOCABULARY_FILE = "vocab.txt"
 CHECKPOINTS = "checkpoints"
 RESULTS_FILE = "results.json"
+MOST_RESULT_BYTES = 64 * MIB
+"""Of results.json: a trial of ten epochs takes 5 KB."""
 CHECKPOINT_KEY = "checkpoint"
 """Of results.json: the number of the checkpoint that its best scores are of."""
 WRITTEN = (CHECKPOINTS, "metrics.jsonl", "tensorboard", "loss_curves.png", "eval_results.json",
@@ -91,6 +97,15 @@ def restart(model_dir: Path) -> None:
             remove_tree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Results:
+    """What of results.json says which checkpoint it is of."""
+
+    __pydantic_config__ = strict_json.OPEN
+
+    checkpoint: int | None = None
+
+
 def checkpoint_of_results(model_dir: Path) -> int | None:
     """Returns the number of the checkpoint that results.json is of; None where it names none.
 
@@ -100,28 +115,17 @@ def checkpoint_of_results(model_dir: Path) -> int | None:
     path = model_dir / RESULTS_FILE
     if not path.exists():
         return None
-    try:
-        number = json.loads(path.read_text(encoding="utf-8")).get(CHECKPOINT_KEY)
-    except (ValueError, AttributeError, RecursionError) as error:
-        raise UserError(f"{path} is damaged ({error}); put it back from a copy, or begin again "
-                        "with --restart.") from error
-    if number is not None and (type(number) is not int or number < 1):
+    found = strict_json.read(path, _Results, most=MOST_RESULT_BYTES, fix=(
+        "put it back from a copy, or begin again with --restart."))
+    if found.checkpoint is not None and found.checkpoint < 1:
         raise UserError(f"{path}: {CHECKPOINT_KEY} must be a number from 1. Received: "
-                        f"{str(number)[:40]!r}; put the file back from a copy.")
-    return number
+                        f"{found.checkpoint}; put the file back from a copy.")
+    return found.checkpoint
 
 
 def read_identity(model_dir: Path) -> dict[str, Any]:
-    """Returns what `claim` wrote; `UserError` if there is no run."""
-    path = model_dir / SETTINGS_FILE
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path} can't be read ({error.strerror}): no run was started in "
-                        f"{model_dir}. Train first, or name another directory.") from error
-    except ValueError as error:
-        raise UserError(f"{path} is damaged: {error}. Restore it or start a new --model_dir."
-                        ) from error
+    """Returns what `claim` wrote; `UserError` if there is no run, or its settings are damaged."""
+    return settings_file.read(model_dir / SETTINGS_FILE)
 
 
 def saved_config(model_dir: Path, config: Config, given: Collection[str]) -> Config:
@@ -178,5 +182,5 @@ def only_process(model_dir: Path) -> Iterator[None]:
 
 
 def _shown(value: Any) -> str:
-    text = str(value)
+    text = one_line(str(value))
     return f"{text[:12]}..." if len(text) > 24 else text

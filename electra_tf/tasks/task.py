@@ -1,15 +1,28 @@
 """What a task is, apart from its data and with it."""
 
 import dataclasses
+import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from electra_tf.command_line import shown
+from electra_tf.reading import strict_json
 from electra_tf.tasks.examples import Example, Kind
+
+_PREFIX = "task_"
+"""Of a task's fields among a run's facts."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TaskSpec:
-    """What a trained model has to know of its task; plain values, to be kept with it."""
+    """What a trained model has to know of its task; plain values, to be kept with it.
+
+    Raises:
+        ValueError: values that contradict each other.
+    """
+
+    __pydantic_config__ = strict_json.STRICT
 
     name: str
     """As `--task` takes it."""
@@ -28,6 +41,15 @@ class TaskSpec:
     key: str = ""
     """Column that names a row in predictions; its line number if empty."""
 
+    def __post_init__(self):
+        has_labels = self.kind in (Kind.CLASSIFICATION, Kind.TAGGING)
+        if bool(self.labels) != has_labels or len(set(self.labels)) < len(self.labels):
+            raise ValueError(f"{self.kind} with these labels: {shown(self.labels)}")
+        if not self.metrics or not 1 <= len(self.texts) <= 2:
+            raise ValueError(f"{len(self.metrics)} metrics, {len(self.texts)} columns of texts")
+        if not (math.isfinite(self.scale) and self.scale > 0 and math.isfinite(self.offset)):
+            raise ValueError(f"scale {self.scale}, offset {self.offset}")
+
     @property
     def better_if_lower(self) -> bool:
         """Tells whether the main metric is an error."""
@@ -35,16 +57,23 @@ class TaskSpec:
 
     def facts(self) -> dict[str, Any]:
         """Returns all fields under names that don't look like settings."""
-        return {f"task_{field.name}": list(value) if isinstance(value, tuple) else value
+        return {f"{_PREFIX}{field.name}": list(value) if isinstance(value, tuple) else value
                 for field in dataclasses.fields(self) for value in [getattr(self, field.name)]}
 
     @classmethod
     def of_facts(cls, saved: Mapping[str, Any]) -> "TaskSpec":
-        """Returns what `facts` was made of; KeyError if one is missing."""
-        values = {field.name: saved[f"task_{field.name}"] for field in dataclasses.fields(cls)}
-        values = {name: tuple(value) if isinstance(value, list) else value
-                  for name, value in values.items()}
-        return cls(**values | {"kind": Kind(values["kind"])})
+        """Returns what `facts` was made of.
+
+        Raises:
+            strict_json.Unreadable: a field is missing, of another type, or contradicts another.
+        """
+        names = {f"{_PREFIX}{field.name}": field.name for field in dataclasses.fields(cls)}
+        values = {names.get(name, name): value for name, value in saved.items()
+                  if name.startswith(_PREFIX)}
+        missing = names.values() - values.keys()
+        if missing:
+            raise strict_json.Unreadable(f"{min(missing)!r} is missing")
+        return strict_json.loads(json.dumps(values).encode(), cls)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -6,10 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from electra_tf import atomic_file, storage
-from electra_tf.command_line import UserError
+from electra_tf.command_line import UserError, shown
+from electra_tf.reading import strict_json
+from electra_tf.reading.bounded import cannot_read, read_bytes
 from electra_tf.storage import Path
 
 Record = dict[str, Any]
+
+KINDS = ("train", "eval")
+"""What a record can be about."""
+_MOST_BYTES = 256 << 20
+"""A record takes 300 bytes: room for 800,000 of them."""
 
 # JSON has no NaN; protobuf's JSON mapping writes it so, and so do we.
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -32,14 +39,15 @@ class MetricsLog:
         """Writes one record as one line and hands it to the operating system.
 
         Args:
-            record: strings, numbers and booleans by name, "step" among them. NaN and infinities
-                become the strings "NaN", "Infinity" and "-Infinity".
+            record: numbers and truth values by name, "step" among them, and "kind". NaN and
+                infinities become the strings "NaN", "Infinity" and "-Infinity".
 
         Raises:
             UserError: the file cannot be written.
-            ValueError: a record without an integer "step".
+            ValueError: a record without an integer "step", of another kind than `KINDS`, or with
+                a value that is no number.
         """
-        _check_step(record)
+        _check(record)
         line = json.dumps(_to_json(record), allow_nan=False) + "\n"
         try:
             with self.path.open("a", encoding="utf-8") as file:
@@ -71,33 +79,43 @@ def read_metrics(path: str | Path) -> list[Record]:
         path: of a file that `MetricsLog` writes, perhaps at this moment.
 
     Raises:
-        UserError: no such file, or a complete line that is not a JSON object with a "step".
+        UserError: no such file, or a complete line that is none of its records.
     """
     path = storage.path(path)
     try:
-        text = path.read_bytes()
+        text = read_bytes(path, _MOST_BYTES)
     except FileNotFoundError:
         raise UserError(
             f"no {path}; train first, or name the directory that --model_dir named.") from None
-    complete = text[:text.rfind(b"\n") + 1]
-    return [_parse(line, path, row) for row, line in enumerate(complete.splitlines(), start=1)]
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    *complete, _cut_short = text.split(b"\n")
+    return [_parse(line, path, row) for row, line in enumerate(complete, start=1)]
 
 
 def _parse(line: bytes, path: Path, row: int) -> Record:
     try:
-        record = json.loads(line)
-        _check_step(record)
-    except (ValueError, TypeError):
-        raise UserError(
-            f"{path}:{row}: not a JSON object with an integer \"step\": {line[:60]!r}; "
-            "delete the line.") from None
+        record = strict_json.parse(line)
+        _check(record)
+    except ValueError as error:
+        raise UserError(f"{path}:{row}: {error}; delete the line.") from None
     return {name: _NOT_FINITE.get(value, value) if isinstance(value, str) else value
             for name, value in record.items()}
 
 
-def _check_step(record: Mapping[str, Any]) -> None:
-    if not isinstance(record["step"] if "step" in record else None, int):
-        raise ValueError(f"a record needs an integer \"step\". Received: {record!r:.200}")
+def _check(record: Any) -> None:
+    """Raises ValueError for what no record of ours is."""
+    if not isinstance(record, Mapping) or type(record.get("step")) is not int:
+        raise ValueError("not a JSON object with an integer \"step\": " + shown(record))
+    if record["step"] < 0 or record.get("kind") not in KINDS:
+        raise ValueError(f"\"step\" must be 0 or more and \"kind\" {' or '.join(KINDS)}. "
+                         f"Received: {shown(record)}")
+    for name, value in record.items():
+        number = isinstance(value, int | float) or (
+            isinstance(value, str) and value in _NOT_FINITE)
+        if name != "kind" and not number:
+            raise ValueError(f"{shown(name)} must be a number, as all metrics are. "
+                             f"Received: {shown(value)}")
 
 
 def _to_json(record: Mapping[str, Any]) -> Record:

@@ -9,20 +9,27 @@ from typing import Any
 import numpy as np
 
 from electra_tf.atomic_file import write_atomically
-from electra_tf.checkpoints.run_directory import CHECKPOINT_KEY, RESULTS_FILE
-from electra_tf.command_line import UserError
+from electra_tf.checkpoints.run_directory import (
+    CHECKPOINT_KEY,
+    MOST_RESULT_BYTES,
+    RESULTS_FILE,
+)
+from electra_tf.command_line import UserError, shown
+from electra_tf.reading import strict_json
 from electra_tf.storage import Path
 
 THRESHOLD = "threshold"
 """A score of questions that isn't one: above which logit there is no answer."""
 
-Scores = Mapping[str, Mapping[str, float]]
-"""Split -> metric -> value."""
+Scores = Mapping[str, Mapping[str, float | None]]
+"""Split -> metric -> value; None for what isn't a finite number."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Epoch:
     """One pass over the training examples."""
+
+    __pydantic_config__ = strict_json.STRICT
 
     epoch: int
     """From 1."""
@@ -36,6 +43,8 @@ class Epoch:
 class Trial:
     """One training, from initial weights to scores."""
 
+    __pydantic_config__ = strict_json.STRICT
+
     seed: int
     losses: tuple[tuple[int, float], ...]
     """Step and mean training loss of every interval."""
@@ -46,6 +55,14 @@ class Trial:
     """Of training and evaluation."""
     examples_per_second: float
     """Trained on, without evaluation, compiling included."""
+
+    def __post_init__(self):
+        if not 1 <= self.kept_epoch <= len(self.epochs):
+            raise ValueError(f"epoch {self.kept_epoch} of {len(self.epochs)} is kept")
+        shapes = {tuple((split, *scores) for split, scores in epoch.scores.items())
+                  for epoch in self.epochs}
+        if len(shapes) > 1 or shapes == {()}:
+            raise ValueError("its epochs have different splits or metrics")
 
     @property
     def scores(self) -> Scores:
@@ -94,17 +111,14 @@ class Results:
         path = model_dir / RESULTS_FILE
         if not path.exists():
             return None
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            trials = tuple(
-                Trial(**trial | {"losses": tuple(map(tuple, trial["losses"])),
-                                 "epochs": tuple(Epoch(**epoch) for epoch in trial["epochs"])})
-                for trial in content["trials"])
-            return cls(task=content["task"], metrics=tuple(content["metrics"]),
-                       initial=content["initial"], trials=trials)
-        except (ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{path} is damaged ({error}); remove it, and the trials run again."
-                            ) from error
+        fix = "remove it, and the trials run again."
+        found = strict_json.read(path, _File, most=MOST_RESULT_BYTES, fix=fix)
+        results = cls(task=found.task, metrics=found.metrics, initial=found.initial,
+                      trials=found.trials)
+        problem = _contradiction(found, results)
+        if problem:
+            raise UserError(f"{path} is damaged: {problem}; {fix}")
+        return results
 
     def summary(self) -> dict[str, dict[str, dict[str, float]]]:
         """Returns split -> metric -> mean, median, standard deviation and best over the trials."""
@@ -130,6 +144,51 @@ class Results:
                     f"{shown_score(metric, value):>9}" for value in shown)
                     + (f"   {each}" if several else ""))
         return "\n".join(lines)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _File:
+    """What `Results.save` writes."""
+
+    __pydantic_config__ = strict_json.STRICT
+
+    task: str
+    metrics: tuple[str, ...]
+    initial: str
+    trials: tuple[Trial, ...]
+    best_seed: int
+    checkpoint: int
+    summary: dict[str, dict[str, dict[str, float | None]]]
+
+
+def _contradiction(found: _File, results: Results) -> str:
+    """Returns what of a file can't be so, in words; empty if everything fits."""
+    shapes = {tuple((split, *scores) for split, scores in trial.scores.items())
+              for trial in results.trials}
+    if len(shapes) != 1:
+        return "its trials are none, or have different splits or metrics"
+    main = next(iter(results.trials[0].scores.values()))
+    missing = [metric for metric in results.metrics if metric not in main]
+    if missing or not results.metrics:
+        return f"its trials have no score {shown(missing)}"
+    if found.best_seed != results.best.seed:
+        return f"best_seed is {found.best_seed}, but the best trial has {results.best.seed}"
+    if found.checkpoint != results.checkpoint:
+        return (f"{CHECKPOINT_KEY} is {found.checkpoint}, but the best trial's is "
+                f"{results.checkpoint}")
+    if not _equal(found.summary, _plain(results.summary())):
+        return "its summary isn't that of its trials"
+    return ""
+
+
+def _equal(first: Any, second: Any) -> bool:
+    """Compares scores; another machine's mean may differ in the last bit."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(
+            _equal(value, second[name]) for name, value in first.items())
+    if first is None or second is None:
+        return first is second
+    return math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-12)
 
 
 def write_json(path: Path, content: Any) -> None:

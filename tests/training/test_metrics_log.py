@@ -67,9 +67,19 @@ def test_rewinding_to_the_start_empties_the_file_and_a_missing_file_needs_none(t
 
 def test_a_damaged_line_is_named_with_its_row(tmp_path):
     path = tmp_path / "metrics.jsonl"
-    for damaged in ("[1]", "7", "{oops", '{"kind": "train"}', '{"step": "7"}'):
-        path.write_text(f'{{"step": 1}}\n{damaged}\n{{"step": 3}}\n')
-        with pytest.raises(UserError, match="metrics.jsonl:2: not a JSON object"):
+    for damaged, words in (
+            ("[1]", "not a JSON object"), ("7", "not a JSON object"), ("{oops", "not JSON"),
+            ('{"kind": "train"}', "not a JSON object"),
+            ('{"kind": "train", "step": "7"}', "not a JSON object"),
+            ('{"kind": "train", "step": true}', "not a JSON object"),
+            ('{"kind": "train", "step": 1, "step": 2}', "'step' stands twice"),
+            ('{"kind": "train", "step": -1}', '"step" must be 0 or more'),
+            ('{"kind": "lunch", "step": 1}', '"kind" train or eval'), ('{"step": 1}', '"kind"'),
+            ('{"kind": "train", "step": 1, "loss": "1.5"}', "'loss' must be a number"),
+            ('{"kind": "train", "step": 1, "loss": NaN}', "NaN is no JSON"),
+            ('{"kind": "train", "step": 1, "loss": null}', "'loss' must be a number")):
+        path.write_text(f'{json.dumps(train(1))}\n{damaged}\n{json.dumps(train(3))}\n')
+        with pytest.raises(UserError, match=f"metrics.jsonl:2: .*{words}.*; delete the line."):
             read_metrics(path)
 
 
@@ -81,5 +91,5 @@ def test_a_missing_file_and_a_missing_directory_are_named(tmp_path):
 
 
 def test_a_record_without_a_step_is_refused(tmp_path):
-    with pytest.raises(ValueError, match='needs an integer "step"'):
+    with pytest.raises(ValueError, match='an integer "step"'):
         MetricsLog(tmp_path / "metrics.jsonl").append({"loss": 1.0})

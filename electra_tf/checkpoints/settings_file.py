@@ -1,0 +1,85 @@
+"""`settings.json`, checked: every value of its type, no section with gaps, nothing unknown."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from electra_tf.command_line import UserError, shown
+from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.overrides import flatten, override
+from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.reading import strict_json
+from electra_tf.reading.bounded import MIB
+from electra_tf.storage import Path
+from electra_tf.tasks.task import TaskSpec
+
+Saved = dict[str, str | int | float | bool | list[str] | None]
+"""Settings by names with a dot, other facts by names without."""
+
+_FACTS = {"dataset": str, "data": str, "vocabulary": str, "lower_case": bool,
+          "strip_accents": bool, "initial": (str, type(None))}
+"""What a run knows beside settings and its task."""
+_NEEDED = ("lower_case", "strip_accents", "model.vocab_size")
+_MAY_CHANGE = frozenset({"training.num_trials"})
+"""Settings that decide a result and yet aren't kept: trials can be added."""
+_TASK = "task_"
+_MOST_BYTES = 4 * MIB
+"""Settings take 3 KB; the names of 30,000 labels fit."""
+
+
+def read(path: Path) -> Saved:
+    """Returns what a run's settings.json holds.
+
+    Raises:
+        UserError: no such file; a damaged one: no JSON, or a value that is missing, unknown, of
+            another type or out of range.
+    """
+    fix = "restore it or start a new --model_dir."
+    saved = strict_json.read(path, Saved, most=_MOST_BYTES, fix=fix, absent=(
+        f"{path} does not exist: no run was started in {path.parent}. Train first, or name "
+        "another directory."))
+    problem = _problem_of_facts(saved) or _problem_of_settings(saved)
+    if problem:
+        raise UserError(f"{path} is damaged: {problem}; {fix}")
+    return saved
+
+
+def _problem_of_facts(saved: Mapping[str, Any]) -> str:
+    facts = {name: value for name, value in saved.items() if "." not in name}
+    task = {name for name in facts if name.startswith(_TASK)}
+    for name in facts.keys() - task:
+        if name not in _FACTS:
+            return f"{shown(name)} is unknown"
+        if not isinstance(facts[name], _FACTS[name]):
+            return f"{name!r} can't be {shown(facts[name])}"
+    missing = [name for name in _NEEDED if name not in saved]
+    if missing:
+        return f"{missing[0]!r} is missing"
+    if task:
+        try:
+            TaskSpec.of_facts(facts)
+        except strict_json.Unreadable as error:
+            return f"its task: {error}"
+    return ""
+
+
+def _problem_of_settings(saved: Mapping[str, Any]) -> str:
+    settings = {name: value for name, value in saved.items() if "." in name}
+    default = FinetuningConfig() if f"{_TASK}name" in saved else PretrainingConfig()
+    known = flatten(default)
+    for name, value in settings.items():
+        wanted = type(known.get(name))
+        if name not in known or name.startswith("runtime."):
+            return f"{shown(name)} is unknown"
+        # The file writes 1.0 for a fraction, and nothing but true for a truth value.
+        if type(value) is not wanted and not (wanted is float and type(value) is int):
+            return f"{name} can't be {shown(value)}"
+    sections = {name.partition(".")[0] for name in settings}
+    gaps = [name for name in known if name.partition(".")[0] in sections
+            and name not in settings and name not in _MAY_CHANGE]
+    if gaps:
+        return f"{gaps[0]!r} is missing"
+    try:
+        override(default, settings)
+    except UserError as error:
+        return str(error).rstrip(".")
+    return ""
