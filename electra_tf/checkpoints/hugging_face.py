@@ -5,7 +5,6 @@ It keeps the two networks apart, each with a copy of the embeddings: a pair is a
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from electra_tf.checkpoints import hugging_face_config as config_file
 from electra_tf.checkpoints import hugging_face_files as files
 from electra_tf.checkpoints import hugging_face_heads as heads
 from electra_tf.checkpoints import hugging_face_names as naming
+from electra_tf.checkpoints.hugging_face_config import Config
 from electra_tf.checkpoints.hugging_face_files import CONFIG_FILE
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.shapes import (
@@ -65,17 +65,19 @@ def read(path: Path) -> Pretrained:
     """
     pair = (path / DISCRIMINATOR / CONFIG_FILE).exists()
     directory = path / DISCRIMINATOR if pair else path
-    if config_file.architecture(directory) in heads.ARCHITECTURES.values():
-        return _read_finetuned(directory)
-    sizes = config_file.read_sizes(directory, ARCHITECTURES[DISCRIMINATOR])
-    model = ModelConfig(**sizes)
-    text = files.read_text(directory, model.vocab_size)
+    config = config_file.read(directory)
+    if config.architecture in heads.ARCHITECTURES.values():
+        return _read_finetuned(directory, config)
+    config_file.require_architecture(config, directory, ARCHITECTURES[DISCRIMINATOR])
+    model = config_file.model(config, directory)
+    text = files.read_text(directory, config.vocab_size, config.pad_token_id)
     weights = naming.by_our_names(
         files.read_weights(directory), naming.of_discriminator(model), directory)
     if pair and (path / GENERATOR / CONFIG_FILE).exists():
-        model, generator = _read_generator(path / GENERATOR, sizes, weights)
+        own = config_file.read(path / GENERATOR)
+        model, generator = _read_generator(path / GENERATOR, own, config, weights)
         weights |= generator
-        other = files.read_text(path / GENERATOR, model.vocab_size)
+        other = files.read_text(path / GENERATOR, own.vocab_size, own.pad_token_id)
         if other != text:
             raise UserError(f"{path}: {GENERATOR}/ reads text in another way than {DISCRIMINATOR}/ "
                             "does (vocabulary, lower case or accents); they are no pair.")
@@ -101,9 +103,8 @@ def _write_finetuned(networks: Pretrained, task: TaskSpec, directory: Path) -> N
     files.write(directory, config, encoder | dict(head.weights), networks.text)
 
 
-def _read_finetuned(directory: Path) -> Pretrained:
-    config = files.read_config(directory)
-    model = ModelConfig(**config_file.read_sizes(directory, config_file.architecture(directory)))
+def _read_finetuned(directory: Path, config: Config) -> Pretrained:
+    model = config_file.model(config, directory)
     found = files.read_weights(directory)
     names = naming.of_encoder(model)
     task, settings, head = heads.from_theirs(
@@ -113,28 +114,32 @@ def _read_finetuned(directory: Path) -> Pretrained:
         {name: value for name, value in found.items() if name in names}, names, directory)
     require_exactly(weights, naming.whole_encoder(model), str(directory))
     return Pretrained(source=str(directory), model=model, weights=weights | dict(head), task=task,
-                      text=files.read_text(directory, model.vocab_size), head_settings=settings)
+                      text=files.read_text(directory, model.vocab_size, config.pad_token_id),
+                      head_settings=settings)
 
 
-def _read_generator(directory: Path, sizes: Mapping[str, Any],
-                    discriminator: Weights) -> tuple[ModelConfig, Weights]:
+def _read_generator(directory: Path, own: Config, discriminator: Config,
+                    weights: Weights) -> tuple[ModelConfig, Weights]:
     """Returns the shape of both networks, and the generator's own weights."""
-    own = config_file.read_sizes(directory, ARCHITECTURES[GENERATOR])
+    config_file.require_architecture(own, directory, ARCHITECTURES[GENERATOR])
+    config_file.model(own, directory)
     found = files.read_weights(directory)
-    model = ModelConfig(**sizes, generator_width=own["hidden_size"] / sizes["hidden_size"],
-                        generator_depth=own["num_layers"] / sizes["num_layers"],
-                        tying=_tying(found, own, discriminator, directory))
-    ours = model.generator
-    differing = [name for name in config_file.SIZES if getattr(ours, name) != own[name]]
+    model = config_file.model(discriminator, directory, {
+        "generator_width": own.hidden_size / discriminator.hidden_size,
+        "generator_depth": own.num_hidden_layers / discriminator.num_hidden_layers,
+        "tying": _tying(found, own, weights, directory)})
+    ours = config_file.sizes(own)
+    differing = [name for name in config_file.SIZES if getattr(model.generator, name) != ours[name]]
     if differing:
         name = differing[0]
-        raise UserError(f"{directory / CONFIG_FILE}: {config_file.SIZES[name]} is {own[name]}; the "
-                        f"generator of this discriminator has {getattr(ours, name)}.")
-    weights = naming.by_our_names(found, naming.of_generator(model), directory)
-    return model, {name: weights[name] for name in generator_shapes(model)}
+        raise UserError(f"{directory / CONFIG_FILE}: {config_file.SIZES[name]} is {ours[name]}; "
+                        "the generator of this discriminator has "
+                        f"{getattr(model.generator, name)}.")
+    own_weights = naming.by_our_names(found, naming.of_generator(model), directory)
+    return model, {name: own_weights[name] for name in generator_shapes(model)}
 
 
-def _tying(found: Weights, own: Mapping[str, Any], discriminator: Weights,
+def _tying(found: Weights, own: Config, discriminator: Weights,
            directory: Path) -> Tying:
     """Returns what a generator, by their names, has in common with the discriminator, by ours."""
     def shared(*beginnings: str) -> bool:
@@ -149,7 +154,7 @@ def _tying(found: Weights, own: Mapping[str, Any], discriminator: Weights,
         return Tying.ALL_EMBEDDINGS
     if shared(words):
         return Tying.TOKEN_EMBEDDINGS
-    if own["embedding_size"] == own["hidden_size"]:
+    if own.embedding_size == own.hidden_size:
         return Tying.NONE
     raise UserError(f"{directory}: {words} isn't the discriminator's; a generator with embeddings "
                     "of its own has embedding_size equal to hidden_size.")

@@ -3,6 +3,7 @@
 The vocabulary is vocab.txt; transformers 5 leaves it out and keeps it in tokenizer.json.
 """
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -15,12 +16,19 @@ from electra_tf.atomic_file import make_directory, write_atomically
 from electra_tf.checkpoints.pretrained import TextSettings
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.command_line import UserError
+from electra_tf.command_line import UserError, shown
+from electra_tf.reading import strict_json
+from electra_tf.reading.bounded import MIB, cannot_read, read_bytes
 from electra_tf.storage import Path
 from electra_tf.text.vocabulary import CLS, CONTINUATION, MASK, PAD, SEP, UNK, Vocabulary
 
 CONFIG_FILE, WEIGHTS_FILE = "config.json", "model.safetensors"
 TOKENIZER_SETTINGS_FILE, TOKENIZER_FILE = "tokenizer_config.json", "tokenizer.json"
+_MOST_WEIGHTS = 16 << 30
+"""Bytes of model.safetensors, which is read into memory; ELECTRA-Large's has 1.3 GB."""
+_MOST_TOKENIZER = 256 * MIB
+"""Of tokenizer.json; one of 500,000 tokens has 30 MB."""
+_MOST_SETTINGS = MIB
 _SHARDS_FILE = f"{WEIGHTS_FILE}.index.json"
 
 
@@ -49,63 +57,115 @@ def write(directory: Path, config: Mapping[str, Any], weights: Weights, text: Te
     text.vocabulary.save(directory / VOCABULARY_FILE)
 
 
-def read_config(directory: Path) -> dict[str, Any]:
-    """Returns what config.json holds; `UserError` if it can't be read."""
-    return _read_json(directory / CONFIG_FILE)
-
-
 def read_weights(directory: Path) -> dict[str, np.ndarray]:
-    """Returns arrays by their names.
+    """Returns arrays by their names, all of them finite numbers.
 
     Raises:
-        UserError: there is no model.safetensors, or a damaged one.
+        UserError: there is no model.safetensors, or a damaged one; weights of another type than
+            float32, float64 and float16; weights that are no numbers.
     """
     path = directory / WEIGHTS_FILE
     if not path.exists():
         raise UserError(_no_weights(directory))
     try:
-        return load(path.read_bytes())
+        weights = load(read_bytes(path, _MOST_WEIGHTS))
     except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror or error}.") from error
+        raise cannot_read(path, error) from error
     except SafetensorError as error:
         raise UserError(f"{path} is damaged: {error}.") from error
+    except KeyError as error:  # NumPy has no bfloat16 and no 8-bit floats.
+        raise UserError(f"{path}: weights of type {error} can't be read; save them as float32: "
+                        "model.float().save_pretrained(...).") from error
+    for name, value in weights.items():
+        if value.dtype not in (np.float32, np.float64, np.float16):
+            raise UserError(f"{path}: {shown(name)} is of type {value.dtype}; weights are float32.")
+        if not np.isfinite(value).all():
+            raise UserError(f"{path}: {shown(name)} holds values that are no finite numbers (a "
+                            "training that diverged, perhaps); take another checkpoint.")
+    return weights
 
 
-def read_text(directory: Path, vocab_size: int) -> TextSettings:
+def read_text(directory: Path, vocab_size: int, pad_id: int | None = None) -> TextSettings:
     """Returns how a directory's network reads text.
 
     Args:
         directory: with vocab.txt, or tokenizer.json instead.
         vocab_size: that the network has.
+        pad_id: likewise; None if it doesn't say.
 
     Raises:
         UserError: no vocabulary, one of another size, or settings that can't be read.
     """
     path = directory / TOKENIZER_SETTINGS_FILE
-    settings = _read_json(path) if path.exists() else {}
-    for name in ("do_lower_case", "strip_accents"):
-        if settings.get(name) not in (None, True, False):
-            raise UserError(f"{path}: {name} must be true or false. Received: {settings[name]!r}")
+    settings = _TokenizerSettings()
+    if path.exists():
+        settings = strict_json.read(path, _TokenizerSettings, most=_MOST_SETTINGS)
+    _require_ours(path, settings)
     vocabulary = _read_vocabulary(directory)
     if vocabulary.size != vocab_size:
         raise UserError(f"{vocabulary.source} has {vocabulary.size} entries, but vocab_size of "
                         f"{directory / CONFIG_FILE} is {vocab_size}; the vocabulary is another "
                         "network's.")
-    lower_case, strip_accents = settings.get("do_lower_case"), settings.get("strip_accents")
-    lower_case = True if lower_case is None else lower_case
-    return TextSettings(vocabulary=vocabulary, lower_case=lower_case,
-                        strip_accents=lower_case if strip_accents is None else strip_accents)
+    if pad_id not in (None, vocabulary.pad_id):
+        raise UserError(f"{directory / CONFIG_FILE}: pad_token_id is {pad_id}, but {PAD} stands at "
+                        f"{vocabulary.pad_id} of {vocabulary.source}.")
+    lower_case = settings.do_lower_case is not False  # Theirs, if it doesn't say.
+    strip_accents = lower_case if settings.strip_accents is None else settings.strip_accents
+    return TextSettings(
+        vocabulary=vocabulary, lower_case=lower_case, strip_accents=strip_accents)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _TokenizerSettings:
+    """What we read of tokenizer_config.json; None is transformers' default."""
+
+    __pydantic_config__ = strict_json.OPEN
+
+    do_lower_case: bool | None = None
+    strip_accents: bool | None = None
+    tokenize_chinese_chars: bool | None = None
+    do_basic_tokenize: bool | None = None
+    pad_token: str | dict[str, Any] | None = None
+    unk_token: str | dict[str, Any] | None = None
+    cls_token: str | dict[str, Any] | None = None
+    sep_token: str | dict[str, Any] | None = None
+    mask_token: str | dict[str, Any] | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _TokenizerModel:
+    """What we read of tokenizer.json."""
+
+    __pydantic_config__ = strict_json.OPEN
+
+    model: dict[str, Any]
+
+
+def _require_ours(path: Path, settings: _TokenizerSettings) -> None:
+    """Refuses a tokenizer that isn't ELECTRA's."""
+    for name in ("tokenize_chinese_chars", "do_basic_tokenize"):
+        if getattr(settings, name) is False:
+            raise UserError(f"{path}: {name} is false; ELECTRA's tokenizer does that.")
+    for name, token in (("pad_token", PAD), ("unk_token", UNK), ("cls_token", CLS),
+                        ("sep_token", SEP), ("mask_token", MASK)):
+        found = getattr(settings, name)
+        found = found.get("content") if isinstance(found, dict) else found
+        if found not in (None, token):
+            raise UserError(f"{path}: {name} is {shown(found)}; ELECTRA's is {token!r}.")
 
 
 def _read_vocabulary(directory: Path) -> Vocabulary:
     path = directory / TOKENIZER_FILE
     if (directory / VOCABULARY_FILE).exists() or not path.exists():
         return Vocabulary.load(directory / VOCABULARY_FILE)
-    model = _read_json(path).get("model", {})
-    if (model.get("type"), model.get("continuing_subword_prefix")) != ("WordPiece", CONTINUATION):
-        raise UserError(f"{path} holds no WordPiece vocabulary with {CONTINUATION!r}, which "
-                        "ELECTRA's is.")
-    ids = model["vocab"]
+    model = strict_json.read(path, _TokenizerModel, most=_MOST_TOKENIZER).model
+    kind = (model.get("type"), model.get("continuing_subword_prefix"), model.get("unk_token", UNK))
+    if kind != ("WordPiece", CONTINUATION, UNK):
+        raise UserError(f"{path} holds no WordPiece vocabulary with {CONTINUATION!r} and {UNK}, "
+                        "which ELECTRA's is.")
+    ids = model.get("vocab")
+    if not isinstance(ids, dict) or not all(type(index) is int for index in ids.values()):
+        raise UserError(f"{path}: model.vocab must be an object from tokens to whole numbers.")
     tokens = sorted(ids, key=ids.__getitem__)
     if [ids[token] for token in tokens] != list(range(len(tokens))):
         raise UserError(f"{path}: the ids of its {len(tokens)} tokens aren't 0, 1, 2 and so on.")
@@ -122,15 +182,3 @@ def _no_weights(directory: Path) -> str:
     return (f"{directory} holds no {WEIGHTS_FILE}{there}. Only safetensors are read, for pickled "
             "weights can run code; model.save_pretrained(...) of transformers 4.35 or newer writes "
             "them.")
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}.") from error
-    except ValueError as error:
-        raise UserError(f"{path} is not JSON: {error}.") from None
-    if not isinstance(content, dict):
-        raise UserError(f"{path} must hold a JSON object.")
-    return content

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from electra_tf.checkpoints.hugging_face_config import Config
 from electra_tf.checkpoints.shapes import Shapes, require_exactly
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.command_line import UserError
+from electra_tf.command_line import UserError, shown
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.registry import METRICS
 from electra_tf.tasks.task import TaskSpec
@@ -88,7 +89,7 @@ def to_theirs(spec: TaskSpec, weights: Weights, source: str) -> Head:
         "classifier.out_proj.weight": kernel.T, "classifier.out_proj.bias": bias})
 
 
-def from_theirs(config: Mapping[str, Any], weights: Weights,
+def from_theirs(config: Config, weights: Weights,
                 source: str) -> tuple[TaskSpec, dict[str, Any], Weights]:
     """Returns what Hugging Face's head is to us.
 
@@ -104,8 +105,8 @@ def from_theirs(config: Mapping[str, Any], weights: Weights,
         UserError: weights that are missing, left over, or of another shape.
     """
     kind = next(kind for kind, name in ARCHITECTURES.items()
-                if [name] == config["architectures"])
-    hidden = config["hidden_size"]
+                if name == config.architecture)
+    hidden = config.hidden_size
     if kind is Kind.QUESTION_ANSWERING:
         require_exactly(weights, {"qa_outputs.weight": (2, hidden), "qa_outputs.bias": (2,)},
                         source)
@@ -122,7 +123,7 @@ def from_theirs(config: Mapping[str, Any], weights: Weights,
                          texts=("words",), label="tags"), {},
                 {f"{_OUTPUT}/kernel": weights["classifier.weight"].T,
                  f"{_OUTPUT}/bias": weights["classifier.bias"]})
-    if config.get("problem_type") == "regression" or len(labels) == 1:
+    if config.problem_type == "regression" or len(labels) == 1:
         kind, labels = Kind.REGRESSION, ()
     outputs = len(labels) or 1
     require_exactly(weights, {
@@ -137,12 +138,17 @@ def from_theirs(config: Mapping[str, Any], weights: Weights,
              f"{_OUTPUT}/bias": weights["classifier.out_proj.bias"]})
 
 
-def _labels(config: Mapping[str, Any], source: str) -> tuple[str, ...]:
-    names = config.get("id2label", _DEFAULT_LABELS)
-    if not isinstance(names, dict) or names.keys() != {str(index) for index in range(len(names))}:
+def _labels(config: Config, source: str) -> tuple[str, ...]:
+    names = _DEFAULT_LABELS if config.id2label is None else config.id2label
+    if names.keys() != {str(index) for index in range(len(names))}:
         raise UserError(f"{source}: id2label of config.json must name every label by its number, "
-                        f"from 0. Received: {str(names)[:100]}")
-    return tuple(str(names[str(index)]) for index in range(len(names)))
+                        f"from 0. Received: {shown(names)}")
+    labels = tuple(names[str(index)] for index in range(len(names)))
+    numbers = {label: index for index, label in enumerate(labels)}
+    if config.label2id not in (None, numbers) or len(numbers) < len(labels):
+        raise UserError(f"{source}: label2id of config.json isn't id2label turned around, or a "
+                        f"label has two numbers. Received: {shown(config.label2id)}")
+    return labels
 
 
 def _through_gelu(kernel: np.ndarray, bias: np.ndarray,

@@ -1,6 +1,9 @@
 """Range checks that the configuration classes share; each raises one line naming the setting."""
 
-from electra_tf.command_line import UserError
+from electra_tf.command_line import UserError, shown
+
+LARGEST_COUNT = 2**31 - 1
+"""Of steps, examples and seeds: what 32 bits hold."""
 
 
 def require(condition: bool, setting: str, allowed: str, received: object) -> None:
@@ -13,7 +16,7 @@ def require(condition: bool, setting: str, allowed: str, received: object) -> No
         received: the offending value.
     """
     if not condition:
-        raise UserError(f"{setting} must be {allowed}. Received: {received!r}")
+        raise UserError(f"{setting} must be {allowed}. Received: {shown(received)}")
 
 
 def require_positive(section: str, config: object, *names: str) -> None:
@@ -21,6 +24,17 @@ def require_positive(section: str, config: object, *names: str) -> None:
     for name in names:
         value = getattr(config, name)
         require(value > 0, f"{section}.{name}", "greater than 0", value)
+
+
+def require_at_most(section: str, config: object, most: float, *names: str) -> None:
+    """Checks that no named field of `config` is greater than `most`.
+
+    A bound says what no run can mean: it is far beyond all that was ever trained, and what lies
+    below it can be represented, added up and written.
+    """
+    for name in names:
+        value = getattr(config, name)
+        require(value <= most, f"{section}.{name}", f"at most {most:,}", value)
 
 
 def require_probability(section: str, config: object, *names: str) -> None:

@@ -2,9 +2,15 @@
 
 import dataclasses
 
-from electra_tf.config.checks import require, require_positive, require_probability
+from electra_tf.config.checks import (
+    LARGEST_COUNT,
+    require,
+    require_at_most,
+    require_positive,
+    require_probability,
+)
 from electra_tf.config.model import ModelConfig
-from electra_tf.config.pretraining import OptimizerConfig, Precision
+from electra_tf.config.pretraining import LARGEST_BATCH, OptimizerConfig, Precision
 from electra_tf.config.runtime import RuntimeConfig
 
 WARMUP_PROPORTION = 0.1
@@ -56,6 +62,10 @@ class TaskConfig:
         require_positive("task", self, "doc_stride", "max_query_length", "max_answer_length",
                          "n_best", "beam_size")
         require_probability("task", self, "dropout")
+        require_at_most("task", self, 1 << 16, "max_seq_length", "doc_stride",
+                        "max_query_length", "max_answer_length")
+        require_at_most("task", self, 1000, "n_best", "beam_size")
+        require_at_most("task", self, 1e6, "answerability_weight", "no_answer_threshold")
         require(self.max_seq_length >= 8, "task.max_seq_length", "8 or more", self.max_seq_length)
         require(self.answerability_weight >= 0.0, "task.answerability_weight", "0 or more",
                 self.answerability_weight)
@@ -111,6 +121,10 @@ class FinetuningTrainingConfig:
     def __post_init__(self):
         require_positive("training", self, "num_train_epochs", "train_batch_size", "num_trials")
         require(self.seed >= 0, "training.seed", "0 or more", self.seed)
+        require_at_most("training", self, LARGEST_BATCH, "train_batch_size")
+        require_at_most("training", self, LARGEST_COUNT // 2, "seed")  # Trials add to it.
+        require_at_most("training", self, 1e6, "num_train_epochs")
+        require_at_most("training", self, 10_000, "num_trials", "early_stopping")
         require(self.early_stopping >= 0, "training.early_stopping", "0 or more",
                 self.early_stopping)
         require(self.freeze_layers >= -1, "training.freeze_layers", "-1 (all) or more",

@@ -3,7 +3,23 @@
 import dataclasses
 import enum
 
-from electra_tf.config.checks import require, require_positive, require_probability
+from electra_tf.config.checks import (
+    require,
+    require_at_most,
+    require_positive,
+    require_probability,
+)
+
+MOST_PARAMETERS = 20_000_000_000
+"""Of a network, 60 times ELECTRA-Large's: 320 GB with gradients and the optimizer's slots."""
+_MOST = {
+    ("vocab_size",): 1 << 24,  # 30 times the largest published WordPiece vocabulary.
+    ("embedding_size", "hidden_size", "max_position_embeddings"): 1 << 16,  # 64 times Large's.
+    ("intermediate_size",): 1 << 18,  # Four times the widest hidden size.
+    ("num_layers", "num_heads", "type_vocab_size"): 1000,  # Large has 24, 16 and 2.
+    ("initializer_range",): 10,
+}
+"""What no encoder has more of."""
 
 
 class Tying(enum.StrEnum):
@@ -78,12 +94,24 @@ class ModelConfig:
             "model", self, "vocab_size", "embedding_size", "hidden_size", "num_layers",
             "num_heads", "intermediate_size", "max_position_embeddings", "type_vocab_size",
             "initializer_range")
+        for names, most in _MOST.items():
+            require_at_most("model", self, most, *names)
         require_probability("model", self, "hidden_dropout", "attention_dropout")
         for name in ("generator_width", "generator_depth"):
             value = getattr(self, name)
             require(0.0 < value <= 1.0, f"model.{name}", "in (0, 1]", value)
         require(self.hidden_size % self.num_heads == 0, "model.hidden_size",
                 f"a multiple of model.num_heads={self.num_heads}", self.hidden_size)
+        require(self.parameters <= MOST_PARAMETERS, "the model",
+                f"one of at most {MOST_PARAMETERS:,} parameters", self.parameters)
+
+    @property
+    def parameters(self) -> int:
+        """Weights of the discriminator's embeddings and layers, heads and biases left out."""
+        tables = self.vocab_size + self.max_position_embeddings + self.type_vocab_size
+        layer = self.hidden_size * (4 * self.hidden_size + 2 * self.intermediate_size)
+        return (tables * self.embedding_size + self.embedding_size * self.hidden_size
+                + self.num_layers * layer)
 
     @property
     def discriminator(self) -> EncoderConfig:

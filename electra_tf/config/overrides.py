@@ -8,16 +8,26 @@ import dataclasses
 import difflib
 import enum
 import math
+import re
 import typing
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-import yaml
-
-from electra_tf.command_line import UserError
+from electra_tf.command_line import UserError, shown
+from electra_tf.reading import strict_yaml
 from electra_tf.storage import Path
 
 Config = TypeVar("Config")
+_WHOLE = re.compile(r"[+-]?(0|[1-9][0-9]*(_[0-9]+)*)", re.ASCII)
+_DECIMAL = re.compile(
+    r"[+-]?((0|[1-9][0-9]*(_[0-9]+)*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
+_LONGEST_NUMBER = 40
+"""Characters; an exact double can be written in 24."""
+_LARGEST = 1e30
+"""Past all that a setting can be; whole numbers beyond have no exact form as a fraction."""
+_LONGEST_NAME = 100
+_TRUTHS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False,
+           "on": True, "off": False}
 KIND_NAMES = {int: "whole number", float: "finite number", str: "text"}
 
 
@@ -45,30 +55,16 @@ def parse_assignments(assignments: list[str]) -> dict[str, str]:
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
         if not equals:
-            raise UserError(f"--set takes section.field=value. Received: {assignment!r}")
+            raise UserError(f"--set takes section.field=value. Received: {shown(assignment)}")
         changes[name.strip()] = value.strip()
     return changes
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
-    """Reads a YAML file of sections into a mapping from `section.field` to value."""
-    try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except OSError as error:
-        raise UserError(f"--config={path} can't be read: {error.strerror}.") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split())
-        raise UserError(f"--config={path} is not valid YAML: {reason}") from error
-    if not isinstance(tree, dict):
-        raise UserError(f"--config={path} must hold sections, each with fields. Received: "
-                        f"{type(tree).__name__}")
-    changes = {}
-    for section, fields in tree.items():
-        if not isinstance(fields, dict):
-            raise UserError(f"--config={path}: section {section!r} must hold fields. "
-                            f"Received: {fields!r}")
-        changes |= {f"{section}.{field}": value for field, value in fields.items()}
-    return changes
+def read_yaml(path: Path) -> dict[str, str]:
+    """Reads a YAML file of sections into a mapping from `section.field` to its text."""
+    return {f"{section}.{field}": text
+            for section, fields in strict_yaml.read_sections(path, "--config").items()
+            for field, text in fields.items()}
 
 
 def flatten(config: Any) -> dict[str, Any]:
@@ -87,10 +83,10 @@ def _plain(value: Any) -> Any:
 def _locate(config: Any, name: str) -> tuple[str, str]:
     known = flatten(config)
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
+        near = [] if len(name) > _LONGEST_NAME else difflib.get_close_matches(name, known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         sections = ", ".join(field.name for field in dataclasses.fields(config))
-        raise UserError(f"unknown setting {name!r}.{hint} Sections: {sections}.")
+        raise UserError(f"unknown setting {shown(name)}.{hint} Sections: {sections}.")
     section, _, field = name.partition(".")
     return section, field
 
@@ -106,35 +102,37 @@ def _convert(config: Any, section: str, field: str, value: Any) -> Any:
         return value
     if kind in (int, float) and not isinstance(value, bool):
         number = _to_number(value)
-        if math.isfinite(number) and (kind is float or number == int(number)):
+        if kind is int and isinstance(number, int):
+            return number
+        if abs(number) < _LARGEST and (kind is float or number == int(number)):
             return kind(number)
-    raise UserError(f"{name} must be a {KIND_NAMES[kind]}. Received: {value!r}")
+    raise UserError(f"{name} must be a {KIND_NAMES[kind]}. Received: {shown(value)}")
 
 
 def _to_number(value: Any) -> int | float:
     """Reads a number, keeping integers exact; NaN for what isn't one."""
-    for kind in (int, float):
-        try:
-            return kind(str(value).replace("_", ""))
-        except ValueError:
-            continue
-    return math.nan
+    if isinstance(value, int | float):
+        return value
+    text = value.strip() if isinstance(value, str) else ""
+    if len(text) > _LONGEST_NUMBER:
+        return math.nan
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    return float(text) if _DECIMAL.fullmatch(text) else math.nan
 
 
 def _to_bool(name: str, value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    words = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
-    if str(value).lower() not in words:
-        raise UserError(f"{name} must be true or false. Received: {value!r}")
-    return words[str(value).lower()]
+    text = str(value).lower() if isinstance(value, str | int) else ""
+    if text not in _TRUTHS:
+        raise UserError(f"{name} must be true or false. Received: {shown(value)}")
+    return _TRUTHS[text]
 
 
 def _to_enum(kind: type[enum.Enum], name: str, value: Any) -> enum.Enum:
-    # YAML reads a bare `on` or `off` as a truth value.
-    text = {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
     try:
-        return kind(text)
+        return kind(value)
     except ValueError:
         allowed = ", ".join(member.value for member in kind)
-        raise UserError(f"{name} must be one of {allowed}. Received: {value!r}") from None
+        raise UserError(f"{name} must be one of {allowed}. Received: {shown(value)}") from None

@@ -5,9 +5,18 @@ import enum
 
 import numpy as np
 
-from electra_tf.config.checks import require, require_positive, require_probability
+from electra_tf.config.checks import (
+    LARGEST_COUNT,
+    require,
+    require_at_most,
+    require_positive,
+    require_probability,
+)
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.runtime import RuntimeConfig
+
+LARGEST_BATCH = 1 << 20
+"""Examples of a step: 500 times ELECTRA-Large's."""
 
 
 class PositionDraw(enum.StrEnum):
@@ -42,6 +51,8 @@ class DataConfig:
     def __post_init__(self):
         require(self.max_seq_length >= 0, "data.max_seq_length", "0 or more", self.max_seq_length)
         require_positive("data", self, "shuffle_window")
+        require_at_most("data", self, 1 << 16, "max_seq_length")
+        require_at_most("data", self, LARGEST_COUNT, "shuffle_window")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -92,6 +103,7 @@ class ObjectiveConfig:
         for name in ("generator_loss_weight", "discriminator_loss_weight"):
             value = getattr(self, name)
             require(value >= 0.0, f"objective.{name}", "0 or more", value)
+            require_at_most("objective", self, 1e6, name)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -120,6 +132,8 @@ class OptimizerConfig:
         require_positive("optimizer", self, "learning_rate", "decay_power", "epsilon", "clip_norm")
         require_probability("optimizer", self, "beta_1", "beta_2", "weight_decay")
         require(self.warmup_steps >= -1, "optimizer.warmup_steps", "-1 or more", self.warmup_steps)
+        require_at_most("optimizer", self, LARGEST_COUNT, "warmup_steps")
+        require_at_most("optimizer", self, 100, "learning_rate", "decay_power", "epsilon")
 
     def warmup(self, num_train_steps: int) -> float:
         """Returns the number of warm-up steps of a run of `num_train_steps`."""
@@ -144,6 +158,8 @@ class TrainingConfig:
     def __post_init__(self):
         require_positive("training", self, "num_train_steps", "train_batch_size")
         require(self.seed >= 0, "training.seed", "0 or more", self.seed)
+        require_at_most("training", self, LARGEST_COUNT, "num_train_steps", "seed")
+        require_at_most("training", self, LARGEST_BATCH, "train_batch_size")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

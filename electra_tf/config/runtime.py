@@ -6,7 +6,7 @@
 import dataclasses
 import enum
 
-from electra_tf.config.checks import require, require_positive
+from electra_tf.config.checks import LARGEST_COUNT, require, require_at_most, require_positive
 
 
 class Strategy(enum.StrEnum):
@@ -82,6 +82,11 @@ class RuntimeConfig:
                      "eval_every_steps", "eval_steps"):
             value = getattr(self, name)
             require(value >= 0, f"runtime.{name}", "0 or more", value)
+        require_at_most("runtime", self, LARGEST_COUNT, "save_checkpoints_steps", "log_every_steps",
+                        "sample_every_steps", "eval_every_steps", "eval_steps",
+                        "keep_checkpoint_max")
+        require_at_most("runtime", self, 1 << 20, "gradient_accumulation_steps", "eval_batch_size")
+        require_at_most("runtime", self, 1000, "cpu_parts", "num_gpus")
         require(self.num_gpus >= -1, "runtime.num_gpus", "-1 (all) or more", self.num_gpus)
         require(not (self.tpu and self.distribution_strategy not in (Strategy.AUTO, Strategy.TPU)),
                 "runtime.distribution_strategy", f"auto or tpu when tpu={self.tpu!r} is given",

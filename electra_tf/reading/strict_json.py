@@ -84,9 +84,9 @@ def loads(content: bytes, form: type[Form]) -> Form:
         raise Unreadable(_problem(error)) from error
 
 
-def parse(content: bytes) -> Any:
+def parse(content: bytes | str) -> Any:
     """Returns JSON as Python's values; `Unreadable` if it isn't, or isn't unambiguous."""
-    text = _text(content)
+    text = content if isinstance(content, str) else _text(content)
     try:
         tree = json.loads(text, object_pairs_hook=_unique, parse_int=_whole, parse_float=_fraction,
                           parse_constant=_constant)

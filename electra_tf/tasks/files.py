@@ -2,13 +2,17 @@
 
 import dataclasses
 import math
+import re
 from collections.abc import Collection, Sequence
 
-from electra_tf.command_line import UserError
+from electra_tf.command_line import UserError, shown
 from electra_tf.storage import Path
 from electra_tf.tasks.examples import TaggedExample, TextExample
 from electra_tf.tasks.tables import Row, read_rows
 from electra_tf.tasks.tagging import read_conll, to_iob2
+
+_NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*", re.ASCII)
+"""What a table can call a number; Python's `float` also takes "1_0", "nan" and other digits."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -83,8 +87,8 @@ def require_known_labels(path: Path, examples: Sequence[TextExample | TaggedExam
     for example in examples:
         unknown = [label for label in _labels_of(example) if label not in known]
         if unknown:
-            raise UserError(f"{path}: {example.key}: the label {unknown[0]!r} isn't among those of "
-                            f"the training file: {', '.join(sorted(known)[:20])}.")
+            raise UserError(f"{path}: {example.key}: the label {shown(unknown[0])} isn't among "
+                            f"those of the training file: {', '.join(sorted(known)[:20])}.")
 
 
 def _labels_of(example: TextExample | TaggedExample) -> tuple[str, ...]:
@@ -123,17 +127,16 @@ def _word(row: Row, column: str) -> str:
 
 def _number(row: Row, column: str) -> float:
     value = row.values.get(column)
-    try:
-        number = float(row.text(column) if value is None or isinstance(value, str) else value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise row.error(f"{column!r} must be a number. Received: {value!r:.60}")
-    return number
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        value = row.text(column) if column not in row.values or isinstance(value, str) else ""
+        value = float(value) if _NUMBER.fullmatch(value) else math.nan
+    if not math.isfinite(value):
+        raise row.error(f"{column!r} must be a number. Received: {shown(row.values[column])}")
+    return float(value)
 
 
 def _list(row: Row, column: str) -> list[str]:
     value = row.values.get(column)
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
-        raise row.error(f"{column!r} must be a list of texts. Received: {value!r:.60}")
+        raise row.error(f"{column!r} must be a list of texts. Received: {shown(value)}")
     return value

@@ -1,13 +1,13 @@
 """Questions about paragraphs, in SQuAD's JSON format (Rajpurkar et al., 2016 and 2018)."""
 
 import dataclasses
-import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-from electra_tf.command_line import UserError
+from electra_tf.command_line import UserError, shown
+from electra_tf.reading import strict_json
 from electra_tf.storage import Path
 from electra_tf.tasks.examples import Answer, QuestionExample
+from electra_tf.tasks.tables import MOST_BYTES
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,24 +32,19 @@ def read_squad(path: Path, *, strict: bool = False, labelled: bool = True) -> Qu
         UserError: unreadable, not of this format (with the place), two questions of one id, no
             question, or a misplaced answer while `strict`.
     """
-    try:
-        content = json.loads(path.read_bytes())
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}.") from error
-    except ValueError as error:
-        raise UserError(f"{path} is not JSON: {error}.") from None
+    found = strict_json.read(path, _File, most=MOST_BYTES)
     examples, misplaced, seen = [], [], set()
-    for place, context, question in _questions(path, content):
+    for place, context, question in _questions(path, found):
         example, wrong = _example(place, context, question, labelled)
         if example.key in seen:
-            raise UserError(f"{place}: a second question has the id {example.key!r}.")
+            raise UserError(f"{place}: a second question has the id {shown(example.key)}.")
         seen.add(example.key)
         if wrong:
             misplaced.append(example.key)
             if strict:
                 raise UserError(
-                    f"{place}: the answer {wrong[0].text!r:.60} doesn't stand at offset "
-                    f"{wrong[0].start} of the context (question {example.key!r}).")
+                    f"{place}: the answer {shown(wrong[0].text)} doesn't stand at offset "
+                    f"{wrong[0].start} of the context (question {shown(example.key)}).")
             if not example.answers:
                 continue
         examples.append(example)
@@ -58,42 +53,77 @@ def read_squad(path: Path, *, strict: bool = False, labelled: bool = True) -> Qu
     return QuestionFile(examples=tuple(examples), misplaced=tuple(misplaced))
 
 
-def _questions(path: Path, content: Any) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yields the place in the file, the context, and the question's object."""
-    for article_place, article in _list(str(path), content, "data"):
-        for paragraph_place, paragraph in _list(article_place, article, "paragraphs"):
-            context = _field(paragraph_place, paragraph, "context", str)
-            for place, question in _list(paragraph_place, paragraph, "qas"):
-                yield place, context, question
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Answer:
+    __pydantic_config__ = strict_json.OPEN
+
+    text: str
+    answer_start: int
 
 
-def _example(place: str, context: str, question: Any,
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Question:
+    __pydantic_config__ = strict_json.OPEN
+
+    id: str
+    question: str
+    answers: tuple[_Answer, ...] | None = None
+    is_impossible: bool | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Paragraph:
+    __pydantic_config__ = strict_json.OPEN
+
+    context: str
+    qas: tuple[_Question, ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Article:
+    __pydantic_config__ = strict_json.OPEN
+
+    paragraphs: tuple[_Paragraph, ...]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _File:
+    """SQuAD's format, as far as we read it; title, version and plausible answers go unread."""
+
+    __pydantic_config__ = strict_json.OPEN
+
+    data: tuple[_Article, ...]
+
+
+def _questions(path: Path, found: _File) -> Iterator[tuple[str, str, _Question]]:
+    """Yields the place in the file, the context, and the question."""
+    for one, article in enumerate(found.data):
+        for two, paragraph in enumerate(article.paragraphs):
+            for three, question in enumerate(paragraph.qas):
+                yield (f"{path}: data[{one}].paragraphs[{two}].qas[{three}]", paragraph.context,
+                       question)
+
+
+def _example(place: str, context: str, question: _Question,
              labelled: bool) -> tuple[QuestionExample, list[Answer]]:
-    answers = [
-        Answer(text=_field(answer_place, answer, "text", str),
-               start=_field(answer_place, answer, "answer_start", int))
-        for answer_place, answer in (
-            _list(place, question, "answers") if labelled and "answers" in question else ())]
-    wrong = [answer for answer in answers
-             if context[max(answer.start, 0):][:len(answer.text)] != answer.text]
-    impossible = labelled and bool(question.get("is_impossible", False))
-    return QuestionExample(
-        key=_field(place, question, "id", str), context=context,
-        question=_field(place, question, "question", str),
+    """Returns a question and the answers that don't stand where they should."""
+    impossible = labelled and bool(question.is_impossible)
+    answers: list[Answer] = []
+    if labelled:
+        _refuse_contradiction(place, question)
         # What people proposed for a question without an answer is under "plausible_answers".
-        answers=() if impossible else tuple(one for one in answers if one not in wrong),
-        is_impossible=impossible), [] if impossible else wrong
+        answers = [Answer(text=answer.text, start=answer.answer_start)
+                   for answer in question.answers or ()]
+    wrong = [answer for answer in answers
+             if answer.start < 0 or not context.startswith(answer.text, answer.start)]
+    return QuestionExample(
+        key=question.id, context=context, question=question.question, is_impossible=impossible,
+        answers=tuple(one for one in answers if one not in wrong)), wrong
 
 
-def _list(place: str, holder: Any, name: str) -> Iterator[tuple[str, Any]]:
-    for index, item in enumerate(_field(place, holder, name, list)):
-        yield f"{place}: {name}[{index}]" if ": " not in place else f"{place}.{name}[{index}]", item
-
-
-def _field(place: str, holder: Any, name: str, kind: type) -> Any:
-    value = holder.get(name) if isinstance(holder, dict) else None
-    if not isinstance(value, kind) or isinstance(value, bool):
-        words = {str: "a string", int: "a whole number", list: "a list"}[kind]
-        raise UserError(f"{place}: {name!r} must be {words}, as in SQuAD's format. "
-                        f"Received: {value!r:.60}")
-    return value
+def _refuse_contradiction(place: str, question: _Question) -> None:
+    """Refuses a question to learn from of which it isn't clear whether it has an answer."""
+    if question.is_impossible and question.answers:
+        raise UserError(f"{place}: is_impossible is true, and yet there are answers; remove one.")
+    if not question.is_impossible and not question.answers:
+        raise UserError(f"{place}: no answers; a question without one says is_impossible: true.")

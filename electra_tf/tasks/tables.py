@@ -5,13 +5,16 @@ Every row is either read whole or an error that names file and line.
 
 import csv
 import dataclasses
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from electra_tf.command_line import UserError
+from electra_tf.command_line import UserError, shown
+from electra_tf.reading import strict_json
+from electra_tf.reading.bounded import cannot_read, read_bytes
 from electra_tf.storage import Path
 
+MOST_BYTES = 1 << 30
+"""Of a file of examples, which is read into memory; the largest of GLUE and SQuAD have 80 MB."""
 Value = str | float | list[str] | None
 
 
@@ -39,7 +42,7 @@ class Row:
             raise self.error(f"no column {column!r}. There are: {', '.join(self.values)}.")
         value = self.values[column]
         if not isinstance(value, str):
-            raise self.error(f"{column!r} must be text. Received: {value!r:.60}")
+            raise self.error(f"{column!r} must be text. Received: {shown(value)}")
         return value
 
 
@@ -77,12 +80,15 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     r"""Yields line number and line, split at "\n" alone, without line ends.
 
     Raises:
-        UserError: no such file, unreadable, or not UTF-8 (with the line).
+        UserError: no such file, unreadable, too large, or not UTF-8 (with the line).
     """
     try:
-        data = path.read_bytes()
+        data = read_bytes(path, MOST_BYTES)
     except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}.") from error
+        raise cannot_read(path, error) from error
+    if b"\0" in data:
+        raise UserError(f"{path}: holds NUL characters, as no text in UTF-8 does; convert "
+                        "the file, for example with `iconv -f utf-16 -t utf-8`.")
     lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     for number, line in enumerate(lines, start=1):
         if number == len(lines) and not line:
@@ -128,10 +134,10 @@ def _comma_separated(path: Path) -> Iterator[tuple[int, list[str]]]:
 def _json_lines(path: Path) -> Iterator[Row]:
     for number, line in read_lines(path):
         try:
-            values = json.loads(line)
-        except ValueError as error:
-            raise UserError(f"{path}:{number}: not JSON: {error}.") from None
+            values = strict_json.parse(line)
+        except strict_json.Unreadable as error:
+            raise UserError(f"{path}:{number}: {error}.") from None
         if not isinstance(values, dict):
             raise UserError(f"{path}:{number}: a JSON object is expected, for example "
-                            f'{{"text": "...", "label": "..."}}. Received: {line:.60}')
+                            f'{{"text": "...", "label": "..."}}. Received: {shown(values)}')
         yield Row(path, number, values)

@@ -42,9 +42,8 @@ class TaskSpec:
     """Column that names a row in predictions; its line number if empty."""
 
     def __post_init__(self):
-        has_labels = self.kind in (Kind.CLASSIFICATION, Kind.TAGGING)
-        if bool(self.labels) != has_labels or len(set(self.labels)) < len(self.labels):
-            raise ValueError(f"{self.kind} with these labels: {shown(self.labels)}")
+        if len(set(self.labels)) < len(self.labels):
+            raise ValueError(f"labels that stand there twice: {shown(self.labels)}")
         if not self.metrics or not 1 <= len(self.texts) <= 2:
             raise ValueError(f"{len(self.metrics)} metrics, {len(self.texts)} columns of texts")
         if not (math.isfinite(self.scale) and self.scale > 0 and math.isfinite(self.offset)):
@@ -73,7 +72,10 @@ class TaskSpec:
         missing = names.values() - values.keys()
         if missing:
             raise strict_json.Unreadable(f"{min(missing)!r} is missing")
-        return strict_json.loads(json.dumps(values).encode(), cls)
+        spec = strict_json.loads(json.dumps(values).encode(), cls)
+        if bool(spec.labels) != (spec.kind in (Kind.CLASSIFICATION, Kind.TAGGING)):
+            raise strict_json.Unreadable(f"{spec.kind} with {len(spec.labels)} labels")
+        return spec
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

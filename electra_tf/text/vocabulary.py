@@ -3,13 +3,18 @@
 import dataclasses
 import functools
 import hashlib
+import re
 from collections.abc import Iterable
 
 from electra_tf import atomic_file, storage
-from electra_tf.command_line import UserError
+from electra_tf.command_line import UserError, shown
+from electra_tf.reading.bounded import MIB, read_bytes
 from electra_tf.storage import Path
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_MOST_BYTES = 64 * MIB
+"""Of vocab.txt; one of 500,000 tokens has 5 MB."""
 CONTINUATION = "##"
 """Begins every piece that continues a word."""
 
@@ -19,7 +24,8 @@ class Vocabulary:
     """Tokens by id. Holds each of [PAD], [UNK], [CLS], [SEP], [MASK] once and no duplicates.
 
     Raises:
-        UserError: a special token is missing, or a token is empty or there twice.
+        UserError: a special token is missing, or a token is empty, there twice, or holds
+            a control character.
     """
 
     tokens: tuple[str, ...]
@@ -31,9 +37,12 @@ class Vocabulary:
         for line, token in enumerate(self.tokens, start=1):
             if not token.strip():
                 raise UserError(f"{self.source}: line {line} is empty; give every line one token.")
+            if _CONTROL.search(token):
+                raise UserError(f"{self.source}: line {line} holds a control character: "
+                                f"{shown(token)}; is it a text file, in UTF-8?")
             if token in first_line:
-                raise UserError(f"{self.source}: {token!r} stands in line {first_line[token]} and "
-                                f"again in line {line}; remove one of them.")
+                raise UserError(f"{self.source}: {shown(token)} stands in line "
+                                f"{first_line[token]} and again in line {line}; remove one.")
             first_line[token] = line
         missing = [token for token in SPECIAL_TOKENS if token not in first_line]
         if missing:
@@ -48,7 +57,7 @@ class Vocabulary:
             UserError: the file is missing, not UTF-8, or breaks a rule of the class.
         """
         try:
-            content = storage.path(path).read_bytes().decode("utf-8-sig")
+            content = read_bytes(storage.path(path), _MOST_BYTES).decode("utf-8-sig")
         except OSError as error:
             raise UserError(f"cannot read the vocabulary {path}: {error.strerror}; make one with "
                             "`python -m data_prep.build_vocab`.") from error

@@ -177,8 +177,14 @@ def test_a_generator_with_words_of_its_own_must_have_them_at_its_own_size(tmp_pa
     ({"hidden_act": "relu"}, "hidden_act is 'relu'"),
     ({"architectures": ["ElectraForCausalLM"]}, "the architecture is ElectraForCausalLM"),
     ({"num_hidden_layers": 3}, "lacks 16 weights: electra.encoder.layer.2"),
-    ({"hidden_size": "32"}, "config.json: hidden_size must be a number. Received: '32'"),
-    ({"num_attention_heads": True}, "num_attention_heads must be a number. Received: True"),
+    ({"hidden_size": "32"}, "config.json: 'hidden_size' must be a whole number. Received: '32'"),
+    ({"num_attention_heads": True}, "'num_attention_heads' must be a whole number. Received: True"),
+    ({"num_hidden_layers": 10**12}, "config.json: model.num_layers must be"),
+    ({"num_hidden_layers": 10**30}, "config.json: the number 1000000000000000000000000000000 is"),
+    ({"hidden_dropout_prob": 1.5}, "config.json: model.hidden_dropout must be in"),
+    ({"position_embedding_type": "relative_key"}, "position_embedding_type is 'relative_key'"),
+    ({"is_decoder": True}, "is_decoder is True"), ({"layer_norm_eps": True}, "layer_norm_eps is"),
+    ({"pad_token_id": 1}, "pad_token_id is 1, but .PAD. stands at 0"),
     ({"vocab_size": 41}, r"vocab.txt has 40 entries, but vocab_size of .*config.json is 41"),
 ])
 def test_a_config_of_another_kind_is_refused(pair, changes, words):
@@ -192,7 +198,7 @@ def test_a_size_that_config_doesnt_say_is_named(pair):
     config = json.loads(path.read_text())
     del config["hidden_size"]
     path.write_text(json.dumps(config))
-    with pytest.raises(UserError, match="config.json doesn't say hidden_size"):
+    with pytest.raises(UserError, match="config.json: 'hidden_size' is missing"):
         formats.read(pair)
 
 
@@ -201,7 +207,7 @@ def test_two_networks_that_read_text_in_different_ways_are_no_pair(pair):
     with pytest.raises(UserError, match="generator/ reads text in another way than discriminator/"):
         formats.read(pair)
     change_json(pair / "generator" / "tokenizer_config.json", do_lower_case="no")
-    with pytest.raises(UserError, match="do_lower_case must be true or false. Received: 'no'"):
+    with pytest.raises(UserError, match="'do_lower_case' must be true or false. Received: 'no'"):
         formats.read(pair)
 
 
@@ -228,5 +234,5 @@ def test_damaged_and_missing_files_are_one_line(pair):
     with pytest.raises(UserError, match="several files; .*save_pretrained.*max_shard_size"):
         formats.read(pair)
     (pair / "discriminator" / "config.json").write_text('{"model_type": ')
-    with pytest.raises(UserError, match="config.json is not JSON"):
+    with pytest.raises(UserError, match="config.json: not JSON"):
         formats.read(pair)

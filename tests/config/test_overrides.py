@@ -33,12 +33,14 @@ def test_every_setting_survives_flattening_and_overriding():
     assert override(CONFIG, flatten(changed)) == changed
 
 
-def test_yaml_reads_on_as_a_truth_value_and_a_choice_takes_it_back(tmp_path):
+def test_a_file_means_what_stands_there_whatever_yaml_makes_of_it(tmp_path):
     path = tmp_path / "run.yaml"
-    path.write_text("runtime:\n  xla: on\nmasking:\n  rate: 0.25\n")
+    path.write_text("runtime:\n  xla: on\n  deterministic: on\n  tpu: 2026-01-01\n"
+                    "masking:\n  rate: 25e-2\ntraining: {seed: 1_000}\n")
     changed = override(CONFIG, read_yaml(path))
-    assert changed.runtime.xla is Xla.ON
-    assert changed.masking.rate == 0.25
+    assert changed.runtime.xla is Xla.ON and changed.runtime.deterministic is True
+    assert changed.runtime.tpu == "2026-01-01"
+    assert (changed.masking.rate, changed.training.seed) == (0.25, 1000)
 
 
 @pytest.mark.parametrize(("changes", "words"), [
@@ -49,6 +51,19 @@ def test_yaml_reads_on_as_a_truth_value_and_a_choice_takes_it_back(tmp_path):
     ({"training.seed": "1.5"}, ["training.seed", "whole number", "1.5"]),
     ({"training.seed": "inf"}, ["training.seed", "whole number"]),
     ({"training.seed": True}, ["training.seed", "whole number"]),
+    ({"training.seed": "010"}, ["training.seed", "whole number", "'010'"]),
+    ({"training.seed": "1:30"}, ["training.seed", "whole number"]),
+    ({"training.seed": "\u0661"}, ["training.seed", "whole number"]),
+    ({"training.seed": "9" * 5000}, ["training.seed", "whole number"]),
+    ({"training.seed": 10**5000}, ["training.seed", "at most 2,147,483,647", "too many digits"]),
+    ({"masking.rate": "1e999"}, ["masking.rate", "finite number"]),
+    ({"masking.rate": None}, ["masking.rate", "finite number"]),
+    ({"model.num_layers": 10**30}, ["model.num_layers", "at most 1,000"]),
+    ({"model.vocab_size": 1 << 24, "model.embedding_size": 1 << 16},
+     ["the model must be one of at most 20,000,000,000 parameters"]),
+    ({"training.train_batch_size": "1e9"}, ["training.train_batch_size", "at most 1,048,576"]),
+    ({"runtime.deterministic": None}, ["runtime.deterministic", "true or false"]),
+    ({"x" * 10**6: 1}, ["unknown setting 'xxx"]),
     ({"training.num_train_steps": "0"}, ["training.num_train_steps", "greater than 0"]),
     ({"runtime.deterministic": "maybe"}, ["runtime.deterministic", "true or false", "maybe"]),
     ({"training.precision": "int8"}, ["training.precision", "bfloat16", "int8"]),
@@ -66,11 +81,21 @@ def test_a_wrong_setting_is_one_line_that_names_it(changes, words):
 @pytest.mark.parametrize(("text", "words"), [
     ("masking: 3", ["'masking' must hold fields"]),
     ("[1, 2]", ["must hold sections"]),
-    ("masking: {rate", ["not valid YAML"]),
+    ("masking: {rate: 1", ["not valid YAML"]),
+    ("masking:", ["'masking' must hold fields", "nothing"]),
+    ("masking: {rate: 1}\nmasking: {rate: 2}", ["'masking' stands there twice"]),
+    ("masking: {rate: 1, rate: 2}", ["'masking.rate' stands there twice"]),
+    ("masking: {rate: [1]}", ["'masking.rate' must have one value", "a list"]),
+    ("masking: {rate: }", ["'masking.rate' must have one value", "nothing"]),
+    ("masking: {rate: &a 1}", [":1: anchors"]), ("a: &a {b: 1}\nc: *a", [":1: anchors"]),
+    ("masking: {rate: !!python/name:os.system 1}", [":1: tags"]),
+    ("? [1]\n: 2", ["a name is expected"]), ("a: {b: 1}\n---\na: {b: 1}", ["second document"]),
+    ("[" * 50_000, ["must hold sections"]), ("a" * 100_000, ["larger than 64 KiB"]),
+    ("\ud800", ["not valid YAML"]), ("a: \x00", ["not valid YAML"]),
 ])
 def test_a_wrong_file_is_one_line_that_names_it(tmp_path, text, words):
     path = tmp_path / "run.yaml"
-    path.write_text(text)
+    path.write_text(text, errors="surrogatepass")
     with pytest.raises(UserError) as error:
         read_yaml(path)
     for word in [str(path), *words]:

@@ -32,7 +32,7 @@ def test_questions_come_with_all_their_answers(tmp_path):
 
 
 def test_questions_to_predict_need_no_answers(tmp_path):
-    (one,) = read(tmp_path, {"id": "a", "question": "Who?"}).examples
+    (one,) = read(tmp_path, {"id": "a", "question": "Who?"}, labelled=False).examples
     assert (one.answers, one.is_impossible) == ((), False)
 
 
@@ -55,15 +55,22 @@ def test_strict_refuses_a_misplaced_answer(tmp_path, start):
 
 
 @pytest.mark.parametrize(("content", "message"), [
-    ("{", "is not JSON"),
-    ("[]", r"dev\.json: 'data' must be a list"),
+    ("{", "not JSON"),
+    ("[]", r"dev\.json: must be an object"), ("{}", r"dev\.json: 'data' is missing"),
+    ({"data": "x"}, r"dev\.json: 'data' must be a list"),
     ({"data": []}, "holds no questions"),
     ({"data": [{"paragraphs": [{"qas": []}]}]},
-     r"data\[0\]\.paragraphs\[0\]: 'context' must be a string, as in SQuAD's format"),
+     r"data\[0\]\.paragraphs\[0\]: 'context' is missing"),
     ({"data": [{"paragraphs": [{"context": "x", "qas": [{"question": "y"}]}]}]},
-     r"qas\[0\]: 'id' must be a string"),
+     r"qas\[0\]: 'id' is missing"),
     ({"data": [{"paragraphs": [{"context": "x", "qas": [GOOD | {"answers": [{"text": "x"}]}]}]}]},
-     r"qas\[0\]\.answers\[0\]: 'answer_start' must be a whole number"),
+     r"qas\[0\]\.answers\[0\]: 'answer_start' is missing"),
+    ({"data": [{"paragraphs": [{"context": "x", "qas": [GOOD | {"is_impossible": "no"}]}]}]},
+     r"qas\[0\]: 'is_impossible' must be true or false"),
+    ({"data": [{"paragraphs": [{"context": CONTEXT, "qas": [GOOD | {"is_impossible": True}]}]}]},
+     r"qas\[0\]: is_impossible is true, and yet"),
+    ({"data": [{"paragraphs": [{"context": CONTEXT, "qas": [{"id": "a", "question": "b"}]}]}]},
+     r"qas\[0\]: no answers"),
     ({"data": [{"paragraphs": [{"context": CONTEXT, "qas": [GOOD, GOOD]}]}]},
      r"qas\[1\]: a second question has the id 'q1'"),
 ])
