@@ -40,7 +40,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install quickstart test test-slow test-all lint peers bench lock sbom \
+.PHONY: help install quickstart test test-slow test-all fuzz lint peers bench lock sbom \
 	build-files clean
 
 help: ## Show this list.
@@ -86,6 +86,12 @@ test-slow: $(STAMP) ## Run the slow tests only: real processes, kills and restar
 
 test-all: $(STAMP) ## Run every test.
 	$(BIN)/python -m pytest
+
+# Inputs per quick reader, in all some 20,000; slower readers get fewer.
+FUZZ_CASES ?= 1000
+
+fuzz: $(STAMP) ## Try every reader with thousands of damaged and hostile inputs (10 minutes).
+	FUZZ_CASES=$(FUZZ_CASES) $(BIN)/python -m pytest -m fuzz
 
 lint: $(STAMP) ## Check format rules and docstrings.
 	$(BIN)/python -m ruff check .

@@ -1,0 +1,21 @@
+"""Every test in this directory is marked, and the end of the tests says what was tried."""
+
+import pytest
+
+from tests.fuzz.attempts import tally
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "tests/fuzz" in item.path.as_posix():
+            item.add_marker(pytest.mark.fuzz)
+
+
+def pytest_terminal_summary(terminalreporter):
+    if tally:
+        terminalreporter.section("fuzzed")
+        for reader, outcomes in sorted(tally.items()):
+            terminalreporter.write_line(f"{reader:<34}{sum(outcomes.values()):>8,} cases  " + ", ".join(
+                f"{count:,} {outcome}" for outcome, count in sorted(outcomes.items())))
+        total = sum(sum(outcomes.values()) for outcomes in tally.values())
+        terminalreporter.write_line(f"{'in all':<34}{total:>8,} cases")

@@ -1,0 +1,90 @@
+"""Changes to files: of bytes, of lines, and of values within JSON."""
+
+import json
+from typing import Any
+
+from hypothesis import strategies as st
+
+HOSTILE_JSON = (
+    "null", "true", "false", "0", "1", "-1", "1.5", "1e999", "-0", "NaN", "Infinity", "10" * 2500,
+    "1" + "0" * 30, "9223372036854775808", '""', '"x"', '"\\u0000"', '"\\ud800"', '"1"', '"NaN"',
+    '"\\u202e"', '"../../etc/passwd"', '"' + "a" * 5000 + '"', "[]", "{}", "[[]]", '{"a": 1}',
+    "[" * 2000 + "]" * 2000, "[1, 2, 3]", '{"a": 1, "a": 2}', '["x", null]')
+"""Values as they stand in a file."""
+HOSTILE_TEXT = (
+    "", " ", "\0", "\n", "\t", "\r", "\x1b[2J", "\u202e", "\ufeff", "\ud800", "é", "中", "😀", "\u2028",
+    "-1", "0", "010", "1e999", "NaN", "inf", "1_000", "0x10", "١", "9" * 5000, "a" * 5000, "../..",
+    "/", "/dev/null", "/dev/zero", ".", "~", "null", "true", "none", "*", "[", "{", "'", '"', "\\",
+    "%s", "{0}", "$HOME", "a=b", "--", "gs://x/y", "nosuch://x", "file:///", "://", "a\0b", "x" * 300)
+"""What a person or a program may put where a word is expected."""
+
+
+@st.composite
+def bytes_changed(draw: st.DrawFn, content: bytes) -> bytes:
+    """Content with one place cut, flipped, doubled, removed or written over."""
+    place = draw(st.integers(0, max(len(content) - 1, 0)))
+    length = draw(st.sampled_from([1, 2, 8, 64, 1000]))
+    how = draw(st.sampled_from(["cut", "flip", "double", "remove", "write", "insert", "whole"]))
+    if how == "cut":
+        return content[:place]
+    if how == "flip":
+        flipped = bytes([content[place] ^ (1 << draw(st.integers(0, 7)))]) if content else b"x"
+        return content[:place] + flipped + content[place + 1:]
+    if how == "double":
+        return content[:place + length] + content[place:]
+    if how == "remove":
+        return content[:place] + content[place + length:]
+    more = draw(st.one_of(st.binary(max_size=16), st.sampled_from(
+        [one.encode(errors="surrogatepass") for one in HOSTILE_TEXT])))
+    if how == "whole":
+        return draw(st.sampled_from([b"", more, b"\xef\xbb\xbf" + content, content + content,
+                                     content.decode("latin-1").encode("utf-16")]))
+    return content[:place] + more + content[place + (len(more) if how == "write" else 0):]
+
+
+@st.composite
+def json_changed(draw: st.DrawFn, tree: Any) -> bytes:
+    """JSON with one value of another type, one key removed, doubled or added; or its bytes."""
+    content = json.dumps(tree, indent=1)
+    how = draw(st.sampled_from(
+        ["value", "value", "value", "remove", "double", "add", "rename", "bytes"]))
+    if how == "bytes":
+        return draw(bytes_changed(content.encode()))
+    mark = "\uf8ff\uf8ff"
+    marked = json.loads(content)
+    holder, key = draw(st.sampled_from(list(_places(marked))))
+    value = json.dumps(holder[key])
+    if how == "remove":
+        del holder[key]
+        return json.dumps(marked).encode()
+    new = draw(st.sampled_from(HOSTILE_JSON))
+    if how == "value" or isinstance(holder, list):
+        holder[key] = mark
+        return _placed(marked, mark, new)
+    if how == "add":
+        holder[mark] = mark
+        name = draw(st.sampled_from(["surprise", "", "\\u0000", key.upper(), "__class__"]))
+        return _placed(marked, mark, new, name)
+    if how == "double":
+        holder[mark] = mark
+        return _placed(marked, mark, draw(st.sampled_from([value, new])), json.dumps(key)[1:-1])
+    holder[f"{key}x"] = holder.pop(key)
+    return json.dumps(marked).encode()
+
+
+def _places(tree: Any) -> Any:
+    """Yields every list or object with every index or key."""
+    nodes = [tree]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, dict | list):
+            for key in list(node if isinstance(node, dict) else range(len(node))):
+                yield node, key
+                nodes.append(node[key])
+
+
+def _placed(tree: Any, mark: str, value: str, name: str = "") -> bytes:
+    text, quoted = json.dumps(tree, indent=1), json.dumps(mark)
+    if name is not None:
+        text = text.replace(f"{quoted}: ", f'"{name}": ')
+    return text.replace(quoted, value).encode()

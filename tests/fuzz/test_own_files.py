@@ -1,0 +1,191 @@
+"""Files that this program wrote and somebody changed: refused, or read as what they now say."""
+
+import dataclasses
+import json
+
+import hypothesis
+import pytest
+from hypothesis import strategies as st
+
+from data_prep.record_directory import RecordDirectory
+from data_prep.work_units import WorkUnit
+from electra_tf.checkpoints import settings_file
+from electra_tf.checkpoints.run_directory import checkpoint_of_results
+from electra_tf.records import manifest, shards
+from electra_tf.training.metrics_log import MetricsLog, read_metrics
+from electra_tf.training.task_results import Epoch, Results, Trial
+from tests import tiny_records, tiny_run
+from tests.fuzz.attempts import REFUSED, attempt, cases
+from tests.fuzz.mutations import bytes_changed, json_changed
+
+
+def require_said(value, content: bytes) -> None:
+    """Fails unless JSON says exactly what was read: no value turned into another, none made up."""
+    assert exact(value) == exact(json.loads(content.decode("utf-8-sig")))
+
+
+def exact(tree):
+    """Tells true from 1, and lets 1 be 1.0, as JSON does."""
+    if isinstance(tree, dict):
+        return {key: exact(value) for key, value in tree.items()}
+    if isinstance(tree, list | tuple):
+        return [exact(value) for value in tree]
+    return ("truth", tree) if isinstance(tree, bool) else tree
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    return tmp_path_factory.mktemp("own")
+
+
+@pytest.fixture(scope="module")
+def records(home):
+    made = tiny_records.write(home / "records")
+    return home / "records", made, json.loads((home / "records" / "manifest.json").read_text())
+
+
+@hypothesis.given(data=st.data())
+@cases()
+def test_a_changed_manifest_is_refused_or_describes_the_same_records(records, data):
+    directory, made, tree = records
+    content = data.draw(json_changed(tree))
+    (directory / "manifest.json").write_bytes(content)
+
+    def read():
+        found = manifest.load(directory)
+        manifest.verify_shards(directory, found)
+        shards.look_at_first_examples(directory, found)
+        return found
+
+    found = attempt("manifest.json", read)
+    if found is not REFUSED:
+        require_said(dataclasses.asdict(found), content)
+        same = dataclasses.replace(
+            found, settings=made.settings, counts=made.counts, packing=made.packing,
+            vocabulary=dataclasses.replace(
+                made.vocabulary, size=found.vocabulary.size, sha256=found.vocabulary.sha256))
+        assert sorted(same.shards, key=lambda one: one.name) == sorted(
+            made.shards, key=lambda one: one.name)
+        assert same.max_seq_length == made.max_seq_length
+
+
+SETTINGS = tiny_run.config()
+IDENTITY = {"max_seq_length": 32, "packing": "full", "seed": 0, "rate": 0.1, "lower_case": True}
+UNIT = WorkUnit(split="train", index=0, lines=("some text",), text_bytes=9, documents=1)
+
+
+@pytest.fixture(scope="module")
+def receipt(home):
+    directory = RecordDirectory(home / "build")
+    directory.claim(IDENTITY, overwrite=False)
+    (directory.path / "train-00000.tfrecord").write_bytes(b"a shard")
+    shard = manifest.Shard(
+        name="train-00000.tfrecord", split="train", examples=1, tokens=3, bytes=7,
+        sha256=manifest.file_sha256(directory.path / "train-00000.tfrecord"))
+    outcome = shard, manifest.Counts(examples=1)
+    directory.build_or_reuse(UNIT, lambda unit: outcome, IDENTITY)
+    path = directory.path / ".finished-train-00000.json"
+    return directory, path, outcome, json.loads(path.read_text())
+
+
+@hypothesis.given(data=st.data())
+@cases()
+def test_a_changed_receipt_never_changes_what_was_built(receipt, data):
+    directory, path, outcome, tree = receipt
+    path.write_bytes(data.draw(json_changed(tree)))
+    found = attempt("receipt of a shard", lambda: directory.build_or_reuse(
+        UNIT, lambda unit: outcome, IDENTITY))
+    assert found is REFUSED or found == outcome
+
+
+@hypothesis.given(data=st.data())
+@cases()
+def test_a_changed_state_of_a_build_is_refused_unless_it_says_the_same(receipt, data):
+    directory, *_ = receipt
+    content = data.draw(json_changed(IDENTITY))
+    (directory.path / "unfinished_build.json").write_bytes(content)
+    if attempt("state of a build", lambda: directory.claim(IDENTITY, False)) is not REFUSED:
+        found = json.loads(content.decode("utf-8-sig"))
+        assert {name: found[name] for name in IDENTITY} == IDENTITY
+
+
+def settings_tree(finetuned: bool):
+    from electra_tf.checkpoints import run_directory
+    from electra_tf.config.finetuning import FinetuningConfig
+    from electra_tf.tasks.examples import Kind
+    from electra_tf.tasks.task import TaskSpec
+
+    facts = {"lower_case": True, "strip_accents": False, "initial": None, "vocabulary": "ab" * 32}
+    if not finetuned:
+        return run_directory.identity(SETTINGS, facts | {"dataset": "cd" * 32})
+    spec = TaskSpec(name="classification", kind=Kind.CLASSIFICATION, labels=("no", "yes"),
+                    metrics=("accuracy",))
+    tree = run_directory.identity(FinetuningConfig(), facts | {"data": "ef"} | spec.facts())
+    del tree["training.num_trials"]
+    return tree
+
+
+@pytest.mark.parametrize("finetuned", [False, True])
+@hypothesis.given(data=st.data())
+@cases(0.75)
+def test_changed_settings_are_refused_or_read_as_they_stand(home, finetuned, data):
+    content = data.draw(json_changed(settings_tree(finetuned)))
+    path = home / "settings.json"
+    path.write_bytes(content)
+    found = attempt("settings.json", lambda: settings_file.read(path))
+    if found is not REFUSED:
+        require_said(found, content)
+
+
+@pytest.fixture(scope="module")
+def results(home):
+    made = Results(task="rte", metrics=("accuracy",), initial="none", trials=tuple(
+        Trial(seed=seed, losses=((1, 0.5), (2, 0.25)), kept_epoch=1, seconds=1.0,
+              examples_per_second=3.5, epochs=(Epoch(
+                  epoch=1, step=2, loss=0.5, scores={"dev": {"accuracy": score, "f1": None}}),))
+        for seed, score in ((1, 0.5), (2, 0.75))))
+    made.save(home)
+    return json.loads((home / "results.json").read_text())
+
+
+@hypothesis.given(data=st.data())
+@cases()
+def test_changed_results_are_refused_or_read_as_they_stand(home, results, data):
+    content = data.draw(json_changed(results))
+    (home / "results.json").write_bytes(content)
+
+    def read():
+        return checkpoint_of_results(home), Results.load(home)
+
+    found = attempt("results.json", read)
+    if found is not REFUSED:
+        number, loaded = found
+        require_said(dataclasses.asdict(loaded) | {
+            "best_seed": loaded.best.seed, "checkpoint": number,
+            "summary": json.loads(content.decode("utf-8-sig"))["summary"]}, content)
+
+
+RECORDS = [{"kind": "train", "step": 10, "loss": 1.5, "rate": "NaN"},
+           {"kind": "eval", "step": 10, "loss": 1.25, "fine": True},
+           {"kind": "train", "step": 20, "loss": 1, "rate": "-Infinity"}]
+
+
+@hypothesis.given(data=st.data())
+@cases()
+def test_changed_metrics_are_refused_or_read_as_they_stand(home, data):
+    lines = [json.dumps(record).encode() for record in RECORDS]
+    place = data.draw(st.integers(0, 2))
+    lines[place] = b"".join(data.draw(json_changed(RECORDS[place])).split(b"\n"))
+    path = home / "metrics.jsonl"
+    path.write_bytes(data.draw(st.one_of(
+        st.just(b"\n".join([*lines, b""])), bytes_changed(b"\n".join([*lines, b""])))))
+    content = path.read_bytes()
+    found = attempt("metrics.jsonl", lambda: read_metrics(path))
+    if found is not REFUSED:
+        written = [json.loads(line.decode("utf-8-sig")) for line in content.split(b"\n")[:-1]]
+        log = MetricsLog(home / "again.jsonl")
+        log.path.unlink(missing_ok=True)
+        for record in found:
+            log.append(record)
+        again = log.path.read_bytes().split(b"\n")[:-1] if found else []
+        assert [exact(json.loads(line)) for line in again] == exact(written)
