@@ -20,7 +20,7 @@ from electra_tf.storage import Path
 Form = TypeVar("Form")
 
 STRICT = {"strict": True, "extra": "forbid", "allow_inf_nan": False}
-"""`__pydantic_config__` of a dataclass whose every key is known."""
+"""`__pydantic_config__` of a dataclass whose every key is known and there, defaults or not."""
 OPEN = STRICT | {"extra": "ignore"}
 """Of one that others write, of which we read some keys."""
 
@@ -77,11 +77,14 @@ def loads(content: bytes, form: type[Form]) -> Form:
     """Returns JSON of a known form as that; `Unreadable` if it isn't."""
     from pydantic import ValidationError  # Here: commands that read no JSON needn't wait 0.2 s.
 
-    parse(content)
+    tree = parse(content)
     try:
-        return _adapter(form).validate_json(_text(content), strict=True)
+        found = _adapter(form).validate_json(_text(content), strict=True)
     except ValidationError as error:
         raise Unreadable(_problem(error)) from error
+    if getattr(form, "__pydantic_config__", None) == STRICT:
+        _refuse_gaps(_adapter(form).dump_python(found, mode="json"), tree, "")
+    return found
 
 
 def parse(content: bytes | str) -> Any:
@@ -149,6 +152,18 @@ def _fraction(digits: str) -> float:
 
 def _constant(name: str) -> float:
     raise Unreadable(f"{name} is no JSON")
+
+
+def _refuse_gaps(whole: Any, tree: Any, place: str) -> None:
+    """Refuses a key that isn't there and has a default: a file of ours has every one."""
+    if isinstance(whole, dict):
+        for key, value in whole.items():
+            if key not in tree:
+                raise Unreadable(f"{place}{shown(key)} is missing")
+            _refuse_gaps(value, tree[key], f"{place}{one_key(key)}: ")
+    elif isinstance(whole, list):
+        for index, value in enumerate(whole):
+            _refuse_gaps(value, tree[index], f"{place}[{index}]: ")
 
 
 def _refuse_depth(tree: Any) -> None:

@@ -52,6 +52,7 @@ def changed(content, path, value):
     ("counts.content_tokens", 1, "content_tokens is 1"),
     ("counts.text_tokens", 1, "but text_tokens is 1"),
     ("counts.single_segment_examples", 97, "97 of 96"),
+    ("counts", {"examples": 96}, "counts: 'documents' is missing"),
     ("settings", {"max_seq_length": 64}, "max_seq_length is 32, but settings say 64"),
     ("settings", {"lower_case": False}, "lower_case is True, but settings say False"),
     ("settings", {"seed": [1]}, "settings: 'seed' is of a wrong type"),

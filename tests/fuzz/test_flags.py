@@ -1,0 +1,57 @@
+"""Command lines with hostile values: one line, and nothing is started by them."""
+
+import os
+
+import hypothesis
+import pytest
+from absl import flags
+from hypothesis import strategies as st
+
+import run_finetuning
+import run_pretraining
+from electra_tf.config import finetuning_flags, pretraining_flags
+from tests import command_flags
+from tests.fuzz.attempts import REFUSED, attempt, cases, require_readable, tally
+from tests.fuzz.mutations import HOSTILE_TEXT
+
+PROGRAMS = {"run_pretraining": (pretraining_flags, run_pretraining.main),
+            "run_finetuning": (finetuning_flags, run_finetuning.main)}
+ABSENT = "nowhere/at/all"
+VALUES = st.one_of(
+    st.sampled_from([*HOSTILE_TEXT, ABSENT, "train", "eval", "predict", "export", "samples", "auto",
+                     "classification", "cola", "glue,sst2", "squad", "tiny", "true", "1e9", "2.5"]),
+    st.text(max_size=12), st.integers(-10, 10**12).map(str), st.floats().map(str))
+
+
+@pytest.fixture(scope="module", params=sorted(PROGRAMS))
+def program(request):
+    definitions, main = PROGRAMS[request.param]
+    before = set(flags.FLAGS)
+    with command_flags.defined(definitions.define):
+        yield request.param, main, sorted(set(flags.FLAGS) - before)
+
+
+@hypothesis.given(data=st.data())
+@cases(2)
+def test_hostile_flags_are_one_line_and_start_nothing(program, tmp_path_factory, data):
+    name, main, names = program
+    chosen = data.draw(st.dictionaries(st.sampled_from(names), VALUES, max_size=6))
+    paths = {flag: ABSENT for flag in ("data_dir", "model_dir", "init_checkpoint", "train", "dev")
+             if flag in names}
+    arguments = [f"--{flag}={value}" for flag, value in (paths | chosen).items()]
+    home = tmp_path_factory.mktemp("flags")
+    before, _ = os.getcwd(), os.chdir(home)
+    try:
+        found = attempt(f"flags of {name}", lambda: command_flags.call(main, *arguments))
+        assert found is REFUSED, arguments
+    except flags.Error as error:
+        require_readable(command_line_of(error))
+        tally[f"flags of {name}"]["refused by their type"] += 1
+    finally:
+        os.chdir(before)
+    assert list(home.rglob("*")) == []
+
+
+def command_line_of(error: flags.Error) -> str:
+    from electra_tf.command_line import one_line
+    return one_line(str(error))

@@ -1,0 +1,200 @@
+"""Directories of networks with damaged files: refused, or the very weights that stand there."""
+
+import json
+import shutil
+import struct
+
+import hypothesis
+import numpy as np
+import pytest
+import safetensors.numpy
+import tensorflow as tf
+from hypothesis import strategies as st
+
+from electra_tf.checkpoints import formats
+from electra_tf.checkpoints.formats import Format
+from electra_tf.serving import saved_models
+from tests import tiny_encoder, tiny_networks
+from tests.fuzz.attempts import REFUSED, attempt, cases
+from tests.fuzz.mutations import bytes_changed, json_changed
+from tests.serving import string_models
+
+
+@pytest.fixture(scope="module")
+def networks():
+    return tiny_networks.pretrained()
+
+
+@pytest.fixture(scope="module")
+def pair(networks, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("pair") / "theirs"
+    formats.write(networks, directory, Format.HUGGING_FACE)
+    for network in ("discriminator", "generator"):
+        vocabulary = networks.text.vocabulary
+        (directory / network / "tokenizer.json").write_text(json.dumps({"model": {
+            "type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+            "vocab": vocabulary.ids}}))
+    return directory
+
+
+def require_same_weights(found, networks):
+    assert found.weights.keys() == networks.weights.keys()
+    for name, value in networks.weights.items():
+        np.testing.assert_array_equal(found.weights[name], value)
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json"])
+@hypothesis.given(data=st.data())
+@cases(0.4)
+def test_a_changed_setting_of_hugging_face_is_refused_or_changes_training_alone(
+        networks, pair, name, data):
+    path = pair / "discriminator" / name
+    original = path.read_bytes()
+    content = data.draw(json_changed(json.loads(original)))
+    path.write_bytes(content)
+    try:
+        found = attempt(f"Hugging Face's {name}", lambda: formats.read(pair))
+    finally:
+        path.write_bytes(original)
+    if found is not REFUSED:
+        said = json.loads(content.decode("utf-8-sig"))
+        require_same_weights(found, networks)
+        assert found.text == networks.text
+        assert {name: value for name, value in vars(found.model).items()
+                if "dropout" not in name and name not in ("initializer_range", "num_heads")} == {
+            name: value for name, value in vars(networks.model).items()
+            if "dropout" not in name and name not in ("initializer_range", "num_heads")}
+        assert found.model.num_heads == said.get("num_attention_heads", networks.model.num_heads)
+
+
+@hypothesis.given(data=st.data())
+@cases(0.4)
+def test_a_changed_tokenizer_is_refused_or_has_the_same_tokens(networks, pair, data):
+    directory = pair / "discriminator"
+    original, vocabulary = (directory / name for name in ("tokenizer.json", "vocab.txt"))
+    before, lines = original.read_bytes(), vocabulary.read_bytes()
+    content = data.draw(json_changed(json.loads(before)))
+    vocabulary.unlink()
+    original.write_bytes(content)
+    try:
+        found = attempt("Hugging Face's tokenizer.json", lambda: formats.read(pair))
+    finally:
+        original.write_bytes(before)
+        vocabulary.write_bytes(lines)
+    if found is not REFUSED:
+        ids = json.loads(content.decode("utf-8-sig"))["model"]["vocab"]
+        assert {token: index for index, token in enumerate(found.text.vocabulary.tokens)} == ids
+
+
+@st.composite
+def tensors_changed(draw, content):
+    """Changes of bytes, of the header's length and of its words."""
+    if draw(st.booleans()):
+        return draw(bytes_changed(content))
+    (length,) = struct.unpack("<Q", content[:8])
+    header, data = json.loads(content[8:8 + length]), content[8 + length:]
+    how = draw(st.sampled_from(["length", "header", "nan", "type"]))
+    if how == "length":
+        return struct.pack("<Q", draw(st.sampled_from(
+            [0, 1, length - 1, length + 1, 2**40, 2**63, 2**64 - 1]))) + content[8:]
+    if how == "nan":
+        place = draw(st.integers(0, len(data) // 4 - 1)) * 4
+        bad = draw(st.sampled_from([np.nan, np.inf, -np.inf]))
+        return content[:8 + length] + data[:place] + np.float32(bad).tobytes() + data[place + 4:]
+    if how == "type":
+        name = draw(st.sampled_from(sorted(header.keys() - {"__metadata__"})))
+        header[name]["dtype"] = draw(st.sampled_from(["I32", "F16", "BF16", "F64", "U8", "F8_E4M3"]))
+        text = json.dumps(header).encode()
+    else:
+        text = draw(json_changed(header))
+    return struct.pack("<Q", len(text)) + text + data
+
+
+@hypothesis.given(data=st.data())
+@cases(0.5)
+def test_changed_safetensors_are_refused_or_hold_finite_numbers_that_stand_there(
+        networks, pair, data):
+    path = pair / "discriminator" / "model.safetensors"
+    original = path.read_bytes()
+    content = data.draw(tensors_changed(original))
+    path.write_bytes(content)
+    try:
+        found = attempt("model.safetensors", lambda: formats.read(pair))
+    finally:
+        path.write_bytes(original)
+    if found is not REFUSED:
+        assert all(np.isfinite(value).all() for value in found.weights.values())
+        said = safetensors.numpy.load(content)
+        bias = "electra.encoder.layer.1.output.dense.bias"
+        np.testing.assert_array_equal(
+            found.weights["electra/encoder/layer_1/output/dense/bias"], said[bias])
+
+
+@pytest.fixture(scope="module")
+def googles(networks, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("googles") / "theirs"
+    formats.write(networks, directory, Format.GOOGLE)
+    return directory
+
+
+@pytest.mark.parametrize("name", ["model.ckpt.index", "model.ckpt.data-00000-of-00001"])
+@hypothesis.given(data=st.data())
+@cases(0.3)
+def test_a_changed_checkpoint_of_google_is_refused_or_the_same(networks, googles, name, data):
+    path = googles / name
+    original = path.read_bytes()
+    path.write_bytes(data.draw(bytes_changed(original)))
+    try:
+        found = attempt("Google's checkpoint", lambda: formats.read(googles, num_heads=2))
+    finally:
+        path.write_bytes(original)
+    if found is not REFUSED:
+        require_same_weights(found, networks)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("run")
+    tiny_encoder.write(directory)
+    return directory, formats.read(directory)
+
+
+@hypothesis.given(data=st.data())
+@cases(0.3)
+def test_a_changed_checkpoint_of_a_run_is_refused_or_the_same(run, data):
+    directory, before = run
+    path = data.draw(st.sampled_from(sorted((directory / "checkpoints").iterdir())))
+    original = path.read_bytes()
+    path.write_bytes(data.draw(bytes_changed(original)))
+    try:
+        found = attempt("a run's checkpoint", lambda: formats.read(directory))
+    finally:
+        path.write_bytes(original)
+    if found is not REFUSED:
+        require_same_weights(found, before)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("exported") / "1"
+    model = string_models.Echo()
+    tf.saved_model.save(model, str(directory), signatures={
+        "serving_default": model.__call__.get_concrete_function()})
+    return directory
+
+
+@hypothesis.given(data=st.data())
+@cases(0.3)
+def test_a_damaged_saved_model_is_refused_or_answers(exported, tmp_path_factory, data):
+    names = sorted(path.relative_to(exported) for path in exported.rglob("*") if path.is_file())
+    name = data.draw(st.sampled_from(names))
+    target = tmp_path_factory.mktemp("damaged") / "1"
+    shutil.copytree(exported, target)
+    if data.draw(st.booleans()):
+        (target / name).write_bytes(data.draw(bytes_changed((exported / name).read_bytes())))
+    else:
+        (target / name).unlink()
+    found = attempt("SavedModel", lambda: saved_models.load(target, "echo"))
+    if found is not REFUSED:
+        assert found.signatures
+    shutil.rmtree(target.parent)
