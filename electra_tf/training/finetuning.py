@@ -21,7 +21,7 @@ from electra_tf.tasks.examples import Example, Kind
 from electra_tf.tasks.scoring import Scored
 from electra_tf.tasks.split import Split, swapped
 from electra_tf.tasks.task import Task
-from electra_tf.training import task_figures
+from electra_tf.training import failures, task_figures
 from electra_tf.training.finetuning_setup import SCRATCH, FinetuningRun
 from electra_tf.training.predictor import Predictor
 from electra_tf.training.task_results import (
@@ -39,6 +39,7 @@ EVALUATION_FILE = "eval_results.json"
 GLUE_RESULTS_FILE = "glue_results.json"
 
 
+@failures.explained()
 def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results:
     """Runs the trials that are still to do, and leaves the best one's model and predictions.
 

@@ -33,6 +33,7 @@ from electra_tf.tasks.examples import Example, Kind, TaggedExample, TextExample
 from electra_tf.tasks.task import Task, TaskSpec
 from electra_tf.text import coverage
 from electra_tf.text.tokenizer import Tokenizer
+from electra_tf.training import memory
 from electra_tf.training.finetuner import TrialSettings
 
 SCRATCH = "none"
@@ -138,6 +139,8 @@ def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
     config = override(config, {
         "model.vocab_size": text.vocabulary.size, "runtime.cpu_parts": parts,
         "training.precision": resolve_precision(training.precision, strategy)})
+    memory.require_room(config.model, runtime, strategy, length=config.task.max_seq_length,
+                        batch=training.train_batch_size)
     return FinetuningRun(
         spec=spec, text=text, model_dir=model_dir,
         trial=TrialSettings(config=config, strategy=strategy, pad_id=text.vocabulary.pad_id,

@@ -25,6 +25,7 @@ from electra_tf.optimization.adam import Adam
 from electra_tf.optimization.loss_scale import LossScale
 from electra_tf.optimization.schedule import Schedule
 from electra_tf.storage import Path
+from electra_tf.training import failures
 from electra_tf.training.curves import draw_curves
 from electra_tf.training.evaluation import Evaluator
 from electra_tf.training.metrics_log import read_metrics
@@ -38,6 +39,7 @@ from electra_tf.training.trainer import Totals, Trainer
 LOGGED_SAMPLES = 4
 
 
+@failures.explained()
 def train(run: Run) -> None:
     """Trains up to the last step, evaluates, and draws the curves.
 

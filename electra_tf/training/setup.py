@@ -23,6 +23,7 @@ from electra_tf.records.manifest import Manifest
 from electra_tf.records.shards import look_at_first_examples
 from electra_tf.storage import Path
 from electra_tf.text.vocabulary import Vocabulary
+from electra_tf.training import memory
 from electra_tf.training.evaluation import Evaluator
 
 
@@ -111,6 +112,9 @@ def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,
         "runtime.log_every_steps": runtime.log_interval(training.num_train_steps),
     })
     _check_split(config, strategy.num_replicas_in_sync)
+    memory.require_room(
+        config.model, config.runtime, strategy, length=config.data.max_seq_length,
+        batch=config.training.train_batch_size)
     special = SpecialTokens(pad=vocabulary.pad_id, cls=vocabulary.cls_id, sep=vocabulary.sep_id,
                             mask=vocabulary.mask_id)
     return Run(config=config, data_dir=data_dir, model_dir=model_dir, manifest=manifest,

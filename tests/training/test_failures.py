@@ -1,0 +1,66 @@
+"""What TensorFlow says of memory, disks and records becomes one line with the way out."""
+
+import pytest
+import tensorflow as tf
+
+from electra_tf.command_line import UserError
+from electra_tf.config.model import ModelConfig
+from electra_tf.config.runtime import RuntimeConfig
+from electra_tf.training import failures, memory
+
+ERRORS = {
+    "OOM when allocating tensor": (tf.errors.ResourceExhaustedError, "the memory is full: .*OOM.*"
+                                   "--train_batch_size.*--gradient_accumulation_steps"
+                                   ".*--gradient_checkpointing"),
+    "a.data; No space left on device": (tf.errors.ResourceExhaustedError, "the disk is full.*room"),
+    "corrupted record at 12": (tf.errors.DataLossError, "records are damaged.*record at 12"),
+    "an example is longer; rebuild the records": (
+        tf.errors.InvalidArgumentError, "the records are damaged: an example is longer"),
+}
+
+
+@pytest.mark.parametrize("message", list(ERRORS))
+def test_an_error_of_tensorflow_is_one_line_with_the_fix(message):
+    kind, words = ERRORS[message]
+    with pytest.raises(UserError, match=words) as caught:
+        with failures.explained():
+            raise kind(None, None, f"{{{{node a}}}} {message}\n\t [[{{{{node b}}}}]] [Op:X]")
+    assert "node" not in str(caught.value) and "Op:" not in str(caught.value)
+
+
+def test_memory_that_is_really_not_there_is_one_line():
+    @tf.function
+    def step():
+        return tf.reduce_sum(tf.random.stateless_uniform([2**23, 2**23], [1, 2]))
+
+    with pytest.raises(UserError, match="the memory is full: OOM when allocating tensor") as caught:
+        with failures.explained():
+            step()
+    assert "File" not in str(caught.value)
+
+
+def test_a_mistake_of_ours_stays_a_traceback():
+    with pytest.raises(tf.errors.InvalidArgumentError), failures.explained():
+        tf.reshape(tf.zeros([3]), [2])
+
+
+def require_room(batch=32, length=128, model=ModelConfig(), **runtime):  # noqa: B008
+    memory.require_room(model, RuntimeConfig(**runtime), tf.distribute.OneDeviceStrategy("CPU:0"),
+                        length=length, batch=batch)
+
+
+def test_a_batch_that_cannot_fit_is_refused_before_anything_is_allocated(monkeypatch):
+    monkeypatch.setattr(memory, "physical_bytes", lambda: 8 * 10**9)
+    require_room()
+    with pytest.raises(UserError, match="65,536 rows of 512 tokens takes at least 1,856 GB; this "
+                                        "machine has 8. Take a smaller --train_batch_size"):
+        require_room(batch=65536, length=512)
+    require_room(batch=65536, length=128, gradient_accumulation_steps=1024)
+    require_room(batch=400, length=512, gradient_checkpointing=True)
+
+
+def test_a_network_that_cannot_fit_is_refused(monkeypatch):
+    monkeypatch.setattr(memory, "physical_bytes", lambda: 8 * 10**9)
+    with pytest.raises(UserError, match="takes 155 GB with its optimizer's state; this machine has "
+                                        "8. Take a smaller model"):
+        require_room(model=ModelConfig(hidden_size=8192, intermediate_size=32768, num_heads=128))
