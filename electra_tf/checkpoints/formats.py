@@ -5,6 +5,7 @@ import enum
 from electra_tf.checkpoints import google, hugging_face
 from electra_tf.checkpoints.pretrained import Pretrained, read_run, write_run
 from electra_tf.checkpoints.run_directory import SETTINGS_FILE
+from electra_tf.checkpoints.shapes import require_finite
 from electra_tf.command_line import UserError
 from electra_tf.storage import Path
 
@@ -44,14 +45,18 @@ def read(path: Path, *, vocab_file: Path | None = None, lower_case: bool = True,
 
     Raises:
         UserError: no checkpoint, a damaged one, another architecture; weights that are missing or
-            left over; heads that can't be known.
+            left over, or no finite numbers; heads that can't be known.
     """
     found = format_of(path)
     if found is Format.RUN:
-        return read_run(path)
-    if found is Format.HUGGING_FACE:
-        return hugging_face.read(path)
-    return google.read(path, vocab_file=vocab_file, lower_case=lower_case, num_heads=num_heads)
+        networks = read_run(path)
+    elif found is Format.HUGGING_FACE:
+        networks = hugging_face.read(path)
+    else:
+        networks = google.read(path, vocab_file=vocab_file, lower_case=lower_case,
+                               num_heads=num_heads)
+    require_finite(networks.weights, networks.source)
+    return networks
 
 
 def write(networks: Pretrained, directory: Path, form: Format) -> None:

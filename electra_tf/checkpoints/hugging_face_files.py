@@ -58,11 +58,11 @@ def write(directory: Path, config: Mapping[str, Any], weights: Weights, text: Te
 
 
 def read_weights(directory: Path) -> dict[str, np.ndarray]:
-    """Returns arrays by their names, all of them finite numbers.
+    """Returns arrays by their names.
 
     Raises:
         UserError: there is no model.safetensors, or a damaged one; weights of another type than
-            float32, float64 and float16; weights that are no numbers.
+            float32, float64 and float16.
     """
     path = directory / WEIGHTS_FILE
     if not path.exists():
@@ -79,9 +79,6 @@ def read_weights(directory: Path) -> dict[str, np.ndarray]:
     for name, value in weights.items():
         if value.dtype not in (np.float32, np.float64, np.float16):
             raise UserError(f"{path}: {shown(name)} is of type {value.dtype}; weights are float32.")
-        if not np.isfinite(value).all():
-            raise UserError(f"{path}: {shown(name)} holds values that are no finite numbers (a "
-                            "training that diverged, perhaps); take another checkpoint.")
     return weights
 
 

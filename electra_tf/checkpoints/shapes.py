@@ -5,6 +5,8 @@ The names are the reference implementation's.
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.command_line import UserError
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
@@ -103,6 +105,14 @@ def require_exactly(weights: Weights, shapes: Mapping[str, tuple[int, ...]], sou
             raise UserError(f"{source} {problem} {len(names)} weights: {shown}.")
 
 
+def require_finite(weights: Weights, source: str) -> None:
+    """Refuses weights with a value that is no finite number; `UserError` names the first."""
+    for name, value in weights.items():
+        if not np.isfinite(value).all():
+            raise UserError(f"{source}: {name} holds values that are no finite numbers (of a "
+                            "training that diverged, perhaps); take another checkpoint.")
+
+
 def model_of_weights(weights: Weights, source: str, *, num_heads: int | None = None) -> ModelConfig:
     """Returns the shape of networks from their weights.
 
@@ -117,7 +127,11 @@ def model_of_weights(weights: Weights, source: str, *, num_heads: int | None = N
     def shape(name: str) -> tuple[int, ...]:
         if name not in weights:
             raise UserError(f"{source} lacks {name}: it is no ELECTRA checkpoint.")
-        return tuple(weights[name].shape)
+        found = tuple(weights[name].shape)
+        if len(found) != (2 if name.endswith("_embeddings") else 1) or 0 in found:
+            raise UserError(f"{source}: {name} can't have the shape {found}; it is no ELECTRA "
+                            "checkpoint.")
+        return found
 
     def layers(path: str) -> int:
         return sum(name.startswith(f"{path}/encoder/layer_") and name.endswith("self/query/bias")

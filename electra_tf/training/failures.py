@@ -10,7 +10,7 @@ from electra_tf.command_line import UserError
 
 SMALLER_STEPS = ("Take a smaller --train_batch_size; or keep it and split every step, "
                  "--gradient_accumulation_steps=4 for example; or add --gradient_checkpointing.")
-_PLACES = ("Graph execution error", "Detected at node", "File ", "Hint", "[[", "(", "node ")
+_PLACES = ("Graph execution error", "Detected at node", "File ", "Hint", "[[", "(", "<stack")
 """How lines of a message begin that are about the graph."""
 _DISK = re.compile("no space left|quota|file too large", re.IGNORECASE)
 _OF_RECORDS = re.compile("the records|its manifest|a shard")
@@ -45,6 +45,9 @@ def explained() -> Iterator[None]:
 
 def _reason(error: tf.errors.OpError) -> str:
     """Returns what a message says first, without TensorFlow's graph and its place in our files."""
+    ours = re.search(r"assertion failed: \[(.*?)\]", error.message)
+    if ours:
+        return ours[1]
     text = re.sub(r"\{\{.*?\}\}", "", error.message.split("[Op:")[0])
     said = [line.strip() for line in text.splitlines() if not line.strip().startswith(_PLACES)]
     return " ".join(filter(None, said))[:200].rstrip(". ")

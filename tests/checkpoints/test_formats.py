@@ -1,5 +1,7 @@
 """Networks move between the formats without a difference, bit for bit."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -142,4 +144,28 @@ def test_a_fine_tuned_model_has_no_place_in_googles_format(networks, tmp_path):
 
 def test_a_directory_without_a_checkpoint_is_one_line(tmp_path):
     with pytest.raises(UserError, match="holds no checkpoint: neither settings.json"):
+        formats.read(tmp_path)
+
+
+@pytest.mark.parametrize("form", list(Format))
+def test_weights_that_are_no_numbers_are_refused_in_every_format(networks, tmp_path, form):
+    name = "electra/encoder/layer_1/output/dense/bias"
+    broken = networks.weights[name].copy()
+    broken[3] = np.nan
+    diverged = dataclasses.replace(networks, weights=networks.weights | {name: broken})
+    formats.write(diverged, tmp_path / "out", form)
+    with pytest.raises(UserError, match=f"{name} holds values that are no finite numbers"):
+        formats.read(tmp_path / "out", num_heads=2 if form is Format.GOOGLE else None)
+
+
+@pytest.mark.parametrize("shape", [(), (40,), (40, 16, 2)])
+def test_a_checkpoint_with_weights_of_odd_shapes_is_one_line(networks, tmp_path, shape):
+    names = ["electra/embeddings/word_embeddings",
+             "electra/encoder/layer_0/attention/self/query/bias"]
+    (tmp_path / "vocab.txt").write_bytes("".join(
+        f"{token}\n" for token in networks.text.vocabulary.tokens).encode())
+    tf.raw_ops.SaveV2(
+        prefix=tf.constant(str(tmp_path / "model.ckpt")), tensor_names=tf.constant(names),
+        shape_and_slices=tf.constant(["", ""]), tensors=[tf.zeros(shape), tf.zeros(shape)])
+    with pytest.raises(UserError, match="model.ckpt"):
         formats.read(tmp_path)

@@ -15,7 +15,8 @@ def pytest_terminal_summary(terminalreporter):
     if tally:
         terminalreporter.section("fuzzed")
         for reader, outcomes in sorted(tally.items()):
-            terminalreporter.write_line(f"{reader:<34}{sum(outcomes.values()):>8,} cases  " + ", ".join(
-                f"{count:,} {outcome}" for outcome, count in sorted(outcomes.items())))
+            shown = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(outcomes.items()))
+            count = sum(outcomes.values())
+            terminalreporter.write_line(f"{reader:<36}{count:>8,} cases  {shown}")
         total = sum(sum(outcomes.values()) for outcomes in tally.values())
-        terminalreporter.write_line(f"{'in all':<34}{total:>8,} cases")
+        terminalreporter.write_line(f"{'in all':<36}{total:>8,} cases")

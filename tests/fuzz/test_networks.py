@@ -103,7 +103,8 @@ def tensors_changed(draw, content):
         return content[:8 + length] + data[:place] + np.float32(bad).tobytes() + data[place + 4:]
     if how == "type":
         name = draw(st.sampled_from(sorted(header.keys() - {"__metadata__"})))
-        header[name]["dtype"] = draw(st.sampled_from(["I32", "F16", "BF16", "F64", "U8", "F8_E4M3"]))
+        header[name]["dtype"] = draw(st.sampled_from(
+            ["I32", "F16", "BF16", "F64", "U8", "F8_E4M3"]))
         text = json.dumps(header).encode()
     else:
         text = draw(json_changed(header))

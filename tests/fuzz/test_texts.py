@@ -22,10 +22,12 @@ from tests.fuzz.attempts import REFUSED, attempt, cases
 from tests.fuzz.mutations import HOSTILE_TEXT, bytes_changed, json_changed
 
 CONTEXT = "Denver beat Carolina 24–10 in 2016."
-SQUAD = {"version": "v2.0", "data": [{"title": "A game", "paragraphs": [{"context": CONTEXT, "qas": [
+QUESTIONS = [
     {"id": "a", "question": "Who won?", "answers": [{"text": "Denver", "answer_start": 0}],
      "is_impossible": False},
-    {"id": "b", "question": "Who lost?", "answers": [], "is_impossible": True}]}]}]}
+    {"id": "b", "question": "Who lost?", "answers": [], "is_impossible": True}]
+SQUAD = {"version": "v2.0", "data": [
+    {"title": "A game", "paragraphs": [{"context": CONTEXT, "qas": QUESTIONS}]}]}
 CSV = 'text,label\r\n"two\r\nlines, a comma",yes\r\nand "" one,no\r\n'
 TSV = "text\tlabel\nA good film.\tyes\n“Bad” 中文\tno\n"
 CONLL = "EU NNP B-ORG\nrejects VBZ O\n\nPeter NNP B-PER\n. . O\n"
@@ -162,7 +164,8 @@ def test_a_file_of_settings_means_what_stands_there(home, data):
         *HOSTILE_TEXT]))
     content = data.draw(bytes_changed(YAML.encode()))
     if data.draw(st.booleans()):
-        word = data.draw(st.sampled_from(["0.25", "7", "1_000", "on", "'a name'", "seed", "masking"]))
+        word = data.draw(st.sampled_from(
+            ["0.25", "7", "1_000", "on", "'a name'", "seed", "masking"]))
         content = YAML.replace(word, hostile).encode(errors="surrogatepass")
     path.write_bytes(content)
     sections = attempt("--config", lambda: read_yaml(path))

@@ -14,8 +14,8 @@ ERRORS = {
                                    ".*--gradient_checkpointing"),
     "a.data; No space left on device": (tf.errors.ResourceExhaustedError, "the disk is full.*room"),
     "corrupted record at 12": (tf.errors.DataLossError, "records are damaged.*record at 12"),
-    "an example is longer; rebuild the records": (
-        tf.errors.InvalidArgumentError, "the records are damaged: an example is longer"),
+    "Error in user-defined function: assertion failed: [a shard holds fewer examples] [x] [3]": (
+        tf.errors.InvalidArgumentError, "the records are damaged: a shard holds fewer examples.$"),
 }
 
 
