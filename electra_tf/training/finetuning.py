@@ -21,7 +21,7 @@ from electra_tf.tasks.examples import Example, Kind
 from electra_tf.tasks.scoring import Scored
 from electra_tf.tasks.split import Split, swapped
 from electra_tf.tasks.task import Task
-from electra_tf.training import failures, task_figures
+from electra_tf.training import failures, results_file, task_figures
 from electra_tf.training.finetuning_setup import SCRATCH, FinetuningRun
 from electra_tf.training.predictor import Predictor
 from electra_tf.training.task_results import (
@@ -61,7 +61,7 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
     run_directory.claim(run.model_dir, run.identity(task, source))
     with run_directory.only_process(run.model_dir):
         run.text.vocabulary.save(run.model_dir / run_directory.VOCABULARY_FILE)
-        results = Results.load(run.model_dir) or Results(
+        results = results_file.load(run.model_dir) or Results(
             task=task.spec.name, metrics=task.spec.metrics, initial=source)
         if results.trials:  # Found now, not after hours of further trials.
             checkpoint_in_use(run.model_dir)
@@ -145,7 +145,7 @@ def _add_trial(run: FinetuningRun, results: Results, number: int, rows: Sequence
 
 def threshold_of(model_dir: Path) -> float | None:
     """Returns the threshold that was best on dev in training; None if none was searched."""
-    results = Results.load(model_dir)
+    results = results_file.load(model_dir)
     if results is None or not results.trials:  # The model was converted, not trained here.
         return None
     return next(iter(results.best.scores.values())).get(THRESHOLD)

@@ -13,10 +13,11 @@ HOSTILE_JSON = (
 """Values as they stand in a file."""
 HOSTILE_TEXT = (
     "", " ", "\0", "\n", "\t", "\r", "\x1b[2J", "\u202e", "\ufeff", "\ud800", "é", "中", "😀",
-    "\u2028", "-1", "0", "010", "1e999", "NaN", "inf", "1_000", "0x10", "١", "9" * 5000, "a" * 5000,
-    "../..", "/", "/dev/null", "/dev/zero", ".", "~", "null", "true", "none", "*", "[", "{", "'", '"', "\\",
-    "%s", "{0}", "$HOME", "a=b", "--", "gs://x/y", "nosuch://x", "file:///", "://", "a\0b",
-    "x" * 300)
+    "\u2028", "-1", "0", "010", "1e999", "NaN", "inf", "1_000", "0x10", "١",
+    "9" * 5000, "a" * 5000,
+    "../..", "/", "/dev/null", "/dev/zero", ".", "~", "null", "true", "none", "*", "[", "{", "'",
+    '"', "\\", "%s", "{0}", "$HOME", "a=b", "--", "gs://x/y", "nosuch://x", "file:///", "://",
+    "a\0b", "x" * 300)
 """What a person or a program may put where a word is expected."""
 
 

@@ -12,6 +12,7 @@ from data_prep.work_units import WorkUnit
 from electra_tf.checkpoints import settings_file
 from electra_tf.checkpoints.run_directory import checkpoint_of_results
 from electra_tf.records import manifest, shards
+from electra_tf.training import results_file
 from electra_tf.training.metrics_log import MetricsLog, read_metrics
 from electra_tf.training.task_results import Epoch, Results, Trial
 from tests import tiny_records, tiny_run
@@ -155,7 +156,7 @@ def test_changed_results_are_refused_or_read_as_they_stand(home, results, data):
     (home / "results.json").write_bytes(content)
 
     def read():
-        return checkpoint_of_results(home), Results.load(home)
+        return checkpoint_of_results(home), results_file.load(home)
 
     found = attempt("results.json", read)
     if found is not REFUSED:

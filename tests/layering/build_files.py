@@ -23,7 +23,6 @@ EXTERNAL = {
     "prometheus_client": "prometheus_client",
     "pydantic": "pydantic",
     "safetensors": "safetensors",
-    "pydantic": "pydantic",
     "scipy": "scipy",
     "seqeval": "seqeval",
     "sklearn": "scikit_learn",

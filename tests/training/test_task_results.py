@@ -6,6 +6,7 @@ import math
 import pytest
 
 from electra_tf.command_line import UserError
+from electra_tf.training import results_file
 from electra_tf.training.task_results import Epoch, Results, Trial, glue_average, glue_table
 
 
@@ -47,13 +48,13 @@ def test_a_file_holds_all_of_it_as_strict_json(tmp_path):
     content = json.loads((tmp_path / "results.json").read_text(),
                          parse_constant=lambda name: pytest.fail(name))
     assert content["best_seed"] == 2
-    again = Results.load(tmp_path)
+    again = results_file.load(tmp_path)
     assert again.trials[1] == found.trials[1] and again.best.seed == 2
     assert again.trials[0].scores["dev"]["accuracy"] is None
     (tmp_path / "results.json").write_text('{"task": "rte"}')
     with pytest.raises(UserError, match=r"results.json is damaged"):
-        Results.load(tmp_path)
-    assert Results.load(tmp_path / "nowhere") is None
+        results_file.load(tmp_path)
+    assert results_file.load(tmp_path / "nowhere") is None
 
 
 def test_a_table_shows_per_cent_of_each_trial():
