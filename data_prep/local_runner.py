@@ -13,6 +13,9 @@ from typing import TypeVar
 from electra_tf import native_logging
 from electra_tf.command_line import UserError
 
+MOST_WORKERS = 1000
+"""Processes; each takes 0.8 GB."""
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -56,12 +59,14 @@ def worker_count(asked: int | None) -> int:
     """Returns the number of processes: as asked, or one per usable CPU.
 
     Raises:
-        UserError: `asked` is less than 1.
+        UserError: `asked` is less than 1, or more than any machine has cores.
     """
     if asked is None:
         return len(os.sched_getaffinity(0))
     if asked < 1:
         raise UserError(f"--num_workers must be at least 1. Received: {asked}")
+    if asked > MOST_WORKERS:
+        raise UserError(f"--num_workers must be at most {MOST_WORKERS}. Received: {asked}")
     return asked
 
 

@@ -29,6 +29,10 @@ def arguments(corpus, vocab_file, tmp_path):
     ({"packing": "tight"}, "--packing must be one of full, reference. Received: 'tight'"),
     ({"held_out_fraction": 0.9}, "--held_out_fraction must be in [0, 0.5]. Received: 0.9"),
     ({"short_example_rate": 0.1}, "--short_example_rate belongs to --packing=reference"),
+    ({"max_seq_length": 10**30}, "--max_seq_length must be at most 65536. Received: 10000"),
+    ({"seed": 10**30}, "--seed must be a whole number of 64 bits"),
+    ({"shard_text_bytes": 10**12}, "--shard_text_bytes must be at most 1073741824"),
+    ({"num_workers": 10**9}, "--num_workers must be at most 1000"),
     ({"num_workers": 0}, "--num_workers must be at least 1. Received: 0"),
     ({"shard_text_bytes": 9}, "--shard_text_bytes must be at least 1000. Received: 9"),
 ])

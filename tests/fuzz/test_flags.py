@@ -1,5 +1,7 @@
 """Command lines with hostile values: one line, and nothing is started by them."""
 
+import dataclasses
+import json
 import os
 
 import hypothesis
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 import run_finetuning
 import run_pretraining
+from data_prep.settings import BuildSettings
 from electra_tf.config import finetuning_flags, pretraining_flags
 from tests import command_flags
 from tests.fuzz.attempts import REFUSED, attempt, cases, require_readable, tally
@@ -55,3 +58,22 @@ def test_hostile_flags_are_one_line_and_start_nothing(program, tmp_path_factory,
 def command_line_of(error: flags.Error) -> str:
     from electra_tf.command_line import one_line
     return one_line(str(error))
+
+
+COUNTS = st.one_of(st.integers(), st.integers(10**18, 10**40), st.just(10**5000))
+
+
+@hypothesis.given(data=st.data())
+@cases()
+def test_settings_of_data_building_are_in_range_or_refused(data):
+    fields = {field.name: field.type for field in dataclasses.fields(BuildSettings)}
+    kinds = {"int": COUNTS, "float": st.floats(), "bool": st.booleans(),
+             "str": st.sampled_from(["full", "reference", *HOSTILE_TEXT])}
+    names = data.draw(st.lists(
+        st.sampled_from(sorted(fields)), min_size=1, max_size=3, unique=True))
+    chosen = {name: data.draw(kinds[getattr(fields[name], "__name__", fields[name])])
+              for name in names}
+    found = attempt("settings of data building", lambda: BuildSettings(**chosen))
+    if found is not REFUSED:
+        assert 5 <= found.max_seq_length <= 65536 and 0.0 <= found.held_out_fraction <= 0.5
+        assert json.loads(json.dumps(dataclasses.asdict(found))) == dataclasses.asdict(found)
