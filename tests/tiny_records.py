@@ -1,5 +1,6 @@
 """Records of made-up sentences that tests can train on: 96 examples of 32 tokens, 40 words."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,7 @@ def write(directory: Path) -> manifest.Manifest:
     return result
 
 
-def counts_of(shards: list[manifest.Shard], length: int = LENGTH) -> manifest.Counts:
+def counts_of(shards: Sequence[manifest.Shard], length: int = LENGTH) -> manifest.Counts:
     """What the examples of shards add up to, each of two segments."""
     examples, tokens = (sum(getattr(shard, name) for shard in shards)
                         for name in ("examples", "tokens"))

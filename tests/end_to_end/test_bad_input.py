@@ -1,5 +1,6 @@
 """Every mistake is one clear line that names the flag or file and the fix; nothing is written."""
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ import run_pretraining
 from electra_tf.checkpoints.weights import read_weights
 from electra_tf.command_line import UserError
 from electra_tf.config import pretraining_flags
+from electra_tf.records import manifest
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests import command_flags, tiny_records, tiny_run
 
@@ -160,10 +162,11 @@ class TestAnExistingRun:
              "--gradient_accumulation_steps=2", "--keep_checkpoint_max=9")
 
     def test_other_records_are_refused(self, records, model_dir, tmp_path):
-        manifest = json.loads((records / "manifest.json").read_text())
-        manifest["shards"].pop(0)
+        made = manifest.load(records)
         shutil.copytree(records, tmp_path / "other")
-        (tmp_path / "other" / "manifest.json").write_text(json.dumps(manifest))
+        dataclasses.replace(
+            made, shards=made.shards[1:], counts=tiny_records.counts_of(made.shards[1:]),
+        ).save(tmp_path / "other")
         with pytest.raises(UserError, match="dataset: "):
             call(records, "--num_train_steps=2", f"--data_dir={tmp_path / 'other'}")
 
