@@ -4,6 +4,7 @@ They don't say how many attention heads a network has. `bert_config.json` beside
 form: we write it, and others have.
 """
 
+import dataclasses
 import json
 import os
 
@@ -16,6 +17,8 @@ from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.shapes import model_of_weights, require_networks
 from electra_tf.command_line import UserError
+from electra_tf.reading import strict_json
+from electra_tf.reading.bounded import MIB
 from electra_tf.storage import Path
 from electra_tf.text.vocabulary import Vocabulary
 
@@ -99,16 +102,23 @@ def write(networks: Pretrained, directory: Path) -> None:
     write_atomically(directory / CONFIG_FILE, f"{json.dumps(sizes, indent=1)}\n".encode())
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Config:
+    """What we read of `bert_config.json`."""
+
+    __pydantic_config__ = strict_json.OPEN
+
+    num_attention_heads: int
+
+
 def _heads_beside(directory: Path) -> int | None:
     """Returns what `bert_config.json` says; None if there is none."""
     path = directory / CONFIG_FILE
     if not path.exists():
         return None
-    try:
-        heads = json.loads(path.read_bytes())[HEADS]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path} isn't JSON with {HEADS!r}; mend it, or give --num_heads to "
-                        "electra_tf.tools.convert_checkpoint.") from error
-    if type(heads) is not int or heads < 1:
-        raise UserError(f"{path}: {HEADS} must be a whole number above 0. Received: {heads!r:.40}")
-    return heads
+    heads = strict_json.read(path, _Config, most=MIB, fix=(
+        f"mend {HEADS}, or give --num_heads to electra_tf.tools.convert_checkpoint."))
+    if heads.num_attention_heads < 1:
+        raise UserError(f"{path}: {HEADS} must be a whole number above 0. Received: "
+                        f"{heads.num_attention_heads}")
+    return heads.num_attention_heads

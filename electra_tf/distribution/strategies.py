@@ -1,13 +1,13 @@
 """From settings to a `tf.distribute` strategy; one clear line where the hardware is missing."""
 
-import json
 import os
 import socket
 
 import tensorflow as tf
 
-from electra_tf.command_line import UserError
+from electra_tf.command_line import UserError, shown
 from electra_tf.config.runtime import RuntimeConfig, Strategy
+from electra_tf.reading import strict_json
 
 TPU_CONNECT_SECONDS = 10
 
@@ -66,12 +66,12 @@ def _cpu_names() -> list[str]:
 def _multi_worker() -> tf.distribute.Strategy:
     text = os.environ.get("TF_CONFIG", "")
     try:
-        cluster = json.loads(text)["cluster"]["worker"]
+        cluster = strict_json.parse(text)["cluster"]["worker"]
     except (ValueError, KeyError, TypeError):
         raise UserError(
             "--distribution_strategy=multi_worker_mirrored needs the environment variable "
             'TF_CONFIG, for example {"cluster": {"worker": ["host1:2222", "host2:2222"]}, '
-            f'"task": {{"type": "worker", "index": 0}}}}. Received: {text!r}') from None
+            f'"task": {{"type": "worker", "index": 0}}}}. Received: {shown(text)}') from None
     if not cluster:
         raise UserError("TF_CONFIG lists no workers under cluster.worker.")
     return tf.distribute.MultiWorkerMirroredStrategy()
