@@ -1,8 +1,8 @@
 """Scores of question answering: Model Garden's copy of SQuAD 2.0's evaluation.
 
 On files in which every question has an answer it gives SQuAD 1.1's numbers, but for answers that
-are nothing but articles and punctuation: such a gold answer doesn't count beside others here, and alone
-it stands for "no answer", which an answer of articles meets with an F1 of 1 (0 in SQuAD 1.1).
+are nothing but articles and punctuation: such a gold answer doesn't count beside others here, and
+alone it stands for "no answer", which an answer of articles meets with an F1 of 1 (0 in SQuAD 1.1).
 """
 
 from collections.abc import Mapping, Sequence
