@@ -1,7 +1,9 @@
 """What every command line of the project shares: one-line errors and a grouped `--help`."""
 
+import os
 import re
 import reprlib
+import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -9,10 +11,12 @@ from typing import NoReturn
 
 from absl import app, flags, logging
 
-from electra_tf import native_logging
+from electra_tf import native_logging, signals
 
 LONGEST_MESSAGE = 800
 """Characters of an error; two long paths and a sentence fit."""
+LONGEST_COMMAND = 8000
+"""Characters of an error that ends with a command."""
 LONGEST_VALUE = 80
 """Characters of a value within an error."""
 
@@ -66,13 +70,25 @@ class UserError(ValueError):
         super().__init__(one_line(message))
 
 
+class Abandoned(UserError):
+    """What else takes part in the work is gone: the process ends without waiting for it.
+
+    The message ends with a command to be typed, which mustn't lose its middle.
+    """
+
+    def __init__(self, message: str):
+        ValueError.__init__(self, one_line(message, longest=LONGEST_COMMAND))
+
+
 def run(
     main: Callable[[], None],
     *,
     summary: str,
     groups: Mapping[str, Sequence[str]],
 ) -> None:
-    """Parses absl flags and runs `main`, printing a `UserError` or Ctrl-C as one line.
+    """Parses absl flags and runs `main`, printing a `UserError` or a signal to stop as one line.
+
+    Exits with 0, 1 after a `UserError`, 130 after Ctrl-C, 143 after SIGTERM.
 
     Libraries that are imported later are kept from talking on stderr.
 
@@ -97,13 +113,17 @@ def run(
     def guarded(_argv: Sequence[str]) -> None:
         logging.set_verbosity(logging.WARNING)
         try:
-            main()
+            with signals.Interrupts():
+                main()
         except UserError as error:
             print(f"error: {error}", file=sys.stderr)
+            if isinstance(error, Abandoned):
+                _end(1)
             raise SystemExit(1) from None
-        except KeyboardInterrupt:
-            print("interrupted.", file=sys.stderr)
-            raise SystemExit(130) from None  # As a shell reports SIGINT.
+        except signals.Interrupted as interrupted:
+            if str(interrupted):
+                print(interrupted, file=sys.stderr)
+            _end(interrupted.status)
 
     native_logging.quiet()
     app.run(guarded, flags_parser=parse)
@@ -112,6 +132,18 @@ def run(
 def _refuse(problem: str) -> NoReturn:
     print(f"error: {one_line(problem)}", file=sys.stderr)
     raise SystemExit(2)
+
+
+def _end(status: int) -> NoReturn:
+    """Ends the process now: at its usual end TensorFlow waits for other workers, up to minutes."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def same_command() -> str:
+    """Returns the command of this process, to be typed again."""
+    return shlex.join(sys.orig_argv)
 
 
 def grouped_help(summary: str, groups: Mapping[str, Sequence[str]]) -> str:

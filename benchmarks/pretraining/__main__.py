@@ -10,7 +10,6 @@ measured and how.
 
 import functools
 import pathlib
-import signal
 import sys
 import tempfile
 
@@ -46,8 +45,6 @@ def main() -> None:
     """
     for name in _CASES.value:
         cases.case_of(name)
-    # As Ctrl-C, so that the workers are killed on the way out.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     peers_python = pathlib.Path(_PEERS.value)
     compared = systems.chosen(_SYSTEMS.value, with_peers_environment=peers_python.exists())
     output, machine = pathlib.Path(_OUTPUT.value), host.describe()

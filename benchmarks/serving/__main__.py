@@ -10,7 +10,6 @@ other programs first. benchmarks/README.md says what is measured and how.
 import functools
 import json
 import pathlib
-import signal
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -39,8 +38,6 @@ def main() -> None:
         if not values[name].value:
             raise UserError(f"--{name} is needed: {values[name].help}")
     _check(values.cases, values.texts)
-    # As Ctrl-C, so that the workers are killed on the way out.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     peers_python, output = pathlib.Path(values.peers_python), pathlib.Path(values.output_dir)
     compared = systems.chosen(values.systems, with_peers_environment=peers_python.exists())
     if not peers_python.exists():

@@ -19,7 +19,6 @@ EXTERNAL = {
     "matplotlib": "matplotlib",
     "numpy": "numpy",
     "official": "tf_models_official",
-    "orbit": "tf_models_official",
     "prometheus_client": "prometheus_client",
     "pydantic": "pydantic",
     "safetensors": "safetensors",

@@ -8,11 +8,12 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 # Lowest first. A module imports from lower rows or from its own package, never sideways.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("electra_tf.native_logging",),
+    ("electra_tf.native_logging", "electra_tf.signals"),
     ("electra_tf.command_line",),
     ("electra_tf.storage",),
     ("electra_tf.reading",),
     ("electra_tf.atomic_file", "electra_tf.config"),
+    ("electra_tf.process_lock",),
     ("electra_tf.records", "electra_tf.text", "electra_tf.cost"),
     ("electra_tf.input", "electra_tf.distribution", "electra_tf.optimization",
      "electra_tf.modeling", "electra_tf.metrics"),
@@ -24,9 +25,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 
 # Preparing data is a program of its own, beside the trainer: it shares the formats alone.
 DATA_PREP_IMPORTS = frozenset({
-    "electra_tf.native_logging", "electra_tf.command_line", "electra_tf.storage",
-    "electra_tf.reading",
-    "electra_tf.atomic_file", "electra_tf.records", "electra_tf.text"})
+    "electra_tf.native_logging", "electra_tf.signals", "electra_tf.command_line",
+    "electra_tf.storage", "electra_tf.reading", "electra_tf.atomic_file",
+    "electra_tf.process_lock", "electra_tf.records", "electra_tf.text"})
 
 LEVEL = {unit: level for level, row in enumerate(LAYERS) for unit in row}
 

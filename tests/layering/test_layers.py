@@ -16,10 +16,12 @@ SOURCES = layers.sources()
 LIGHT = (
     "electra_tf.atomic_file", "electra_tf.command_line", "electra_tf.config.overrides",
     "electra_tf.config.pretraining", "electra_tf.config.runtime", "electra_tf.config.sizes",
-    "electra_tf.cost.devices", "electra_tf.cost.flops", "electra_tf.records.manifest",
+    "electra_tf.cost.devices", "electra_tf.cost.flops", "electra_tf.process_lock",
+    "electra_tf.records.manifest", "electra_tf.signals",
     "electra_tf.tools.plot_curves", "electra_tf.training.curves",
-    "electra_tf.training.metrics_log", "electra_tf.training.progress",
-    "electra_tf.training.samples",
+    "electra_tf.training.metrics_log", "electra_tf.training.pace",
+    "electra_tf.training.progress", "electra_tf.training.samples",
+    "electra_tf.training.timetable",
 )
 
 
