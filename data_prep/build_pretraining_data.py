@@ -16,7 +16,7 @@ import time
 from absl import flags
 
 from data_prep import local_runner, record_builder, settings, sources
-from electra_tf import command_line, storage
+from electra_tf import command_line, signals, storage
 from electra_tf.text.vocabulary import Vocabulary
 
 _DEFAULT = settings.BuildSettings()
@@ -60,9 +60,10 @@ def main() -> None:
     """Builds the records that the flags ask for and prints a summary."""
     try:
         _build(flags.FLAGS)
-    except KeyboardInterrupt:
-        raise command_line.UserError(
-            "interrupted; the same command makes the shards that are missing.") from None
+    except signals.Interrupted as interrupted:
+        raise signals.Interrupted(interrupted.number, (
+            "interrupted; the shards that are finished are kept, and the same command makes the "
+            f"others: {command_line.same_command()}")) from None
 
 
 def _build(values: flags.FlagValues) -> None:

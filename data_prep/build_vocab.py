@@ -13,7 +13,7 @@ import time
 from absl import flags
 
 from data_prep import local_runner, sources, vocabulary_learner
-from electra_tf import atomic_file, command_line, storage
+from electra_tf import atomic_file, command_line, signals, storage
 from electra_tf.storage import Path
 
 flags.DEFINE_string("input", "", "Text files: patterns separated by commas; .txt, or .gz, .bz2, "
@@ -35,7 +35,14 @@ GROUPS = {
 
 def main() -> None:
     """Learns the vocabulary that the flags ask for and says what came out."""
-    values = flags.FLAGS
+    try:
+        _learn(flags.FLAGS)
+    except signals.Interrupted as interrupted:
+        raise signals.Interrupted(interrupted.number,
+                                  "interrupted; no vocabulary was written.") from None
+
+
+def _learn(values: flags.FlagValues) -> None:
     output = _free_output(values.output, values.overwrite)
     vocabulary_learner.check_size(values.vocab_size)
     local_runner.quiet_tensorflow()

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from electra_tf import native_logging
 from electra_tf.command_line import UserError
+from electra_tf.signals import STOPPING
 
 MOST_WORKERS = 1000
 """Processes; each takes 0.8 GB."""
@@ -34,6 +35,7 @@ def in_order(
 
     Raises:
         UserError: a worker died (of memory, most likely), or `function` raised one.
+        Interrupted: a signal came; no worker is left.
     """
     if num_workers == 1:
         yield from map(function, items)
@@ -48,6 +50,10 @@ def in_order(
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()
+    except KeyboardInterrupt:
+        for worker in multiprocessing.active_children():
+            worker.kill()  # What it works on isn't finished, and won't be.
+        raise
     except concurrent.futures.process.BrokenProcessPool as error:
         raise UserError("a worker process was killed, most likely for want of memory; run the same "
                         "command again with a smaller --num_workers.") from error
@@ -77,8 +83,9 @@ def quiet_tensorflow() -> None:
 
 
 def _start_worker() -> None:
-    """Lets a worker end at Ctrl-C without a traceback, and with its parent, however that ended."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Lets a worker end with its parent, however that ended; signals to both are for that one."""
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_IGN)
     quiet_tensorflow()
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
     os.environ.setdefault("TF_NUM_INTEROP_THREADS", "1")

@@ -9,7 +9,7 @@ from data_prep.progress import Progress
 from data_prep.record_directory import Outcome, RecordDirectory
 from data_prep.settings import BuildSettings
 from data_prep.sources import Source
-from electra_tf import atomic_file
+from electra_tf import atomic_file, process_lock
 from electra_tf.command_line import UserError
 from electra_tf.records import manifest
 from electra_tf.storage import Path
@@ -35,19 +35,30 @@ def build_records(
         The manifest, or None if `output_dir` already held this very build, finished.
 
     Raises:
-        UserError: see `Source`, `RecordDirectory.claim` and `write_shard`; or there is no text.
+        UserError: see `Source`, `RecordDirectory.claim` and `write_shard`; there is no text; or
+            another process builds there.
     """
-    directory = RecordDirectory(output_dir)
     identity = dataclasses.asdict(settings) | {
         "vocabulary_sha256": vocabulary.sha256, "corpus_sha256": source.sha256()}
+    atomic_file.make_directory(output_dir)
+    with process_lock.only_process(
+            output_dir, f"another process is building in --output_dir={output_dir}; wait for it "
+            "or name another directory."):
+        return _build(source, vocabulary, settings, identity, RecordDirectory(output_dir),
+                      num_workers=num_workers, overwrite=overwrite)
+
+
+def _build(source: Source, vocabulary: Vocabulary, settings: BuildSettings, identity: dict,
+           directory: RecordDirectory, *, num_workers: int, overwrite: bool,
+           ) -> manifest.Manifest | None:
     if directory.claim(identity, overwrite):
         return None
-    vocabulary.save(output_dir / manifest.VOCABULARY_NAME)
+    vocabulary.save(directory.path / manifest.VOCABULARY_NAME)
     work = functools.partial(_finish_unit, directory, vocabulary, settings, identity)
     try:
         outcomes = _collect(source, settings, work, num_workers)
     finally:
-        atomic_file.remove_unfinished(output_dir)
+        atomic_file.remove_unfinished(directory.path)
     result = _manifest(vocabulary, settings, identity, outcomes)
     directory.finish(result)
     return result

@@ -10,18 +10,18 @@ predictions.
 
 import contextlib
 import dataclasses
-import fcntl
 import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeVar
 
-from electra_tf.atomic_file import make_directory, write_atomically, write_error
+from electra_tf import process_lock
+from electra_tf.atomic_file import make_directory, write_atomically
 from electra_tf.checkpoints import settings_file
 from electra_tf.command_line import UserError, one_line
 from electra_tf.config.overrides import flatten, override
 from electra_tf.reading import strict_json
 from electra_tf.reading.bounded import MIB
-from electra_tf.storage import Path, RemotePath, remove_tree
+from electra_tf.storage import Path, remove_tree
 
 SETTINGS_FILE = "settings.json"
 VOCABULARY_FILE = "vocab.txt"
@@ -161,23 +161,10 @@ def refuse_differences(model_dir: Path, saved: Identity, wanted: Identity) -> No
 
 @contextlib.contextmanager
 def only_process(model_dir: Path) -> Iterator[None]:
-    """Holds the directory's lock; `UserError` if another live process trains in it.
-
-    File systems elsewhere know no locks: there nobody is kept out.
-    """
-    if isinstance(model_dir, RemotePath):
-        yield
-        return
-    try:
-        lock = (model_dir / ".lock").open("w", encoding="utf-8")
-    except OSError as error:
-        raise write_error(model_dir, error) from error
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UserError(f"another process is training in --model_dir={model_dir}; wait for it "
-                            "or name another directory.") from None
+    """Holds the directory's lock; `UserError` if another live process trains in it."""
+    with process_lock.only_process(
+            model_dir, f"another process is training in --model_dir={model_dir}; wait for it or "
+            "name another directory."):
         yield
 
 

@@ -1,10 +1,14 @@
 """What a person sees who calls the command lines, rightly or wrongly."""
 
 import pathlib
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
+
+from tests.own_lines import own_lines
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -56,6 +60,24 @@ def test_a_mistake_about_the_vocabulary_is_one_line(corpus, tmp_path, flags, mes
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert done.stderr.startswith(f"error: {message}")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_learning_in_one_line_and_writes_nothing(tmp_path, number, status):
+    text = tmp_path / "text.txt"
+    text.write_text("some words\n" * 400_000)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "data_prep.build_vocab", f"--input={text}",
+         f"--output={tmp_path / 'out' / 'v.txt'}", "--num_workers=1"],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "out").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == status
+    assert own_lines(errors) == ["interrupted; no vocabulary was written."]
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["build_pretraining_data", "build_vocab"])

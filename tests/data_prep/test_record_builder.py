@@ -14,11 +14,13 @@ import pytest
 import tensorflow as tf
 
 from data_prep import record_builder, work_units
+from electra_tf import process_lock
 from electra_tf.command_line import UserError
 from electra_tf.records import manifest
 from electra_tf.records.example import parse_examples
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
+from tests.own_lines import own_lines
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -181,28 +183,69 @@ def test_a_shard_changed_during_the_pause_is_made_again(build, tmp_path, monkeyp
     assert shard_bytes(tmp_path / "records") == shard_bytes(tmp_path / "whole")
 
 
+def _start(corpus, vocab_file, output_dir, shards):
+    """Starts a real build with two workers; returns it when some shards are finished."""
+    command = [sys.executable, "-m", "data_prep.build_pretraining_data", f"--input={corpus}/*.txt",
+               f"--vocab_file={vocab_file}", f"--output_dir={output_dir}", "--max_seq_length=32",
+               "--shard_text_bytes=4000", "--held_out_fraction=0.1", "--num_workers=2"]
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE,
+                               text=True, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while len(list(output_dir.glob(".finished-*"))) < shards and time.monotonic() < deadline:
+        time.sleep(0.002)
+    return process
+
+
+def _finished(output_dir):
+    """Shard -> when it was written, of those that the build knows to be finished."""
+    return {path: path.stat().st_mtime_ns for path in output_dir.glob("*.tfrecord")
+            if (output_dir / f".finished-{path.stem}.json").exists()}
+
+
 def test_a_killed_build_goes_on_where_it_was(build, corpus, vocab_file, tmp_path):
-    """A real SIGKILL of a real build with two workers, at a moment when some shards are there."""
+    """A real SIGKILL, at a moment when some shards are there."""
     build("whole", shard_text_bytes=4000)
     killed = tmp_path / "killed"
-    command = [sys.executable, "-m", "data_prep.build_pretraining_data", f"--input={corpus}/*.txt",
-               f"--vocab_file={vocab_file}", f"--output_dir={killed}", "--max_seq_length=32",
-               "--shard_text_bytes=4000", "--held_out_fraction=0.1", "--num_workers=2"]
-    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, start_new_session=True)
-    deadline = time.monotonic() + 60
-    while len(list(killed.glob(".finished-*"))) < 3 and time.monotonic() < deadline:
-        time.sleep(0.002)
+    process = _start(corpus, vocab_file, killed, shards=3)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     _wait_until_workers_end(process.pid)
-    finished = {path: path.stat().st_mtime_ns for path in killed.glob("*.tfrecord")
-                if (killed / f".finished-{path.stem}.json").exists()}
+    finished = _finished(killed)
     assert not (killed / "manifest.json").exists()
     assert 3 <= len(finished) < len(shard_bytes(tmp_path / "whole"))
     build("killed", shard_text_bytes=4000)
     assert finished == {path: path.stat().st_mtime_ns for path in finished}
     assert shard_bytes(killed) == shard_bytes(tmp_path / "whole")
     assert list(killed.glob(".*")) == []
+
+
+@pytest.mark.parametrize("send", [os.kill, os.killpg])
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_build_in_one_line_and_keeps_what_is_finished(
+        build, corpus, vocab_file, tmp_path, send, number, status):
+    """To the process alone, as `kill` sends it, or to its workers too, as a terminal does."""
+    stopped = tmp_path / "stopped"
+    process = _start(corpus, vocab_file, stopped, shards=2)
+    send(process.pid, number)
+    out, errors = process.communicate(timeout=30)
+    assert (process.returncode, out) == (status, "")
+    (line,) = own_lines(errors)
+    assert line.startswith("interrupted; the shards that are finished are kept")
+    assert line.endswith("--num_workers=2")
+    _wait_until_workers_end(process.pid)
+    finished = _finished(stopped)
+    assert len(finished) >= 2
+    assert not list(stopped.glob(".unfinished-*")) and not (stopped / ".lock").exists()
+    build("stopped", shard_text_bytes=4000)
+    assert finished == {path: path.stat().st_mtime_ns for path in finished}
+
+
+def test_a_second_build_in_the_same_directory_is_refused(build, tmp_path):
+    (tmp_path / "records").mkdir()
+    with process_lock.only_process(tmp_path / "records", ""), pytest.raises(
+            UserError, match="another process is building in --output_dir=.*/records; wait"):
+        build(overwrite=True)
+    assert list((tmp_path / "records").iterdir()) == []
 
 
 def _wait_until_workers_end(session):
