@@ -34,6 +34,12 @@ class CheckpointManager:
         self.checkpoint_interval, self._keep = interval, keep
         self._restore_from = restore_from
         self._newest: int | None = None
+        self._scratch: tempfile.TemporaryDirectory | None = None
+
+    def close(self) -> None:
+        """Removes what a worker that isn't the chief saved for no one."""
+        if self._scratch is not None:
+            self._scratch.cleanup()
 
     def save(self, checkpoint_number: int, check_interval: bool = True) -> str | None:
         """Writes `ckpt-<step>` if the step is due (or `check_interval` is off) and not there.
@@ -112,7 +118,7 @@ def training_manager(checkpoint: tf.train.Checkpoint, directory: Path, *, interv
     scratch = tempfile.TemporaryDirectory(prefix="electra-worker-")
     manager = CheckpointManager(checkpoint, storage.path(scratch.name), interval=interval, keep=1,
                                 restore_from=directory)
-    manager.scratch = scratch  # Goes with the manager.
+    manager._scratch = scratch
     return manager
 
 

@@ -5,6 +5,7 @@ import socket
 
 import tensorflow as tf
 
+from electra_tf import signals
 from electra_tf.command_line import UserError, shown
 from electra_tf.config.runtime import RuntimeConfig, Strategy
 from electra_tf.reading import strict_json
@@ -74,7 +75,8 @@ def _multi_worker() -> tf.distribute.Strategy:
             f'"task": {{"type": "worker", "index": 0}}}}. Received: {shown(text)}') from None
     if not cluster:
         raise UserError("TF_CONFIG lists no workers under cluster.worker.")
-    return tf.distribute.MultiWorkerMirroredStrategy()
+    with signals.kept_in_force():
+        return tf.distribute.MultiWorkerMirroredStrategy()
 
 
 def _tpu(name: str) -> tf.distribute.Strategy:
