@@ -51,7 +51,12 @@ def _build(workload: Workload, config: PretrainingConfig, strategy: tf.distribut
                      schedule=Schedule.of(config.optimizer, config.training.num_train_steps))
     batches = strategy.experimental_distribute_dataset(_batches(workload))
     trainer = Trainer(strategy, step, batches)
-    return lambda: trainer.train(tf.constant(1))["loss"][0]
+
+    def one_step() -> float:
+        trainer.step()
+        return trainer.totals()["loss"][0]
+
+    return one_step
 
 
 def _batches(workload: Workload) -> tf.data.Dataset:

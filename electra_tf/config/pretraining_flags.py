@@ -35,6 +35,11 @@ REPORTING = (
     SettingFlag("log_every_steps", "runtime.log_every_steps",
                 "Steps between progress lines and lines of metrics.jsonl. Default: 100, a "
                 "twentieth of a run below 2,000 steps."),
+    SettingFlag("log_every_seconds", "runtime.log_every_seconds",
+                "A progress line comes after so many seconds without one, too; 0: only by steps. "
+                "Default: 30."),
+    SettingFlag("grace_seconds", "runtime.grace_seconds",
+                "Several workers end so long after SIGTERM at the latest. Default: 30."),
     SettingFlag("sample_every_steps", "runtime.sample_every_steps",
                 "Steps between sample corruptions for TensorBoard; 0 for none. Default: 1000."),
     SettingFlag("eval_every_steps", "runtime.eval_every_steps",

@@ -64,6 +64,8 @@ class RuntimeConfig:
     log_every_steps: int = 0
     """Steps between progress lines and entries of metrics.jsonl; 0 takes 100, or a twentieth of a
     run that is shorter than 2,000 steps."""
+    log_every_seconds: float = 30.0
+    """A line of progress comes after so many seconds without one, too; 0: only by steps."""
     sample_every_steps: int = 1000
     """Steps between sample corruptions written for TensorBoard; 0 for none."""
     eval_every_steps: int = 0
@@ -72,14 +74,17 @@ class RuntimeConfig:
     """Rounded up to a multiple of the number of replicas."""
     eval_steps: int = 100
     """Batches per evaluation; 0 for all that were held out."""
+    grace_seconds: float = 30.0
+    """With several workers: they end so long after SIGTERM or Ctrl-C, if by then they haven't
+    agreed on a step and saved it."""
     verify_checksums: bool = True
     """Read every shard once at the start and compare it with the manifest."""
 
     def __post_init__(self):
         require_positive("runtime", self, "gradient_accumulation_steps", "save_checkpoints_steps",
-                         "eval_batch_size")
+                         "eval_batch_size", "grace_seconds")
         for name in ("cpu_parts", "keep_checkpoint_max", "log_every_steps", "sample_every_steps",
-                     "eval_every_steps", "eval_steps"):
+                     "eval_every_steps", "eval_steps", "log_every_seconds"):
             value = getattr(self, name)
             require(value >= 0, f"runtime.{name}", "0 or more", value)
         require_at_most("runtime", self, LARGEST_COUNT, "save_checkpoints_steps", "log_every_steps",

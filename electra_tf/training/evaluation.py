@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import orbit
 import tensorflow as tf
 import tf_keras
 
@@ -24,7 +23,7 @@ MARKS = ("valid", "replaced", "predicted")
 BatchesFn = Callable[[tf.distribute.InputContext], tf.data.Dataset]
 
 
-class Evaluator(orbit.AbstractEvaluator):
+class Evaluator:
     """Runs an objective without dropout; masks and samples are the same at every evaluation."""
 
     def __init__(self, strategy: tf.distribute.Strategy, objective: Objective,
@@ -50,15 +49,27 @@ class Evaluator(orbit.AbstractEvaluator):
         self._seed = seed
         self._run_batch = tf.function(self._replicas_batch, autograph=False)
 
-    def evaluate(self, num_steps: tf.Tensor) -> dict[str, float]:
-        """Scores `num_steps` batches, -1 for all.
+    def evaluate(self, num_batches: int = 0,
+                 go_on: Callable[[int], bool] = lambda batches: True) -> dict[str, float] | None:
+        """Scores held-out batches.
+
+        Args:
+            num_batches: at most so many; 0 for all.
+            go_on: called after every batch with how many are done; ends the evaluation by False.
 
         Returns:
             The total loss, every loss (nats per token), and where the objective has them
             generator_accuracy (the most likely token is right), generator_sampled_accuracy and
-            the discriminator's scores.
+            the discriminator's scores. None if `go_on` ended the evaluation.
         """
-        batches = list(self._outcomes(int(num_steps)))
+        batches: list[Arrays] = []
+        for batch in self._outcomes(num_batches):
+            batches.append(batch)
+            if not go_on(len(batches)):
+                return None
+        return self._results(batches)
+
+    def _results(self, batches: list[Arrays]) -> dict[str, float]:
         coefficients = self._objective.coefficients
         losses = {name: _mean(batches, name) for name in coefficients}
         results = {"loss": sum(coefficients[name] * loss for name, loss in losses.items())} | losses
@@ -81,10 +92,10 @@ class Evaluator(orbit.AbstractEvaluator):
         return [_corruption(outcome, row, vocabulary) for row in range(
             min(count, len(outcome["ids"]))) if outcome["valid"][row].any()]
 
-    def _outcomes(self, num_steps: int) -> Iterator[Arrays]:
+    def _outcomes(self, num_batches: int) -> Iterator[Arrays]:
         dataset = self._strategy.distribute_datasets_from_function(self._batches)
         for index, batch in enumerate(dataset):
-            if index == num_steps:
+            if num_batches and index == num_batches:
                 return
             outcome = self._run_batch(batch, tf.constant(index, tf.int64))
             yield {name: value.numpy().astype(bool) if name in MARKS else value.numpy()

@@ -4,37 +4,45 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TextIO
 
-import orbit
 import tensorflow as tf
 
 from electra_tf import storage
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager, training_manager
 from electra_tf.checkpoints.weights import assign_parts
+from electra_tf.command_line import same_command
 from electra_tf.config.model import EncoderConfig, Tying
 from electra_tf.config.pretraining import Precision, PretrainingConfig
-from electra_tf.config.runtime import RuntimeConfig
 from electra_tf.cost.devices import peak_flops, peak_fraction
 from electra_tf.cost.flops import EncoderShape, matmul_electra_flops_per_token
 from electra_tf.distribution.devices import device_name, use_xla
+from electra_tf.distribution.workers import (
+    Agreement,
+    has_several_workers,
+    is_chief,
+    loss_of_a_worker_named,
+)
 from electra_tf.input.pipeline import training_batches
 from electra_tf.optimization.adam import Adam
 from electra_tf.optimization.loss_scale import LossScale
 from electra_tf.optimization.schedule import Schedule
+from electra_tf.signals import Interrupted, StopRequest
 from electra_tf.storage import Path
 from electra_tf.training import failures
 from electra_tf.training.curves import draw_curves
 from electra_tf.training.evaluation import Evaluator
+from electra_tf.training.loop import Loop
 from electra_tf.training.metrics_log import read_metrics
 from electra_tf.training.reporter import Reporter
 from electra_tf.training.samples import markdown_page
 from electra_tf.training.scoring import report
 from electra_tf.training.setup import Run
 from electra_tf.training.step import TrainState, TrainStep
-from electra_tf.training.trainer import Totals, Trainer
+from electra_tf.training.timetable import Timetable
+from electra_tf.training.trainer import Trainer
 
 LOGGED_SAMPLES = 4
 
@@ -44,9 +52,11 @@ def train(run: Run) -> None:
     """Trains up to the last step, evaluates, and draws the curves.
 
     Raises:
-        UserError: the directory belongs to another run or can't be written; a loss isn't finite.
+        UserError: the directory belongs to another run or can't be written; a loss isn't finite;
+            another worker is lost.
+        Interrupted: a signal stopped the run; a checkpoint of its last step is saved.
     """
-    if _is_chief(run.strategy):
+    if is_chief(run.strategy):
         run_directory.claim(run.model_dir, run.identity)
         with run_directory.only_process(run.model_dir):
             run.vocabulary.save(run.model_dir / run_directory.VOCABULARY_FILE)
@@ -58,27 +68,53 @@ def train(run: Run) -> None:
 
 
 def _train(run: Run, report_dir: Path, out: TextIO) -> None:
-    runtime, total = run.config.runtime, run.config.training.num_train_steps
-    state, manager, new_parts = _restored_state(run)
-    first_step = int(state.step.numpy())
-    _print_header(run, state, first_step, new_parts, out)
-    reporter = Reporter(
-        report_dir, first_step=first_step, num_steps=total,
-        intervals=(runtime.log_every_steps, runtime.save_checkpoints_steps),
-        tokens_per_step=run.config.training.train_batch_size * run.manifest.max_seq_length,
-        peak_fraction=_peak_fraction(run), out=out)
-    evaluator = run.build_evaluator(state.model)
-    controller = _controller(run, state, manager, evaluator, reporter)
-    for target in _targets(first_step, total, runtime.eval_every_steps):
-        with _orbit_silenced():
-            controller.train(target, checkpoint_at_completion=False)
-        if evaluator is not None and not reporter.has_evaluation(target):
-            with _orbit_silenced():
-                results = controller.evaluate(runtime.eval_steps or -1)
-            results.pop("steps_per_second")  # orbit's, of the evaluation.
-            reporter.on_eval(results)
-            report(run, results, target, out)
-            reporter.skip_time()
+    config = run.config
+    with (_stop_request(run) as request, loss_of_a_worker_named(run.strategy),
+          contextlib.ExitStack() as left_over):
+        state, manager, new_parts = _restored_state(run)
+        left_over.callback(manager.close)
+        table = Timetable(first_step=int(state.step.numpy()), runtime=config.runtime,
+                          num_steps=config.training.num_train_steps)
+        _print_header(run, state, table.first_step, new_parts, out)
+        reporter = Reporter(
+            report_dir, table, peak_fraction=_peak_fraction(run), out=out,
+            tokens_per_step=config.training.train_batch_size * run.manifest.max_seq_length)
+        evaluator = run.build_evaluator(state.model)
+        stopped_by = Loop(
+            timetable=table, trainer=_trainer(run, state, table), manager=manager,
+            reporter=reporter, request=request, workers=Agreement(run.strategy),
+            held_out=None if evaluator is None else _HeldOut(run, evaluator, out)).run()
+    if stopped_by:
+        raise Interrupted(stopped_by, "" if out is not sys.stdout else (
+            f"stopped by {stopped_by.name} at step {int(state.step.numpy()):,} of "
+            f"{table.num_steps:,}; its checkpoint is saved. To go on from there: "
+            f"{same_command()}"))
+
+
+def _stop_request(run: Run) -> StopRequest:
+    """Returns what notes signals; workers that wait for each other mustn't wait for ever."""
+    if not has_several_workers(run.strategy):
+        return StopRequest()
+    seconds = run.config.runtime.grace_seconds
+    return StopRequest(grace_seconds=seconds, late=(
+        f"no step that all workers agree on within --grace_seconds={seconds:g}: this worker ends. "
+        f"To go on from the last checkpoint, on every worker: {same_command()}"))
+
+
+class _HeldOut:
+    """What the loop does with held-out examples."""
+
+    def __init__(self, run: Run, evaluator: Evaluator, out: TextIO):
+        self._run, self._evaluator, self._out = run, evaluator, out
+
+    def evaluate(self, go_on: Callable[[int], bool]) -> Mapping[str, float] | None:
+        return self._evaluator.evaluate(self._run.config.runtime.eval_steps, go_on)
+
+    def report(self, results: Mapping[str, float], step: int) -> None:
+        report(self._run, results, step, self._out)
+
+    def samples(self) -> str:
+        return markdown_page(self._evaluator.samples(LOGGED_SAMPLES, self._run.vocabulary))
 
 
 def _restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
@@ -94,7 +130,7 @@ def _restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]
         manager = training_manager(
             checkpoint, run.model_dir / run_directory.CHECKPOINTS,
             interval=runtime.save_checkpoints_steps, keep=runtime.keep_checkpoint_max,
-            is_chief=_is_chief(run.strategy))
+            is_chief=is_chief(run.strategy))
         new_parts = []
         if manager.restore_or_initialize() is None and run.initial is not None:
             new_parts = assign_parts(
@@ -102,73 +138,18 @@ def _restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]
     return state, manager, new_parts
 
 
-def _controller(run: Run, state: TrainState, manager: CheckpointManager,
-                evaluator: Evaluator | None, reporter: Reporter) -> orbit.Controller:
-    runtime = run.config.runtime
-    first_step = int(state.step.numpy())
+def _trainer(run: Run, state: TrainState, table: Timetable) -> Trainer:
     config = run.config
     step = TrainStep(config=config, objective=run.objective, state=state,
-                     schedule=Schedule.of(config.optimizer, config.training.num_train_steps),
-                     compile_with_xla=use_xla(runtime.xla, run.strategy))
+                     schedule=Schedule.of(config.optimizer, table.num_steps),
+                     compile_with_xla=use_xla(config.runtime.xla, run.strategy))
     batches = run.strategy.distribute_datasets_from_function(
         lambda context: training_batches(
             run.data_dir, run.manifest, pad_id=run.vocabulary.pad_id,
-            seed=run.config.training.seed, window_examples=run.config.data.shuffle_window,
-            global_batch_size=run.config.training.train_batch_size, first_step=first_step,
-            last_step=run.config.training.num_train_steps, context=context))
-
-    def after_loop(totals: Totals) -> None:
-        step_now = int(state.step.numpy())
-        reporter.on_train(totals, step_now)
-        manager.save(step_now, check_interval=step_now < config.training.num_train_steps)
-        if (evaluator is not None and runtime.sample_every_steps
-                and step_now % runtime.sample_every_steps == 0):
-            reporter.on_samples(markdown_page(
-                evaluator.samples(LOGGED_SAMPLES, run.vocabulary)))
-            reporter.skip_time()
-
-    with _orbit_silenced():
-        return orbit.Controller(
-            global_step=state.step, strategy=run.strategy,
-            trainer=Trainer(run.strategy, step, batches), evaluator=evaluator,
-            steps_per_loop=_steps_to_boundary(runtime, first_step), train_actions=[after_loop])
-
-
-def _steps_to_boundary(runtime: RuntimeConfig, first_step: int) -> Callable[[int], int]:
-    """Returns a function from a step to the steps until something has to happen.
-
-    The first step runs alone, so that its compilation can be timed apart.
-    """
-    intervals = [interval for interval in (
-        runtime.log_every_steps, runtime.save_checkpoints_steps, runtime.sample_every_steps)
-        if interval]
-
-    def steps(step: int) -> int:
-        if step == first_step:
-            return 1
-        return min(interval - step % interval for interval in intervals)
-
-    return steps
-
-
-def _targets(first_step: int, total: int, every: int) -> list[int]:
-    """Returns the steps from `first_step` on at which training stops to evaluate."""
-    steps = set(range(every, total, every)) if every else set()
-    return sorted(step for step in steps | {total} if step >= first_step)
-
-
-@contextlib.contextmanager
-def _orbit_silenced() -> Iterator[None]:
-    """Keeps `orbit.Controller` from printing its own lines between ours."""
-    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
-        yield
-
-
-def _is_chief(strategy: tf.distribute.Strategy) -> bool:
-    resolver = strategy.cluster_resolver
-    return resolver is None or not resolver.task_type or resolver.task_type == "chief" or (
-        resolver.task_type == "worker" and resolver.task_id == 0
-        and "chief" not in resolver.cluster_spec().jobs)
+            seed=config.training.seed, window_examples=config.data.shuffle_window,
+            global_batch_size=config.training.train_batch_size, first_step=table.first_step,
+            last_step=table.num_steps, context=context))
+    return Trainer(run.strategy, step, batches)
 
 
 def _peak_fraction(run: Run) -> Callable[[float], float | None]:

@@ -3,14 +3,21 @@
 import resource
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TextIO
 
 from electra_tf.storage import Path
 from electra_tf.training.metrics_log import MetricsLog, read_metrics
+from electra_tf.training.pace import Pace
 from electra_tf.training.progress import Progress, progress_line
 from electra_tf.training.tensorboard import TensorBoardWriter
+from electra_tf.training.timetable import Timetable
 from electra_tf.training.trainer import Totals
+
+LONG_RUN_SECONDS = 86_400
+LONG_RUN_HINT = (
+    "note     at this pace the run takes days: Ctrl-C ends it here. Faster are a smaller "
+    "--model_size, fewer --num_train_steps or a smaller --train_batch_size, in a new --model_dir.")
 
 
 class Reporter:
@@ -19,62 +26,79 @@ class Reporter:
     The first step is timed apart: it holds the tracing and compiling of the graph.
     """
 
-    def __init__(self, model_dir: Path, *, first_step: int, num_steps: int,
-                 intervals: Sequence[int], tokens_per_step: int,
-                 peak_fraction: Callable[[float], float | None], out: TextIO):
+    def __init__(self, model_dir: Path, timetable: Timetable, *, tokens_per_step: int,
+                 peak_fraction: Callable[[float], float | None], out: TextIO,
+                 clock: Callable[[], float] = time.monotonic):
         """Opens the run's logs and drops what they hold past the restored step.
 
         Args:
             model_dir: the run's directory.
-            first_step: step that the run continues from.
-            num_steps: of the whole run.
-            intervals: a report ends at every multiple of each. The steps between checkpoints are
-                among them, so that a run that is killed and resumed reports the same means.
+            timetable: of the run.
             tokens_per_step: over all devices.
             peak_fraction: maps tokens per second to the used fraction of the devices' peak.
             out: where lines are printed.
+            clock: in seconds.
         """
         self._metrics = MetricsLog(model_dir / "metrics.jsonl")
-        self._metrics.rewind(first_step)
+        self._metrics.rewind(timetable.first_step)
         self._board = TensorBoardWriter(model_dir / "tensorboard")
-        self._num_steps, self._intervals = num_steps, intervals
+        self.timetable = timetable
         self._tokens_per_step, self._peak_fraction = tokens_per_step, peak_fraction
-        self._out = out
-        self._step = first_step
+        self._out, self._clock = out, clock
+        self._step = timetable.first_step
         self._totals: Totals = {}
         self._timed_steps, self._timed_seconds = 0, 0.0
-        self._started = self._resumed = time.monotonic()
+        self._pace = Pace(clock)
+        self._last_line = clock()
+        self._estimated = False
 
     def say(self, text: str) -> None:
         """Prints a line at once."""
         print(text, file=self._out, flush=True)
+        self._last_line = self._clock()
 
-    def on_train(self, totals: Totals, step: int) -> None:
-        """Takes the totals of the steps up to `step`; reports when an interval is complete."""
-        now, steps = time.monotonic(), step - self._step
-        if self._resumed == self._started:
-            self.say(f"first step after {now - self._started:.1f} s")
+    def line_is_due(self) -> bool:
+        """Tells whether nothing was printed for `runtime.log_every_seconds`."""
+        every = self.timetable.runtime.log_every_seconds
+        return bool(every) and self._clock() - self._last_line >= every
+
+    def on_train(self, totals: Totals, step: int, *, complete: bool) -> None:
+        """Takes the totals of the steps up to `step`.
+
+        Args:
+            totals: of the steps since the last call, at least one.
+            step: steps finished.
+            complete: an interval of metrics.jsonl ends here. Otherwise a line is printed if one
+                is due; what is written never depends on the time.
+        """
+        if self._step == self.timetable.first_step:
+            self.say(f"first step after {self._pace.first_step():.1f} s")
         else:
-            self._timed_steps += steps
-            self._timed_seconds += now - self._resumed
-        self._resumed = now
+            self._timed_steps += step - self._step
+            self._timed_seconds += self._pace.steps(step - self._step)
         self._step = step
         for name, (total, weight) in totals.items():
             old_total, old_weight = self._totals.get(name, (0.0, 0.0))
             self._totals[name] = (old_total + total, old_weight + weight)
-        if self._step == self._num_steps or any(
-                self._step % interval == 0 for interval in self._intervals):
+        if complete:
             self._report_interval()
+        elif self.line_is_due():
+            self._say_progress()
 
-    def skip_time(self) -> None:
-        """Leaves out of the tokens per second the time since the last totals."""
-        self._resumed = time.monotonic()
+    def aside(self, name: str) -> None:
+        """Keeps the time since the last call out of the tokens per second: it went to `name`."""
+        self._pace.aside(name)
 
     def has_evaluation(self, step: int) -> bool:
         """Tells whether a step was evaluated already, before the run was interrupted."""
         return self._metrics.path.exists() and any(
             record["kind"] == "eval" and record["step"] == step
             for record in read_metrics(self._metrics.path))
+
+    def on_evaluated(self, batches: int) -> None:
+        """Prints a line if one is due; an evaluation has come so far."""
+        if self.line_is_due():
+            self.say(f"evaluation at step {self._step:,}: {batches:,} batches so far")
 
     def on_eval(self, results: Mapping[str, float]) -> None:
         """Reports an evaluation."""
@@ -89,27 +113,34 @@ class Reporter:
         self._board.flush()
 
     def _report_interval(self) -> None:
-        means = {name: total / weight if weight else 0.0
-                 for name, (total, weight) in self._totals.items()}
-        seconds = max(self._timed_seconds, 1e-9)
-        rate = self._timed_steps * self._tokens_per_step / seconds
-        fraction, memory = self._peak_fraction(rate), _peak_memory_bytes()
-        left = ((self._num_steps - self._step) * seconds / self._timed_steps
-                if self._timed_steps else None)
-        self.say(progress_line(Progress(
-            step=self._step, num_steps=self._num_steps, loss=means["loss"],
-            losses={name.removesuffix("_loss"): value for name, value in means.items()
-                    if name.endswith("_loss")},
-            learning_rate=means["learning_rate"], tokens_per_second=rate,
-            peak_fraction=fraction, seconds_left=left,
-            seconds_elapsed=time.monotonic() - self._started, peak_memory_bytes=memory)))
-        machine = {"tokens_per_second": rate, "peak_memory_bytes": memory} | (
-            {} if fraction is None else {"peak_fraction": fraction})
+        means, machine = self._say_progress()
         self._metrics.append({"kind": "train", "step": self._step, **means, **machine})
         self._board.scalars(self._step, {f"train/{name}": value
                                          for name, value in (means | machine).items()})
         self._board.flush()
         self._totals, self._timed_steps, self._timed_seconds = {}, 0, 0.0
+
+    def _say_progress(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Prints a line on the interval so far; returns means, and what the machine did."""
+        means = {name: total / weight if weight else 0.0
+                 for name, (total, weight) in self._totals.items()}
+        rate = self._timed_steps * self._tokens_per_step / max(self._timed_seconds, 1e-9)
+        fraction, memory = self._peak_fraction(rate), _peak_memory_bytes()
+        steps_left = self.timetable.num_steps - self._step
+        left = self._pace.seconds_left(steps_left, self.timetable.to_come(self._step))
+        self.say(progress_line(Progress(
+            step=self._step, num_steps=self.timetable.num_steps, loss=means["loss"],
+            losses={name.removesuffix("_loss"): value for name, value in means.items()
+                    if name.endswith("_loss")},
+            learning_rate=means["learning_rate"], tokens_per_second=rate,
+            peak_fraction=fraction, seconds_left=left,
+            seconds_elapsed=self._pace.elapsed, peak_memory_bytes=memory)))
+        if left is not None and not self._estimated:
+            self._estimated = True
+            if left > LONG_RUN_SECONDS:
+                self.say(LONG_RUN_HINT)
+        return means, {"tokens_per_second": rate, "peak_memory_bytes": memory} | (
+            {} if fraction is None else {"peak_fraction": fraction})
 
 
 def _peak_memory_bytes() -> int:

@@ -35,7 +35,7 @@ UNITS = {
 def evaluate(run: Run) -> dict[str, float]:
     """Scores the newest checkpoint on the held-out shards; prints and saves a table."""
     evaluator, step = _restored_evaluator(run)
-    results = evaluator.evaluate(tf.constant(run.config.runtime.eval_steps or -1))
+    results = evaluator.evaluate(run.config.runtime.eval_steps)
     report(run, results, step, sys.stdout)
     return results
 

@@ -1,9 +1,8 @@
-"""The inner loop that `orbit.Controller` drives."""
+"""Steps under a strategy, and what they report."""
 
 from collections.abc import Mapping
 
 import numpy as np
-import orbit
 import tensorflow as tf
 
 from electra_tf.command_line import UserError
@@ -13,8 +12,14 @@ from electra_tf.training.step import TrainStep
 Totals = dict[str, tuple[float, float]]
 
 
-class Trainer(orbit.AbstractTrainer):
-    """Runs steps under a strategy and adds up what they report."""
+class Trainer:
+    """Runs one step at a time; reads what steps report when it is asked.
+
+    Example:
+        trainer.step()
+        trainer.step()
+        totals = trainer.totals()  # Of both.
+    """
 
     def __init__(self, strategy: tf.distribute.Strategy, step: TrainStep,
                  batches: tf.distribute.DistributedDataset):
@@ -23,6 +28,7 @@ class Trainer(orbit.AbstractTrainer):
         self._step = step
         self._batches = batches
         self._iterator = None
+        self._outputs = []
         # A step whose gradients overflow float16 is skipped: that is how loss scaling works.
         self._watched = (["loss"] if step.config.training.precision is Precision.FLOAT16
                          else ["loss", "gradient_norm"])
@@ -33,20 +39,24 @@ class Trainer(orbit.AbstractTrainer):
         return tf.nest.map_structure(
             lambda value: self._strategy.experimental_local_results(value)[0], results)
 
-    def train(self, num_steps: tf.Tensor) -> Totals:
-        """Runs `num_steps` steps.
+    def step(self) -> None:
+        """Runs a step on the next batch. An accelerator may still be busy with it afterwards."""
+        if self._iterator is None:
+            self._iterator = iter(self._batches)
+        self._outputs.append(self._run_step(self._iterator))
+
+    def totals(self) -> Totals:
+        """Waits for the steps since the last call, at least one.
 
         Returns:
             Name -> (sum, weight) of every loss and statistic over these steps.
 
         Raises:
             UserError: a loss or gradient wasn't finite; names the steps. The weights are those
-                before the first such step, no checkpoint has been written since.
+                before the first such step.
         """
-        if self._iterator is None:
-            self._iterator = iter(self._batches)
-        first = int(self._step.state.step.numpy())
-        outputs = [self._run_step(self._iterator) for _ in range(int(num_steps))]
+        outputs, self._outputs = self._outputs, []
+        first = int(self._step.state.step.numpy()) - len(outputs)
         history = {
             name: np.array([[float(part) for part in output[name]] for output in outputs])
             for name in outputs[0]}

@@ -1,4 +1,4 @@
-"""A run that is killed again and again ends where a run that is left alone ends, bit for bit."""
+"""A run that is killed or stopped again and again ends where one left alone ends, bit for bit."""
 
 import json
 import signal
@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from tests import tiny_records
 from tests.determinism import processes
+from tests.own_lines import own_lines
 
 STEPS = 400
 FLAGS = ("--deterministic", f"--num_train_steps={STEPS}", "--save_checkpoints_steps=20",
@@ -46,38 +47,78 @@ def checkpoints(model_dir: Path) -> int:
     return len(list((model_dir / "checkpoints").glob("ckpt-*.index")))
 
 
-def start_and_kill(records: Path, model_dir: Path, after: float) -> None:
-    """Runs until a checkpoint has appeared and some time more, then sends SIGKILL."""
+def interrupted(records: Path, model_dir: Path, number: signal.Signals, after: float,
+                prefix: tuple[str, ...] = ()) -> tuple[int, str]:
+    """Runs until a checkpoint has appeared and some time more, then sends a signal.
+
+    Returns the status and the last line on stderr.
+    """
     done = set((model_dir / "checkpoints").glob("ckpt-*.index"))
-    process = subprocess.Popen(processes.command(records, model_dir, *FLAGS),
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([*prefix, *processes.command(records, model_dir, *FLAGS)],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
     while set((model_dir / "checkpoints").glob("ckpt-*.index")) <= done:
         assert process.poll() is None, "the run ended before it could be killed"
         assert time.monotonic() < deadline
         time.sleep(0.02)
     time.sleep(after)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
+    process.send_signal(number)
+    errors = process.communicate(timeout=60)[1]
+    return process.returncode, (own_lines(errors) or [""])[-1]
 
 
-def test_a_run_killed_three_times_ends_with_the_same_weights(records, tmp_path):
-    alone, killed = tmp_path / "alone", tmp_path / "killed"
-    finished = processes.run(processes.command(records, alone, *FLAGS))
+def step_of(model_dir: Path) -> int:
+    return int(state(model_dir)["step/.ATTRIBUTES/VARIABLE_VALUE"])
+
+
+@pytest.fixture(scope="module")
+def alone(records, tmp_path_factory):
+    """A run that nobody disturbs."""
+    model_dir = tmp_path_factory.mktemp("alone") / "model"
+    finished = processes.run(processes.command(records, model_dir, *FLAGS))
     assert finished.returncode == 0, finished.stderr
-    for number in range(KILLS):
-        start_and_kill(records, killed, after=0.05 * number)
-        assert int(state(killed)["step/.ATTRIBUTES/VARIABLE_VALUE"]) < STEPS
-    finished = processes.run(processes.command(records, killed, *FLAGS))
-    assert finished.returncode == 0, finished.stderr
+    return model_dir
 
-    expected, actual = state(alone), state(killed)
+
+def finish_as_alone(records: Path, model_dir: Path, alone: Path) -> None:
+    finished = processes.run(processes.command(records, model_dir, *FLAGS))
+    assert finished.returncode == 0, finished.stderr
+    expected, actual = state(alone), state(model_dir)
     assert expected.keys() == actual.keys()
     for name, value in expected.items():
         np.testing.assert_array_equal(actual[name], value, err_msg=name)
-    assert int(actual["step/.ATTRIBUTES/VARIABLE_VALUE"]) == STEPS
+    assert step_of(model_dir) == STEPS
+
+
+def test_a_run_killed_three_times_ends_with_the_same_weights(records, alone, tmp_path):
+    killed = tmp_path / "killed"
+    for number in range(KILLS):
+        assert interrupted(records, killed, signal.SIGKILL, after=0.05 * number) == (-9, "")
+        assert not (killed / "checkpoints" / f"ckpt-{STEPS}.index").exists()
+    finish_as_alone(records, killed, alone)
     assert [record["step"] for record in logged(killed)] == [
         step for step in range(1, STEPS + 1) if step % 15 == 0 or step % 20 == 0]
     assert logged(killed) == logged(alone)
     assert not list((killed / "checkpoints").glob("*temp*"))
     assert checkpoints(killed) == checkpoints(alone) == 3
+
+
+@pytest.mark.slow
+def test_a_run_stopped_by_signals_goes_on_from_that_very_step(records, alone, tmp_path):
+    stopped, steps = tmp_path / "stopped", []
+    for number, status, prefix in (
+            (signal.SIGTERM, 143, ()),
+            # As a job that a shell started in the background: SIGINT is ignored by inheritance.
+            (signal.SIGINT, 130, ("sh", "-c", 'trap "" INT; exec "$@"', "sh"))):
+        ended, line = interrupted(records, stopped, number, after=0.0, prefix=prefix)
+        steps.append(step_of(stopped))
+        assert ended == status
+        assert line.startswith(f"stopped by {number.name} at step {steps[-1]} of {STEPS}; "
+                               "its checkpoint is saved. To go on from there: ")
+        assert line.endswith(" ".join(FLAGS))
+        assert logged(stopped)[-1]["step"] == steps[-1]
+        assert not (stopped / ".lock").exists()
+    assert 20 <= steps[0] < steps[1] < STEPS
+    finish_as_alone(records, stopped, alone)
+    assert [record["step"] for record in logged(stopped)] == sorted(
+        {record["step"] for record in logged(alone)} | set(steps))

@@ -14,7 +14,7 @@ def records(tmp_path_factory):
 
 def evaluate(records, **changes):
     run = tiny_run.run_on(records, **{"runtime__eval_batch_size": 4, **changes})
-    return run.build_evaluator(run.build_model()).evaluate(-1)
+    return run.build_evaluator(run.build_model()).evaluate()
 
 
 def test_parts_and_batches_dont_change_the_scores(records):

@@ -1,0 +1,130 @@
+"""Two real workers: a signal to one stops both at one step, and neither outlives the other."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+from tests import tiny_records
+from tests.determinism import processes
+from tests.determinism.test_two_workers import free_port
+
+pytestmark = pytest.mark.slow
+
+FLAGS = ("--num_train_steps=100000", "--save_checkpoints_steps=20", "--log_every_steps=20",
+         "--sample_every_steps=0", "--distribution_strategy=multi_worker_mirrored")
+HELD = "its checkpoint is saved. To go on from there: "
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("workers") / "records"
+    tiny_records.write(directory)
+    return directory
+
+
+def environment(cluster, index):
+    inherited = {name: value for name, value in os.environ.items()
+                 if name != "TF_CPP_MIN_LOG_LEVEL"}
+    return inherited | {"TF_CONFIG": json.dumps(
+        {"cluster": {"worker": cluster}, "task": {"type": "worker", "index": index}})}
+
+
+@contextlib.contextmanager
+def training(records, model_dir, *flags):
+    """Two workers that have saved a checkpoint; none is left afterwards."""
+    cluster = [f"127.0.0.1:{free_port()}" for _ in range(2)]
+    before = newest(model_dir)
+    workers = [subprocess.Popen(
+        processes.command(records, model_dir, *FLAGS, *flags), env=environment(cluster, index),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for index in range(2)]
+    try:
+        deadline = time.monotonic() + 300
+        while newest(model_dir) <= before:
+            assert all(worker.poll() is None for worker in workers)
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        yield workers
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+
+
+def newest(model_dir):
+    return max((int(path.stem.split("-")[1])
+                for path in (model_dir / "checkpoints").glob("ckpt-*.index")), default=0)
+
+
+def test_a_signal_to_one_worker_stops_both_at_one_step(records, tmp_path):
+    """To the worker that doesn't report, then, when both are started again, to the chief."""
+    model_dir, step = tmp_path / "model", 0
+    for receiver, number, status in (1, signal.SIGTERM, 143), (0, signal.SIGINT, 130):
+        with training(records, model_dir) as workers:
+            begin = time.monotonic()
+            workers[receiver].send_signal(number)
+            outputs = [worker.communicate(timeout=30) for worker in workers]
+            assert time.monotonic() - begin < 30
+        assert [worker.returncode for worker in workers] == [status, status]
+        assert f"steps    {step:,} done" in outputs[0][0]
+        step = newest(model_dir)
+        line = f"stopped by {number.name} at step {step:,} of 100,000; {HELD}"
+        (said,) = outputs[0][1].splitlines()
+        assert said.startswith(line)
+        assert outputs[1] == ("", "")
+
+
+@pytest.mark.parametrize(("number", "lost"), [
+    (signal.SIGKILL, 1), (signal.SIGKILL, 0), (signal.SIGSTOP, 0)])
+def test_a_worker_that_is_lost_is_told_of_in_one_line(records, tmp_path, number, lost):
+    with training(records, tmp_path / "model") as workers:
+        workers[lost].send_signal(number)
+        _, errors = workers[1 - lost].communicate(timeout=60)
+        assert workers[1 - lost].returncode == 1
+    (line,) = errors.splitlines()
+    assert line.startswith("error: another worker ended or can't be reached (")
+    assert "To go on from the newest checkpoint, on every worker: " in line
+    assert line.endswith("multi_worker_mirrored")
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_worker_that_nobody_joins_can_be_ended(records, tmp_path, number, status):
+    cluster = [f"127.0.0.1:{free_port()}" for _ in range(2)]
+    worker = subprocess.Popen(
+        processes.command(records, tmp_path / "model", *FLAGS), env=environment(cluster, 1),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        while not listens(cluster[1]) and worker.poll() is None:
+            time.sleep(0.1)
+        time.sleep(2)
+        worker.send_signal(number)
+        assert worker.communicate(timeout=60) == ("", "interrupted.\n")
+        assert worker.returncode == status
+    finally:
+        worker.kill()
+
+
+def listens(address):
+    host, port = address.split(":")
+    with contextlib.suppress(OSError):
+        socket.create_connection((host, int(port)), timeout=1).close()
+        return True
+    return False
+
+
+def test_a_worker_that_waits_for_another_in_vain_ends_after_the_grace_period(records, tmp_path):
+    with training(records, tmp_path / "model", "--grace_seconds=3") as workers:
+        workers[1].send_signal(signal.SIGSTOP)
+        time.sleep(0.5)
+        begin = time.monotonic()
+        workers[0].send_signal(signal.SIGTERM)
+        _, errors = workers[0].communicate(timeout=30)
+        assert 2 < time.monotonic() - begin < 6
+        assert workers[0].returncode == 143
+    (line,) = errors.splitlines()
+    assert line.startswith("no step that all workers agree on within --grace_seconds=3: ")
