@@ -29,6 +29,7 @@ def prepare(workload: Workload) -> Prepared:
     parts = prepare_cpu(config.runtime, workload.batch)
     config = override(config, {
         "runtime.cpu_parts": parts, "runtime.log_every_steps": _ENDLESS * len(rows),
+        "runtime.log_every_seconds": 0,
         "runtime.eval_batch_size": workload.batch, "training.train_batch_size": workload.batch,
         "training.num_train_epochs": _ENDLESS, "training.precision": workload.precision})
     strategy = create_strategy(config.runtime)

@@ -44,6 +44,9 @@ TRIALS = (
     SettingFlag("log_every_steps", "runtime.log_every_steps",
                 "Steps between progress lines. Default: 100, a twentieth of a trial below "
                 "2,000 steps."),
+    SettingFlag("log_every_seconds", "runtime.log_every_seconds",
+                "A progress line comes after so many seconds without one, too; 0: only by steps. "
+                "Default: 30."),
     SettingFlag("eval_batch_size", "runtime.eval_batch_size",
                 "Examples per batch of evaluation and prediction. Default: 32."),
 )

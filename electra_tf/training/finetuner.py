@@ -1,6 +1,7 @@
 """One trial of fine-tuning: rows in batches of similar length, and a step for every length."""
 
 import dataclasses
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,7 +20,7 @@ from electra_tf.input.buckets import (
     plan_epoch,
 )
 from electra_tf.modeling.electra import TaskModel
-from electra_tf.objectives.objective import Objective
+from electra_tf.objectives.objective import Objective, Ratio
 from electra_tf.optimization.adam import Adam
 from electra_tf.optimization.layer_rates import rate_factors
 from electra_tf.optimization.loss_scale import LossScale
@@ -64,6 +65,8 @@ class Interval:
     loss: float
     """Mean over its steps."""
     ends_epoch: bool
+    passing: bool = False
+    """Only to be shown, as time has passed: its steps are in the next interval too."""
 
 
 class ByLength:
@@ -85,7 +88,7 @@ class Finetuner:
     """Runs a model through its epochs; the caller decides after each whether to go on."""
 
     def __init__(self, settings: TrialSettings, model: TaskModel, rows: Sequence[Row], *,
-                 seed: int):
+                 seed: int, clock: Callable[[], float] = time.monotonic):
         """Prepares the optimizer.
 
         Args:
@@ -93,6 +96,7 @@ class Finetuner:
             model: with the weights to begin with; frozen layers aren't trainable.
             rows: to train on, at least 1.
             seed: of the trial: order and dropout.
+            clock: in seconds.
         """
         config = settings.config
         config = dataclasses.replace(
@@ -100,7 +104,7 @@ class Finetuner:
         self.num_steps = config.num_train_steps(len(rows))
         self.model = model
         self._settings, self._rows = settings, rows
-        self._seed = seed
+        self._seed, self._clock = seed, clock
         variables = model.trainable_variables
         with settings.strategy.scope():
             self.state = TrainState(
@@ -118,14 +122,17 @@ class Finetuner:
     def epochs(self) -> Iterator[Interval]:
         """Trains; yields at every epoch's end, the last one perhaps shorter, and between.
 
+        What comes by time, not by steps, is `passing`.
+
         Raises:
             UserError: the loss isn't finite.
         """
-        every = self._step.config.runtime.log_interval(self.num_steps)
+        runtime = self._step.config.runtime
+        every, seconds = runtime.log_interval(self.num_steps), runtime.log_every_seconds
         size = self._step.config.training.train_batch_size
         lengths = [len(row.ids) for row in self._rows]
         padded_to = self._settings.lengths_for(self._rows)
-        epoch = 0
+        epoch, shown = 0, self._clock()
         while (done := int(self.state.step.numpy())) < self.num_steps:
             losses = []
             plan = plan_epoch(lengths, size, seed=self._seed, epoch=epoch)[:self.num_steps - done]
@@ -136,16 +143,22 @@ class Finetuner:
                 results = self._compiled(batch.ids.shape[1], self._settings.distributed(batch))
                 losses.append(results["loss"])
                 ends = number == len(plan)
-                if ends or (done + number) % every == 0:
-                    mean = float(np.mean([loss.sum.numpy() / loss.weight.numpy()
-                                          for loss in losses]))
-                    if not np.isfinite(mean):
-                        raise UserError(f"the loss is not finite in epoch {epoch}. Try a lower "
-                                        "--learning_rate, or --precision=float32.")
-                    yield Interval(step=done + number, epoch=epoch, loss=mean, ends_epoch=ends)
-                    losses = []
+                due = ends or (done + number) % every == 0
+                if due or 0 < seconds <= self._clock() - shown:
+                    yield Interval(step=done + number, epoch=epoch, ends_epoch=ends,
+                                   loss=_finite_mean(losses, epoch), passing=not due)
+                    shown = self._clock()
+                    losses = [] if due else losses
 
     def _replicas_step(self, batch: RowBatch) -> Mapping[str, Any]:
         results = self._settings.strategy.run(self._step, args=(batch,))
         return tf.nest.map_structure(
             lambda value: self._settings.strategy.experimental_local_results(value)[0], results)
+
+
+def _finite_mean(losses: Sequence[Ratio], epoch: int) -> float:
+    mean = float(np.mean([loss.sum.numpy() / loss.weight.numpy() for loss in losses]))
+    if not np.isfinite(mean):
+        raise UserError(f"the loss is not finite in epoch {epoch}. Try a lower --learning_rate, "
+                        "or --precision=float32.")
+    return mean

@@ -13,8 +13,10 @@ from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_weights, checkpoint_in_use
+from electra_tf.command_line import same_command
 from electra_tf.distribution.devices import device_name
 from electra_tf.input.buckets import Row
+from electra_tf.signals import Interrupted
 from electra_tf.storage import Path
 from electra_tf.tasks import predictions, registry
 from electra_tf.tasks.examples import Example, Kind
@@ -54,6 +56,7 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
     Raises:
         UserError: the directory belongs to another run or can't be written; weights are missing;
             the loss isn't finite.
+        Interrupted: a signal came, after the step that was running; finished trials are kept.
     """
     source = SCRATCH if initial is None else initial.source
     if initial is not None:  # Weights that don't fit are found before anything is written.
@@ -70,9 +73,12 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
         _print_header(run, task, initial, len(rows), len(results.trials))
         for warning in run.warnings(task.train, rows):
             print(f"warning  {warning}", flush=True)
-        for number in range(len(results.trials), run.config.training.num_trials):
-            results = _add_trial(run, results, number, rows, dev, initial)
-        _write_outputs(run, task, dev, results)
+        try:
+            for number in range(len(results.trials), run.config.training.num_trials):
+                results = _add_trial(run, results, number, rows, dev, initial)
+            _write_outputs(run, task, dev, results)
+        except Interrupted as interrupted:
+            raise Interrupted(interrupted.number, _way_on(run, results)) from None
     print(f"\n{results.table()}\nresults  {run.model_dir / run_directory.RESULTS_FILE}\n"
           f"model    {run.model_dir / run_directory.CHECKPOINTS}", flush=True)
     return results
@@ -118,6 +124,17 @@ def report_glue(model_dir: Path, results: Sequence[Results]) -> None:
         write_atomically(archive, content.getvalue())
         print(f"for GLUE's server  {archive} ({len(files)} files)")
     print(f"results  {model_dir / GLUE_RESULTS_FILE}")
+
+
+def _way_on(run: FinetuningRun, results: Results) -> str:
+    """Returns the line that says where a run that is stopped now begins again."""
+    finished, wanted = len(results.trials), run.config.training.num_trials
+    if finished == wanted:
+        rest = "only predictions and pictures are missing"
+    else:
+        rest = f"trial {finished + 1} begins again from its first step"
+    return (f"stopped in --task={run.spec.name}: {finished} of {wanted} trials finished and kept; "
+            f"{rest}. To go on from there: {same_command()}")
 
 
 def _add_trial(run: FinetuningRun, results: Results, number: int, rows: Sequence[Row],

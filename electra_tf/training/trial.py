@@ -1,14 +1,16 @@
 """One trial: epochs of training, each followed by its scores, and what is kept of it."""
 
-import time
+import math
 from collections.abc import Mapping, Sequence
 
+from electra_tf.config.finetuning import FinetuningTrainingConfig
 from electra_tf.input.buckets import Row
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.tasks.scoring import Scored
 from electra_tf.tasks.split import Split
 from electra_tf.training.finetuner import Finetuner
 from electra_tf.training.finetuning_setup import FinetuningRun
+from electra_tf.training.pace import Pace
 from electra_tf.training.predictor import Predictor
 from electra_tf.training.progress import duration
 from electra_tf.training.task_results import Epoch, Scores, Trial, main_score, shown_score
@@ -32,13 +34,14 @@ def run_trial(run: FinetuningRun, model: TaskModel, rows: Sequence[Row],
     training = run.config.training
     finetuner = Finetuner(run.trial, model, rows, seed=seed)
     predictor = Predictor(run.trial, model)
-    pace = _Pace(finetuner.num_steps, training.train_batch_size)
+    pace = _TrialPace(finetuner.num_steps, training)
     epochs: list[Epoch] = []
     kept, kept_weights = 0, []
     losses: list[tuple[int, float]] = []
     for interval in finetuner.epochs():
-        pace.trained(interval.step)
-        losses.append((interval.step, interval.loss))
+        pace.trained(interval.step, interval.epoch)
+        if not interval.passing:
+            losses.append((interval.step, interval.loss))
         if not interval.ends_epoch:
             _say(pace, interval.epoch, interval.loss, "")
             continue
@@ -74,39 +77,38 @@ def _mean_loss(losses: Sequence[tuple[int, float]], after: int) -> float:
                ) / (begins[-1] - after)
 
 
-class _Pace:
+class _TrialPace:
     """How fast a trial goes; evaluation isn't training."""
 
-    def __init__(self, num_steps: int, batch_size: int):
-        self.num_steps, self._batch_size = num_steps, batch_size
-        self.step = 0
-        self._started = self._resumed = time.monotonic()
-        self._training = 0.0
+    def __init__(self, num_steps: int, training: FinetuningTrainingConfig):
+        self.num_steps, self._training = num_steps, training
+        self.step = self._epoch = 0
+        self._pace, self._seconds = Pace(), 0.0
 
-    def trained(self, step: int) -> None:
+    def trained(self, step: int, epoch: int) -> None:
         """Takes the time up to a step."""
-        now = time.monotonic()
-        self._training += now - self._resumed
-        self._resumed, self.step = now, step
+        self._seconds += self._pace.steps(step - self.step)
+        self.step, self._epoch = step, epoch
 
     def evaluated(self) -> None:
         """Leaves the time since the last step out."""
-        self._resumed = time.monotonic()
+        self._pace.aside("evaluation")
 
     @property
     def seconds(self) -> float:
-        return time.monotonic() - self._started
+        return self._pace.elapsed
 
     @property
     def examples_per_second(self) -> float:
-        return self.step * self._batch_size / max(self._training, 1e-9)
+        return self.step * self._training.train_batch_size / max(self._seconds, 1e-9)
 
     @property
     def seconds_left(self) -> float:
-        return self.seconds / max(self.step, 1) * (self.num_steps - self.step)
+        epochs = math.ceil(self._training.num_train_epochs) - self._epoch
+        return self._pace.seconds_left(self.num_steps - self.step, {"evaluation": epochs})
 
 
-def _say(pace: _Pace, epoch: int, loss: float, scores: str) -> None:
+def _say(pace: _TrialPace, epoch: int, loss: float, scores: str) -> None:
     total = f"{pace.num_steps:,}"
     print(f"  epoch {epoch:>2}  step {pace.step:>{len(total)},}/{total}  loss {loss:.4f}  "
           f"{pace.examples_per_second:>6,.0f} examples/s  elapsed {duration(pace.seconds)}  "

@@ -1,7 +1,10 @@
 """`run_finetuning.py` on small made-up tasks: what it writes, continues, refuses and predicts."""
 
+import itertools
 import json
+import os
 import shutil
+import signal
 import zipfile
 from pathlib import Path
 
@@ -9,11 +12,13 @@ import numpy as np
 import pytest
 
 import run_finetuning
+from electra_tf import signals
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.weights import ENCODER, read_step, read_weights
 from electra_tf.command_line import UserError
 from electra_tf.config import finetuning_flags
 from electra_tf.training import task_results
+from electra_tf.training.finetuner import ByLength
 from tests import command_flags, tiny_encoder
 
 HARDWARE = ("--distribution_strategy=one_device", "--precision=float32",
@@ -108,7 +113,7 @@ def test_a_run_leaves_results_model_predictions_and_pictures(classified):
     assert 0.5 <= first["probability"] <= 1.0
     assert {item.name for item in (path / "run").iterdir()} == {
         "settings.json", "vocab.txt", "checkpoints", "results.json", "predictions",
-        "learning_curve.png", "confusion_matrix.png", ".lock"}
+        "learning_curve.png", "confusion_matrix.png"}
 
 
 def test_a_finished_run_says_so_and_another_setting_is_refused(classified, capsys):
@@ -169,6 +174,39 @@ def test_results_whose_checkpoint_is_lost_are_refused(classified, encoder, tmp_p
     message = refused("--mode=predict", f"--model_dir={tmp_path / 'run'}",
                       f"--input={path / 'test.tsv'}", f"--output={tmp_path / 'out.tsv'}")
     assert data.name in message and "--restart" in message
+
+
+@pytest.mark.parametrize(("number", "step", "finished"), [
+    (signal.SIGTERM, 2, "0 of 2 trials finished and kept; trial 1 begins again"),
+    (signal.SIGINT, 48 + 2, "1 of 2 trials finished and kept; trial 2 begins again"),
+    (signal.SIGTERM, 2 * 48, "1 of 2 trials finished and kept; trial 2 begins again")])
+def test_a_signal_keeps_the_trials_that_are_finished(
+        classified, tmp_path, monkeypatch, number, step, finished):
+    path, arguments = classified
+    arguments = (*arguments, f"--model_dir={tmp_path / 'run'}")
+    replicas_step, steps = ByLength.__call__, itertools.count(1)
+
+    def signalled(self, length, batch):
+        results = replicas_step(self, length, batch)
+        if next(steps) == step:
+            os.kill(os.getpid(), number)
+        return results
+
+    monkeypatch.setattr(ByLength, "__call__", signalled)
+    watch = signals.Interrupts()
+    try:
+        with pytest.raises(signals.Interrupted, match=finished) as ended, watch:
+            call(*arguments)
+    finally:
+        watch.close()
+    assert ended.value.number == number and "\n" not in str(ended.value)
+    monkeypatch.undo()
+    call(*arguments)
+    again, whole = results_of(tmp_path / "run")["trials"], results_of(path / "run")["trials"]
+    assert [trial["seed"] for trial in again] == [1, 2]
+    for trial, other in zip(again, whole, strict=True):
+        assert trial["losses"] == [
+            [step, pytest.approx(loss, rel=1e-4)] for step, loss in other["losses"]]
 
 
 def test_the_best_trial_is_what_evaluation_and_prediction_use(classified, capsys):

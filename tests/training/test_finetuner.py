@@ -1,5 +1,7 @@
 """Fine-tuning learns, freezes what it should, and answers in the order it was asked."""
 
+import itertools
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -22,7 +24,7 @@ SETTINGS = {
 
 
 def task_of(objective, **changes):
-    config = override(FinetuningConfig(), SETTINGS | {
+    config = override(FinetuningConfig(), SETTINGS | {"runtime.log_every_seconds": 0.0} | {
         name.replace("__", "."): value for name, value in changes.items()})
     return TrialSettings(config=config, objective=objective, pad_id=0,
                          strategy=tf.distribute.OneDeviceStrategy("CPU:0"))
@@ -159,3 +161,18 @@ def test_intervals_end_where_they_should():
     ends = list(Finetuner(task, model_of(task), sentences(40), seed=1).epochs())
     assert [(end.step, end.epoch, end.ends_epoch) for end in ends] == [
         (2, 1, False), (4, 1, False), (5, 1, True), (6, 2, False), (8, 2, False), (10, 2, True)]
+
+
+def test_intervals_by_time_are_passing_and_change_no_other():
+    task = task_of(ClassificationObjective(num_classes=2), training__num_train_epochs=2,
+                   runtime__log_every_steps=4, runtime__log_every_seconds=20.0)
+    for tick, passing in ((0.0, []), (10.0, [2, 7, 9])):
+        clock = itertools.count(0.0, tick) if tick else itertools.repeat(0.0)
+        ends = list(Finetuner(task, model_of(task), sentences(40), seed=1,
+                              clock=lambda clock=clock: next(clock)).epochs())
+        assert [end.step for end in ends if end.passing] == passing
+        reported = [(end.step, end.loss) for end in ends if not end.passing]
+        assert [step for step, _ in reported] == [4, 5, 8, 10]
+        if not tick:
+            alone = reported
+    assert reported == alone
