@@ -2,8 +2,10 @@
 
 import collections
 import concurrent.futures
+import contextlib
 import multiprocessing
 import multiprocessing.connection
+import multiprocessing.resource_tracker
 import os
 import signal
 import threading
@@ -43,9 +45,11 @@ def in_order(
     pool = concurrent.futures.ProcessPoolExecutor(
         num_workers, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker)
     pending: collections.deque[concurrent.futures.Future] = collections.deque()
+    multiprocessing.resource_tracker.ensure_running()  # It would unblock signals below.
     try:
         for item in items:
-            pending.append(pool.submit(function, item))
+            with _signals_blocked():
+                pending.append(pool.submit(function, item))
             if len(pending) > num_workers:
                 yield pending.popleft().result()
         while pending:
@@ -82,10 +86,18 @@ def quiet_tensorflow() -> None:
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 
 
+@contextlib.contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """Workers that are started here never see SIGTERM or Ctrl-C: they are for the parent."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+
+
 def _start_worker() -> None:
-    """Lets a worker end with its parent, however that ended; signals to both are for that one."""
-    for number in STOPPING:
-        signal.signal(number, signal.SIG_IGN)
+    """Lets a worker end with its parent, however that ended."""
     quiet_tensorflow()
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
     os.environ.setdefault("TF_NUM_INTEROP_THREADS", "1")

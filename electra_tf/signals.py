@@ -12,7 +12,6 @@ ends the process if a second one comes or if the first isn't heeded in time.
 """
 
 import contextlib
-import ctypes
 import os
 import select
 import signal
@@ -138,33 +137,19 @@ class Interrupts(StopRequest):
 
 
 @contextlib.contextmanager
-def kept_in_force() -> Iterator[None]:
-    """Keeps Python's handlers while a library installs others below Python, in this thread.
+def left_to_the_system() -> Iterator[None]:
+    """Lets a signal end the process at once, without a word, while no Python can run.
 
-    TensorFlow takes SIGTERM for itself when it joins other workers, only to note it, and waits for
-    them up to an hour. Meanwhile a thread puts back, five times a second, what was there before.
+    TensorFlow keeps all of Python waiting while it waits for other workers to join, up to an hour,
+    and takes SIGTERM for itself when they have, only to note it. Afterwards the handlers are those
+    that were there before.
     """
-    libc = ctypes.CDLL(None)
-    libc.signal.restype, libc.signal.argtypes = ctypes.c_void_p, (ctypes.c_int, ctypes.c_void_p)
-    handlers = {number: libc.signal(number, None) for number in STOPPING}
-    ended = threading.Event()
-
-    def put_back() -> None:
-        while not ended.is_set():
-            for number, handler in handlers.items():
-                libc.signal(number, handler)
-            ended.wait(0.2)
-
-    keeper = threading.Thread(target=put_back, daemon=True)
-    keeper.start()
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in STOPPING}
     try:
         yield
     finally:
-        ended.set()
-        keeper.join()
-        for number in STOPPING:  # Once more by Python, with the flags that it wants.
-            if (handler := signal.getsignal(number)) is not None:
-                signal.signal(number, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _end_at_once(number: int, line: str) -> None:

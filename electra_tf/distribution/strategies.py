@@ -75,7 +75,7 @@ def _multi_worker() -> tf.distribute.Strategy:
             f'"task": {{"type": "worker", "index": 0}}}}. Received: {shown(text)}') from None
     if not cluster:
         raise UserError("TF_CONFIG lists no workers under cluster.worker.")
-    with signals.kept_in_force():
+    with signals.left_to_the_system():
         return tf.distribute.MultiWorkerMirroredStrategy()
 
 

@@ -228,8 +228,9 @@ def test_a_signal_ends_a_build_in_one_line_and_keeps_what_is_finished(
     process = _start(corpus, vocab_file, stopped, shards=2)
     send(process.pid, number)
     out, errors = process.communicate(timeout=30)
-    assert (process.returncode, out) == (status, "")
-    (line,) = own_lines(errors)
+    assert (process.returncode, out) == (status, ""), errors
+    # On a slow machine there are lines of progress before it.
+    (line,) = [line for line in own_lines(errors) if "% read" not in line]
     assert line.startswith("interrupted; the shards that are finished are kept")
     assert line.endswith("--num_workers=2")
     _wait_until_workers_end(process.pid)

@@ -92,8 +92,8 @@ def test_a_worker_that_is_lost_is_told_of_in_one_line(records, tmp_path, number,
     assert line.endswith("multi_worker_mirrored")
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_worker_that_nobody_joins_can_be_ended(records, tmp_path, number, status):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_worker_that_nobody_joins_can_be_ended(records, tmp_path, number):
     cluster = [f"127.0.0.1:{free_port()}" for _ in range(2)]
     worker = subprocess.Popen(
         processes.command(records, tmp_path / "model", *FLAGS), env=environment(cluster, 1),
@@ -103,8 +103,8 @@ def test_a_worker_that_nobody_joins_can_be_ended(records, tmp_path, number, stat
             time.sleep(0.1)
         time.sleep(2)
         worker.send_signal(number)
-        assert worker.communicate(timeout=60) == ("", "interrupted.\n")
-        assert worker.returncode == status
+        assert worker.communicate(timeout=60) == ("", "")
+        assert worker.returncode == -number  # As the system does it: 143 and 130 in a shell.
     finally:
         worker.kill()
 
