@@ -141,8 +141,8 @@ def left_to_the_system() -> Iterator[None]:
     """Lets a signal end the process at once, without a word, while no Python can run.
 
     TensorFlow keeps all of Python waiting while it waits for other workers to join, up to an hour,
-    and takes SIGTERM for itself when they have, only to note it. Afterwards the handlers are those
-    that were there before.
+    and takes SIGTERM for itself there, only to note it; Ctrl-C it leaves alone. Afterwards the
+    handlers are those that were there before.
     """
     before = {number: signal.signal(number, signal.SIG_DFL) for number in STOPPING}
     try:
