@@ -16,13 +16,14 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import tensorflow as tf
 
 from electra_tf import storage
 from electra_tf.atomic_file import flush_to_disk, write_atomically
 from electra_tf.command_line import UserError
+from electra_tf.reading import strict_json
 from electra_tf.records.manifest import file_sha256
 from electra_tf.storage import Path, remove_tree
 
@@ -30,6 +31,26 @@ _FILE = re.compile(r"ckpt-([0-9]{1,18})(_temp|\.index|\.json|\.data-[0-9]{5}-of-
 _PATTERN = re.compile(r"[][*?\\]")
 _POINTER = "checkpoint"
 _NAMED_IN_NOTES = 3
+_MOST_SEAL_BYTES = 1 << 20
+"""A file takes 120: room for 8,000 of them."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _SealedFile:
+    """A file that a seal vouches for."""
+
+    __pydantic_config__ = strict_json.STRICT
+    bytes: int
+    sha256: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Seal:
+    """What the seal of a checkpoint says: its files by name."""
+
+    __pydantic_config__ = strict_json.STRICT
+    step: int
+    files: dict[str, _SealedFile]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -96,7 +117,7 @@ def newest(directory: Path) -> Checkpoint | None:
         broken.append(f"ckpt-{step} {fault}")
         damaged |= _seal_of(directory, step).exists()
     if damaged or (directory / _POINTER).exists():
-        raise lost(directory, tuple(broken))
+        raise lost(directory, broken)
     return None
 
 
@@ -109,11 +130,11 @@ def of_step(directory: Path, step: int) -> Checkpoint:
     """Returns the checkpoint of a step; `UserError` if it isn't there or isn't whole."""
     fault = _fault(directory, step)
     if fault is not None:
-        raise lost(directory, (f"ckpt-{step} {fault}",))
+        raise lost(directory, [f"ckpt-{step} {fault}"])
     return Checkpoint(directory=directory, step=step)
 
 
-def lost(directory: Path, broken: tuple[str, ...]) -> UserError:
+def lost(directory: Path, broken: Sequence[str] = ()) -> UserError:
     """Returns the error of a run that was trained and can't go on, with the ways out."""
     there = _listed(broken) if broken else "none is left"
     return UserError(
@@ -130,9 +151,9 @@ def seal(directory: Path, step: int) -> None:
     files = {}
     for path in _files_of(directory, step):
         flush_to_disk(path)
-        files[path.name] = {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
-    content = {"step": step, "files": files}
-    write_atomically(_seal_of(directory, step), (json.dumps(content, indent=1) + "\n").encode())
+        files[path.name] = _SealedFile(bytes=path.stat().st_size, sha256=file_sha256(path))
+    content = json.dumps(dataclasses.asdict(_Seal(step=step, files=files)), indent=1) + "\n"
+    write_atomically(_seal_of(directory, step), content.encode())
     pointer = f'model_checkpoint_path: "ckpt-{step}"\nall_model_checkpoint_paths: "ckpt-{step}"\n'
     write_atomically(directory / _POINTER, pointer.encode())
 
@@ -175,32 +196,31 @@ def _fault(directory: Path, step: int) -> str | None:
     content = _read_seal(directory, step)
     if content is None:
         return _unreadable(directory, step)
-    sealed = content["files"]
-    for name, expected in sealed.items():
+    for name, expected in content.files.items():
         path = directory / name
         if not path.is_file():
             return f"lacks {name}"
-        if path.stat().st_size != expected["bytes"]:
-            return f"is damaged ({name} has {path.stat().st_size:,} bytes, not " \
-                   f"{expected['bytes']:,})"
-        if file_sha256(path) != expected["sha256"]:
+        if path.stat().st_size != expected.bytes:
+            sizes = f"{path.stat().st_size:,} bytes, not {expected.bytes:,}"
+            return f"is damaged ({name} has {sizes})"
+        if file_sha256(path) != expected.sha256:
             return f"is damaged ({name} has another checksum)"
-    return None if sealed else "is damaged (its .json file isn't what was written)"
+    return None if content.files else "is damaged (its .json file isn't what was written)"
 
 
-def _read_seal(directory: Path, step: int) -> dict | None:
+def _read_seal(directory: Path, step: int) -> _Seal | None:
     """Returns what `seal` wrote, without files if that is damaged; None if there is no seal."""
-    try:
-        content = json.loads(_seal_of(directory, step).read_text(encoding="utf-8"))
-        names = {f"ckpt-{step}{ending}" for ending in (".index", ".data-00000-of-00001")}
-        valid = content["step"] == step and names & content["files"].keys() and all(
-            _FILE.fullmatch(name) and one.keys() == {"bytes", "sha256"}
-            for name, one in content["files"].items())
-    except FileNotFoundError:
+    path = _seal_of(directory, step)
+    if not path.exists():
         return None
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        valid = False
-    return content if valid else {"files": {}}
+    nothing = _Seal(step=step, files={})
+    try:
+        found = strict_json.read(path, _Seal, most=_MOST_SEAL_BYTES)
+    except UserError:
+        return nothing
+    valid = (found.step == step and len(found.files) > 1 and f"ckpt-{step}.index" in found.files
+             and all(map(_FILE.fullmatch, found.files)))
+    return found if valid else nothing
 
 
 def _unreadable(directory: Path, step: int) -> str | None:
@@ -217,6 +237,6 @@ def _unreadable(directory: Path, step: int) -> str | None:
     return None
 
 
-def _listed(broken: tuple[str, ...]) -> str:
+def _listed(broken: Sequence[str]) -> str:
     more = len(broken) - _NAMED_IN_NOTES
     return ", ".join(broken[:_NAMED_IN_NOTES]) + (f" and {more} more" if more > 0 else "")

@@ -31,7 +31,8 @@ MOST_RESULT_BYTES = 64 * MIB
 """Of results.json: a trial of ten epochs takes 5 KB."""
 CHECKPOINT_KEY = "checkpoint"
 """Of results.json: the number of the checkpoint that its best scores are of."""
-WRITTEN = (CHECKPOINTS, "metrics.jsonl", "tensorboard", "loss_curves.png", "eval_results.json",
+METRICS_FILE = "metrics.jsonl"
+WRITTEN = (CHECKPOINTS, METRICS_FILE, "tensorboard", "loss_curves.png", "eval_results.json",
            RESULTS_FILE, "predictions", "submission", "learning_curve.png",
            "confusion_matrix.png", VOCABULARY_FILE, SETTINGS_FILE)
 """All that a run leaves in its directory."""

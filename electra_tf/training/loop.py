@@ -65,7 +65,7 @@ class Loop:
                 self._sample()
             if table.saves(step) or stopped:
                 self.manager.save(step, check_interval=False)
-                self.reporter.aside("checkpoint")
+                self.reporter.on_checkpoint(step)
             if table.evaluates(step) and not stopped:
                 stopped = self._evaluate(step)
         return stopped

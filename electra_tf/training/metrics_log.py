@@ -13,8 +13,8 @@ from electra_tf.storage import Path
 
 Record = dict[str, Any]
 
-KINDS = ("train", "eval")
-"""What a record can be about."""
+TRAIN, EVAL, CHECKPOINT = KINDS = ("train", "eval", "checkpoint")
+"""What a record can be about: an interval, an evaluation, a checkpoint that was saved."""
 _MOST_BYTES = 256 << 20
 """A record takes 300 bytes: room for 800,000 of them."""
 
@@ -91,6 +91,13 @@ def read_metrics(path: str | Path) -> list[Record]:
         raise cannot_read(path, error) from error
     *complete, _cut_short = text.split(b"\n")
     return [_parse(line, path, row) for row, line in enumerate(complete, start=1)]
+
+
+def saved_steps(path: Path) -> list[int]:
+    """Returns the steps of which a checkpoint was saved; none if there is no metrics file."""
+    if not path.exists():
+        return []
+    return [record["step"] for record in read_metrics(path) if record["kind"] == CHECKPOINT]
 
 
 def _parse(line: bytes, path: Path, row: int) -> Record:

@@ -10,6 +10,7 @@ from typing import TextIO
 import tensorflow as tf
 
 from electra_tf import storage
+from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager, training_manager
 from electra_tf.checkpoints.weights import assign_parts
@@ -35,7 +36,7 @@ from electra_tf.training import failures
 from electra_tf.training.curves import draw_curves
 from electra_tf.training.evaluation import Evaluator
 from electra_tf.training.loop import Loop
-from electra_tf.training.metrics_log import read_metrics
+from electra_tf.training.metrics_log import read_metrics, saved_steps
 from electra_tf.training.reporter import Reporter
 from electra_tf.training.samples import markdown_page
 from electra_tf.training.scoring import report
@@ -131,8 +132,10 @@ def _restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]
             checkpoint, run.model_dir / run_directory.CHECKPOINTS,
             interval=runtime.save_checkpoints_steps, keep=runtime.keep_checkpoint_max,
             is_chief=is_chief(run.strategy))
-        new_parts = []
-        if manager.restore_or_initialize() is None and run.initial is not None:
+        restored, new_parts = manager.restore_or_initialize(), []
+        if restored is None and saved_steps(run.model_dir / run_directory.METRICS_FILE):
+            raise checkpoints.lost(run.model_dir / run_directory.CHECKPOINTS)
+        if restored is None and run.initial is not None:
             new_parts = assign_parts(
                 model.trainable_variables, run.initial.weights, run.initial.source)
     return state, manager, new_parts
@@ -205,7 +208,7 @@ def _count_parameters(config: PretrainingConfig, state: TrainState) -> str:
 
 
 def _draw(model_dir: Path) -> None:
-    metrics = model_dir / "metrics.jsonl"
+    metrics = model_dir / run_directory.METRICS_FILE
     if metrics.exists():
         curves = model_dir / "loss_curves.png"
         draw_curves({model_dir.name: read_metrics(metrics)}, curves)

@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TextIO
 
+from electra_tf.checkpoints.run_directory import METRICS_FILE
 from electra_tf.storage import Path
-from electra_tf.training.metrics_log import MetricsLog, read_metrics
+from electra_tf.training.metrics_log import CHECKPOINT, EVAL, TRAIN, MetricsLog, read_metrics
 from electra_tf.training.pace import Pace
 from electra_tf.training.progress import Progress, progress_line
 from electra_tf.training.tensorboard import TensorBoardWriter
@@ -39,7 +40,7 @@ class Reporter:
             out: where lines are printed.
             clock: in seconds.
         """
-        self._metrics = MetricsLog(model_dir / "metrics.jsonl")
+        self._metrics = MetricsLog(model_dir / METRICS_FILE)
         self._metrics.rewind(timetable.first_step)
         self._board = TensorBoardWriter(model_dir / "tensorboard")
         self.timetable = timetable
@@ -92,7 +93,7 @@ class Reporter:
     def has_evaluation(self, step: int) -> bool:
         """Tells whether a step was evaluated already, before the run was interrupted."""
         return self._metrics.path.exists() and any(
-            record["kind"] == "eval" and record["step"] == step
+            record["kind"] == EVAL and record["step"] == step
             for record in read_metrics(self._metrics.path))
 
     def on_evaluated(self, batches: int) -> None:
@@ -102,10 +103,15 @@ class Reporter:
 
     def on_eval(self, results: Mapping[str, float]) -> None:
         """Reports an evaluation."""
-        record = {"kind": "eval", "step": self._step, **results}
+        record = {"kind": EVAL, "step": self._step, **results}
         self._metrics.append(record)
         self._board.scalars(self._step, {f"eval/{name}": value for name, value in results.items()})
         self._board.flush()
+
+    def on_checkpoint(self, step: int) -> None:
+        """Notes that a checkpoint was saved: should all of them be lost, the log knows."""
+        self._metrics.append({"kind": CHECKPOINT, "step": step})
+        self._pace.aside("checkpoint")
 
     def on_samples(self, markdown: str) -> None:
         """Writes sample corruptions for TensorBoard."""
@@ -114,7 +120,7 @@ class Reporter:
 
     def _report_interval(self) -> None:
         means, machine = self._say_progress()
-        self._metrics.append({"kind": "train", "step": self._step, **means, **machine})
+        self._metrics.append({"kind": TRAIN, "step": self._step, **means, **machine})
         self._board.scalars(self._step, {f"train/{name}": value
                                          for name, value in (means | machine).items()})
         self._board.flush()

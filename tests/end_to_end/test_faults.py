@@ -86,6 +86,15 @@ def test_a_run_that_lost_its_checkpoints_is_refused_and_keeps_its_metrics(record
     assert logged(run) == [2, 4, 6]
 
 
+def test_a_run_whose_directory_of_checkpoints_is_gone_is_refused(records, run):
+    for path in (run / "checkpoints").iterdir():
+        path.unlink()
+    (run / "checkpoints").rmdir()
+    with pytest.raises(UserError, match="none is left.*--restart"):
+        train(records, run)
+    assert logged(run) == [2, 4, 6]
+
+
 def test_restart_begins_again_and_touches_only_what_the_run_wrote(records, run, capsys):
     (run / "notes.txt").write_text("mine")
     checkpoints.remove(run / "checkpoints", {2, 4, 6})
