@@ -99,7 +99,7 @@ def test_a_fraction_of_an_epoch_is_a_whole_number_of_steps():
     task = task_of(ClassificationObjective(num_classes=2), training__num_train_epochs=1.5)
     training = Finetuner(task, model_of(task), sentences(20), seed=1)
     assert training.num_steps == 4
-    assert len(list(training.epochs())) == 2
+    assert [end.step for end in training.epochs() if end.ends_epoch] == [3, 4]
     assert int(training.state.step.numpy()) == 4
 
 
@@ -166,7 +166,7 @@ def test_intervals_end_where_they_should():
 def test_intervals_by_time_are_passing_and_change_no_other():
     task = task_of(ClassificationObjective(num_classes=2), training__num_train_epochs=2,
                    runtime__log_every_steps=4, runtime__log_every_seconds=20.0)
-    for tick, passing in ((0.0, []), (10.0, [2, 7, 9])):
+    for tick, passing in ((0.0, []), (10.0, [2, 7])):
         clock = itertools.count(0.0, tick) if tick else itertools.repeat(0.0)
         ends = list(Finetuner(task, model_of(task), sentences(40), seed=1,
                               clock=lambda clock=clock: next(clock)).epochs())
@@ -175,4 +175,5 @@ def test_intervals_by_time_are_passing_and_change_no_other():
         assert [step for step, _ in reported] == [4, 5, 8, 10]
         if not tick:
             alone = reported
-    assert reported == alone
+    for (step, loss), (same, other) in zip(reported, alone, strict=True):
+        assert (step, loss) == (same, pytest.approx(other, rel=1e-4))
