@@ -97,13 +97,14 @@ def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,
     if initial is not None:
         _check_text(initial, data_dir, manifest)
     manifests.verify_shards(data_dir, manifest, config.runtime.verify_checksums)
-    look_at_first_examples(data_dir, manifest)
     if config.runtime.deterministic:
         tf.config.experimental.enable_op_determinism()
     training, runtime = config.training, config.runtime
     parts = prepare_cpu(
         runtime, training.train_batch_size // runtime.gradient_accumulation_steps)
     strategy = create_strategy(runtime)
+    # Not earlier: threads and workers can be set only before TensorFlow's first op.
+    look_at_first_examples(data_dir, manifest)
     config = override(config, {
         "model.vocab_size": vocabulary.size,
         "data.max_seq_length": manifest.max_seq_length,
