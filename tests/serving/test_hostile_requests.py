@@ -7,6 +7,8 @@ import random
 
 import pytest
 
+from tests.fuzz.attempts import CASES, tally
+
 SEED = 20261122
 ODD = (None, True, False, 0, -1, 2**31, 2**63, 10**400, 1.5, 1e308, float("nan"), float("inf"), "",
        "a", "\ud800", "\x00", "😀" * 50, "a" * 5000, [], {}, [[]], [{}], {"b64": "YQ=="},
@@ -68,19 +70,24 @@ def check(received, allowed=(200, 400, 404, 405, 413)):
     return status
 
 
+@pytest.mark.fuzz
 def test_bodies_of_all_kinds_are_answered_or_refused(numbers, capfd):
-    draw, path = random.Random(SEED), f"{numbers.path}:predict"
-    statuses = [check(numbers.ask("POST", path, body(draw))) for _ in range(1500)]
+    draw, path = random.Random(SEED + CASES), f"{numbers.path}:predict"  # Others in `make fuzz`.
+    statuses = [check(numbers.ask("POST", path, body(draw))) for _ in range(max(1500, 3 * CASES))]
     assert statuses.count(200) > 20 and statuses.count(400) > 500
+    tally["HTTP bodies"].update(accepted=statuses.count(200),
+                                refused=len(statuses) - statuses.count(200))
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.fuzz
 @pytest.mark.parametrize("content", RAW, ids=range(len(RAW)))
 def test_broken_bodies_are_refused(numbers, content, capfd):
     assert check(numbers.ask("POST", f"{numbers.path}:predict", content)) == 400
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.fuzz
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "X"])
 @pytest.mark.parametrize("path", PATHS, ids=range(len(PATHS)))
 def test_addresses_of_all_kinds_are_refused(numbers, method, path, capfd):
