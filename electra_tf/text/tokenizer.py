@@ -18,12 +18,32 @@ _SPACES = (r"[\t\n\r\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{20
 _DROPPED = r"[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Z}]|\x{FFFD}"
 """All of \\p{C}, of which RE2's own class leaves out the unassigned code points."""
 _ACCENTS = r"\p{Mn}"
+_DROPPED_WITH_ACCENTS = r"[^\p{L}\p{Mc}\p{Me}\p{N}\p{P}\p{S}\p{Z}]|\x{FFFD}"
+"""Those of the text; NFD, whose time grows with the square of a run of them, leaves its own."""
+_REORDERED = r"[\x{302E}\x{302F}\x{16FF0}\x{16FF1}\x{1D165}\x{1D166}\x{1D16D}-\x{1D172}]"
+"""No accents, but NFD puts them in order, too."""
+_LONG_TEXT = 4096
+"""Bytes; a run of marks in a shorter text takes little time."""
 _PUNCTUATION = r"[!-/:-@\[-`{-~]|\p{P}"
 _CHINESE = (r"[\x{4E00}-\x{9FFF}\x{3400}-\x{4DBF}\x{20000}-\x{2A6DF}\x{2A700}-\x{2B73F}"
             r"\x{2B740}-\x{2B81F}\x{2B820}-\x{2CEAF}\x{F900}-\x{FAFF}\x{2F800}-\x{2FA1F}]")
 _DELIMITERS = f"{_PUNCTUATION}|{_CHINESE}"
 _LOCALE_DEPENDENT = {"İ": "i̇", "Į": "į", "Ì": "ì", "Í": "í", "Ĩ": "ĩ"}
+_LONG_RUN = f"({_REORDERED}{{{MAX_WORD_CHARACTERS + 1}}}){_REORDERED}+"
 _RUN_OF_LONG_WORD = f".*[^ ]{{{MAX_WORD_CHARACTERS + 1}}}.*"
+
+
+class Words(NamedTuple):
+    """W words of N texts, those of which cleaning leaves nothing among them."""
+
+    texts: tf.RaggedTensor
+    """string [N, (words)], as written, but for U+0001 in place of U+0000."""
+    starts: tf.RaggedTensor
+    """int64 [N, (words)]: where every word begins, in bytes of the given text."""
+    ends: tf.RaggedTensor
+    """int64 [N, (words)]: one past its last byte."""
+    pieces: tf.RaggedTensor
+    """int32 [W, (pieces)]: WordPiece ids of all words."""
 
 
 class Pieces(NamedTuple):
@@ -55,11 +75,12 @@ class WordSplitter(tf.Module):
         """Returns string [N]: texts cleaned, lower-cased and stripped of accents as configured."""
         texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
         texts = tf.strings.regex_replace(texts, _SPACES, " ")
-        texts = tf.strings.regex_replace(texts, _DROPPED, "")
+        texts = tf.strings.regex_replace(
+            texts, _DROPPED_WITH_ACCENTS if self.strip_accents else _DROPPED, "")
         if self.lower_case:
             texts = _lower(texts, keep_accents=not self.strip_accents)
         if self.strip_accents:
-            texts = tf_text.normalize_utf8(texts, "NFD")
+            texts = tf_text.normalize_utf8(_shorten_runs_of_marks(texts), "NFD")
             texts = tf.strings.regex_replace(texts, _ACCENTS, "")
         return texts
 
@@ -119,10 +140,9 @@ class Tokenizer(tf.Module):
         """
         return self._pieces.tokenize(_lengthen_long_words(self.splitter.normalize(texts)))
 
-    def tokenize_with_words(self, texts: tf.Tensor) -> Pieces:
-        """Like `tokenize`, and tells which word every piece comes from.
+    def tokenize_words(self, texts: tf.Tensor) -> Words:
+        """Like `tokenize`, word by word: a punctuation mark or Chinese character is one of its own.
 
-        A word lies between spaces; a punctuation mark or Chinese character is a word of its own.
         Words are lower-cased one by one: a capital sigma before punctuation always becomes a final
         one, in `tokenize` only if no letter follows.
 
@@ -134,16 +154,20 @@ class Tokenizer(tf.Module):
         texts = tf.strings.regex_replace(texts, r"\x00", "\x01")
         words, starts, ends = tf_text.regex_split_with_offsets(
             texts, f" |{_SPACES}|{_DELIMITERS}", _DELIMITERS)
-        pieces = self.tokenize(words.flat_values)
-        lengths = pieces.row_lengths()
+        return Words(words, starts, ends, self.tokenize(words.flat_values))
+
+    def tokenize_with_words(self, texts: tf.Tensor) -> Pieces:
+        """Like `tokenize_words`, for every piece the word that it comes from."""
+        words = self.tokenize_words(texts)
+        lengths = words.pieces.row_lengths()
 
         def per_piece(values: tf.RaggedTensor) -> tf.RaggedTensor:
             repeated = tf.RaggedTensor.from_row_lengths(
                 tf.repeat(values.flat_values, lengths), lengths)
-            return words.with_flat_values(repeated).merge_dims(1, 2)
+            return words.texts.with_flat_values(repeated).merge_dims(1, 2)
 
-        return Pieces(words.with_flat_values(pieces).merge_dims(1, 2), per_piece(starts),
-                      per_piece(ends))
+        return Pieces(words.texts.with_flat_values(words.pieces).merge_dims(1, 2),
+                      per_piece(words.starts), per_piece(words.ends))
 
 
 def _lower(texts: tf.Tensor, keep_accents: bool) -> tf.Tensor:
@@ -157,6 +181,13 @@ def _lower(texts: tf.Tensor, keep_accents: bool) -> tf.Tensor:
     for capital, small in _LOCALE_DEPENDENT.items() if keep_accents else ():
         texts = tf.strings.regex_replace(texts, capital, small)
     return tf.strings.lower(texts, encoding="utf-8")
+
+
+def _shorten_runs_of_marks(texts: tf.Tensor) -> tf.Tensor:
+    """Cuts marks that NFD would sort from words that become [UNK] with what is left, too."""
+    rows = tf.where(tf.strings.length(texts) > _LONG_TEXT)
+    return tf.tensor_scatter_nd_update(texts, rows, tf.strings.regex_replace(
+        tf.gather_nd(texts, rows), _LONG_RUN, r"\1"))
 
 
 def _split_words(normalized: tf.Tensor) -> tf.RaggedTensor:

@@ -5,6 +5,7 @@ import pathlib
 import pydoc_data.topics
 import subprocess
 import sys
+import time
 import unicodedata
 
 import pytest
@@ -128,6 +129,28 @@ def test_words_past_200_characters_are_unknown_however_many_bytes_they_take(lett
     else:
         assert len(at_limit) == 200
         assert past_limit == [vocabulary.unk_id]
+
+
+@pytest.mark.parametrize("marks", ["\u0301\u0323", "\u05b0\u05b1", "\U0001d16d\U0001d165"])
+def test_runs_of_marks_are_read_in_linear_time_as_the_reference_reads_them(marks, tmp_path):
+    vocabulary = Vocabulary((*SPECIAL_TOKENS, "a", "##b", "b"))
+    text = f"a b a{marks * 3000}b a{marks}b"
+    tokenizer = Tokenizer(vocabulary)
+    assert differing(tokenizer, Reference(vocabulary, tmp_path, True, None), [text]) == []
+    begin = time.perf_counter()
+    tokenizer.tokenize(tf.constant([marks * 150_000]))
+    # A tenth of a second; two minutes where NFD sorts them.
+    assert time.perf_counter() - begin < 10.0
+
+
+def test_words_that_cleaning_takes_away_stay_in_the_list_without_pieces():
+    vocabulary = Vocabulary((*SPECIAL_TOKENS, "a", "b"))
+    words = Tokenizer(vocabulary).tokenize_words(tf.constant(["a \u200b(b", "", "\x00a"]))
+    assert [[word.decode() for word in row] for row in words.texts.to_list()] == [
+        ["a", "\u200b", "(", "b"], [], ["\x01a"]]
+    assert words.starts.to_list() == [[0, 2, 5, 6], [], [0]]
+    assert words.ends.to_list() == [[1, 5, 6, 7], [], [2]]
+    assert words.pieces.to_list() == [[5], [], [1], [6], [5]]
 
 
 def test_special_tokens_typed_in_a_text_are_split():
