@@ -1,13 +1,11 @@
-"""Words of texts in rows of the encoder's length, and the way back from rows to words.
-
-A text that is too long becomes several rows, cut between words.
-"""
+"""Words of texts in rows of the encoder's length, and the way back from rows to words."""
 
 from typing import NamedTuple
 
 import tensorflow as tf
 
 from electra_tf.serving.texts import Texts, Tokens, head
+from electra_tf.tasks import word_rows
 
 
 class WordRows(NamedTuple):
@@ -36,12 +34,8 @@ def split_at_spaces(texts: Texts, column: tf.Tensor) -> Words:
     A word of which nothing is left after cleaning is an [UNK].
     """
     words = tf.strings.split(column)
-    pieces = texts.tokenizer.tokenize(words.flat_values)
-    lengths = tf.cast(pieces.row_lengths(), tf.int32)
-    table = tf.concat([[texts.vocabulary.unk_id], pieces.flat_values], axis=0)
-    begin = tf.where(lengths == 0, 0, 1 + tf.cast(pieces.row_starts(), tf.int32))
-    kept = tf.clip_by_value(lengths, 1, texts.max_length - 2)
-    return Words(words, tf.gather(table, tf.ragged.range(begin, begin + kept)))
+    return Words(words, word_rows.word_pieces(
+        texts.tokenizer, words.flat_values, texts.vocabulary.unk_id, texts.max_length - 2))
 
 
 def split_as_tokenized(texts: Texts, column: tf.Tensor) -> Words:
@@ -49,50 +43,27 @@ def split_as_tokenized(texts: Texts, column: tf.Tensor) -> Words:
 
     A word of which nothing is left after cleaning is left out.
     """
-    pieces = texts.tokenizer.tokenize_with_words(column)
-    text_of_piece = pieces.ids.value_rowids()
-    starts, ends = pieces.starts.flat_values, pieces.ends.flat_values
-    same_text = text_of_piece[1:] == text_of_piece[:-1]
-    continues = same_text & (starts[1:] == starts[:-1])
-    begins = tf.concat([tf.ones_like(starts[:1], tf.bool), ~continues], axis=0)
-    firsts = tf.squeeze(tf.where(begins), axis=1)
-    cleaned = tf.strings.unicode_transcode(column, "UTF-8", "UTF-8", errors="ignore")
-    of_text = tf.gather(text_of_piece, firsts)
-    start = tf.gather(starts, firsts)
-    written = tf.strings.substr(tf.gather(cleaned, of_text), start,
-                                tf.gather(ends, firsts) - start)
-    by_word = tf.RaggedTensor.from_value_rowids(
-        pieces.ids.flat_values, tf.cumsum(tf.cast(begins, tf.int64)) - 1,
-        nrows=tf.cast(tf.size(firsts), tf.int64))
-    limits = tf.minimum(tf.cast(by_word.row_lengths(), tf.int32), texts.max_length - 2)
-    return Words(tf.RaggedTensor.from_value_rowids(written, of_text, nrows=pieces.ids.nrows()),
-                 head(by_word, limits))
+    words = texts.tokenizer.tokenize_words(column)
+    lengths = tf.cast(words.pieces.row_lengths(), tf.int32)
+    kept = tf.squeeze(tf.where(lengths > 0), axis=1)
+    written = tf.RaggedTensor.from_value_rowids(
+        tf.gather(words.texts.flat_values, kept), tf.gather(words.texts.value_rowids(), kept),
+        nrows=words.texts.nrows(), validate=False)
+    limits = tf.minimum(tf.gather(lengths, kept), texts.max_length - 2)
+    return Words(written, head(tf.gather(words.pieces, kept), limits))
 
 
 def in_rows(texts: Texts, words: Words) -> WordRows:
-    """Lays words out in rows.
-
-    A text that fits is one row. In any other a word belongs to the row that its first piece's
-    number, divided by a row's room less the longest word, tells: none is cut apart.
-    """
-    room = texts.max_length - 2
+    """Lays words out in rows, as training does."""
     sizes = tf.cast(words.pieces.row_lengths(), tf.int32)
-    text_of_word = tf.cast(words.texts.value_rowids(), tf.int32)
+    first_words = word_rows.row_starts(
+        sizes, tf.cast(words.texts.row_splits, tf.int32), texts.max_length - 2)
     before = tf.cumsum(sizes, exclusive=True)
-    # Pieces before every text, and one more for the end.
-    splits = tf.concat([before, [tf.reduce_sum(sizes)]], axis=0)
-    text_starts = tf.gather(splits, tf.cast(words.texts.row_splits, tf.int32))
-    totals = text_starts[1:] - text_starts[:-1]
-    start = before - tf.gather(text_starts, text_of_word)
-    block = room + 1 - tf.reduce_max(tf.concat([sizes, [1]], axis=0))
-    window = tf.where(tf.gather(totals, text_of_word) <= room, 0, start // block)
-    same_row = (text_of_word[1:] == text_of_word[:-1]) & (window[1:] == window[:-1])
-    begins = tf.concat([tf.ones_like(sizes[:1], tf.bool), ~same_row], axis=0)
-    row = tf.cumsum(tf.cast(begins, tf.int32)) - 1
-    row_starts = tf.boolean_mask(before, begins)
-    pieces = tf.RaggedTensor.from_value_rowids(
-        words.pieces.flat_values, tf.cast(tf.repeat(row, sizes), tf.int64),
-        nrows=tf.cast(tf.size(row_starts), tf.int64))
+    ends = tf.concat([before, [tf.reduce_sum(sizes)]], axis=0)
+    row_starts = tf.gather(ends, first_words)
+    pieces = tf.RaggedTensor.from_row_starts(words.pieces.flat_values, row_starts,
+                                           validate=False)
+    row = tf.searchsorted(first_words, tf.range(tf.size(sizes)), side="right") - 1
     column = 1 + before - tf.gather(row_starts, row)
     return WordRows(texts.rows([pieces]), tf.stack([row, column], axis=1), sizes)
 

@@ -1,11 +1,13 @@
 """From examples to token ids: [CLS] text [SEP], [CLS] text [SEP] text [SEP], or runs of words."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from electra_tf.input.buckets import Row
+from electra_tf.tasks import word_rows
 from electra_tf.tasks.examples import TaggedExample, TextExample
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
@@ -60,22 +62,34 @@ class ExampleEncoder:
             first word.
         """
         index = {tag: number for number, tag in enumerate(tags)}
-        unknown = np.array([self._vocabulary.unk_id], np.int32)
-        pieces = self.pieces([word for example in examples for word in example.words])
-        rows, origins, first = [], [], 0
-        for number, example in enumerate(examples):
-            words = [word[:self._max_length - 2] if len(word) else unknown
-                     for word in pieces[first:first + len(example.words)]]
-            first += len(words)
-            for begin, end in windows([len(word) for word in words], self._max_length - 2):
-                part = words[begin:end]
-                starts = 1 + np.cumsum([0, *(len(word) for word in part[:-1])], dtype=np.int32)
-                known = [index[tag] for tag in example.tags[begin:end]] if example.tags else (
-                    [0] * len(part))
-                rows.append(self._row([np.concatenate(part)], {
-                    "first_piece": starts, "tag": np.array(known, np.int32)}))
-                origins.append((number, begin))
+        room = self._max_length - 2
+        ids, ends = self._word_pieces([word for one in examples for word in one.words], room)
+        text_splits = np.cumsum([0, *(len(one.words) for one in examples)], dtype=np.int32)
+        first_words = _row_starts(tf.constant(np.diff(ends, prepend=0), tf.int32),
+                                  tf.constant(text_splits), tf.constant(room)).numpy()
+        begins = np.concatenate([[0], ends])
+        rows, origins = [], []
+        for first, last in itertools.pairwise([*first_words, len(ends)]):
+            number = int(np.searchsorted(text_splits, first, side="right")) - 1
+            begin = int(first - text_splits[number])
+            known = ([index[tag] for tag in examples[number].tags[begin:begin + last - first]]
+                     if examples[number].tags else [0] * (last - first))
+            rows.append(self._row([ids[begins[first]:begins[last]]], {
+                "first_piece": (1 + begins[first:last] - begins[first]).astype(np.int32),
+                "tag": np.array(known, np.int32)}))
+            origins.append((number, begin))
         return rows, origins
+
+    def _word_pieces(self, words: Sequence[str], room: int) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the pieces of all words, and how many there are up to each word's end."""
+        ids, sizes = [np.zeros([0], np.int32)], [np.zeros([0], np.int64)]
+        for first in range(0, len(words), CHUNK):
+            ragged = word_rows.word_pieces(
+                self._tokenizer, tf.constant(words[first:first + CHUNK], tf.string),
+                self._vocabulary.unk_id, room)
+            ids.append(ragged.flat_values.numpy())
+            sizes.append(ragged.row_lengths().numpy())
+        return np.concatenate(ids), np.cumsum(np.concatenate(sizes))
 
     def pieces(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Returns the word pieces of every text, int32 [n], without special tokens."""
@@ -122,23 +136,5 @@ def shortened(lengths: Sequence[int], limit: int) -> list[int]:
     return [first, second]
 
 
-def windows(sizes: Sequence[int], limit: int) -> list[tuple[int, int]]:
-    """Cuts a sequence into runs, each as long as fits.
-
-    Args:
-        sizes: of the items, none above `limit`.
-        limit: largest sum of a run.
-
-    Returns:
-        Beginning and end of every run, at least one.
-
-    >>> windows([3, 3, 3, 3], 7)
-    [(0, 2), (2, 4)]
-    """
-    runs, begin, total = [], 0, 0
-    for position, size in enumerate(sizes):
-        if total + size > limit:
-            runs.append((begin, position))
-            begin, total = position, 0
-        total += size
-    return [*runs, (begin, len(sizes))]
+_row_starts = tf.function(word_rows.row_starts, autograph=False, input_signature=[
+    tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int32), tf.TensorSpec([], tf.int32)])

@@ -49,6 +49,34 @@ def test_short_sentences_are_trainings_rows():
         np.testing.assert_array_equal(places[places[:, 0] == line, 1], row.targets["first_piece"])
 
 
+@tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
+def rows_in_graph(sentences):
+    return in_rows(TEXTS, split_at_spaces(TEXTS, sentences))
+
+
+@pytest.mark.parametrize("batch", [1, 7, 2000])
+def test_long_sentences_are_trainings_rows_whatever_stands_beside_them(batch):
+    draw = np.random.default_rng(batch)
+    sentences = [" ".join(draw.choice(["a", "the", "cafes", "bc", "(1999)", "\u200b", "(" * 9], size))
+                 for size in draw.integers(1, 60, 2000)]
+    expected, _ = ExampleEncoder(TOKENIZER, VOCABULARY, 8).tagged(
+        [TaggedExample(key="", words=tuple(text.split(" "))) for text in sentences], ["O"])
+    first_row = 0
+    for number in range(0, 2000 if batch > 1 else 100, batch):
+        rows = rows_in_graph(tf.constant(sentences[number:number + batch]))
+        count = rows.tokens.ids.shape[0]
+        trained = expected[first_row:first_row + count]
+        assert [ids[mask].tolist() for ids, mask in zip(
+            rows.tokens.ids.numpy(), rows.tokens.valid.numpy(), strict=True)] == [
+            row.ids.tolist() for row in trained]
+        places = np.concatenate([np.stack([np.full(len(columns), line), columns], axis=1)
+                                 for line, columns in enumerate(
+                                     row.targets["first_piece"] for row in trained)])
+        np.testing.assert_array_equal(rows.first_piece, places)
+        first_row += count
+    assert batch == 1 or first_row == len(expected)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_long_text_becomes_rows_without_a_word_cut_or_lost(seed):
     draw = np.random.default_rng(seed)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from electra_tf.tasks.encoding import ExampleEncoder, shortened, windows
+from electra_tf.tasks import encoding
+from electra_tf.tasks.encoding import ExampleEncoder, shortened
 from electra_tf.tasks.examples import TaggedExample, TextExample
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -72,6 +73,15 @@ def test_a_long_sentence_becomes_rows_that_hold_every_word_once():
     assert [len(row.targets["tag"]) for row in rows] == [1, 2, 2, 1]
 
 
-def test_windows_of_nothing_and_of_one():
-    assert windows([], 5) == [(0, 0)]
-    assert windows([5], 5) == [(0, 1)]
+def test_more_words_than_one_call_takes_are_all_there(monkeypatch):
+    examples = [TaggedExample(key=str(number), words=("a", "cd") * number)
+                for number in range(1, 9)]
+    whole, origins = encoder(5).tagged(examples, ["O"])
+    monkeypatch.setattr(encoding, "CHUNK", 7)
+    parts, again = encoder(5).tagged(examples, ["O"])
+    assert origins == again
+    assert [row.ids.tolist() for row in whole] == [row.ids.tolist() for row in parts]
+
+
+def test_no_sentences_make_no_rows():
+    assert encoder().tagged([], ["O"]) == ([], [])
