@@ -3,6 +3,8 @@
 import contextlib
 import errno
 import os
+import re
+import shutil
 from collections.abc import Iterator
 
 from electra_tf.command_line import UserError
@@ -68,6 +70,35 @@ def remove_unfinished(directory: Path) -> None:
     """Removes what killed processes left behind in a directory that no other process writes."""
     for path in directory.glob(f"{TEMPORARY_PREFIX}*"):
         path.unlink(missing_ok=True)
+
+
+def remove_abandoned(directory: Path) -> None:
+    """Removes files and directories that died processes left in a directory that others write too.
+
+    Names tell their process; whatever belongs to one that lives stays. This process must not have
+    begun to write there: a container gives every process the same number. On other file systems
+    the writers may be elsewhere, and nothing is removed.
+    """
+    if isinstance(directory, RemotePath):
+        return
+    for path in directory.glob(f"{TEMPORARY_PREFIX}*"):
+        owner = re.match(r"[0-9]{1,9}(?=-)", path.name.removeprefix(TEMPORARY_PREFIX))
+        if owner is None or _is_another_alive(int(owner[0])):
+            continue
+        with contextlib.suppress(OSError):
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+
+
+def _is_another_alive(process: int) -> bool:
+    if process == os.getpid():
+        return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # Somebody else's.
+        pass
+    return True
 
 
 def flush_to_disk(path: Path) -> None:

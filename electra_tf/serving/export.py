@@ -2,12 +2,18 @@
 
 import dataclasses
 import os
+import re
 import shutil
 
 import tensorflow as tf
 
 from electra_tf import storage
-from electra_tf.atomic_file import TEMPORARY_PREFIX, make_directory, write_error
+from electra_tf.atomic_file import (
+    TEMPORARY_PREFIX,
+    make_directory,
+    remove_abandoned,
+    write_error,
+)
 from electra_tf.command_line import UserError
 from electra_tf.serving import verification, warmup
 from electra_tf.serving.servable import Servable
@@ -31,13 +37,13 @@ class Target:
         Raises:
             UserError: a version that is no positive integer or exists already, another precision.
         """
-        if not (version.isascii() and version.isdigit() and int(version) > 0):
-            raise UserError("--export_version must be a positive integer, for TensorFlow Serving "
-                            f"looks for numbers. Received: {version!r}")
+        if re.fullmatch(r"0*[1-9][0-9]{0,17}", version) is None:
+            raise UserError("--export_version must be a positive integer of at most 18 digits, for "
+                            f"TensorFlow Serving looks for numbers. Received: {version!r:.60}")
         if precision not in PRECISIONS:
             raise UserError(f"--serving_precision must be one of {', '.join(PRECISIONS)}. "
                             f"Received: {precision!r}")
-        directory = storage.path(export_dir) / str(int(version))
+        directory = storage.path(export_dir) / version.lstrip("0")
         if directory.exists():
             raise UserError(f"{directory} exists already; give another --export_version or "
                             "--export_dir.")
@@ -53,6 +59,7 @@ def export(model: Servable, target: Target) -> None:
     """
     served, final = model.for_inference(target.dtype), target.directory
     signatures = served.signatures()
+    remove_abandoned(final.parent)
     unfinished = final.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{final.name}")
     try:
         tf.saved_model.save(

@@ -9,13 +9,19 @@ The format of --from is found out. Every weight on both sides is accounted for, 
 written. run_pretraining.py and run_finetuning.py take all three as --init_checkpoint themselves.
 """
 
+import os
 import shutil
 import tempfile
 
 from absl import flags
 
 from electra_tf import command_line, storage
-from electra_tf.atomic_file import TEMPORARY_PREFIX, make_directory, write_error
+from electra_tf.atomic_file import (
+    TEMPORARY_PREFIX,
+    make_directory,
+    remove_abandoned,
+    write_error,
+)
 from electra_tf.command_line import UserError
 
 GROUPS = {"Networks": ("from", "to", "to_format"),
@@ -42,7 +48,9 @@ def main() -> None:
         source, vocab_file=storage.path(values.vocab_file) if values.vocab_file else None,
         lower_case=values.lower_case, num_heads=values.num_heads)
     make_directory(target.parent)
-    scratch = storage.path(tempfile.mkdtemp(prefix=TEMPORARY_PREFIX, dir=target.parent))
+    remove_abandoned(target.parent)
+    scratch = storage.path(tempfile.mkdtemp(
+        prefix=f"{TEMPORARY_PREFIX}{os.getpid()}-", dir=target.parent))
     try:
         formats.write(networks, scratch / target.name, formats.Format(values.to_format))
         (scratch / target.name).rename(target)

@@ -1,6 +1,9 @@
 """What is written for TensorFlow Serving is complete, checked in a new process, or not there."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 import tensorflow as tf
@@ -21,6 +24,13 @@ TEXT = TextSettings(vocabulary=VOCABULARY)
 
 def target(path, version="1", precision="float32"):
     return Target.of(str(path), version, precision)
+
+
+def ended_process():
+    """Returns the number of a process that lives no more."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
 
 
 def export(kind, directory, example=None, precision="float32", **changes):
@@ -88,6 +98,18 @@ def test_classification_in_bfloat16_is_half_the_size(exported, tmp_path):
     assert weights(tmp_path / "1") < 0.6 * weights(exact)
 
 
+def test_what_killed_exports_left_is_removed_by_the_next(exported, tmp_path, monkeypatch):
+    example, _ = exported
+    directory = tmp_path / "model"
+    for name in (f".unfinished-{ended_process()}-1", f".unfinished-{os.getpid()}-1",
+                 f".unfinished-{os.getppid()}-1"):
+        (directory / name / "variables").mkdir(parents=True)
+    # As the trained model: what it says doesn't matter here.
+    monkeypatch.setattr(verification, "compare", lambda *arguments: 0.0)
+    export(Kind.CLASSIFICATION, directory, example)
+    assert {path.name for path in directory.iterdir()} == {"1", f".unfinished-{os.getppid()}-1"}
+
+
 def test_a_difference_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(verification, "ask_elsewhere", lambda directory, asked: [
         {"label": ["no"] * 4, "labels": [], "score": [0.0] * 4, "probabilities": []}] * len(asked))
@@ -103,10 +125,13 @@ def test_a_damaged_model_is_found(exported, tmp_path):
         verification.ask_elsewhere(tmp_path, [{"text": ["a"]}])
 
 
-@pytest.mark.parametrize("version", ["one", "1.5", "-1", "0", "", "²", " 1"])
+@pytest.mark.parametrize("version", ["one", "1.5", "-1", "0", "", "²", " 1", "1\n",
+                                     "9" * 19, "1" * 5000])
 def test_a_version_is_a_positive_integer(tmp_path, version):
-    with pytest.raises(UserError, match="--export_version must be a positive integer"):
+    with pytest.raises(UserError, match="--export_version must be a positive integer") as error:
         target(tmp_path, version)
+    assert len(str(error.value)) < 200
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_exists_is_not_replaced(exported):
