@@ -52,6 +52,7 @@ class Config:
     id2label: dict[str, str] | None = None
     label2id: dict[str, int] | None = None
     problem_type: str | None = None
+    finetuning_task: str | None = None
 
     @property
     def architecture(self) -> str:

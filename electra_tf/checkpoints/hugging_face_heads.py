@@ -14,8 +14,9 @@ from electra_tf.checkpoints.hugging_face_config import Config
 from electra_tf.checkpoints.shapes import Shapes, require_exactly
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.command_line import UserError, shown
+from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Kind
-from electra_tf.tasks.registry import METRICS
+from electra_tf.tasks.registry import METRICS, glue_spec
 from electra_tf.tasks.task import TaskSpec
 
 ARCHITECTURES = {
@@ -67,11 +68,10 @@ def to_theirs(spec: TaskSpec, weights: Weights, source: str) -> Head:
     outputs = len(spec.labels) or 1
     with_hidden = f"{_HIDDEN}/kernel" in own
     require_exactly(own, _score_shapes(hidden_size, outputs, with_hidden), source)
-    config = {"architectures": [ARCHITECTURES[spec.kind]],
-              "id2label": {str(index): label for index, label in enumerate(spec.labels)}
-              or {"0": "LABEL_0"},
-              "label2id": {label: index for index, label in enumerate(spec.labels)}
-              or {"LABEL_0": 0}}
+    words = spec.label_words or ("LABEL_0",)
+    config = {"architectures": [ARCHITECTURES[spec.kind]], "finetuning_task": spec.name,
+              "id2label": {str(index): word for index, word in enumerate(words)},
+              "label2id": {word: index for index, word in enumerate(words)}}
     # A number leaves the network in its own units.
     kernel = own[f"{_OUTPUT}/kernel"] * np.float32(spec.scale)
     bias = own[f"{_OUTPUT}/bias"] * np.float32(spec.scale) + np.float32(spec.offset)
@@ -130,12 +130,19 @@ def from_theirs(config: Config, weights: Weights,
         "classifier.dense.weight": (hidden, hidden), "classifier.dense.bias": (hidden,),
         "classifier.out_proj.weight": (outputs, hidden), "classifier.out_proj.bias": (outputs,),
     }, source)
-    return (TaskSpec(name=str(kind), kind=kind, labels=labels, metrics=METRICS[kind]),
-            {"task.hidden_layer": True},
+    return (_spec(config, kind, labels), {"task.hidden_layer": True},
             {f"{_HIDDEN}/kernel": weights["classifier.dense.weight"].T,
              f"{_HIDDEN}/bias": weights["classifier.dense.bias"],
              f"{_OUTPUT}/kernel": weights["classifier.out_proj.weight"].T,
              f"{_OUTPUT}/bias": weights["classifier.out_proj.bias"]})
+
+
+def _spec(config: Config, kind: Kind, labels: tuple[str, ...]) -> TaskSpec:
+    """Returns GLUE's task if these are its classes, else one of nobody's in particular."""
+    task = glue.TASKS.get(config.finetuning_task)
+    if labels and task and labels == glue.label_words(task.name, task.labels):
+        return glue_spec(task)
+    return TaskSpec(name=str(kind), kind=kind, labels=labels, metrics=METRICS[kind])
 
 
 def _labels(config: Config, source: str) -> tuple[str, ...]:

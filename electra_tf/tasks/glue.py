@@ -30,6 +30,8 @@ class GlueTask:
     """Columns of the one or two texts."""
     label: str
     """Column of the label."""
+    inputs: tuple[str, ...] = ()
+    """What an export calls the texts, where their columns are no plain words."""
     labels: tuple[str, ...] = BINARY
     """The label set, empty for regression; the index is the class."""
     label_words: tuple[str, ...] = ()
@@ -65,6 +67,7 @@ TASKS = {task.name: task for task in (
         label_words=("negative", "positive"), tests=(("test", "SST-2.tsv"),)),
     GlueTask(
         name="mrpc", directory="MRPC", texts=("#1 String", "#2 String"), label="Quality",
+        inputs=("sentence1", "sentence2"),
         label_words=("not_equivalent", "equivalent"),
         metrics=("accuracy", "f1"), tests=(("test", "MRPC.tsv"),)),
     GlueTask(
@@ -100,7 +103,13 @@ def label_words(name: str, labels: tuple[str, ...]) -> tuple[str, ...]:
         labels: as its files write them.
     """
     task = TASKS.get(name)
-    return task.label_words if task and task.label_words else labels
+    return task.label_words if task and task.label_words and task.labels == labels else labels
+
+
+def input_names(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns what an export calls the texts of a task: its columns, or plain words for them."""
+    task = TASKS.get(name)
+    return task.inputs if task and task.inputs and task.texts == texts else texts
 
 
 def read_split(task: GlueTask, data_dir: Path, split: str) -> list[TextExample]:
@@ -133,10 +142,12 @@ def submission(task: GlueTask, split: str, keys: Sequence[str],
         task: a value of `TASKS`.
         split: the first of a pair of `task.tests`.
         keys: of the examples, in the file's order.
-        predictions: label words; numbers for regression, clipped to the scale.
+        predictions: as people read them; numbers for regression, clipped to the scale.
     """
     name = dict(task.tests)[split]
-    words = [word if isinstance(word, str) else f"{min(max(word, 0.0), task.largest):.3f}"
+    # The server takes what the files hold.
+    written = dict(zip(label_words(task.name, task.labels), task.labels, strict=True))
+    words = [written[word] if isinstance(word, str) else f"{min(max(word, 0.0), task.largest):.3f}"
              for word in predictions]
     lines = ["index\tprediction",
              *(f"{key}\t{word}" for key, word in zip(keys, words, strict=True))]

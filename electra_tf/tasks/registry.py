@@ -124,7 +124,8 @@ def read_file(spec: TaskSpec, path: Path, *, labelled: bool,
     """Reads a file of a task's examples.
 
     Args:
-        spec: its columns are what the file has.
+        spec: its columns are what the file has; its labels may be numbers or words, as GLUE has
+            both.
         path: see `tables.read_rows`, `tagging.read_conll` and `squad.read_squad`.
         labelled: False for a file to predict, whose labels aren't looked at.
         strict: refuse questions whose answer doesn't stand at its offset.
@@ -137,18 +138,23 @@ def read_file(spec: TaskSpec, path: Path, *, labelled: bool,
         return read_squad(path, strict=strict, labelled=labelled).examples
     if spec.kind is Kind.TAGGING:
         return files.read_tagged(path, columns, labelled=labelled)
-    return files.read_texts(path, columns, numbers=spec.kind is Kind.REGRESSION,
-                            labelled=labelled)
+    numbers = spec.kind is Kind.REGRESSION
+    examples = files.read_texts(path, columns, numbers=numbers, labelled=labelled)
+    if numbers or not labelled:
+        return examples
+    return [dataclasses.replace(example, label=spec.as_in_files(example.label))
+            for example in examples]
 
 
-def _glue_spec(task: glue.GlueTask) -> TaskSpec:
+def glue_spec(task: glue.GlueTask) -> TaskSpec:
+    """Returns what a trained model has to know of a task of GLUE's."""
     return TaskSpec(name=task.name, kind=task.kind, labels=task.labels, metrics=task.metrics,
                     scale=task.largest or 1.0, texts=task.texts, label=task.label)
 
 
 def _glue(task: glue.GlueTask, data_dir: Path) -> Task:
     return Task(
-        spec=_glue_spec(task), train=glue.read_split(task, data_dir, "train"),
+        spec=glue_spec(task), train=glue.read_split(task, data_dir, "train"),
         dev={split: glue.read_split(task, data_dir, split) for split in task.dev},
         test={split: glue.read_split(task, data_dir, split) for split, _ in task.tests
               if glue.has_split(task, data_dir, split)})
@@ -196,7 +202,7 @@ def _tfds(name: str, data_dir: Path | None, given: Sequence[str]) -> Task:
         raise UserError(f"{given[0]} names a file; leave it out with --data_source=tfds.")
     splits = tfds_source.read(name, data_dir)
     if name in glue.TASKS:
-        return Task(spec=_glue_spec(glue.TASKS[name]), **splits)
+        return Task(spec=glue_spec(glue.TASKS[name]), **splits)
     if name in TAGGING_FILES:
         return _tagging(name, splits["train"], splits["dev"])
     return Task(spec=TaskSpec(name=name, kind=Kind.QUESTION_ANSWERING,

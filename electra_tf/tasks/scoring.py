@@ -28,13 +28,22 @@ class Scored:
 
 
 def score_classes(examples: Sequence[TextExample], results: Sequence[RowResults], *,
-                  labels: Sequence[str], metrics: Sequence[str]) -> Scored:
-    """Scores classification; results hold "logits" [classes]."""
+                  labels: Sequence[str], words: Sequence[str],
+                  metrics: Sequence[str]) -> Scored:
+    """Scores classification.
+
+    Args:
+        examples: texts.
+        results: per example, with "logits" [classes].
+        labels: as the examples have them.
+        words: as predictions have them.
+        metrics: what is computed.
+    """
     logits = np.stack([result["logits"] for result in results]).astype(np.float64)
     shares = np.exp(logits - logits.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
     chosen = logits.argmax(axis=1)
-    records = [{"key": example.key, "prediction": labels[choice],
+    records = [{"key": example.key, "prediction": words[choice],
                 "probability": float(share[choice])}
                for example, choice, share in zip(examples, chosen, shares, strict=True)]
     if any(example.label is None for example in examples):

@@ -51,7 +51,8 @@ def encode(spec: TaskSpec, examples: Sequence[Example], tokenizer: Tokenizer,
     elif spec.kind is Kind.CLASSIFICATION:
         rows = encoder.texts(examples, spec.labels)
         score = functools.partial(
-            score_classes, examples, labels=spec.labels, metrics=spec.metrics)
+            score_classes, examples, labels=spec.labels, words=spec.label_words,
+            metrics=spec.metrics)
     else:
         rows = encoder.texts(examples)
         score = functools.partial(score_numbers, examples, metrics=spec.metrics)

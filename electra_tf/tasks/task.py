@@ -8,6 +8,7 @@ from typing import Any
 
 from electra_tf.command_line import shown
 from electra_tf.reading import strict_json
+from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Example, Kind
 
 _PREFIX = "task_"
@@ -28,7 +29,7 @@ class TaskSpec:
     """As `--task` takes it."""
     kind: Kind
     labels: tuple[str, ...] = ()
-    """Classes or tags by index; empty for numbers and questions."""
+    """Classes or tags by index, as the task's files write them; empty for numbers and questions."""
     metrics: tuple[str, ...]
     """The first is the main one."""
     scale: float = 1.0
@@ -53,6 +54,19 @@ class TaskSpec:
     def better_if_lower(self) -> bool:
         """Tells whether the main metric is an error."""
         return self.metrics[0].endswith("_error")
+
+    @property
+    def label_words(self) -> tuple[str, ...]:
+        """The labels as people read them: in predictions, pictures, exports and conversions."""
+        return glue.label_words(self.name, self.labels)
+
+    def in_words(self, label: str) -> str:
+        """Returns how people read a label."""
+        return self.label_words[self.labels.index(label)]
+
+    def as_in_files(self, label: str) -> str:
+        """Returns the label that a word of `label_words` stands for; any other as it is."""
+        return dict(zip(self.label_words, self.labels, strict=True)).get(label, label)
 
     def facts(self) -> dict[str, Any]:
         """Returns all fields under names that don't look like settings."""

@@ -22,7 +22,7 @@ from electra_tf.tasks import predictions, registry
 from electra_tf.tasks.examples import Example, Kind
 from electra_tf.tasks.scoring import Scored
 from electra_tf.tasks.split import Split, swapped
-from electra_tf.tasks.task import Task
+from electra_tf.tasks.task import Task, TaskSpec
 from electra_tf.training import failures, results_file, task_figures
 from electra_tf.training.finetuning_setup import SCRATCH, FinetuningRun
 from electra_tf.training.predictor import Predictor
@@ -193,21 +193,22 @@ def _write_outputs(run: FinetuningRun, task: Task, dev: Mapping[str, Split],
 def _draw(run: FinetuningRun, task: Task, on_dev: Mapping[str, Scored], results: Results) -> None:
     task_figures.draw_learning_curves(results, run.model_dir / "learning_curve.png")
     name, examples = next(iter(task.dev.items()))
-    truth, found = _labels(run.spec.kind, examples, on_dev[name])
+    truth, found = _labels(run.spec, examples, on_dev[name])
     if truth:
         task_figures.draw_confusion(
-            truth, found, run.spec.labels, f"{run.spec.name}, {name}",
+            truth, found, run.spec.label_words, f"{run.spec.name}, {name}",
             run.model_dir / "confusion_matrix.png")
 
 
-def _labels(kind: Kind, examples: Sequence[Example], found: Scored) -> tuple[list[str], list[str]]:
+def _labels(spec: TaskSpec, examples: Sequence[Example],
+            found: Scored) -> tuple[list[str], list[str]]:
     """Returns true and predicted label of every text or word; nothing for other kinds."""
     predicted = [record["prediction"] for record in found.records]
-    if kind is Kind.TAGGING:
+    if spec.kind is Kind.TAGGING:
         return ([tag for example in examples for tag in example.tags],
                 [tag for tags in predicted for tag in tags])
-    if kind is Kind.CLASSIFICATION:
-        return [example.label for example in examples], predicted
+    if spec.kind is Kind.CLASSIFICATION:
+        return [spec.in_words(example.label) for example in examples], predicted
     return [], []
 
 

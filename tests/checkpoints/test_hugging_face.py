@@ -1,5 +1,6 @@
 """Directories have the names that transformers wants; what doesn't fit is refused by name."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from scipy import special
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import Format
 from electra_tf.command_line import UserError
+from electra_tf.tasks import glue, registry
 from electra_tf.tasks.examples import Kind
 from electra_tf.text.vocabulary import CONTINUATION
 from tests import tiny_networks
@@ -125,6 +127,23 @@ def test_a_tokenizer_of_another_kind_is_refused(pair, model, words):
     (pair / "discriminator" / "tokenizer.json").write_text(json.dumps({"model": model}))
     with pytest.raises(UserError, match=words):
         formats.read(pair)
+
+
+def test_classes_are_called_by_words_and_come_back_as_the_tasks(networks, tmp_path):
+    model = finetuned(networks, Kind.CLASSIFICATION, ("0", "1"), {"hidden": 32, "dense": 2})
+    model = dataclasses.replace(model, task=registry.glue_spec(glue.TASKS["cola"]))
+    formats.write(model, tmp_path / "out", Format.HUGGING_FACE)
+    path = tmp_path / "out" / "config.json"
+    config = json.loads(path.read_text())
+    assert config["id2label"] == {"0": "unacceptable", "1": "acceptable"}
+    assert config["label2id"] == {"unacceptable": 0, "acceptable": 1}
+    assert formats.read(tmp_path / "out").task == model.task
+    change_json(path, finetuning_task=None)
+    found = formats.read(tmp_path / "out").task
+    assert (found.name, found.labels) == ("classification", ("unacceptable", "acceptable"))
+    change_json(path, finetuning_task="cola", id2label={"0": "0", "1": "1"},
+                label2id={"0": 0, "1": 1})
+    assert formats.read(tmp_path / "out").task.label_words == ("0", "1")
 
 
 def test_two_labels_may_have_no_names(networks, tmp_path):

@@ -79,6 +79,10 @@ def test_the_diagnostic_set_may_lie_beside_the_tasks(tmp_path, place):
 def test_predictions_are_written_as_the_server_reads_them():
     assert glue.submission(glue.TASKS["rte"], "test", ["0", "1"], glue.ENTAILMENT) == (
         "RTE.tsv", "index\tprediction\n0\tentailment\n1\tnot_entailment\n")
+    assert glue.submission(glue.TASKS["cola"], "test", ["0", "1"], [
+        "acceptable", "unacceptable"]) == ("CoLA.tsv", "index\tprediction\n0\t1\n1\t0\n")
+    assert glue.submission(glue.TASKS["wnli"], "test", ["0"], ["entailment"])[1] == (
+        "index\tprediction\n0\t1\n")
     assert glue.submission(glue.TASKS["stsb"], "test", ["0", "1"], [5.2, 1.23456]) == (
         "STS-B.tsv", "index\tprediction\n0\t5.000\n1\t1.235\n")
 
@@ -99,3 +103,17 @@ def test_a_bad_row_is_named(tmp_path, name, row, message):
 def test_a_missing_file_says_what_the_directory_must_hold(tmp_path):
     with pytest.raises(UserError, match=r"no .*CoLA/train\.tsv; --data_dir must hold GLUE's"):
         glue.read_split(glue.TASKS["cola"], tmp_path, "train")
+
+
+def test_texts_have_names_that_an_export_can_use():
+    names = {name: glue.input_names(name, task.texts) for name, task in glue.TASKS.items()}
+    assert names["mrpc"] == ("sentence1", "sentence2")
+    assert all(name.isidentifier() for of_task in names.values() for name in of_task)
+    assert glue.input_names("mrpc", ("a", "b")) == ("a", "b")
+
+
+def test_only_classes_that_are_numbered_have_other_words():
+    assert glue.label_words("mrpc", ("0", "1")) == ("not_equivalent", "equivalent")
+    assert glue.label_words("rte", glue.ENTAILMENT) == glue.ENTAILMENT
+    assert glue.label_words("mrpc", ("no", "yes")) == ("no", "yes")
+    assert glue.label_words("classification", ("0", "1")) == ("0", "1")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from electra_tf.command_line import UserError
-from electra_tf.tasks import registry
+from electra_tf.tasks import glue, registry
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.registry import Files
 
@@ -31,6 +31,17 @@ def test_a_task_of_glue(tmp_path):
     assert (len(task.train), list(task.dev), task.test) == (1, ["dev"], {})
     write(tmp_path / "SST-2" / "test.tsv", "index\tsentence\n0\tdull\n")
     assert list(registry.load("sst2", tmp_path, Files()).test) == ["test"]
+
+
+def test_labels_of_another_file_may_be_numbers_or_words(tmp_path):
+    spec = registry.glue_spec(glue.TASKS["sst2"])
+    dev = write(tmp_path / "dev.tsv", "sentence\tlabel\nfine\tpositive\ndull\t0\n")
+    examples = registry.load_dev(spec, None, Files(dev=dev))["dev"]
+    assert [example.label for example in examples] == ["1", "0"]
+    assert [spec.in_words(example.label) for example in examples] == ["positive", "negative"]
+    bad = write(tmp_path / "bad.tsv", "sentence\tlabel\nfine\tgood\n")
+    with pytest.raises(UserError, match="the label 'good' isn't among those"):
+        registry.load_dev(spec, None, Files(dev=bad))
 
 
 def test_a_regression_knows_its_scale(tmp_path):

@@ -17,13 +17,14 @@ def texts(*labels):
 def test_classes():
     results = [{"logits": np.array(logits, np.float32)} for logits in ([2, 0], [0, 1], [0, 0.5])]
     scored = scoring.score_classes(
-        texts("no", "yes", "no"), results, labels=("no", "yes"), metrics=["accuracy"])
+        texts("0", "1", "0"), results, labels=("0", "1"), words=("no", "yes"),
+        metrics=["accuracy"])
     assert scored.scores == {"accuracy": pytest.approx(2 / 3)}
     assert [record["prediction"] for record in scored.records] == ["no", "yes", "yes"]
     assert scored.records[0]["probability"] == pytest.approx(1 / (1 + np.exp(-2)))
     assert scored.records[1]["key"] == "k1"
-    unknown = scoring.score_classes(texts(None), results[:1], labels=("no", "yes"),
-                                    metrics=["accuracy"])
+    unknown = scoring.score_classes(texts(None), results[:1], labels=("0", "1"),
+                                    words=("no", "yes"), metrics=["accuracy"])
     assert (unknown.scores, unknown.records[0]["prediction"]) == ({}, "no")
 
 

@@ -5,7 +5,6 @@ import tensorflow as tf
 
 from electra_tf.tasks.word_rows import row_starts
 
-
 in_graph = tf.function(row_starts, autograph=False, input_signature=[
     tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int32), tf.TensorSpec([], tf.int32)])
 
