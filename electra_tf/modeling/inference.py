@@ -81,6 +81,7 @@ class InferenceEncoder(tf.Module):
 
     def __init__(self, config: EncoderConfig, dtype: tf.DType, ways: int = 1):
         super().__init__(name="inference_encoder")
+        self.config = config
         self.dtype = dtype
         self._heads = config.num_heads // ways
         size = config.embedding_size

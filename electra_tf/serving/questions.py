@@ -6,13 +6,17 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from electra_tf.modeling.task_heads import SpanBeams
+from electra_tf.serving import chunks
 from electra_tf.serving.texts import Texts, Tokens, head
 
 CHUNK = 8
 """Windows that are computed together: the head's memory grows with L times the beam for each."""
 
 Compute = Callable[[Tokens], SpanBeams]
-_TYPES = SpanBeams(tf.float32, tf.int32, tf.float32, tf.int32, tf.float32)
+_OUTPUTS = SpanBeams(
+    tf.TensorSpec([None, None], tf.float32), tf.TensorSpec([None, None], tf.int32),
+    tf.TensorSpec([None, None, None], tf.float32), tf.TensorSpec([None, None, None], tf.int32),
+    tf.TensorSpec([None], tf.float32))
 _NEVER = -1e30
 """Log probability of a span that isn't allowed."""
 
@@ -76,23 +80,10 @@ def encode(texts: Texts, questions: tf.Tensor, contexts: tf.Tensor, *, stride: i
         tf.cast(pieces.starts.flat_values, tf.int32), tf.cast(pieces.ends.flat_values, tf.int32))
 
 
-def in_chunks(compute: Compute, tokens: Tokens) -> SpanBeams:
+def beams_of(compute: Compute, tokens: Tokens) -> SpanBeams:
     """Calls a function on a few rows at a time, however many there are; all fields are needed."""
-    rows = tf.shape(tokens.ids)[0]
-    size = tf.clip_by_value(rows, 1, CHUNK)
-    chunks = -(-rows // size)
-
-    def cut(values: tf.Tensor) -> tf.Tensor:
-        # What fills up the last chunk is computed and dropped.
-        filled = tf.gather(values, tf.range(chunks * size) % tf.maximum(rows, 1))
-        return tf.reshape(filled, tf.concat([[chunks, size], tf.shape(values)[1:]], axis=0))
-
-    def joined(values: tf.Tensor) -> tf.Tensor:
-        return tf.reshape(values, tf.concat([[chunks * size], tf.shape(values)[2:]], axis=0))[:rows]
-
-    found = tf.map_fn(lambda part: compute(Tokens(*part)), tuple(map(cut, tokens)),
-                      parallel_iterations=1, fn_output_signature=_TYPES)
-    return SpanBeams(*map(joined, found))
+    return chunks.in_chunks(lambda *part: compute(Tokens(*part)), tokens, tf.constant(CHUNK),
+                            _OUTPUTS)
 
 
 def answers(contexts: tf.Tensor, windows: Windows, beams: SpanBeams, *,

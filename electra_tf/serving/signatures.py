@@ -6,7 +6,7 @@ filled up with empty strings.
 
 import abc
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import tensorflow as tf
 import tf_keras
@@ -22,18 +22,17 @@ from electra_tf.modeling.task_heads import (
     vectors_at,
 )
 from electra_tf.modeling.tracing import for_answers
-from electra_tf.serving import questions, words
+from electra_tf.serving import chunks, questions, words
+from electra_tf.serving.refusals import TOKEN_INPUTS, checked_shapes, checked_tokens
 from electra_tf.serving.texts import Texts, Tokens
 from electra_tf.tasks.examples import Kind
-from electra_tf.tasks.glue import label_words
+from electra_tf.tasks.glue import input_names
 from electra_tf.tasks.task import TaskSpec
 
 Outputs = Mapping[str, tf.Tensor]
-TOKEN_INPUTS = ("input_ids", "token_type_ids", "attention_mask")
-"""Of the signature `token_ids`, int32 [B, L]: BERT's names."""
 DEFAULT = "serving_default"
 TOKEN_IDS = "token_ids"
-DETECT, EMBED = "detect", "embed"
+DETECT, EMBED, EMBED_TOKENS = "detect", "embed", "embed_tokens"
 
 
 class Served(tf.Module, abc.ABC):
@@ -83,17 +82,23 @@ class Served(tf.Module, abc.ABC):
 
     def signatures(self) -> dict[str, tf.types.experimental.ConcreteFunction]:
         """Returns the traced functions by the name that a request gives."""
-        return {DEFAULT: self._traced(self.answer, self._text_specs()),
-                TOKEN_IDS: self.for_token_ids((None, None))}
+        return {DEFAULT: self._traced(self._answer_columns, self._text_specs()),
+                TOKEN_IDS: self._traced(self._score_checked, _token_specs((None, None)))}
 
     def for_token_ids(self, shape: tuple[int | None, int | None]
                       ) -> tf.types.experimental.ConcreteFunction:
-        """Returns `score`, traced for inputs [B, L], None where a size varies."""
-        return self._traced(self._score_ids, [
-            tf.TensorSpec(shape, tf.int32, name) for name in TOKEN_INPUTS])
+        """Returns `score`, traced for inputs [B, L], unchecked; None where a size varies."""
+        return self._traced(self._score_ids, _token_specs(shape))
 
     def _score_ids(self, ids: tf.Tensor, segment_ids: tf.Tensor, mask: tf.Tensor) -> Outputs:
         return self.score(Tokens(ids, segment_ids, mask > 0))
+
+    def _score_checked(self, *inputs: tf.Tensor) -> Outputs:
+        return self.score(checked_tokens(inputs, self.encoder.config))
+
+    def _answer_columns(self, *columns: tf.Tensor) -> Outputs:
+        named = dict(zip(self.columns, columns, strict=True))
+        return self.answer(*checked_shapes(named, "as many texts each"))
 
     def _text_specs(self) -> list[tf.TensorSpec]:
         return [tf.TensorSpec([None], tf.string, name) for name in self.columns]
@@ -112,6 +117,10 @@ class Served(tf.Module, abc.ABC):
         return tf.cast(self.encoder.first(*tokens), tf.float32)
 
 
+def _token_specs(shape: tuple[int | None, int | None]) -> list[tf.TensorSpec]:
+    return [tf.TensorSpec(shape, tf.int32, name) for name in TOKEN_INPUTS]
+
+
 class _ServedTask(Served):
     """A fine-tuned network."""
 
@@ -123,7 +132,7 @@ class _ServedTask(Served):
     @property
     def columns(self) -> tuple[str, ...]:
         """The task's own where they can name an input, else text_1 and text_2."""
-        names = self.spec.texts
+        names = input_names(self.spec.name, self.spec.texts)
         usable = all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) for name in names)
         return names if usable else tuple(f"text_{number + 1}" for number in range(len(names)))
 
@@ -134,7 +143,7 @@ class Classifier(_ServedTask):
     def answer(self, *columns: tf.Tensor) -> Outputs:
         """Maps one or two texts, string [B]."""
         shares = self.score(self.texts.encode(*columns))["probabilities"]
-        labels = tf.constant(label_words(self.spec.name, self.spec.labels))
+        labels = tf.constant(self.spec.label_words)
         repeated = tf.tile(labels[tf.newaxis], [tf.shape(shares)[0], 1])
         return {"label": tf.gather(labels, tf.argmax(shares, axis=-1)),
                 "score": tf.reduce_max(shares, axis=-1), "labels": repeated,
@@ -171,10 +180,9 @@ class Tagger(_ServedTask):
         """Maps sentences, string [B], of any length."""
         split = words.split_at_spaces(self.texts, *columns)
         rows = words.in_rows(self.texts, split)
-        if self.config.feature_based:
-            shares = self._shares_of_words(rows)
-        else:
-            shares = tf.gather_nd(self.score(rows.tokens)["probabilities"], rows.first_piece)
+        shares = (self._shares_of_words(rows) if self.config.feature_based else tf.gather_nd(
+            self._in_chunks(lambda *part: self.score(Tokens(*part))["probabilities"],
+                            rows.tokens), rows.first_piece))
         tags = tf.gather(tf.constant(self.spec.labels), tf.argmax(shares, axis=-1))
         return {"words": split.texts.to_tensor(""),
                 "tags": words.per_text(split, tags, ""),
@@ -197,8 +205,21 @@ class Tagger(_ServedTask):
             rows.first_piece[:, 1], tf.cast(rows.first_piece[:, 0], tf.int64),
             nrows=tf.cast(tf.shape(rows.tokens.ids)[0], tf.int64))
         places = columns.to_tensor(0)
-        logits = self.head(vectors_at(self._features(rows.tokens), places), places > 0)
-        return tf.gather_nd(tf.nn.softmax(logits), tf.where(places > 0))
+        count, most = tf.unstack(tf.shape(places))
+        places = tf.reshape(places, [count, tf.maximum(most, 1)])  # A scan has a step at least.
+
+        def shares(*part: tf.Tensor) -> tf.Tensor:
+            *tokens, first = part
+            features = vectors_at(self._features(Tokens(*tokens)), first)
+            return tf.nn.softmax(self.head(features, first > 0))
+
+        return tf.gather_nd(self._in_chunks(shares, [*rows.tokens, places]), tf.where(places > 0))
+
+    def _in_chunks(self, compute: Callable[..., tf.Tensor],
+                   rows: Sequence[tf.Tensor]) -> tf.Tensor:
+        """Returns float32 [R, L, tags]."""
+        return chunks.in_chunks(compute, rows, chunks.rows_of(tf.shape(rows[0])[1]),
+                                tf.TensorSpec([None, None, len(self.spec.labels)], tf.float32))
 
 
 class Answerer(_ServedTask):
@@ -222,7 +243,7 @@ class Answerer(_ServedTask):
         asked, contexts = columns
         windows = questions.encode(self.texts, asked, contexts, stride=config.doc_stride,
                                    max_query=config.max_query_length)
-        beams = questions.in_chunks(self._beams, windows.tokens)
+        beams = questions.beams_of(self._beams, windows.tokens)
         found = questions.answers(contexts, windows, beams, max_pieces=config.max_answer_length)
         outputs = {"answer": found.text, "start": found.start, "end": found.end,
                    "score": found.score}
@@ -270,7 +291,10 @@ class Detector(Served):
         word = tf.cast(pieces.value_rowids(), tf.int32)
         first = tf.gather(rows.first_piece, word)
         places = tf.stack([first[:, 0], first[:, 1] + pieces.flat_values], axis=1)
-        shares = tf.gather_nd(self.score(rows.tokens)["replaced_probability"], places)
+        shares = tf.gather_nd(chunks.in_chunks(
+            lambda *part: self.score(Tokens(*part))["replaced_probability"], rows.tokens,
+            chunks.rows_of(tf.shape(rows.tokens.ids)[1]),
+            tf.TensorSpec([None, None], tf.float32)), places)
         of_words = tf.math.segment_max(shares, word)
         return {"words": split.texts.to_tensor(""),
                 "replaced_probability": words.per_text(split, of_words, 0.0)}
@@ -280,18 +304,27 @@ class Detector(Served):
         return {"replaced_probability": tf.sigmoid(self.head(self._hidden(tokens)))}
 
     def signatures(self) -> dict[str, tf.types.experimental.ConcreteFunction]:
-        """Adds `detect`, the default's other name, and `embed`."""
+        """Adds `detect`, the default's other name, `embed` and `embed_tokens`."""
         found = super().signatures()
         return found | {DETECT: found[DEFAULT],
-                        EMBED: self._traced(self.embed, self._text_specs())}
+                        EMBED: self._traced(self.embed, self._text_specs()),
+                        EMBED_TOKENS: self._traced(self.embed_tokens, self._text_specs())}
 
     def embed(self, text: tf.Tensor) -> Outputs:
         """Maps texts, string [B], cut at the encoder's length.
 
         Returns:
-            `pooled`, float32 [B, H], the mean over word pieces; `cls`, float32 [B, H]; `tokens`,
-            float32 [B, L, H], and their `token_ids`, int32 [B, L], of [CLS], pieces, [SEP];
-            zeros where a text has fewer.
+            `pooled`, float32 [B, H], the mean over word pieces; `cls`, float32 [B, H].
+        """
+        found = self.embed_tokens(text)
+        return {name: found[name] for name in ("pooled", "cls")}
+
+    def embed_tokens(self, text: tf.Tensor) -> Outputs:
+        """Maps texts, string [B], cut at the encoder's length.
+
+        Returns:
+            What `embed` does; `tokens`, float32 [B, L, H], and their `token_ids`, int32 [B, L], of
+            [CLS], pieces, [SEP]; zeros where a text has fewer.
         """
         tokens = self.texts.encode(text)
         hidden = self._hidden(tokens)

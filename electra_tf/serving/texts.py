@@ -46,7 +46,8 @@ class Texts:
                            *(part.flat_values for part in parts)], axis=0)
         lengths = [tf.cast(part.row_lengths(), tf.int32) for part in parts]
         totals = tf.add_n(lengths) + (1 + len(parts))
-        columns = tf.range(tf.reduce_max(tf.concat([totals, [0]], axis=0)))
+        # One column for no rows: heads read the first.
+        columns = tf.range(tf.reduce_max(tf.concat([totals, [1]], axis=0)))
         # Where every token stands in the table; all of int32, which TensorFlow moves fastest.
         places = tf.tile(tf.cast(columns == 0, tf.int32)[tf.newaxis], [tf.size(totals), 1])
         begin, before = tf.ones_like(totals), 3

@@ -15,7 +15,8 @@ from electra_tf import native_logging
 from electra_tf.command_line import UserError
 from electra_tf.distribution.cores import usable_cores
 from electra_tf.serving import verification
-from electra_tf.serving.signatures import TOKEN_IDS, TOKEN_INPUTS
+from electra_tf.serving.refusals import TOKEN_INPUTS
+from electra_tf.serving.signatures import TOKEN_IDS
 from electra_tf.serving.texts import Texts, Tokens
 from electra_tf.storage import Path
 

@@ -12,21 +12,21 @@ _COMPARISON = """
     Equal Greater GreaterEqual Less LessEqual LogicalAnd LogicalNot LogicalOr NotEqual Select
     SelectV2"""
 _REDUCTION = """
-    All ArgMax DenseBincount Max Mean Prod SegmentMax Sum TopKV2 UnsortedSegmentJoin
-    UnsortedSegmentMax UnsortedSegmentMin"""
+    All Any ArgMax DenseBincount Max Mean Prod SegmentMax Sum TopKV2 UnsortedSegmentJoin
+    UnsortedSegmentMax UnsortedSegmentMin UpperBound"""
 _NETWORK = "BatchMatMulV2 BiasAdd FusedBatchNormV3 LogSoftmax MatMul Softmax"
 _SHAPE = """
-    BroadcastTo ConcatV2 Const ExpandDims Fill GatherNd GatherV2 Identity NoOp OnesLike Pack
-    Placeholder RaggedGather RaggedRange RaggedTensorToTensor Range Reshape ReverseSequence Shape
-    Size Split SplitV Squeeze StridedSlice TensorScatterUpdate Tile Transpose Unpack Where
+    BroadcastTo ConcatV2 Const EnsureShape ExpandDims Fill GatherNd GatherV2 Identity NoOp OnesLike
+    Pack Placeholder RaggedGather RaggedRange RaggedTensorToTensor Range Reshape ReverseSequence
+    Shape Size Split SplitV Squeeze StridedSlice TensorScatterUpdate Tile Transpose Unpack Where
     ZerosLike"""
 _TEXT = """
     StaticRegexFullMatch StaticRegexReplace StringJoin StringLength StringLower StringSplitV2 Substr
     UnicodeTranscode"""
 _TENSORFLOW_TEXT = "FastWordpieceTokenizeWithOffsets NormalizeUTF8 RegexSplitWithOffsets"
 _CONTROL = """
-    Assert If StatefulPartitionedCall TensorListFromTensor TensorListGetItem TensorListReserve
-    TensorListSetItem TensorListStack While"""
+    Assert If StatefulPartitionedCall StatelessWhile TensorListFromTensor TensorListGetItem
+    TensorListReserve TensorListSetItem TensorListStack While"""
 _VARIABLES = """
     AssignVariableOp DisableCopyOnRead MergeV2Checkpoints ReadVariableOp ResourceGather RestoreV2
     SaveV2 ShardedFilename VarHandleOp"""

@@ -5,6 +5,7 @@ import tensorflow as tf
 
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
+from electra_tf.modeling.electra import Discriminator, electra_encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.objectives.tasks import (
     ClassificationObjective,
@@ -12,7 +13,7 @@ from electra_tf.objectives.tasks import (
     RegressionObjective,
     TaggingObjective,
 )
-from electra_tf.serving.signatures import TASKS
+from electra_tf.serving.signatures import TASKS, Detector
 from electra_tf.serving.texts import Texts
 from electra_tf.tasks import split
 from electra_tf.tasks.examples import Kind
@@ -79,3 +80,22 @@ class Example:
         settings = TrialSettings(config=self.config, objective=self.objective, pad_id=0,
                                  strategy=self.strategy)
         return encoded.score(Predictor(settings, self.model).predict(encoded.rows), None).records
+
+
+def tiny_discriminator():
+    """Returns a network of pre-training."""
+    config = Example(Kind.CLASSIFICATION).config.model.discriminator
+    network = Discriminator(
+        electra_encoder(config, seed=1, policy="float32"), seed=1, policy="float32")
+    draw = np.random.default_rng(1)
+    for variable in network.variables:
+        variable.assign_add(draw.normal(0.0, 0.2, variable.shape))
+    return network
+
+
+def tiny_detector():
+    """Returns what would be exported of it."""
+    network = tiny_discriminator()
+    encoder = InferenceEncoder(network.encoder.config, tf.float32)
+    encoder.take(network.encoder)
+    return Detector(encoder, network.head, Texts(TOKENIZER, VOCABULARY, 16))

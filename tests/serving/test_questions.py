@@ -87,5 +87,5 @@ def test_chunks_change_nothing(monkeypatch):
     whole = compute(windows.tokens)
     for size in (1, 4, 1000):
         monkeypatch.setattr(questions, "CHUNK", size)
-        for one, other in zip(questions.in_chunks(compute, windows.tokens), whole, strict=True):
+        for one, other in zip(questions.beams_of(compute, windows.tokens), whole, strict=True):
             np.testing.assert_array_equal(one, other)

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.modeling.electra import Discriminator, electra_encoder
 from electra_tf.modeling.tracing import for_answers
 from electra_tf.objectives.tasks import ClassificationObjective
+from electra_tf.serving import chunks
 from electra_tf.serving.signatures import Detector
 from electra_tf.serving.texts import Texts
 from electra_tf.tasks.examples import Kind, QuestionExample, TaggedExample, TextExample
-from tests.serving.served_models import TOKENIZER, VOCABULARY, Example
+from tests.serving.served_models import TOKENIZER, VOCABULARY, Example, tiny_discriminator
 
 TEXTS = ["The cafés won.", "", "a b " * 20, "Who won in (1999)?"]
 
@@ -115,13 +115,7 @@ def test_token_ids_skip_the_tokenizer():
 
 @pytest.fixture(scope="module")
 def discriminator():
-    config = Example(Kind.CLASSIFICATION).config.model.discriminator
-    network = Discriminator(
-        electra_encoder(config, seed=1, policy="float32"), seed=1, policy="float32")
-    draw = np.random.default_rng(1)
-    for variable in network.variables:
-        variable.assign_add(draw.normal(0.0, 0.2, variable.shape))
-    return network
+    return tiny_discriminator()
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +138,7 @@ def test_the_detector_judges_words_by_their_worst_piece(discriminator, detector)
 
 def test_embeddings_average_word_pieces(discriminator, detector):
     texts = tf.constant(["The cafés won.", "", "a"])
-    found = detector.embed(texts)
+    found = detector.embed_tokens(texts)
     tokens = detector.texts.encode(texts)
     hidden = discriminator.encoder(*tokens).numpy()
     np.testing.assert_allclose(found["cls"], hidden[:, 0], atol=1e-6)
@@ -153,3 +147,21 @@ def test_embeddings_average_word_pieces(discriminator, detector):
     assert np.all(found["pooled"][1].numpy() == 0.0)
     assert np.all(found["tokens"][2, 3:].numpy() == 0.0)
     np.testing.assert_array_equal(found["token_ids"], tokens.ids)
+    sentences = detector.embed(texts)
+    assert sentences.keys() == {"pooled", "cls"}
+    for name, vectors in sentences.items():
+        np.testing.assert_array_equal(vectors, found[name])
+
+
+def test_rows_beyond_a_chunk_change_nothing(detector, monkeypatch):
+    texts = tf.constant(["a cafes " * 30, "The cafés won.", "b"])
+    whole = detector.answer(texts)
+    tagger = Example(Kind.TAGGING, task__feature_based=True).served()
+    tags = tagger.answer(texts)
+    monkeypatch.setattr(chunks, "TOKENS", 40)
+    for expected, found in ((whole, detector.answer(texts)), (tags, tagger.answer(texts))):
+        for name, values in expected.items():
+            if values.dtype == tf.string:
+                np.testing.assert_array_equal(found[name], values)
+            else:
+                np.testing.assert_allclose(found[name], values, atol=1e-6)

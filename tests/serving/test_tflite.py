@@ -8,7 +8,7 @@ from ai_edge_litert.interpreter import Interpreter
 from electra_tf.checkpoints.pretrained import TextSettings
 from electra_tf.command_line import UserError
 from electra_tf.serving import servable, tflite, tflite_check
-from electra_tf.serving.signatures import TOKEN_INPUTS
+from electra_tf.serving.refusals import TOKEN_INPUTS
 from electra_tf.serving.texts import Tokens
 from electra_tf.tasks.examples import Kind
 from tests.serving.served_models import VOCABULARY, Example

@@ -57,8 +57,8 @@ def rows_in_graph(sentences):
 @pytest.mark.parametrize("batch", [1, 7, 2000])
 def test_long_sentences_are_trainings_rows_whatever_stands_beside_them(batch):
     draw = np.random.default_rng(batch)
-    sentences = [" ".join(draw.choice(["a", "the", "cafes", "bc", "(1999)", "\u200b", "(" * 9], size))
-                 for size in draw.integers(1, 60, 2000)]
+    words = ["a", "the", "cafes", "bc", "(1999)", "\u200b", "(" * 9]
+    sentences = [" ".join(draw.choice(words, size)) for size in draw.integers(1, 60, 2000)]
     expected, _ = ExampleEncoder(TOKENIZER, VOCABULARY, 8).tagged(
         [TaggedExample(key="", words=tuple(text.split(" "))) for text in sentences], ["O"])
     first_row = 0
