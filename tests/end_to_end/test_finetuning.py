@@ -365,6 +365,10 @@ def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, c
     assert lines[0] == "index\tprediction"
     assert [line.split("\t")[0] for line in lines[1:]] == ["0", "1"]
     assert all(line.split("\t")[1] in "01" for line in lines[1:])
+    for split in ("dev", "test"):
+        records = (tmp_path / "run" / "cola" / "predictions" / f"{split}.jsonl").read_text()
+        assert {json.loads(line)["prediction"] for line in records.splitlines()} <= {
+            "acceptable", "unacceptable"}
 
 
 def test_questions_from_scratch_for_a_short_encoder(encoder, tmp_path):
