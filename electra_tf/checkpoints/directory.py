@@ -229,7 +229,7 @@ def _unreadable(directory: Path, step: int) -> str | None:
         return "was not finished"
     try:
         with found_by_tensorflow(prefix(directory, step)) as path:
-            reader = tf.train.load_checkpoint(path)
+            reader = tf.compat.v1.train.NewCheckpointReader(path)
             for name in reader.get_variable_to_shape_map():
                 reader.get_tensor(name)
     except (tf.errors.OpError, ValueError, IndexError):  # IndexError: cut short.

@@ -61,7 +61,7 @@ def read(path: Path, *, vocab_file: Path | None = None, lower_case: bool = True,
     vocabulary = Vocabulary.load(vocab_file or storage.path(prefix).parent / VOCABULARY_FILE)
     try:
         with checkpoints.found_by_tensorflow(prefix) as readable:
-            reader = tf.train.load_checkpoint(readable)
+            reader = tf.compat.v1.train.NewCheckpointReader(readable)
             names = [name for name in reader.get_variable_to_shape_map()
                      if not name.endswith(_SLOTS) and name not in _OTHERS]
             weights = {name: reader.get_tensor(name) for name in names}

@@ -131,7 +131,7 @@ def _read(model_dir: Path, wanted: Callable[[str], bool]) -> Weights:
     _say_once(found.note)
     try:
         with checkpoints.found_by_tensorflow(found.prefix) as path:
-            reader = tf.train.load_checkpoint(path)
+            reader = tf.compat.v1.train.NewCheckpointReader(path)
             graph = trackable_object_graph_pb2.TrackableObjectGraph()
             graph.ParseFromString(reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH"))
             keys = {value.full_name: value.checkpoint_key

@@ -1,9 +1,13 @@
 """Writes a SavedModel for TensorFlow Serving: built, reloaded elsewhere, compared, then renamed."""
 
+import contextlib
 import dataclasses
 import os
+import pathlib
 import re
 import shutil
+import tempfile
+from collections.abc import Iterator
 
 import tensorflow as tf
 
@@ -17,7 +21,7 @@ from electra_tf.atomic_file import (
 from electra_tf.command_line import UserError
 from electra_tf.serving import verification, warmup
 from electra_tf.serving.servable import Servable
-from electra_tf.storage import Path
+from electra_tf.storage import Path, RemotePath
 
 PRECISIONS = {"float32": tf.float32, "bfloat16": tf.bfloat16}
 
@@ -31,7 +35,7 @@ class Target:
     dtype: tf.DType
 
     @classmethod
-    def of(cls, export_dir: str, version: str, precision: str) -> "Target":
+    def of(cls, export_dir: str | Path, version: str, precision: str) -> "Target":
         """Checks what flags say.
 
         Raises:
@@ -60,24 +64,47 @@ def export(model: Servable, target: Target) -> None:
     served, final = model.for_inference(target.dtype), target.directory
     signatures = served.signatures()
     remove_abandoned(final.parent)
-    unfinished = final.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{final.name}")
     try:
-        tf.saved_model.save(
-            served, str(unfinished), signatures=signatures,
-            options=tf.saved_model.SaveOptions(experimental_custom_gradients=False))
-        requests = verification.requests(served.columns)
-        warmup.write(unfinished, final.parent.name, requests)
-        difference = verification.compare(unfinished, model.trained(), requests, target.dtype)
-        unfinished.rename(final)
+        with _appearing_whole(final) as unfinished:
+            tf.saved_model.save(
+                served, str(unfinished), signatures=signatures,
+                options=tf.saved_model.SaveOptions(experimental_custom_gradients=False))
+            requests = verification.requests(served.columns)
+            warmup.write(unfinished, final.parent.name, requests)
+            difference = verification.compare(
+                unfinished, model.trained(), requests, target.dtype)
+            size = sum(path.stat().st_size for path in unfinished.rglob("*") if path.is_file())
     except OSError as error:
         raise write_error(final, error) from error
     except tf.errors.OpError as error:
         reason = error.message.splitlines()[0]
         raise UserError(f"cannot write {final}: {reason}") from error
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-    size = sum(path.stat().st_size for path in final.rglob("*") if path.is_file())
     print(f"exported {final}: {target.dtype.name}, {size / 1e6:,.1f} MB, signatures "
           f"{', '.join(signatures)}\n"
           f"compared with the trained model in a new process: probabilities within "
           f"{difference:.1e}", flush=True)
+
+
+@contextlib.contextmanager
+def _appearing_whole(final: Path) -> Iterator[pathlib.Path]:
+    """Yields a directory of this machine that becomes `final` when the block ends well.
+
+    On other file systems no directory can be renamed: there the files are copied, and the one
+    without which no server loads a model comes last.
+    """
+    if isinstance(final, RemotePath):
+        with tempfile.TemporaryDirectory(prefix="electra-") as scratch:
+            unfinished = pathlib.Path(scratch, final.name)
+            yield unfinished
+            files = [path for path in unfinished.rglob("*") if path.is_file()]
+            for path in sorted(files, key=lambda path: path.name == "saved_model.pb"):
+                copy = final / str(path.relative_to(unfinished))
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_bytes(path.read_bytes())
+        return
+    unfinished = final.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{final.name}")
+    try:
+        yield unfinished
+        unfinished.rename(final)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import run_pretraining
 from electra_tf.checkpoints import directory as checkpoints
@@ -128,4 +129,8 @@ def test_records_and_run_may_live_on_another_file_system(tmp_path, capsys):
     names = {path.name for path in (home / "run").iterdir()}
     assert {"settings.json", "vocab.txt", "metrics.jsonl", "loss_curves.png", "eval_results.json",
             "tensorboard", "checkpoints"} <= names
+    command_flags.call(run_pretraining.main, "--mode=export", f"--model_dir={home}/run",
+                       f"--export_dir={home}/served")
+    loaded = tf.saved_model.load(f"{home}/served/1")
+    assert loaded.signatures["detect"](tf.constant(["word1 word2"]))["words"].shape == (1, 2)
     assert not Path("ram:").exists()
