@@ -95,7 +95,7 @@ def test_a_pre_trained_discriminator_marks_words_and_embeds_texts(encoder, tmp_p
     (["--export_version=latest"], "--export_version must be a positive integer"),
     (["--serving_precision=int8"], "--serving_precision must be one of"),
     (["--model_dir=nowhere"], "no run was started in nowhere"),
-    (["--learning_rate=1"], "optimizer.learning_rate is the trained model's"),
+    (["--learning_rate=1"], "--learning_rate (optimizer.learning_rate) is the trained model's"),
     (["--export_dir="], "--export_dir is needed"),
 ])
 def test_what_cannot_be_exported_is_one_line(trained, tmp_path, arguments, message):

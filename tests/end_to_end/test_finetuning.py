@@ -441,7 +441,7 @@ def test_a_model_is_needed_to_use_one(classified, encoder, tmp_path):
     wanted = ["--mode=predict", f"--model_dir={path / 'run'}",
               f"--input={path / 'test.tsv'}", *HARDWARE[:1]]
     assert "must end in .jsonl or .tsv" in refused(*wanted, f"--output={tmp_path / 'a.txt'}")
-    assert "optimizer.learning_rate is the trained model's" in refused(
+    assert "--learning_rate (optimizer.learning_rate) is the trained model's" in refused(
         *wanted, f"--output={tmp_path / 'a.tsv'}", "--learning_rate=1")
     assert "--dev is needed" in refused(
         "--mode=eval", f"--model_dir={path / 'run'}", *HARDWARE[:1])

@@ -65,7 +65,8 @@ def test_training_leaves_what_it_promises(work):
     assert (model / "checkpoints" / "ckpt-30.index").exists()
     records = [json.loads(line) for line in (model / "metrics.jsonl").read_text().splitlines()]
     assert [(record["kind"], record["step"]) for record in records] == [
-        ("train", 10), ("train", 20), ("eval", 20), ("train", 30), ("eval", 30)]
+        ("train", 10), ("train", 20), ("eval", 20), ("train", 30), ("checkpoint", 30),
+        ("eval", 30)]
     assert all(name in records[-1] for name in NAMES)
 
 

@@ -108,7 +108,7 @@ def in_shards(pair):
     (with_a_weight_of_another_shape, "generator_predictions/output_bias (41,) instead of (40,)"),
     (of_bert, "model_type is 'bert'; ELECTRA's is 'electra'."),
     (cut_off, "generator/model.safetensors is damaged: "),
-    (with_a_damaged_config, "generator/config.json is not JSON: "),
+    (with_a_damaged_config, "generator/config.json: not "),
     (with_a_longer_vocabulary, "vocab.txt has 41 entries, but vocab_size of "),
     (pickled, "holds no model.safetensors, only pytorch_model.bin. Only safetensors are read"),
     (in_shards, "holds weights in several files; write them as one"),

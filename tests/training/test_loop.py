@@ -60,6 +60,9 @@ class Parts:
     def on_evaluated(self, batches):
         pass
 
+    def on_checkpoint(self, step):
+        pass
+
     def aside(self, name):
         pass
 
