@@ -1,12 +1,12 @@
 """What the devices of a strategy are, and which number type suits them."""
 
 import os
-from pathlib import Path
 
 import tensorflow as tf
 
 from electra_tf.config.pretraining import Precision
 from electra_tf.config.runtime import Xla
+from electra_tf.cost.devices import cpu_multiplies_bfloat16
 
 POLICIES = {
     Precision.FLOAT32: "float32",
@@ -66,6 +66,4 @@ def _multiplies_bfloat16(strategy: tf.distribute.Strategy) -> bool:
             tf.config.experimental.get_device_details(gpu).get("compute_capability", (0, 0))
             for gpu in tf.config.list_physical_devices("GPU")]
         return all(capability >= (8, 0) for capability in capabilities)
-    cpu = Path("/proc/cpuinfo")
-    return cpu.exists() and any(
-        flag in cpu.read_text(encoding="utf-8") for flag in ("avx512_bf16", "amx_bf16"))
+    return cpu_multiplies_bfloat16()

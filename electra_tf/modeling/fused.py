@@ -12,6 +12,7 @@ import math
 
 import tensorflow as tf
 
+from electra_tf.cost.devices import cpu_multiplies_bfloat16
 from electra_tf.modeling.products import sum_rows
 from electra_tf.modeling.randomness import keep_mask
 from electra_tf.modeling.tracing import fused, with_gradient
@@ -192,7 +193,8 @@ def _parameter_gradients(gamma_terms, upstream):
 def attention_weights(scores: tf.Tensor, rate: float, keys: tf.Tensor | None) -> tf.Tensor:
     """softmax(scores), then dropout (Vaswani et al., 2017, section 3.2.1).
 
-    The softmax itself is oneDNN's, float32 within: 0.9 ms for [32, 4, 128, 128], fused 2.1.
+    The softmax itself is oneDNN's, float32 within: 0.9 ms for [32, 4, 128, 128], fused 2.1. On CPUs
+    without units for bfloat16 oneDNN has none, and TensorFlow's own computes in bfloat16.
 
     Args:
         scores: floating [B, A, L, L].
@@ -206,7 +208,10 @@ def attention_weights(scores: tf.Tensor, rate: float, keys: tf.Tensor | None) ->
 
     @with_gradient
     def weigh(scores):
-        shares = tf.nn.softmax(scores)
+        if scores.dtype == tf.bfloat16 and not cpu_multiplies_bfloat16():
+            shares = tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32)), scores.dtype)
+        else:
+            shares = tf.nn.softmax(scores)
         dropped = shares if keys is None else _dropped(shares, keys, rate)
         return dropped, lambda upstream: _attention_gradient(shares, upstream, keys, rate)
 
