@@ -159,7 +159,8 @@ def test_our_worker_serves_what_the_export_writes(tmp_path):
         assert [len(calls) for calls in one.seconds[case][1]] == [32]
         assert [len(calls) for calls in one.seconds[case][32]] == [1]
         assert all(seconds > 0.0 for seconds in one.seconds[case][1][0])
-    assert len(set(one.probabilities["sst2"])) == 3  # One for each of the three sentences.
+    # One for each of the three sentences, but for the rounding that another batch brings.
+    assert len({round(share, 5) for share in one.probabilities["sst2"]}) == 3
     assert one.probabilities["sst2"][:3] == pytest.approx(one.probabilities["sst2"][3:6], abs=1e-5)
     page = report.page(measured, tokens, machine=MACHINE, model_size="tiny", rounds=1)
     assert "## 4 tokens" in page and "## Sentences of SST-2" in page
