@@ -56,7 +56,7 @@ def directory(tmp_path_factory) -> Path:
 @pytest.mark.slow
 def test_data_building_is_silent_in_its_workers_too(directory):
     assert stderr_of("-m", "data_prep.build_vocab", f"--input={directory}/text.txt",
-                     f"--output={directory}/vocab.txt", "--vocab_size=120",
+                     f"--output={directory}/vocab.txt", "--vocab_size=400",
                      "--num_workers=2") == []
     assert stderr_of("-m", "data_prep.build_pretraining_data", f"--input={directory}/text.txt",
                      f"--vocab_file={directory}/vocab.txt", f"--output_dir={directory}/built",
