@@ -93,7 +93,7 @@ def learn(counts: collections.Counter[bytes], vocab_size: int) -> Vocabulary:
     tokens = learner.learn(
         words, vocab_size, list(SPECIAL_TOKENS), lower_thresh=max(2, rarest_word),
         upper_thresh=max(2, _SEARCH * rarest_word), slack_ratio=_SLACK,
-        max_unique_chars=min(_MOST_CHARACTERS, vocab_size // 8))
+        max_unique_chars=min(_MOST_CHARACTERS, vocab_size // 4))
     return Vocabulary(tuple(_within(tokens, vocab_size)), source="the learned vocabulary")
 
 

@@ -11,7 +11,7 @@ predictions.
 import contextlib
 import dataclasses
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from electra_tf import process_lock
@@ -62,12 +62,17 @@ def settings_of(saved: Identity) -> dict[str, Any]:
     return {name: value for name, value in saved.items() if "." in name}
 
 
-def claim(model_dir: Path, wanted: Identity) -> None:
+def claim(model_dir: Path, wanted: Identity, *, of_the_start: str = "") -> list[str]:
     """Makes the directory belong to a run, or checks that it already does.
 
     Args:
         model_dir: created if need be.
         wanted: the run's `identity`.
+        of_the_start: section of settings that decide nothing once a checkpoint is there; "" for
+            none.
+
+    Returns:
+        Settings of that section whose value isn't the one that the run began with, in words.
 
     Raises:
         UserError: it belongs to a run with other settings (all are named), or isn't writable.
@@ -76,12 +81,23 @@ def claim(model_dir: Path, wanted: Identity) -> None:
         make_directory(model_dir / CHECKPOINTS)
         text = json.dumps(wanted, indent=2) + "\n"
         write_atomically(model_dir / SETTINGS_FILE, text.encode())
-        return
+        return []
     saved = read_identity(model_dir)
     # Runs of the first versions don't say which vocabulary is theirs; their records do.
     known = {name: value for name, value in wanted.items()
              if name in saved or name != VOCABULARY_FACT}
-    refuse_differences(model_dir, saved, known)
+    settled = _settled(model_dir, known, of_the_start)
+    refuse_differences(model_dir, saved | settled, known)
+    return _differences(saved, settled)
+
+
+def _settled(model_dir: Path, wanted: Identity, section: str) -> dict[str, Any]:
+    """Returns the wanted settings of a section that a checkpoint makes irrelevant."""
+    # Here, because it imports TensorFlow, which those who want a file's name can do without.
+    from electra_tf.checkpoints import directory
+
+    chosen = {name: value for name, value in wanted.items() if name.startswith(f"{section}.")}
+    return chosen if chosen and directory.steps(model_dir / CHECKPOINTS) else {}
 
 
 def restart(model_dir: Path) -> None:
@@ -150,14 +166,19 @@ def saved_config(model_dir: Path, config: Config, given: Collection[str]) -> Con
 
 def refuse_differences(model_dir: Path, saved: Identity, wanted: Identity) -> None:
     """Raises `UserError` that names every setting whose value isn't the saved one."""
-    changed = [name for name in sorted(saved.keys() | wanted.keys())
-               if saved.get(name) != wanted.get(name)]
+    changed = _differences(saved, wanted, saved.keys() | wanted.keys())
     if changed:
-        lines = "; ".join(
-            f"{name}: {_shown(saved.get(name))} then, {_shown(wanted.get(name))} now"
-            for name in changed)
-        raise UserError(f"--model_dir={model_dir} holds a run with other settings ({lines}). Give "
-                        "the same settings to continue it, or a new --model_dir.")
+        raise UserError(f"--model_dir={model_dir} holds a run with other settings "
+                        f"({'; '.join(changed)}). Give the same settings to continue it, or a new "
+                        "--model_dir.")
+
+
+def _differences(saved: Identity, wanted: Identity, names: Iterable[str] | None = None
+                 ) -> list[str]:
+    """Returns every setting whose value isn't the saved one, in words."""
+    return [f"{name}: {_shown(saved.get(name))} then, {_shown(wanted.get(name))} now"
+            for name in sorted(wanted if names is None else names)
+            if saved.get(name) != wanted.get(name)]
 
 
 @contextlib.contextmanager

@@ -1,10 +1,12 @@
 """`settings.json`, checked: every value of its type, no section with gaps, nothing unknown."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 from electra_tf.command_line import UserError, shown
 from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.initialization import InitializationConfig
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.reading import strict_json
@@ -21,6 +23,12 @@ _FACTS = {"dataset": str, "data": str, "vocabulary": str, "lower_case": bool,
 _NEEDED = ("lower_case", "strip_accents", "model.vocab_size")
 _MAY_CHANGE = frozenset({"training.num_trials"})
 """Settings that decide a result and yet aren't kept: trials can be added."""
+_ADDED = {"optimizer.bias_correction": False} | {
+    f"initialization.{field.name}": field.default
+    for field in dataclasses.fields(InitializationConfig)}
+"""Settings that runs of earlier versions don't name, and what they had."""
+_TRAINED = "optimizer"
+"""A section that only a directory without optimizer lacks."""
 _TASK = "task_"
 _MOST_BYTES = 4 * MIB
 """Settings take 3 KB; the names of 30,000 labels fit."""
@@ -37,6 +45,8 @@ def read(path: Path) -> Saved:
     saved = strict_json.read(path, Saved, most=_MOST_BYTES, fix=fix, absent=(
         f"{path} does not exist: no run was started in {path.parent}. Train first, or name "
         "another directory."))
+    if any(name.startswith(f"{_TRAINED}.") for name in saved):
+        saved = _ADDED | saved
     problem = _problem_of_facts(saved) or _problem_of_settings(saved)
     if problem:
         raise UserError(f"{path} is damaged: {problem}; {fix}")

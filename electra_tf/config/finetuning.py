@@ -9,6 +9,7 @@ from electra_tf.config.checks import (
     require_positive,
     require_probability,
 )
+from electra_tf.config.initialization import InitializationConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.pretraining import LARGEST_BATCH, OptimizerConfig, Precision
 from electra_tf.config.runtime import RuntimeConfig
@@ -136,6 +137,7 @@ class FinetuningConfig:
     """A whole run. All sections but `runtime` decide its result."""
 
     model: ModelConfig = ModelConfig()
+    initialization: InitializationConfig = InitializationConfig()
     task: TaskConfig = TaskConfig()
     optimizer: FinetuningOptimizerConfig = FinetuningOptimizerConfig()
     training: FinetuningTrainingConfig = FinetuningTrainingConfig()

@@ -12,6 +12,7 @@ from electra_tf.config.checks import (
     require_positive,
     require_probability,
 )
+from electra_tf.config.initialization import InitializationConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.runtime import RuntimeConfig
 
@@ -108,7 +109,7 @@ class ObjectiveConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OptimizerConfig:
-    """Adam without bias correction, with decoupled weight decay, and its schedule."""
+    """Adam with decoupled weight decay, and its schedule."""
 
     learning_rate: float = 5e-4
     """Peak rate."""
@@ -123,6 +124,10 @@ class OptimizerConfig:
     """Decay of the second moments."""
     epsilon: float = 1e-6
     """Added to the root of the second moments, outside of it."""
+    bias_correction: bool = False
+    """Divide the moments by 1 - beta^t (Kingma and Ba, 2015, algorithm 1). BERT and ELECTRA don't:
+    their first steps are three times as large as the rate says, and the moments that go with them
+    last for a thousand."""
     weight_decay: float = 0.01
     """Times the learning rate; not on biases and layer norms."""
     clip_norm: float = 1.0
@@ -167,6 +172,7 @@ class PretrainingConfig:
     """A whole run. All sections but `runtime` decide its result."""
 
     model: ModelConfig = ModelConfig()
+    initialization: InitializationConfig = InitializationConfig()
     data: DataConfig = DataConfig()
     masking: MaskingConfig = MaskingConfig()
     objective: ObjectiveConfig = ObjectiveConfig()

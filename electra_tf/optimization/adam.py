@@ -1,4 +1,4 @@
-"""Adam as BERT and ELECTRA use it: no bias correction, decoupled weight decay."""
+"""Adam as BERT and ELECTRA use it: decoupled weight decay, and no bias correction by default."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,6 +11,9 @@ from electra_tf.optimization.weight_decay import decay_mask
 
 class Adam(tf.Module):
     """m, v = moments; w -= rate * (m / (sqrt(v) + epsilon) + decay * w).
+
+    With bias correction, m and v are divided by 1 - beta^t there, t from 1 (Kingma and Ba, 2015,
+    algorithm 1).
 
     The decay is applied to the weight before the step, which is the same sum, so that the rest
     is TensorFlow's fused Adam kernel with its bias corrections switched off (powers of beta 0).
@@ -42,13 +45,14 @@ class Adam(tf.Module):
         self.first_moments = [_slot(variable, "adam_m") for variable in self._variables]
         self.second_moments = [_slot(variable, "adam_v") for variable in self._variables]
 
-    def apply(self, gradients: Sequence[tf.Tensor], rate: tf.Tensor, *, scale: tf.Tensor,
-              usable: tf.Tensor) -> None:
+    def apply(self, gradients: Sequence[tf.Tensor], rate: tf.Tensor, *, step: tf.Tensor,
+              scale: tf.Tensor, usable: tf.Tensor) -> None:
         """Updates all variables of one replica; call it in a replica context.
 
         Args:
             gradients: summed over replicas, one per variable.
             rate: float32 [], the learning rate.
+            step: integer [], how many updates came before.
             scale: float32 [], what to multiply the gradients by: the clipping.
             usable: bool []; False leaves weights and slots exactly as they are.
         """
@@ -59,12 +63,26 @@ class Adam(tf.Module):
             "beta1": tf.where(usable, self._config.beta_1, 1.0), "beta1_power": tf.zeros([]),
             "beta2": tf.where(usable, self._config.beta_2, 1.0), "beta2_power": tf.zeros([]),
             "epsilon": tf.constant(self._kernel_epsilon)}
-        rates = {factor: rate * (factor * self._kernel_rate) for factor in self._distinct_factors}
+        stretch = rate
+        if self._config.bias_correction:
+            first, second = self._corrections(step)
+            stretch = rate * second / first
+            kernel["epsilon"] = self._kernel_epsilon * second
+        rates = {factor: stretch * (factor * self._kernel_rate)
+                 for factor in self._distinct_factors}
         decays = {factor: rate * (factor * self._config.weight_decay)
                   for factor in self._distinct_factors}
         gradients = [tf.math.multiply_no_nan(gradient, scale) for gradient in gradients]
         tf.distribute.get_replica_context().merge_call(
             self._update_all, args=(gradients, rates, decays, kernel))
+
+    def _corrections(self, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns 1 - beta_1^t and the root of 1 - beta_2^t, float32 []."""
+        t = tf.cast(step, tf.float32) + 1.0
+        # expm1 keeps the digits that 1 - 0.999^t loses for small t.
+        first, second = (-tf.math.expm1(t * np.log(beta)) if beta > 0.0 else tf.ones([])
+                         for beta in (self._config.beta_1, self._config.beta_2))
+        return first, tf.sqrt(second)
 
     def _update_all(self, strategy: tf.distribute.Strategy, gradients: Sequence[tf.Tensor],
                     rates: Mapping[float, tf.Tensor], decays: Mapping[float, tf.Tensor],

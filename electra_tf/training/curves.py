@@ -35,6 +35,8 @@ PANELS = (
     Panel(label="discriminator scores (fraction)", keys={
         "discriminator_auc": "area under curve", "discriminator_precision": "precision",
         "discriminator_recall": "recall"}),
+    Panel(label="AUC on fixed corruptions", keys={
+        "unigram_auc": "by frequency (unigram)", "bigram_auc": "by the word before (bigram)"}),
     Panel(label="learning rate", keys={"learning_rate": "learning rate"}, noisy=False),
 )
 """Panels of the figure, in reading order; one that no record fills is left out."""

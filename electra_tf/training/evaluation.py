@@ -1,6 +1,7 @@
 """Losses and scores on held-out examples, and samples to look at."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -8,17 +9,18 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.metrics.replaced_tokens import detection_scores
+from electra_tf.metrics.replaced_tokens import detection_scores, ranking_scores
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Objective
 from electra_tf.records.example import Batch
 from electra_tf.text.vocabulary import Vocabulary
+from electra_tf.training.fixed_corruption import KINDS, Corrupted, FixedCorruption
 from electra_tf.training.parts import joined
 from electra_tf.training.samples import Corruption
 from electra_tf.training.step import with_static_rows
 
 Arrays = Mapping[str, np.ndarray]
-MARKS = ("valid", "replaced", "predicted")
+MARKS = ("valid", "replaced", "predicted", *(f"{kind}/replaced" for kind in KINDS))
 """Boolean details; they travel as integers, the only kind that workers can gather."""
 BatchesFn = Callable[[tf.distribute.InputContext], tf.data.Dataset]
 
@@ -28,7 +30,7 @@ class Evaluator:
 
     def __init__(self, strategy: tf.distribute.Strategy, objective: Objective,
                  model: tf_keras.Model, batches: BatchesFn, *, batch_size: int, seed: int,
-                 parts: int = 1):
+                 parts: int = 1, yardstick: Callable[[], FixedCorruption] | None = None):
         """Takes what to run on which batches.
 
         Args:
@@ -39,7 +41,10 @@ class Evaluator:
             batch_size: of these batches over all replicas.
             seed: of masks and samples.
             parts: of a replica's rows, side by side.
+            yardstick: makes what the discriminator is tried on besides its generator's samples,
+                at the first evaluation; None for a model without discriminator.
         """
+        self._yardstick = None if yardstick is None else functools.cache(yardstick)
         self._parts = parts
         self._rows = batch_size // strategy.num_replicas_in_sync
         self._strategy = strategy
@@ -60,10 +65,11 @@ class Evaluator:
         Returns:
             The total loss, every loss (nats per token), and where the objective has them
             generator_accuracy (the most likely token is right), generator_sampled_accuracy and
-            the discriminator's scores. None if `go_on` ended the evaluation.
+            the discriminator's scores, on its generator's samples and on fixed corruptions. None
+            if `go_on` ended the evaluation.
         """
         batches: list[Arrays] = []
-        for batch in self._outcomes(num_batches):
+        for batch in self._outcomes(num_batches, self._yardstick):
             batches.append(batch)
             if not go_on(len(batches)):
                 return None
@@ -82,6 +88,10 @@ class Evaluator:
             results["generator_sampled_accuracy"] = _mean(batches, "generator_sampled_accuracy")
             results |= detection_scores(
                 _joined(batches, "replaced")[valid], _joined(batches, "logits")[valid])
+            for kind in KINDS if "unigram/logits" in batches[0] else ():
+                results |= ranking_scores(
+                    _joined(batches, f"{kind}/replaced")[valid],
+                    _joined(batches, f"{kind}/logits")[valid], kind)
         return results
 
     def samples(self, count: int, vocabulary: Vocabulary) -> list[Corruption]:
@@ -92,8 +102,12 @@ class Evaluator:
         return [_corruption(outcome, row, vocabulary) for row in range(
             min(count, len(outcome["ids"]))) if outcome["valid"][row].any()]
 
-    def _outcomes(self, num_batches: int) -> Iterator[Arrays]:
-        dataset = self._strategy.distribute_datasets_from_function(self._batches)
+    def _outcomes(self, num_batches: int,
+                  yardstick: Callable[[], FixedCorruption] | None = None) -> Iterator[Arrays]:
+        corrupt = (lambda batch: {}) if yardstick is None else yardstick()
+        dataset = self._strategy.distribute_datasets_from_function(
+            lambda context: self._batches(context).map(
+                lambda batch: (batch, corrupt(batch))))
         for index, batch in enumerate(dataset):
             if num_batches and index == num_batches:
                 return
@@ -101,13 +115,15 @@ class Evaluator:
             yield {name: value.numpy().astype(bool) if name in MARKS else value.numpy()
                    for name, value in outcome.items()}
 
-    def _replicas_batch(self, batch: Batch, index: tf.Tensor) -> dict[str, tf.Tensor]:
-        results = self._strategy.run(self._replica_batch, args=(batch, index))
+    def _replicas_batch(self, batch: tuple[Batch, Mapping[str, Corrupted]],
+                        index: tf.Tensor) -> dict[str, tf.Tensor]:
+        results = self._strategy.run(self._replica_batch, args=(*batch, index))
         return {name: self._strategy.gather(value, axis=0) for name, value in results.items()}
 
-    def _replica_batch(self, batch: Batch, index: tf.Tensor) -> dict[str, tf.Tensor]:
+    def _replica_batch(self, batch: Batch, fixed: Mapping[str, Corrupted],
+                       index: tf.Tensor) -> dict[str, tf.Tensor]:
         context = tf.distribute.get_replica_context()
-        batch = with_static_rows(batch, self._rows)
+        batch, fixed = with_static_rows((batch, fixed), self._rows)
         randomness = Randomness(
             seed=self._seed, step=tf.constant(0, tf.int64), scope="evaluation/",
             first_example=self._rows * (
@@ -118,6 +134,11 @@ class Evaluator:
             lambda rows, first_row: self._rows_outcome(rows, randomness, first_row),
             inputs, self._parts)
         results |= {f"{name}/weight": value[tf.newaxis] for name, value in weights.items()}
+        for kind, (ids, replaced) in fixed.items():
+            results[f"{kind}/replaced"] = tf.cast(replaced, tf.int32)
+            results[f"{kind}/logits"] = joined(
+                lambda rows, first_row: self._model.discriminator(*rows),
+                (ids, batch.segment_ids, batch.valid), self._parts)
         return {**results, "ids": batch.ids}
 
     def _rows_outcome(self, rows: Any, randomness: Randomness,

@@ -20,6 +20,7 @@ from electra_tf.distribution.devices import POLICIES, resolve_precision
 from electra_tf.distribution.strategies import create_strategy
 from electra_tf.input.buckets import Row
 from electra_tf.modeling.electra import TaskModel
+from electra_tf.modeling.initialization import initialize
 from electra_tf.objectives.objective import Objective
 from electra_tf.objectives.tasks import (
     ClassificationObjective,
@@ -88,6 +89,7 @@ class FinetuningRun:
             model = self.trial.objective.build_model(
                 self.config.model, seed=seed, policy=POLICIES[self.config.training.precision],
                 recompute=self.config.runtime.gradient_checkpointing)
+            initialize(model, self.config.initialization)
         _freeze(model, self.config.training.freeze_layers)
         return model
 

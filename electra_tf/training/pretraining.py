@@ -58,7 +58,10 @@ def train(run: Run) -> None:
         Interrupted: a signal stopped the run; a checkpoint of its last step is saved.
     """
     if is_chief(run.strategy):
-        run_directory.claim(run.model_dir, run.identity)
+        changed = run_directory.claim(run.model_dir, run.identity, of_the_start="initialization")
+        if changed:
+            print("note     initial values matter only at the start, which this run is past: "
+                  f"{'; '.join(changed)}", flush=True)
         with run_directory.only_process(run.model_dir):
             run.vocabulary.save(run.model_dir / run_directory.VOCABULARY_FILE)
             _train(run, run.model_dir, sys.stdout)

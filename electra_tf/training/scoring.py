@@ -29,6 +29,12 @@ UNITS = {
     "discriminator_recall": "of replaced tokens, how many are found",
     "discriminator_auc": "area under the ROC curve",
     "replaced_fraction": "of all tokens",
+    "unigram_precision": "with frequent words written in",
+    "unigram_recall": "with frequent words written in",
+    "unigram_auc": "with frequent words written in; comparable between runs",
+    "bigram_precision": "with words written in that often follow the one before",
+    "bigram_recall": "with words written in that often follow the one before",
+    "bigram_auc": "with words written in that often follow the one before; comparable between runs",
 }
 
 

@@ -1,6 +1,7 @@
 """Checks that a run's settings, records and devices fit together, before anything is written."""
 
 import dataclasses
+import functools
 from typing import Any
 
 import tensorflow as tf
@@ -15,6 +16,8 @@ from electra_tf.distribution.cores import largest_divisor, prepare_cpu
 from electra_tf.distribution.devices import POLICIES, resolve_precision
 from electra_tf.distribution.strategies import create_strategy
 from electra_tf.input.pipeline import evaluation_batches
+from electra_tf.modeling.electra import ElectraModel
+from electra_tf.modeling.initialization import initialize
 from electra_tf.modeling.masking import SpecialTokens
 from electra_tf.objectives.objective import Objective
 from electra_tf.objectives.registry import build_objective
@@ -25,6 +28,7 @@ from electra_tf.storage import Path
 from electra_tf.text.vocabulary import Vocabulary
 from electra_tf.training import memory
 from electra_tf.training.evaluation import Evaluator
+from electra_tf.training.fixed_corruption import FixedCorruption
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,10 +60,12 @@ class Run:
     def build_model(self) -> tf_keras.Model:
         """Creates the networks on the run's devices, with their initial weights."""
         with self.strategy.scope():
-            return self.objective.build_model(
+            model = self.objective.build_model(
                 self.config.model, seed=self.config.training.seed,
                 policy=POLICIES[self.config.training.precision],
                 recompute=self.config.runtime.gradient_checkpointing)
+            initialize(model, self.config.initialization)
+        return model
 
     def build_evaluator(self, model: tf_keras.Model) -> Evaluator | None:
         """Returns an evaluator on the held-out shards; None if nothing was held out."""
@@ -67,13 +73,19 @@ class Run:
             return None
         replicas = self.strategy.num_replicas_in_sync
         batch_size = -(-self.config.runtime.eval_batch_size // replicas) * replicas
+        yardstick = None
+        if isinstance(model, ElectraModel):
+            yardstick = functools.partial(
+                FixedCorruption.of_records, self.data_dir, self.manifest,
+                special_tokens(self.vocabulary))
         return Evaluator(
             self.strategy, self.objective, model,
             lambda context: evaluation_batches(
                 self.data_dir, self.manifest, pad_id=self.vocabulary.pad_id,
                 global_batch_size=batch_size, context=context),
             batch_size=batch_size, seed=self.config.training.seed,
-            parts=largest_divisor(batch_size // replicas, self.config.runtime.cpu_parts))
+            parts=largest_divisor(batch_size // replicas, self.config.runtime.cpu_parts),
+            yardstick=yardstick)
 
 
 def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,
@@ -116,11 +128,15 @@ def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,
     memory.require_room(
         config.model, config.runtime, strategy, length=config.data.max_seq_length,
         batch=config.training.train_batch_size)
-    special = SpecialTokens(pad=vocabulary.pad_id, cls=vocabulary.cls_id, sep=vocabulary.sep_id,
-                            mask=vocabulary.mask_id)
     return Run(config=config, data_dir=data_dir, model_dir=model_dir, manifest=manifest,
                vocabulary=vocabulary, strategy=strategy,
-               objective=build_objective(config, special), initial=initial)
+               objective=build_objective(config, special_tokens(vocabulary)), initial=initial)
+
+
+def special_tokens(vocabulary: Vocabulary) -> SpecialTokens:
+    """Returns the ids that are never hidden and never replace anything."""
+    return SpecialTokens(pad=vocabulary.pad_id, cls=vocabulary.cls_id, sep=vocabulary.sep_id,
+                         mask=vocabulary.mask_id)
 
 
 def _vocabulary(data_dir: Path, manifest: Manifest, vocab_file: Path | None) -> Vocabulary:

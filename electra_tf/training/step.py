@@ -119,7 +119,8 @@ class TrainStep:
         scale, norm = clip_scale(gradients, self.config.optimizer.clip_norm)
         loss = tf.add_n([factors[name] * sums[name] for name in factors])
         finite = tf.math.is_finite(norm) & tf.math.is_finite(loss)
-        self.state.optimizer.apply(gradients, rate, scale=scale, usable=finite)
+        self.state.optimizer.apply(
+            gradients, rate, step=self.state.step, scale=scale, usable=finite)
         self.state.loss_scale.update(finite)
         self.state.step.assign_add(1)
         one = tf.ones([])

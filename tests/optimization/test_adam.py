@@ -51,7 +51,8 @@ def test_five_steps_of_pretraining_equal_the_reference():
         gradients = run.gradients(step)
         scale, norm = clip_scale(gradients, CONFIG.clip_norm)
         np.testing.assert_allclose(norm, run.golden[f"step{step}|clip_norm"], rtol=1e-6)
-        optimizer.apply(gradients, schedule(step), scale=scale, usable=tf.constant(True))
+        optimizer.apply(gradients, schedule(step), step=tf.constant(step), scale=scale,
+                        usable=tf.constant(True))
         run.assert_equal_after(step, optimizer)
 
 
@@ -67,7 +68,8 @@ def test_five_steps_with_a_rate_per_layer_equal_the_reference():
     for step in range(5):
         gradients = run.gradients(step)
         scale, _ = clip_scale(gradients, CONFIG.clip_norm)
-        optimizer.apply(gradients, schedule(step), scale=scale, usable=tf.constant(True))
+        optimizer.apply(gradients, schedule(step), step=tf.constant(step), scale=scale,
+                        usable=tf.constant(True))
         run.assert_equal_after(step, optimizer)
 
 
@@ -93,14 +95,44 @@ def test_an_unusable_gradient_changes_nothing():
     variable = tf.Variable([1.0, 2.0], name="dense/kernel")
     optimizer = Adam(CONFIG, [variable])
     rate = tf.constant(0.1)
-    optimizer.apply([tf.constant([0.5, 0.5])], rate, scale=ONE, usable=tf.constant(True))
+    optimizer.apply([tf.constant([0.5, 0.5])], rate, step=tf.constant(0), scale=ONE,
+                    usable=tf.constant(True))
     before = [part.numpy().copy() for part in (
         variable, optimizer.first_moments[0], optimizer.second_moments[0])]
-    optimizer.apply(
-        [tf.constant([np.nan, np.inf])], rate, scale=ONE, usable=tf.constant(False))
+    optimizer.apply([tf.constant([np.nan, np.inf])], rate, step=tf.constant(1), scale=ONE,
+                    usable=tf.constant(False))
     after = (variable, optimizer.first_moments[0], optimizer.second_moments[0])
     for old, new in zip(before, after, strict=True):
         np.testing.assert_array_equal(old, new)
+
+
+def test_bias_correction_is_that_of_the_textbook():
+    variable = tf.Variable([1.0, -2.0, 0.5], name="dense/bias")
+    optimizer = Adam(OptimizerConfig(bias_correction=True, epsilon=1e-3), [variable])
+    expected, first, second = variable.numpy().astype(float), np.zeros(3), np.zeros(3)
+    random = np.random.default_rng(0)
+    for step in range(20):
+        gradient = random.normal(size=3) * [1e-3, 1.0, 10.0]
+        optimizer.apply([tf.constant(gradient, tf.float32)], tf.constant(0.1),
+                        step=tf.constant(step), scale=ONE, usable=tf.constant(True))
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.999 * second + 0.001 * gradient**2
+        expected -= 0.1 * (first / (1 - 0.9 ** (step + 1))) / (
+            np.sqrt(second / (1 - 0.999 ** (step + 1))) + 1e-3)
+        np.testing.assert_allclose(variable.numpy(), expected, rtol=2e-5)
+
+
+def test_without_correction_the_first_step_is_three_times_the_rate():
+    steps = {}
+    for corrected in (False, True):
+        variable = tf.Variable([0.0], name="dense/bias")
+        config = OptimizerConfig(bias_correction=corrected)
+        Adam(config, [variable]).apply(
+            [tf.constant([0.5])], tf.constant(0.01), step=tf.constant(0), scale=ONE,
+            usable=tf.constant(True))
+        steps[corrected] = float(variable[0])
+    assert steps[True] == pytest.approx(-0.01, rel=1e-4)
+    assert steps[False] == pytest.approx(-0.01 * 0.1 / 0.001**0.5, rel=1e-3)
 
 
 def test_all_but_biases_and_layer_norms_decay():

@@ -1,0 +1,45 @@
+"""How weights begin. It decides whether a short run learns at all, and nothing afterwards."""
+
+import dataclasses
+import enum
+
+from electra_tf.config.checks import require, require_at_most, require_positive
+
+
+class Scheme(enum.StrEnum):
+    """What attention looks at before training."""
+
+    NORMAL = "normal"
+    """Everywhere alike: the paper's truncated normal weights and nothing else."""
+    NEIGHBOURS = "neighbours"
+    """At the tokens next to each position, as trained networks do (after Trockman and Kolter,
+    2023)."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class InitializationConfig:
+    """Initial values beyond `model.initializer_range`; all but `scheme` belong to `neighbours`."""
+
+    scheme: Scheme = Scheme.NORMAL
+    """What attention looks at before training."""
+    layers: int = 1
+    """So many layers, from below, have heads that look at neighbours."""
+    position_amplitude: float = 3.0
+    """Amplitude of the sines and cosines in the position table, in units of
+    `model.initializer_range`, the standard deviation of words."""
+    attention_gain: float = 2.2
+    """Factor of the positions in queries and in keys: how sharply a head looks at its neighbour."""
+    longest_wavelength: float = 64.0
+    """Of the position table's waves, in tokens; the shortest is 2.1."""
+    value_gain: float = 1.0
+    """Factor of the product of value and output weights in these layers: how much of what a head
+    sees is passed on."""
+
+    def __post_init__(self):
+        require_positive("initialization", self, "layers", "position_amplitude", "attention_gain",
+                         "value_gain")
+        require_at_most("initialization", self, 1000, "layers", "position_amplitude",
+                        "attention_gain", "value_gain")
+        require_at_most("initialization", self, 1e6, "longest_wavelength")
+        require(self.longest_wavelength >= 4.0, "initialization.longest_wavelength", "4 or more",
+                self.longest_wavelength)

@@ -1,0 +1,153 @@
+"""Corruptions of held-out text that are the same for every run: a yardstick that doesn't move.
+
+A discriminator's scores against its own generator fall when the generator learns. These
+replacements come from counts over the training records instead: by how frequent tokens are
+(unigram), and by how often they follow the token before (bigram), the kind of mistake that
+frequency alone doesn't give away. Positions and draws are a function of the example's tokens, so
+every run on the same records, whatever its seed, batch and devices, is asked the same questions.
+"""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from electra_tf.modeling.masking import SpecialTokens, maskable
+from electra_tf.records.example import Batch, parse_examples
+from electra_tf.records.manifest import Manifest
+from electra_tf.storage import Path
+
+RATE = 0.15
+"""Of the tokens that aren't special, drawn anew; a draw of the token itself replaces nothing."""
+KINDS = ("unigram", "bigram")
+COUNTED_EXAMPLES = 1 << 16
+"""Of the training records, evenly over all shards: 8 million tokens of 128 each."""
+_READ = 4096
+"""Examples parsed together."""
+
+
+class Corrupted(NamedTuple):
+    """A batch with tokens replaced."""
+
+    ids: tf.Tensor
+    """int32 [B, L]."""
+    replaced: tf.Tensor
+    """bool [B, L], where the token is another one now."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Successors:
+    """How often tokens follow a context, ready to be drawn from."""
+
+    starts: tf.Tensor
+    """int64 [C + 1]; the successors of context c are numbers starts[c] to starts[c + 1]."""
+    tokens: tf.Tensor
+    """int32 [K]."""
+    ends: tf.Tensor
+    """int64 [K], running sum of their counts."""
+
+    @classmethod
+    def of(cls, contexts: np.ndarray, tokens: np.ndarray, *, num_contexts: int,
+           vocab_size: int) -> "Successors":
+        """Counts pairs: int [T] contexts below `num_contexts`, and the token after each."""
+        pairs, counts = np.unique(
+            contexts.astype(np.int64) * vocab_size + tokens, return_counts=True)
+        starts = np.searchsorted(pairs, np.arange(num_contexts + 1) * np.int64(vocab_size))
+        return cls(starts=tf.constant(starts, tf.int64),
+                   tokens=tf.constant(pairs % vocab_size, tf.int32),
+                   ends=tf.constant(np.cumsum(counts), tf.int64))
+
+    def draw(self, contexts: tf.Tensor, uniforms: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Draws a successor of every context.
+
+        Args:
+            contexts: int32 [M].
+            uniforms: float32 [M] in [0, 1).
+
+        Returns:
+            int32 [M], and bool [M], False where nothing was ever seen after the context.
+        """
+        ends = tf.concat([tf.zeros([1], tf.int64), self.ends], axis=0)
+        first = tf.gather(ends, tf.gather(self.starts, contexts))
+        last = tf.gather(ends, tf.gather(self.starts, contexts + 1))
+        wanted = tf.cast(tf.cast(uniforms, tf.float64) * tf.cast(last - first, tf.float64),
+                         tf.int64)
+        index = tf.searchsorted(self.ends, first + wanted, side="right")
+        index = tf.minimum(index, tf.size(self.tokens) - 1)
+        return tf.gather(self.tokens, index), last > first
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FixedCorruption:
+    """Corrupts batches by counts of the records."""
+
+    unigram: Successors
+    """Of one context, 0."""
+    bigram: Successors
+    """Of every token."""
+    special: SpecialTokens
+
+    @classmethod
+    def of_records(cls, data_dir: Path, manifest: Manifest,
+                   special: SpecialTokens) -> "FixedCorruption":
+        """Counts tokens and pairs of the training records, at most `COUNTED_EXAMPLES`."""
+        contexts, tokens = _pairs(data_dir, manifest, special)
+        size = manifest.vocabulary.size
+        return cls(
+            unigram=Successors.of(np.zeros_like(tokens), tokens, num_contexts=1, vocab_size=size),
+            bigram=Successors.of(contexts, tokens, num_contexts=size, vocab_size=size),
+            special=special)
+
+    def __call__(self, batch: Batch) -> Mapping[str, Corrupted]:
+        """Returns each kind's corruption of a batch; for `tf.data`, not for accelerators."""
+        chosen, uniforms = _draws(batch.ids)
+        candidates = (chosen < RATE) & maskable(batch.ids, batch.valid, self.special)
+        shape = tf.shape(batch.ids)
+        before = tf.reshape(tf.pad(batch.ids, [[0, 0], [1, 0]])[:, :-1], [-1])
+        flat = tf.reshape(uniforms, [-1])
+        common, _ = self.unigram.draw(tf.zeros_like(before), flat)
+        following, seen = self.bigram.draw(before, flat)
+        draws = {"unigram": common, "bigram": tf.where(seen, following, common)}
+        return {kind: _written(batch, candidates, tf.reshape(draw, shape))
+                for kind, draw in draws.items()}
+
+
+def _written(batch: Batch, chosen: tf.Tensor, drawn: tf.Tensor) -> Corrupted:
+    ids = tf.where(chosen, drawn, batch.ids)
+    return Corrupted(tf.ensure_shape(ids, batch.ids.shape),
+                     tf.ensure_shape(ids != batch.ids, batch.ids.shape))
+
+
+def _draws(ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns two float32 [B, L] in [0, 1), a function of each row's tokens alone."""
+    length = tf.shape(ids)[1]
+    # An odd factor per position; sums of 32 bits wrap around.
+    factors = tf.range(length) * -1640531535 + 1
+    keys = tf.reduce_sum(ids * factors, axis=1)
+
+    def row(key: tf.Tensor) -> tf.Tensor:
+        return tf.random.stateless_uniform([2, length], seed=tf.stack([key, 0]))
+
+    drawn = tf.map_fn(row, keys, fn_output_signature=tf.float32)
+    return drawn[:, 0], drawn[:, 1]
+
+
+def _pairs(data_dir: Path, manifest: Manifest,
+           special: SpecialTokens) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the token before, int32 [T], and each token of the records that isn't special."""
+    shards = manifest.shards_of("train")
+    part = min(1.0, COUNTED_EXAMPLES / max(1, sum(shard.examples for shard in shards)))
+    before, tokens = [], []
+    for shard in shards:
+        rows = tf.data.TFRecordDataset(str(data_dir / shard.name)).take(
+            math.ceil(shard.examples * part))
+        for batch in rows.batch(_READ).map(lambda some: parse_examples(
+                some, manifest.max_seq_length, manifest.token_bytes, special.pad)):
+            counted = maskable(batch.ids, batch.valid, special).numpy()[:, 1:]
+            ids = batch.ids.numpy()
+            before.append(ids[:, :-1][counted])
+            tokens.append(ids[:, 1:][counted])
+    return np.concatenate(before), np.concatenate(tokens)

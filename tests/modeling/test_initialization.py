@@ -1,0 +1,116 @@
+"""Attention of neighbour heads, before any training, counted."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.config.initialization import InitializationConfig, Scheme
+from electra_tf.config.model import ModelConfig, Tying
+from electra_tf.modeling.electra import ElectraModel, MaskedLanguageModel
+from electra_tf.modeling.encoder import Encoder
+from electra_tf.modeling.initialization import OFFSETS, frequencies, initialize
+
+NEIGHBOURS = InitializationConfig(scheme=Scheme.NEIGHBOURS)
+TINY = ModelConfig(
+    vocab_size=300, embedding_size=64, hidden_size=128, num_layers=2, num_heads=2,
+    intermediate_size=256, max_position_embeddings=64, generator_width=0.5,
+    initializer_range=0.08, hidden_dropout=0.0, attention_dropout=0.0)
+LENGTH = 48
+
+
+def model_of(config: ModelConfig, initialization: InitializationConfig = NEIGHBOURS,
+             seed: int = 1) -> ElectraModel:
+    model = ElectraModel(config, seed=seed)
+    initialize(model, initialization)
+    return model
+
+
+def shares(encoder: Encoder, layer: int = 0) -> np.ndarray:
+    """Returns [A], how much of its attention each head gives to the token at its offset."""
+    ids = np.random.default_rng(0).integers(5, encoder.config.vocab_size, [4, LENGTH])
+    ids = tf.constant(ids, tf.int32)
+    x = encoder.all_layers(ids, tf.zeros_like(ids), tf.ones_like(ids, tf.bool))[layer]
+    attention = encoder.encoder_layers[layer].attention
+    query, key, _ = attention._project(x, [attention.query, attention.key, attention.value])
+    weights = tf.nn.softmax(tf.matmul(query, key, transpose_b=True)).numpy()
+    at = np.arange(LENGTH)
+    found = []
+    for head, offset in zip(range(weights.shape[1]), OFFSETS, strict=False):
+        inside = (at + offset >= 0) & (at + offset < LENGTH)
+        found.append(weights[:, head, at[inside], at[inside] + offset].mean())
+    return np.array(found)
+
+
+@pytest.mark.parametrize("changes", [
+    {}, {"initializer_range": 0.02}, {"embedding_size": 63}, {"embedding_size": 128},
+    {"num_heads": 1}, {"num_heads": 8}, {"embedding_size": 256, "generator_width": 0.25},
+    {"tying": Tying.NONE}, {"tying": Tying.TOKEN_EMBEDDINGS}, {"tying": Tying.EVERYTHING},
+    {"hidden_size": 256, "num_heads": 4, "embedding_size": 128, "generator_width": 0.25},
+], ids=str)
+def test_every_head_gives_most_of_its_attention_to_its_neighbour(changes):
+    model = model_of(dataclasses.replace(TINY, **changes))
+    for network in (model.discriminator, model.generator):
+        assert shares(network.encoder).min() > 0.75
+
+
+def test_a_normal_start_sees_all_tokens_alike():
+    model = model_of(TINY, InitializationConfig())
+    assert shares(model.discriminator.encoder).max() < 2 / LENGTH
+
+
+def test_heads_past_the_last_offset_keep_their_values():
+    config = dataclasses.replace(TINY, hidden_size=120, num_heads=10, generator_width=0.5)
+    usual = ElectraModel(config, seed=1).discriminator.encoder.encoder_layers[0].attention
+    ours = model_of(config).discriminator.encoder.encoder_layers[0].attention
+    past = 12 * len(OFFSETS)
+    for name in ("query", "key"):
+        ours_now, before = getattr(ours, name).kernel.numpy(), getattr(usual, name).kernel.numpy()
+        np.testing.assert_array_equal(ours_now[:, past:], before[:, past:])
+        assert np.abs(ours_now[:, :past] - before[:, :past]).max() > 0.1
+
+
+def test_only_so_many_layers_are_begun_so():
+    two = dataclasses.replace(NEIGHBOURS, layers=2)
+    assert shares(model_of(TINY, two).discriminator.encoder, layer=1).min() > 0.5
+    assert shares(model_of(TINY).discriminator.encoder, layer=1).max() < 0.2
+
+
+def test_values_are_a_function_of_the_seed():
+    def values(seed: int) -> dict[str, np.ndarray]:
+        return {variable.name: variable.numpy() for variable in model_of(TINY, seed=seed).variables}
+
+    first, again, other = values(1), values(1), values(2)
+    for name, value in first.items():
+        np.testing.assert_array_equal(value, again[name], err_msg=name)
+    changed = "electra/encoder/layer_0/attention/self/query/kernel:0"
+    assert np.abs(first[changed] - other[changed]).max() > 0.01
+
+
+def test_the_normal_scheme_changes_nothing():
+    before = ElectraModel(TINY, seed=3)
+    after = model_of(TINY, InitializationConfig(), seed=3)
+    for one, two in zip(before.variables, after.variables, strict=True):
+        np.testing.assert_array_equal(one.numpy(), two.numpy(), err_msg=one.name)
+
+
+def test_the_value_gain_multiplies_what_a_layer_passes_on():
+    def product(gain: float) -> np.ndarray:
+        config = dataclasses.replace(NEIGHBOURS, value_gain=gain)
+        layer = model_of(TINY, config).discriminator.encoder.encoder_layers[0]
+        return layer.attention.value.kernel.numpy() @ layer.attention_output.kernel.numpy()
+
+    np.testing.assert_allclose(product(2.0), 2 * product(1.0), rtol=1e-5, atol=1e-7)
+
+
+def test_a_masked_language_model_is_begun_in_the_same_way():
+    model = MaskedLanguageModel(TINY, seed=1)
+    initialize(model, NEIGHBOURS)
+    assert shares(model.generator.encoder).min() > 0.9
+
+
+def test_frequencies_fall_from_nearly_half_a_turn_to_the_longest_wave():
+    waves = frequencies(4, 64.0)
+    np.testing.assert_allclose(waves[[0, -1]], [0.95 * np.pi, 2 * np.pi / 64])
+    np.testing.assert_allclose(waves[1:] / waves[:-1], waves[1] / waves[0])
