@@ -21,7 +21,7 @@ may learn nothing; they should begin with a masked language model (--set objecti
 from absl import flags
 
 from electra_tf import command_line, storage
-from electra_tf.config import pretraining_flags, setting_flags
+from electra_tf.config import pretraining_flags, recipes, setting_flags, sizes
 
 MODES = ("train", "eval", "samples", "export")
 
@@ -45,7 +45,7 @@ def _run() -> None:
         _export()
         return
     changes = pretraining_flags.given_settings()
-    config = pretraining_flags.build_config(values.model_size, changes)
+    config = pretraining_flags.build_config(values.model_size, values.recipe, changes)
 
     # TensorFlow takes seconds to import: only once the flags are right.
     from electra_tf.checkpoints import formats, run_directory
@@ -57,6 +57,9 @@ def _run() -> None:
         initial = (formats.read(storage.path(values.init_checkpoint))
                    if values.init_checkpoint else None)
         run = setup.prepare(config, data_dir, model_dir, vocab_file, initial)
+        size = sizes.pretraining_config(values.model_size or "small")
+        for line in recipes.contradictions(values.recipe, size, changes):
+            print(f"note     {line}")
         if values.restart:
             run_directory.restart(model_dir)
         pretraining.train(run)

@@ -5,7 +5,7 @@ from typing import Any
 
 from absl import flags
 
-from electra_tf.config import export_flags, setting_flags
+from electra_tf.config import export_flags, recipes, setting_flags
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.setting_flags import ANY_SETTING, HARDWARE, PRECISION, SettingFlag
@@ -51,7 +51,7 @@ REPORTING = (
 )
 SETTINGS = TRAINING + HARDWARE + REPORTING
 GROUPS = {
-    "Model and data": ("data_dir", "model_dir", "model_size", "mode", "restart",
+    "Model and data": ("data_dir", "model_dir", "model_size", "recipe", "mode", "restart",
                        "init_checkpoint", "vocab_file"),
     "Training": tuple(flag.name for flag in TRAINING),
     "Hardware": tuple(flag.name for flag in HARDWARE),
@@ -68,6 +68,9 @@ def define() -> None:
     flags.DEFINE_bool(
         "restart", False, "Remove what an earlier run left in --model_dir, and begin again.")
     flags.DEFINE_string("model_size", None, "tiny, small, base or large. Default: small.")
+    flags.DEFINE_string(
+        "recipe", recipes.PAPER, "paper, made for a million steps, or short, for minutes to days "
+        "on little hardware: other initial weights, rate and dropout; docs/recipes.md.")
     flags.DEFINE_string(
         "mode", "train", "train (continues where the run stopped), eval (scores the newest "
         "checkpoint on the held-out shards), samples (shows what it does to some sentences) or "
@@ -87,6 +90,8 @@ def given_settings() -> dict[str, Any]:
     return setting_flags.given_settings(SETTINGS)
 
 
-def build_config(model_size: str | None, changes: Mapping[str, Any]) -> PretrainingConfig:
-    """Returns the size's settings (small by default) with the changes made."""
-    return override(pretraining_config(model_size or "small"), changes)
+def build_config(model_size: str | None, recipe: str,
+                 changes: Mapping[str, Any]) -> PretrainingConfig:
+    """Returns the size's settings (small by default) with the recipe's and then these changes."""
+    config = pretraining_config(model_size or "small")
+    return override(override(config, recipes.settings_of(recipe, config)), changes)

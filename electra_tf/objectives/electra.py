@@ -58,7 +58,7 @@ class ElectraObjective:
         return Outcome(
             {"generator_loss": generator_loss, "discriminator_loss": loss_sum},
             _measures(sampled == predictions.original_ids, predictions.valid, replaced,
-                      logits > 0.0, batch.valid),
+                      logits, batch.valid),
             {"corrupted_ids": corrupted, "replaced": replaced, "logits": logits,
              "valid": batch.valid, "best_ids": best, "predicted": predictions.valid,
              "original_ids": predictions.original_ids, "positions": predictions.positions},
@@ -71,14 +71,18 @@ class ElectraObjective:
                 "discriminator_loss": self.weights.discriminator_loss_weight}
 
 
-def _measures(right: tf.Tensor, predicted: tf.Tensor, replaced: tf.Tensor, flagged: tf.Tensor,
+def _measures(right: tf.Tensor, predicted: tf.Tensor, replaced: tf.Tensor, logits: tf.Tensor,
               valid: tf.Tensor) -> Mapping[str, Ratio]:
+    flagged = logits > 0.0
+    real, count = tf.where(valid, logits, 0.0), _count(valid)
     return {
         "generator_sampled_accuracy": share(right, predicted),
         "discriminator_accuracy": share(flagged == replaced, valid),
         "discriminator_precision": share(replaced, flagged & valid),
         "discriminator_recall": share(flagged, replaced),
         "replaced_fraction": share(replaced, valid),
+        "discriminator_logit": Ratio(tf.reduce_sum(real), count),
+        "discriminator_logit_squared": Ratio(tf.reduce_sum(tf.square(real)), count),
     }
 
 

@@ -33,6 +33,7 @@ from electra_tf.optimization.schedule import Schedule
 from electra_tf.signals import Interrupted, StopRequest
 from electra_tf.storage import Path
 from electra_tf.training import failures
+from electra_tf.training.collapse import CollapseWatch
 from electra_tf.training.curves import draw_curves
 from electra_tf.training.evaluation import Evaluator
 from electra_tf.training.loop import Loop
@@ -82,6 +83,7 @@ def _train(run: Run, report_dir: Path, out: TextIO) -> None:
         _print_header(run, state, table.first_step, new_parts, out)
         reporter = Reporter(
             report_dir, table, peak_fraction=_peak_fraction(run), out=out,
+            watch=CollapseWatch(config.optimizer.warmup(table.num_steps)),
             tokens_per_step=config.training.train_batch_size * run.manifest.max_seq_length)
         evaluator = run.build_evaluator(state.model)
         stopped_by = Loop(

@@ -8,7 +8,15 @@ from typing import TextIO
 
 from electra_tf.checkpoints.run_directory import METRICS_FILE
 from electra_tf.storage import Path
-from electra_tf.training.metrics_log import CHECKPOINT, EVAL, TRAIN, MetricsLog, read_metrics
+from electra_tf.training.collapse import CollapseWatch
+from electra_tf.training.metrics_log import (
+    CHECKPOINT,
+    EVAL,
+    TRAIN,
+    MetricsLog,
+    Record,
+    read_metrics,
+)
 from electra_tf.training.pace import Pace
 from electra_tf.training.progress import Progress, progress_line
 from electra_tf.training.tensorboard import TensorBoardWriter
@@ -28,7 +36,7 @@ class Reporter:
     """
 
     def __init__(self, model_dir: Path, timetable: Timetable, *, tokens_per_step: int,
-                 peak_fraction: Callable[[float], float | None], out: TextIO,
+                 peak_fraction: Callable[[float], float | None], watch: CollapseWatch, out: TextIO,
                  clock: Callable[[], float] = time.monotonic):
         """Opens the run's logs and drops what they hold past the restored step.
 
@@ -37,11 +45,15 @@ class Reporter:
             timetable: of the run.
             tokens_per_step: over all devices.
             peak_fraction: maps tokens per second to the used fraction of the devices' peak.
+            watch: is shown every record, also those from before an interruption.
             out: where lines are printed.
             clock: in seconds.
         """
         self._metrics = MetricsLog(model_dir / METRICS_FILE)
         self._metrics.rewind(timetable.first_step)
+        self._watch = watch
+        for record in read_metrics(self._metrics.path) if self._metrics.path.exists() else ():
+            watch.take(record)
         self._board = TensorBoardWriter(model_dir / "tensorboard")
         self.timetable = timetable
         self._tokens_per_step, self._peak_fraction = tokens_per_step, peak_fraction
@@ -103,8 +115,7 @@ class Reporter:
 
     def on_eval(self, results: Mapping[str, float]) -> None:
         """Reports an evaluation."""
-        record = {"kind": EVAL, "step": self._step, **results}
-        self._metrics.append(record)
+        self._append({"kind": EVAL, "step": self._step, **results})
         self._board.scalars(self._step, {f"eval/{name}": value for name, value in results.items()})
         self._board.flush()
 
@@ -118,9 +129,15 @@ class Reporter:
         self._board.text(self._step, "samples", markdown)
         self._board.flush()
 
+    def _append(self, record: Record) -> None:
+        self._metrics.append(record)
+        warning = self._watch.take(record)
+        if warning:
+            self.say(warning)
+
     def _report_interval(self) -> None:
         means, machine = self._say_progress()
-        self._metrics.append({"kind": TRAIN, "step": self._step, **means, **machine})
+        self._append({"kind": TRAIN, "step": self._step, **means, **machine})
         self._board.scalars(self._step, {f"train/{name}": value
                                          for name, value in (means | machine).items()})
         self._board.flush()

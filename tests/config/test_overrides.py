@@ -45,7 +45,7 @@ def test_a_file_means_what_stands_there_whatever_yaml_makes_of_it(tmp_path):
 
 @pytest.mark.parametrize(("changes", "words"), [
     ({"masking.rte": 0.2}, ["masking.rte", "Did you mean 'masking.rate'"]),
-    ({"nothing": 1}, ["nothing", "Sections: model, data"]),
+    ({"nothing": 1}, ["nothing", "Sections: model, initialization, data"]),
     ({"masking.rate": "1.5"}, ["masking.rate", "in (0, 1)", "1.5"]),
     ({"masking.rate": "nan"}, ["masking.rate", "finite number", "nan"]),
     ({"training.seed": "1.5"}, ["training.seed", "whole number", "1.5"]),

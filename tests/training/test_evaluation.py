@@ -21,4 +21,5 @@ def test_parts_and_batches_dont_change_the_scores(records):
     expected = evaluate(records, runtime__cpu_parts=1)
     assert 0.0 < expected["discriminator_auc"] < 1.0
     for changes in {"runtime__cpu_parts": 2}, {"runtime__eval_batch_size": 3}:
-        assert evaluate(records, **changes) == pytest.approx(expected, rel=1e-5, nan_ok=True), changes
+        scores = evaluate(records, **changes)
+        assert scores == pytest.approx(expected, rel=1e-5, nan_ok=True), changes

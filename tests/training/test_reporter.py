@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from electra_tf.config.runtime import RuntimeConfig
+from electra_tf.training.collapse import CollapseWatch
 from electra_tf.training.reporter import Reporter
 from electra_tf.training.timetable import Timetable
 
@@ -22,7 +23,8 @@ def reporter(path, out=None, first_step=0, num_steps=10, clock=None, **runtime):
     settings = RuntimeConfig(**{"log_every_steps": 4, "save_checkpoints_steps": 6} | runtime)
     table = Timetable(first_step=first_step, num_steps=num_steps, runtime=settings)
     return Reporter(path, table, tokens_per_step=100, peak_fraction=lambda rate: None,
-                    out=out or io.StringIO(), clock=clock or Clock())
+                    watch=CollapseWatch(warmup_steps=0), out=out or io.StringIO(),
+                    clock=clock or Clock())
 
 
 def train(report, totals, step):
@@ -151,3 +153,17 @@ def test_a_run_of_days_is_told_once_how_to_be_shorter(tmp_path, seconds, hints):
         clock.now += seconds
         train(report, totals(1.0), step)
     assert out.getvalue().count("--model_size") == hints
+
+
+def test_a_collapse_is_told_of_once_also_when_the_run_was_interrupted(tmp_path):
+    def chance(first_step):
+        out = io.StringIO()
+        report = reporter(tmp_path, out=out, first_step=first_step, num_steps=5000,
+                          log_every_steps=1000)
+        train(report, totals(1.0), first_step + 1000)
+        report.on_eval({"discriminator_auc": 0.5})
+        return out.getvalue()
+
+    assert "guesses" not in chance(0)
+    assert chance(1000).count("guesses") == 1
+    assert "guesses" not in chance(2000)

@@ -1,0 +1,63 @@
+"""What suits a long run, the paper's, and what makes a short one learn."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from electra_tf.command_line import UserError
+from electra_tf.config.initialization import Scheme
+from electra_tf.config.overrides import override
+from electra_tf.config.pretraining import PretrainingConfig
+
+PAPER, SHORT = RECIPES = ("paper", "short")
+
+
+def settings_of(recipe: str, config: PretrainingConfig) -> dict[str, Any]:
+    """Returns what a recipe changes in the paper's settings of a model size.
+
+    `short` is for minutes to days of a few cores or one GPU, where the paper's settings, made for
+    a million steps, leave the discriminator knowing how frequent words are and nothing else. Each
+    value won a comparison in docs/experiments.md.
+
+    Args:
+        recipe: one of `RECIPES`.
+        config: the size's settings.
+
+    Raises:
+        UserError: an unknown recipe.
+    """
+    if recipe not in RECIPES:
+        raise UserError(f"--recipe must be one of {', '.join(RECIPES)}. Received: {recipe!r}")
+    if recipe == PAPER:
+        return {}
+    return {
+        "initialization.scheme": Scheme.NEIGHBOURS.value,
+        # What passes through two matrices, H x range^2, is 0.8 for any width.
+        "model.initializer_range": round(0.9 * config.model.hidden_size**-0.5, 4),
+        "model.hidden_dropout": 0.0,
+        "model.attention_dropout": 0.0,
+        "optimizer.bias_correction": True,
+        # 1e-3 for tiny, 5e-4 for small; twice as much kills the discriminator.
+        "optimizer.learning_rate": 1e-3 * (128 / config.model.hidden_size),
+        "optimizer.warmup_steps": -1,
+    }
+
+
+def contradictions(recipe: str, config: PretrainingConfig,
+                   given: Mapping[str, Any]) -> list[str]:
+    """Returns the recipe's settings that the command line sets otherwise, in words.
+
+    Args:
+        recipe: one of `RECIPES`.
+        config: the size's settings.
+        given: setting -> value of the command line; it wins.
+    """
+    wanted = settings_of(recipe, config)
+    both = {name: given[name] for name in wanted if name in given}
+    section_of = override(config, wanted), override(config, both)
+    found = []
+    for name in both:
+        section, _, field = name.partition(".")
+        recipes, ours = (getattr(getattr(one, section), field) for one in section_of)
+        if recipes != ours:
+            found.append(f"{name} is {ours}, as given; --recipe={recipe} has {recipes}")
+    return found

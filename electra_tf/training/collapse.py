@@ -1,0 +1,63 @@
+"""Notices a discriminator that says the same of every token."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+LOST_DEVIATION = 0.01
+"""Of the logits over tokens, as a part of what it was."""
+CHANCE = 0.01
+"""How near an AUC is to 0.50 to count as chance."""
+PATIENCE = 1000
+"""Steps, after the warm-up, that an AUC may stay there."""
+FIX = ("Begin again with --recipe=short, with half the --learning_rate or with more "
+       "--warmup_steps.")
+
+
+class CollapseWatch:
+    """Reads the records of metrics.jsonl as they come, and speaks once.
+
+    A collapsed discriminator doesn't come back: its loss stands at that of a constant, and the
+    encoder learns no more from it.
+    """
+
+    def __init__(self, warmup_steps: float):
+        """Takes the steps of warm-up, in which an AUC of 0.50 is no wonder."""
+        self._warmup_steps = warmup_steps
+        self._largest = 0.0
+        self._chance_since: int | None = None
+        self._said = False
+
+    def take(self, record: Mapping[str, Any]) -> str:
+        """Takes a record; returns what to say of it, "" nearly always."""
+        if self._said:
+            return ""
+        found = self._lost_deviation(record) or self._chance(record)
+        self._said = bool(found)
+        return found and f"warning  {found} {FIX}"
+
+    def _lost_deviation(self, record: Mapping[str, Any]) -> str:
+        mean, square = (record.get(f"discriminator_logit{end}") for end in ("", "_squared"))
+        if mean is None or square is None or not math.isfinite(square):
+            return ""
+        deviation = math.sqrt(max(0.0, square - mean**2))
+        self._largest = max(self._largest, deviation)
+        if deviation >= LOST_DEVIATION * self._largest:
+            return ""
+        return (f"the discriminator has collapsed: at step {record['step']:,} its logits differ by "
+                f"{deviation:.1e} (standard deviation over tokens), and did by {self._largest:.2g}."
+                )
+
+    def _chance(self, record: Mapping[str, Any]) -> str:
+        auc, step = record.get("discriminator_auc"), record["step"]
+        if auc is None or step < self._warmup_steps:
+            return ""
+        if not abs(auc - 0.5) <= CHANCE:
+            self._chance_since = None
+            return ""
+        if self._chance_since is None:
+            self._chance_since = step
+        if step - self._chance_since < PATIENCE:
+            return ""
+        return (f"the discriminator guesses: its AUC is {auc:.3f} at step {step:,}, as it was at "
+                f"step {self._chance_since:,}.")

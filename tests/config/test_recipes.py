@@ -1,0 +1,43 @@
+import pytest
+
+from electra_tf.command_line import UserError
+from electra_tf.config import recipes
+from electra_tf.config.initialization import Scheme
+from electra_tf.config.overrides import override
+from electra_tf.config.sizes import SIZES
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_papers_recipe_is_the_sizes_settings(size):
+    assert recipes.settings_of("paper", SIZES[size]) == {}
+    assert SIZES[size].initialization.scheme is Scheme.NORMAL
+    assert not SIZES[size].optimizer.bias_correction
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_short_recipe_fits_every_size(size):
+    config = override(SIZES[size], recipes.settings_of("short", SIZES[size]))
+    assert config.initialization.scheme is Scheme.NEIGHBOURS
+    assert config.optimizer.bias_correction
+    assert config.model.hidden_dropout == 0.0
+    passed_on = config.model.hidden_size * config.model.initializer_range**2
+    assert passed_on == pytest.approx(0.81, rel=0.01)
+
+
+def test_the_rate_falls_with_the_width():
+    rates = {size: recipes.settings_of("short", SIZES[size])["optimizer.learning_rate"]
+             for size in ("tiny", "small")}
+    assert rates == {"tiny": 1e-3, "small": 5e-4}
+
+
+def test_an_unknown_recipe_is_refused_with_the_known_ones():
+    with pytest.raises(UserError, match="paper, short. Received: 'long'"):
+        recipes.settings_of("long", SIZES["tiny"])
+
+
+def test_a_given_setting_that_contradicts_is_named_and_an_equal_one_isnt():
+    given = {"optimizer.learning_rate": "1e-3", "model.hidden_dropout": "0.1",
+             "training.seed": "3"}
+    assert recipes.contradictions("short", SIZES["tiny"], given) == [
+        "model.hidden_dropout is 0.1, as given; --recipe=short has 0.0"]
+    assert recipes.contradictions("paper", SIZES["tiny"], given) == []
