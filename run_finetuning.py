@@ -10,6 +10,8 @@ r"""Fine-tunes a pre-trained ELECTRA on a task, scores it, and predicts with it.
     python run_finetuning.py --mode=predict --model_dir=runs/topic --input=new.tsv \
         --output=topics.tsv
     python run_finetuning.py --mode=export --model_dir=runs/topic --export_dir=served/topic
+    python run_finetuning.py --task=blimp --data_dir=blimp --init_checkpoint=runs/small \
+        --model_dir=runs/blimp
 
 The task decides the recipe: the paper's epochs and learning rate, unless a flag says otherwise.
 The same command continues a run that was interrupted with the first trial that isn't finished.
@@ -52,9 +54,12 @@ def _train() -> None:
     for name in ("task", "init_checkpoint"):
         _require(name)
     from electra_tf.checkpoints import run_directory  # TensorFlow takes seconds to import.
-    from electra_tf.tasks import registry
+    from electra_tf.tasks import minimal_pairs, registry
     from electra_tf.training import finetuning, finetuning_setup
 
+    if list(values.task) == [minimal_pairs.NAME]:
+        _score_minimal_pairs()
+        return
     names = registry.resolved(values.task)
     model_dir = storage.path(values.model_dir)
     # What can't be exported is refused before hours of training.
@@ -88,6 +93,18 @@ def _train() -> None:
         finetuning.report_glue(model_dir, results)
     for (run, _), target in zip(runs, targets, strict=False):
         _export_run(run.model_dir, target, {})
+
+
+def _score_minimal_pairs() -> None:
+    """BLiMP has nothing to train on: the pre-trained networks are scored as they are."""
+    _require("data_dir")
+    from electra_tf.checkpoints import formats
+    from electra_tf.tasks.minimal_pairs import read_blimp
+    from electra_tf.training import minimal_pairs
+
+    paradigms = read_blimp(_data_dir())
+    networks = formats.read(storage.path(flags.FLAGS.init_checkpoint))
+    minimal_pairs.score(networks, paradigms, storage.path(flags.FLAGS.model_dir))
 
 
 def _evaluate() -> None:

@@ -70,8 +70,9 @@ def define() -> None:
     """Defines all flags of `run_finetuning.py`; None means that a flag wasn't given."""
     flags.DEFINE_list(
         "task", None, "cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli; several of them with "
-        "commas, or glue for all nine; squad, squad2; chunk (CoNLL-2000), ner (CoNLL-2003); or for "
-        "your own files classification, regression, tagging, question_answering.")
+        "commas, or glue for all nine; squad, squad2; chunk (CoNLL-2000), ner (CoNLL-2003); blimp "
+        "(pairs of sentences, scored without fine-tuning); or for your own files classification, "
+        "regression, tagging, question_answering.")
     flags.DEFINE_string("data_dir", None, "Directory of a benchmark's files as it publishes them.")
     flags.DEFINE_string(
         "data_source", FILES,

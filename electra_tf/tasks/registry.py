@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from electra_tf.command_line import UserError
 from electra_tf.storage import Path
-from electra_tf.tasks import files, glue, tfds_source
+from electra_tf.tasks import files, glue, minimal_pairs, tfds_source
 from electra_tf.tasks.examples import Example, Kind
 from electra_tf.tasks.files import Columns
 from electra_tf.tasks.squad import QuestionFile, read_squad
@@ -58,7 +58,8 @@ def resolved(asked: Sequence[str]) -> tuple[str, ...]:
     known = [name for one in asked for name in (glue.TASKS if one == GLUE else [one])]
     unknown = [name for name in known if name not in names()]
     if unknown or not known:
-        raise UserError(f"--task must be one of {GLUE}, {', '.join(names())}. "
+        raise UserError(f"--task must be one of {GLUE}, {', '.join(names())}, or "
+                        f"{minimal_pairs.NAME} alone. "
                         f"Received: {', '.join(asked)!r}")
     if len(set(known)) < len(known):
         raise UserError(f"--task names a task twice. Received: {', '.join(asked)!r}")
