@@ -1,12 +1,10 @@
 """`settings.json`, checked: every value of its type, no section with gaps, nothing unknown."""
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 from electra_tf.command_line import UserError, shown
 from electra_tf.config.finetuning import FinetuningConfig
-from electra_tf.config.initialization import InitializationConfig
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.reading import strict_json
@@ -23,9 +21,8 @@ _FACTS = {"dataset": str, "data": str, "vocabulary": str, "lower_case": bool,
 _NEEDED = ("lower_case", "strip_accents", "model.vocab_size")
 _MAY_CHANGE = frozenset({"training.num_trials"})
 """Settings that decide a result and yet aren't kept: trials can be added."""
-_ADDED = {"optimizer.bias_correction": False} | {
-    f"initialization.{field.name}": field.default
-    for field in dataclasses.fields(InitializationConfig)}
+_ADDED = {name: value for name, value in flatten(PretrainingConfig()).items()
+          if name == "optimizer.bias_correction" or name.startswith("initialization.")}
 """Settings that runs of earlier versions don't name, and what they had."""
 _TRAINED = "optimizer"
 """A section that only a directory without optimizer lacks."""

@@ -169,3 +169,19 @@ def test_a_checkpoint_with_weights_of_odd_shapes_is_one_line(networks, tmp_path,
         shape_and_slices=tf.constant(["", ""]), tensors=[tf.zeros(shape), tf.zeros(shape)])
     with pytest.raises(UserError, match="model.ckpt"):
         formats.read(tmp_path)
+
+
+@pytest.mark.parametrize("form", list(Format))
+def test_a_converted_model_knows_nothing_of_how_its_weights_began(tmp_path, form):
+    files = {}
+    for scheme in ("normal", "neighbours"):
+        run, target = tmp_path / scheme / "run", tmp_path / scheme / "out"
+        tiny_encoder.write(run, initialization__scheme=scheme)
+        formats.write(formats.read(run), target, form)
+        files[scheme] = {path.relative_to(target): path.read_text().replace(scheme, "")
+                         for path in sorted(target.rglob("*.json"))}
+    assert files["normal"].keys() == files["neighbours"].keys()
+    for name, text in files["normal"].items():
+        if not name.name.startswith("ckpt-"):  # A seal holds digests of the weights.
+            assert files["neighbours"][name] == text, name
+            assert "initialization" not in text

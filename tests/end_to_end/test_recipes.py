@@ -1,0 +1,83 @@
+"""`run_pretraining.py --recipe=short` and `initialization.*` as a user meets them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import run_pretraining
+from electra_tf.command_line import UserError
+from electra_tf.config import pretraining_flags
+from tests import command_flags, tiny_records
+
+FLAGS = ("--model_size=tiny", "--distribution_strategy=one_device", "--save_checkpoints_steps=2",
+         "--log_every_steps=2", "--sample_every_steps=0", "--eval_steps=1",
+         "--set=runtime.cpu_parts=1", "--set=model.hidden_size=32", "--set=model.embedding_size=16",
+         "--set=model.intermediate_size=64", "--set=model.max_position_embeddings=32",
+         "--train_batch_size=8")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def program_flags():
+    with command_flags.defined(pretraining_flags.define):
+        yield
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("recipes") / "records"
+    tiny_records.write(directory)
+    return directory
+
+
+def train(records: Path, model_dir: Path, *flags: str, steps: int = 2) -> dict:
+    command_flags.call(run_pretraining.main, f"--data_dir={records}", f"--model_dir={model_dir}",
+                       *FLAGS, f"--num_train_steps={steps}", *flags)
+    return json.loads((model_dir / "settings.json").read_text())
+
+
+def test_the_short_recipe_is_what_is_trained_and_flags_win_over_it(records, tmp_path, capsys):
+    saved = train(records, tmp_path / "run", "--recipe=short", "--learning_rate=3e-4",
+                  "--set=model.hidden_dropout=0")
+    assert saved["initialization.scheme"] == "neighbours"
+    assert saved["optimizer.bias_correction"] is True
+    assert saved["optimizer.learning_rate"] == 3e-4
+    assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("note")] == [
+        "note     optimizer.learning_rate is 0.0003, as given; --recipe=short has 0.001"]
+
+
+def test_an_unknown_recipe_is_refused(records, tmp_path):
+    with pytest.raises(UserError, match="--recipe must be one of paper, short. Received: 'fast'"):
+        train(records, tmp_path / "run", "--recipe=fast")
+
+
+def test_a_run_goes_on_under_another_initialization_and_says_so(records, tmp_path, capsys):
+    train(records, tmp_path / "run", "--set=runtime.save_checkpoints_steps=1")
+    capsys.readouterr()
+    train(records, tmp_path / "run", "--set=initialization.scheme=neighbours",
+          "--set=runtime.save_checkpoints_steps=1")
+    said = capsys.readouterr().out
+    assert ("note     initial values matter only at the start, which this run is past: "
+            "initialization.scheme: normal then, neighbours now") in said
+    assert "2 done, 0 to go" in said
+
+
+def test_a_run_without_a_checkpoint_refuses_another_initialization(records, tmp_path):
+    train(records, tmp_path / "run")
+    for path in (tmp_path / "run" / "checkpoints").iterdir():
+        path.unlink()
+    (tmp_path / "run" / "metrics.jsonl").unlink()
+    with pytest.raises(UserError, match="initialization.scheme: normal then, neighbours now"):
+        train(records, tmp_path / "run", "--set=initialization.scheme=neighbours")
+
+
+def test_a_run_of_an_earlier_version_is_continued(records, tmp_path, capsys):
+    saved = train(records, tmp_path / "run")
+    older = {name: value for name, value in saved.items()
+             if not name.startswith("initialization.") and name != "optimizer.bias_correction"}
+    (tmp_path / "run" / "settings.json").write_text(json.dumps(older))
+    capsys.readouterr()
+    train(records, tmp_path / "run")
+    assert "2 done, 0 to go" in capsys.readouterr().out
+    with pytest.raises(UserError, match="optimizer.bias_correction: False then, True now"):
+        train(records, tmp_path / "run", "--set=optimizer.bias_correction=true")
