@@ -78,17 +78,18 @@ quickstart: $(STAMP) ## Pre-train a tiny ELECTRA on Python's own documentation (
 	  --data_dir=$(QUICKSTART)/records --model_dir=$(QUICKSTART)/model
 	@echo "The curves: $(QUICKSTART)/model/loss_curves.png"
 
-# A file of tests in one process, two processes at a time: `make test PARALLEL=` runs one only.
+# Two processes, a file of tests in one of them: `make test PARALLEL=` for one process. The slow tests
+# are alone: some watch times and memory.
 PARALLEL := --numprocesses=2 --dist=loadfile
 
 test: $(STAMP) ## Run the tests, without the slow ones.
 	$(BIN)/python -m pytest $(PARALLEL) -m "not slow"
 
 test-slow: $(STAMP) ## Run the slow tests only: real processes, kills and restarts.
-	$(BIN)/python -m pytest $(PARALLEL) -m slow
+	$(BIN)/python -m pytest -m slow
 
 test-all: $(STAMP) ## Run every test.
-	$(BIN)/python -m pytest $(PARALLEL)
+	$(BIN)/python -m pytest
 
 # Inputs per quick reader, in all some 20,000; slower readers get fewer.
 FUZZ_CASES ?= 1000

@@ -23,9 +23,9 @@ _MAY_CHANGE = frozenset({"training.num_trials"})
 """Settings that decide a result and yet aren't kept: trials can be added."""
 _ADDED = {name: value for name, value in flatten(PretrainingConfig()).items()
           if name == "optimizer.bias_correction" or name.startswith("initialization.")}
-"""Settings that runs of earlier versions don't name, and what they had."""
-_TRAINED = "optimizer"
-"""A section that only a directory without optimizer lacks."""
+"""Settings of which runs of earlier versions name none, and what they had."""
+_TRAINED = "optimizer."
+"""Begins settings that only a directory without optimizer lacks."""
 _TASK = "task_"
 _MOST_BYTES = 4 * MIB
 """Settings take 3 KB; the names of 30,000 labels fit."""
@@ -42,7 +42,7 @@ def read(path: Path) -> Saved:
     saved = strict_json.read(path, Saved, most=_MOST_BYTES, fix=fix, absent=(
         f"{path} does not exist: no run was started in {path.parent}. Train first, or name "
         "another directory."))
-    if any(name.startswith(f"{_TRAINED}.") for name in saved):
+    if saved.keys().isdisjoint(_ADDED) and any(name.startswith(_TRAINED) for name in saved):
         saved = _ADDED | saved
     problem = _problem_of_facts(saved) or _problem_of_settings(saved)
     if problem:

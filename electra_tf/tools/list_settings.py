@@ -36,8 +36,9 @@ optimizer:
 
 Flags win over `--set`, `--set` over the file, the file over the size. A misspelt name or a value
 out of range is an error. All sections but `runtime` decide what a run computes: a run that resumes
-must have the same values, while those of `runtime` may change. Written by
-`python -m electra_tf.tools.list_settings`.
+must have the same values, while those of `runtime` may change, and those of `initialization` too
+once there is a checkpoint. `--recipe=short` changes the defaults of some: [recipes.md](recipes.md).
+Written by `python -m electra_tf.tools.list_settings`.
 
 # Pre-training
 """
@@ -46,9 +47,9 @@ FINETUNING_HEAD = """\
 
 Defaults are the general recipe's; RTE and STS-B take 10 epochs, questions 2 and rows of 512 tokens,
 MRPC and STS-B swap pairs, and warm-up is a tenth of the run. The encoder brings the shapes of
-`model`, its dropout is 0.1; `runtime` is as above.
+`model`, its dropout is 0.1; `initialization` (from scratch) and `runtime` are as above.
 """
-_SHARED = ("model", "runtime")
+_SHARED = ("model", "initialization", "runtime")
 """Sections of both, described once."""
 
 

@@ -86,6 +86,7 @@ def test_the_reason_is_the_last_error_with_the_line_after_it(errors, reason):
     assert reason_of_death(1, errors) == reason
 
 
+@pytest.mark.slow
 def test_our_worker_trains_a_toy_through_the_protocol(tmp_path):
     ours = next(system for system in systems.SYSTEMS if system.name == "ours-float32")
     worker = systems.launch(ours, peers_python=tmp_path, threads=1, cache=tmp_path, timeout=300)

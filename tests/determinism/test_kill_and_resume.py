@@ -90,6 +90,7 @@ def finish_as_alone(records: Path, model_dir: Path, alone: Path) -> None:
     assert step_of(model_dir) == STEPS
 
 
+@pytest.mark.slow
 def test_a_run_killed_three_times_ends_with_the_same_weights(records, alone, tmp_path):
     killed = tmp_path / "killed"
     for number in range(KILLS):

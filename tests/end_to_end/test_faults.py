@@ -116,6 +116,7 @@ def test_a_vocabulary_with_two_lines_swapped_is_refused(run):
                            f"--export_dir={run.parent / 'export'}")
 
 
+@pytest.mark.slow
 def test_records_and_run_may_live_on_another_file_system(tmp_path, capsys):
     from electra_tf import storage
 

@@ -115,6 +115,7 @@ def test_frozen_layers_keep_their_weights():
     assert changed == {"head"}
 
 
+@pytest.mark.slow
 def test_parts_change_nothing():
     rows, losses = sentences(20), []
     for parts in (1, 2):

@@ -82,6 +82,7 @@ def test_recomputing_under_xla_and_on_two_replicas_gives_the_same(records, basel
                       runtime__distribution_strategy="mirrored"), baseline)
 
 
+@pytest.mark.slow
 def test_xla_gives_what_plain_tensorflow_gives(records, baseline):
     assert_same(train(records, xla=True), baseline)
 
@@ -105,6 +106,7 @@ def test_bfloat16_stays_near_float32(records, baseline):
         assert ours["loss"] == pytest.approx(theirs["loss"], rel=0.02)
 
 
+@pytest.mark.slow
 def test_float16_finds_a_scale_at_which_gradients_are_finite(records, baseline):
     history, _ = train(records, steps=10, training__precision="float16")
     assert history[0]["loss"] == pytest.approx(baseline[0][0]["loss"], rel=0.01)
