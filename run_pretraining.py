@@ -3,7 +3,8 @@ r"""Pre-trains ELECTRA on records that data_prep built, evaluates it, or shows s
     python -m data_prep.build_vocab --input='corpus/*.txt' --output=vocab.txt --vocab_size=8000
     python -m data_prep.build_pretraining_data --input='corpus/*.txt' --vocab_file=vocab.txt \
         --output_dir=records --max_seq_length=128
-    python run_pretraining.py --data_dir=records --model_dir=runs/small --model_size=small
+    python run_pretraining.py --data_dir=records --model_dir=runs/small --model_size=small \
+        --recipe=short --num_train_steps=10000
     python run_pretraining.py --data_dir=records --model_dir=runs/small --mode=eval
     python run_pretraining.py --mode=export --model_dir=runs/small --export_dir=served/small
 
@@ -13,9 +14,8 @@ The same command continues a run that was interrupted, to the same weights. On a
 Expect a loss of 45 at the first step (ln V + 50 ln 2), 27 within some hundred steps, when both
 networks know how frequent words are, and a slow fall from there. ELECTRA-Small at
 --train_batch_size=32 on 128-token records does about 3,700 tokens/s on two CPU cores with
-AVX-512 bfloat16: 1,000 steps in 19 minutes. In runs much shorter than the paper's the discriminator
-may learn nothing; they should begin with a masked language model (--set objective.name=mlm, then
---init_checkpoint with --set model.tying=everything): docs/experiments.md says why.
+AVX-512 bfloat16: 1,000 steps in 19 minutes. In runs much shorter than the paper's million steps the
+discriminator learns nothing with the paper's settings; give them --recipe=short (docs/recipes.md).
 """
 
 from absl import flags

@@ -24,10 +24,10 @@ class InitializationConfig:
     """What attention looks at before training."""
     layers: int = 1
     """So many layers, from below, have heads that look at neighbours."""
-    position_amplitude: float = 3.0
+    position_amplitude: float = 2.0
     """Amplitude of the sines and cosines in the position table, in units of
     `model.initializer_range`, the standard deviation of words."""
-    attention_gain: float = 2.2
+    attention_gain: float = 2.5
     """Factor of the positions in queries and in keys: how sharply a head looks at its neighbour."""
     longest_wavelength: float = 64.0
     """Of the position table's waves, in tokens; the shortest is 2.1."""

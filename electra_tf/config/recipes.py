@@ -35,6 +35,10 @@ def settings_of(recipe: str, config: PretrainingConfig) -> dict[str, Any]:
         "model.initializer_range": round(0.9 * config.model.hidden_size**-0.5, 4),
         "model.hidden_dropout": 0.0,
         "model.attention_dropout": 0.0,
+        # A generator that isn't too good makes mistakes that the discriminator can learn from.
+        "model.generator_width": 0.25,
+        "model.generator_depth": 0.5,
+        "masking.rate": 0.25,
         "optimizer.bias_correction": True,
         # 1e-3 for tiny, 5e-4 for small; twice as much kills the discriminator.
         "optimizer.learning_rate": 1e-3 * (128 / config.model.hidden_size),

@@ -45,14 +45,22 @@ def shares(encoder: Encoder, layer: int = 0) -> np.ndarray:
 
 @pytest.mark.parametrize("changes", [
     {}, {"initializer_range": 0.02}, {"embedding_size": 63}, {"embedding_size": 128},
-    {"num_heads": 1}, {"num_heads": 8}, {"embedding_size": 256, "generator_width": 0.25},
-    {"tying": Tying.NONE}, {"tying": Tying.TOKEN_EMBEDDINGS}, {"tying": Tying.EVERYTHING},
+    {"num_heads": 1}, {"tying": Tying.NONE}, {"tying": Tying.TOKEN_EMBEDDINGS},
+    {"tying": Tying.EVERYTHING},
     {"hidden_size": 256, "num_heads": 4, "embedding_size": 128, "generator_width": 0.25},
 ], ids=str)
-def test_every_head_gives_most_of_its_attention_to_its_neighbour(changes):
+def test_every_head_gives_four_fifths_of_its_attention_to_its_neighbour(changes):
     model = model_of(dataclasses.replace(TINY, **changes))
     for network in (model.discriminator, model.generator):
-        assert shares(network.encoder).min() > 0.75
+        assert shares(network.encoder).min() > 0.8
+
+
+@pytest.mark.parametrize("changes", [
+    {"num_heads": 8}, {"embedding_size": 256, "generator_width": 0.25}], ids=str)
+def test_heads_with_room_for_eight_frequencies_give_more_than_half(changes):
+    model = model_of(dataclasses.replace(TINY, **changes))
+    for network in (model.discriminator, model.generator):
+        assert shares(network.encoder).min() > 0.5
 
 
 def test_a_normal_start_sees_all_tokens_alike():
@@ -73,7 +81,7 @@ def test_heads_past_the_last_offset_keep_their_values():
 
 def test_only_so_many_layers_are_begun_so():
     two = dataclasses.replace(NEIGHBOURS, layers=2)
-    assert shares(model_of(TINY, two).discriminator.encoder, layer=1).min() > 0.5
+    assert shares(model_of(TINY, two).discriminator.encoder, layer=1).min() > 0.3
     assert shares(model_of(TINY).discriminator.encoder, layer=1).max() < 0.2
 
 
@@ -107,7 +115,7 @@ def test_the_value_gain_multiplies_what_a_layer_passes_on():
 def test_a_masked_language_model_is_begun_in_the_same_way():
     model = MaskedLanguageModel(TINY, seed=1)
     initialize(model, NEIGHBOURS)
-    assert shares(model.generator.encoder).min() > 0.9
+    assert shares(model.generator.encoder).min() > 0.8
 
 
 def test_frequencies_fall_from_nearly_half_a_turn_to_the_longest_wave():
