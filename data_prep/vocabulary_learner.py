@@ -15,7 +15,8 @@ SMALLEST_VOCABULARY = 100
 LARGEST_VOCABULARY = 1_000_000
 _UNIT_BYTES = 8 << 20
 _MOST_CHARACTERS = 1000
-"""Different characters, as BERT's; each takes two tokens: alone and as "##" piece."""
+"""Different characters, as BERT's; each takes two tokens: alone and as "##" piece. A vocabulary
+gives them half of its room at most."""
 _WORDS_PER_TOKEN = 10
 """The commonest words so many times the vocabulary's size are learned from: rarer ones change
 almost nothing and take nearly all of the time."""

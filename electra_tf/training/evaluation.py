@@ -95,12 +95,16 @@ class Evaluator:
         return results
 
     def samples(self, count: int, vocabulary: Vocabulary) -> list[Corruption]:
-        """Returns the first `count` held-out examples, corrupted and judged."""
+        """Returns some examples of the first held-out batch, corrupted and judged.
+
+        They are spread over it: examples side by side are mostly of one document.
+        """
         outcome = next(self._outcomes(1))
         if "corrupted_ids" not in outcome:
             return []
-        return [_corruption(outcome, row, vocabulary) for row in range(
-            min(count, len(outcome["ids"]))) if outcome["valid"][row].any()]
+        real = np.flatnonzero(outcome["valid"].any(axis=1))
+        spread = np.linspace(0, len(real) - 1, min(count, len(real))).astype(int)
+        return [_corruption(outcome, row, vocabulary) for row in real[spread]]
 
     def _outcomes(self, num_batches: int,
                   yardstick: Callable[[], FixedCorruption] | None = None) -> Iterator[Arrays]:

@@ -52,6 +52,14 @@ def test_a_small_size_keeps_all_characters_or_is_refused():
             vocabulary_learner.learn(encoded, size)
 
 
+def test_a_quarter_of_the_size_may_be_different_characters():
+    letters = "abcdefghijklmnopqrstuvwxyz0123456789" + "".join(map(chr, range(0x3B1, 0x3B1 + 24)))
+    words = {f"{one}{two}".encode(): 20 for one in letters for two in letters}
+    learned = vocabulary_learner.learn(collections.Counter(words), 240)
+    assert set(letters) <= set(learned.tokens)
+    assert {f"##{letter}" for letter in letters} <= set(learned.tokens)
+
+
 def test_words_are_counted_as_the_tokenizer_sees_them():
     unit = WorkUnit(split="train", index=0, lines=("Café, CAFÉ!", "", "x cafe"), text_bytes=0,
                     documents=2)
