@@ -34,6 +34,8 @@ from electra_tf.storage import Path
 MODES = ("train", "eval", "predict", "export")
 SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads", "intermediate_size")
 """What `--model_size` says of an encoder."""
+BLIMP_FLAGS = {"task", "mode", "data_dir", "init_checkpoint", "model_dir"}
+"""What scoring without fine-tuning can use."""
 
 
 def main() -> None:
@@ -70,6 +72,10 @@ def _train() -> None:
     else:
         model, text = initial.model, initial.text
     changes = finetuning_flags.given_settings()
+    begun = [name for name in changes if name.startswith("initialization.")]
+    if begun and initial is not None:
+        raise UserError(f"{begun[0]} is for an encoder that begins from scratch "
+                        f"(--init_checkpoint=none); {initial.source} brings its weights.")
     # The recipe depends on the encoder's shape and on what is trained.
     model = override(PretrainingConfig(model=model), {
         setting: value for setting, value in changes.items()
@@ -98,10 +104,18 @@ def _train() -> None:
 def _score_minimal_pairs() -> None:
     """BLiMP has nothing to train on: the pre-trained networks are scored as they are."""
     _require("data_dir")
+    own = {name for group in finetuning_flags.GROUPS.values() for name in group}
+    more = sorted(name for name in own - BLIMP_FLAGS if flags.FLAGS[name].present)
+    if more:
+        raise UserError(f"--task=blimp trains nothing and knows no --{more[0]}; it takes "
+                        "--data_dir, --init_checkpoint and --model_dir.")
     from electra_tf.checkpoints import formats
     from electra_tf.tasks.minimal_pairs import read_blimp
     from electra_tf.training import minimal_pairs
+    from electra_tf.training.finetuning_setup import SCRATCH
 
+    if flags.FLAGS.init_checkpoint == SCRATCH:
+        raise UserError("--task=blimp scores trained networks; --init_checkpoint must name them.")
     paradigms = read_blimp(_data_dir())
     networks = formats.read(storage.path(flags.FLAGS.init_checkpoint))
     minimal_pairs.score(networks, paradigms, storage.path(flags.FLAGS.model_dir))

@@ -34,7 +34,7 @@ CHECKPOINT_KEY = "checkpoint"
 METRICS_FILE = "metrics.jsonl"
 WRITTEN = (CHECKPOINTS, METRICS_FILE, "tensorboard", "loss_curves.png", "eval_results.json",
            RESULTS_FILE, "predictions", "submission", "learning_curve.png",
-           "confusion_matrix.png", VOCABULARY_FILE, SETTINGS_FILE)
+           "confusion_matrix.png", "blimp_results.json", VOCABULARY_FILE, SETTINGS_FILE)
 """All that a run leaves in its directory."""
 
 VOCABULARY_FACT = "vocabulary"

@@ -93,5 +93,6 @@ def given_settings() -> dict[str, Any]:
 def build_config(model_size: str | None, recipe: str,
                  changes: Mapping[str, Any]) -> PretrainingConfig:
     """Returns the size's settings (small by default) with the recipe's and then these changes."""
-    config = pretraining_config(model_size or "small")
-    return override(override(config, recipes.settings_of(recipe, config)), changes)
+    size = pretraining_config(model_size or "small")
+    recipes_own = recipes.settings_of(recipe, override(size, changes))
+    return override(override(size, recipes_own), changes)

@@ -15,12 +15,12 @@ def settings_of(recipe: str, config: PretrainingConfig) -> dict[str, Any]:
     """Returns what a recipe changes in the paper's settings of a model size.
 
     `short` is for minutes to days of a few cores or one GPU, where the paper's settings, made for
-    a million steps, leave the discriminator knowing how frequent words are and nothing else. Each
-    value won a comparison in docs/experiments.md.
+    a million steps, leave the discriminator knowing how frequent words are and nothing else.
+    docs/recipes.md says which of the values were compared with others, and where.
 
     Args:
         recipe: one of `RECIPES`.
-        config: the size's settings.
+        config: the run's settings as far as they are given; the width counts.
 
     Raises:
         UserError: an unknown recipe.
@@ -31,7 +31,7 @@ def settings_of(recipe: str, config: PretrainingConfig) -> dict[str, Any]:
         return {}
     return {
         "initialization.scheme": Scheme.NEIGHBOURS.value,
-        # What passes through two matrices, H x range^2, is 0.8 for any width.
+        # H x range^2, to which what passes through two matrices is proportional, is 0.81.
         "model.initializer_range": round(0.9 * config.model.hidden_size**-0.5, 4),
         "model.hidden_dropout": 0.0,
         "model.attention_dropout": 0.0,
@@ -40,8 +40,8 @@ def settings_of(recipe: str, config: PretrainingConfig) -> dict[str, Any]:
         "model.generator_depth": 0.5,
         "masking.rate": 0.25,
         "optimizer.bias_correction": True,
-        # 1e-3 for tiny, 5e-4 for small; twice as much kills the discriminator.
-        "optimizer.learning_rate": 1e-3 * (128 / config.model.hidden_size),
+        # For tiny twice as much kills the discriminator.
+        "optimizer.learning_rate": min(1e-3, 0.128 / config.model.hidden_size),
         "optimizer.warmup_steps": -1,
     }
 
@@ -55,7 +55,7 @@ def contradictions(recipe: str, config: PretrainingConfig,
         config: the size's settings.
         given: setting -> value of the command line; it wins.
     """
-    wanted = settings_of(recipe, config)
+    wanted = settings_of(recipe, override(config, given))
     both = {name: given[name] for name in wanted if name in given}
     section_of = override(config, wanted), override(config, both)
     found = []

@@ -13,13 +13,15 @@ that resembles a trained network's; this does so for relative positions:
   frequencies w falling geometrically from 0.95 pi to 2 pi / longest_wavelength, with
   a = position_amplitude x initializer_range. (A last column of an odd E keeps its normal values.)
 * In the first layers, head h looks at offset s = OFFSETS[h]: its keys hold sin(w p) and cos(w p)
-  of D/2 of the frequencies, its queries sin(w (p + s)) and cos(w (p + s)), both attention_gain
-  times, so that their product, gain^2 sum_w cos(w (p + s - q)), is largest at q = p + s. These
-  matrices are added to the usual normal ones. Heads past the last offset keep the usual values.
+  of F <= D/2 of the frequencies, its queries sin(w (p + s)) and cos(w (p + s)), both
+  attention_gain x sqrt(D / 2F) times, so that their product, proportional to
+  sum_w cos(w (p + s - q)), is largest at q = p + s. (They read the layer-normed sum of the three
+  tables, and attention divides by sqrt(D).) These matrices are added to the usual normal ones.
+  Heads past the last offset keep the usual values.
 * Between embeddings and layers of another width stands a projection P [E, H]. With H >= E the
   matrices above come after its pseudo-inverse, so that heads read what the table holds, exactly.
   With H < E (a narrow generator) P can't keep everything: it is given orthonormal rows for the
-  frequencies that heads use, the others' rows are made orthogonal to these.
+  H / 4 frequencies that heads use, the others' rows are made orthogonal to these.
 
 All are learned from there on like any weights: architecture, names and checkpoints don't change.
 """

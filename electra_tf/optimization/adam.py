@@ -52,7 +52,7 @@ class Adam(tf.Module):
         Args:
             gradients: summed over replicas, one per variable.
             rate: float32 [], the learning rate.
-            step: integer [], how many updates came before.
+            step: integer [], how many steps came before, those without an update among them.
             scale: float32 [], what to multiply the gradients by: the clipping.
             usable: bool []; False leaves weights and slots exactly as they are.
         """

@@ -10,15 +10,15 @@ CHANCE = 0.01
 """How near an AUC is to 0.50 to count as chance."""
 PATIENCE = 1000
 """Steps, after the warm-up, that an AUC may stay there."""
-FIX = ("Begin again with --recipe=short, with half the --learning_rate or with more "
-       "--warmup_steps.")
+FIX = ("Begin again with half the --learning_rate or with more --warmup_steps; with "
+       "--recipe=short, if it isn't that.")
 
 
 class CollapseWatch:
     """Reads the records of metrics.jsonl as they come, and speaks once.
 
-    A collapsed discriminator doesn't come back: its loss stands at that of a constant, and the
-    encoder learns no more from it.
+    A collapsed discriminator rarely comes back within a short run: its loss stands at that of a
+    constant, and the encoder learns no more from it.
     """
 
     def __init__(self, warmup_steps: float):

@@ -30,7 +30,8 @@ class Evaluator:
 
     def __init__(self, strategy: tf.distribute.Strategy, objective: Objective,
                  model: tf_keras.Model, batches: BatchesFn, *, batch_size: int, seed: int,
-                 parts: int = 1, yardstick: Callable[[], FixedCorruption] | None = None):
+                 parts: int = 1,
+                 fixed_corruption: Callable[[], FixedCorruption] | None = None):
         """Takes what to run on which batches.
 
         Args:
@@ -41,10 +42,11 @@ class Evaluator:
             batch_size: of these batches over all replicas.
             seed: of masks and samples.
             parts: of a replica's rows, side by side.
-            yardstick: makes what the discriminator is tried on besides its generator's samples,
-                at the first evaluation; None for a model without discriminator.
+            fixed_corruption: makes what the discriminator is tried on besides its generator's
+                samples, when it is first needed; None for a model without discriminator.
         """
-        self._yardstick = None if yardstick is None else functools.cache(yardstick)
+        self._fixed_corruption = (
+            None if fixed_corruption is None else functools.cache(fixed_corruption))
         self._parts = parts
         self._rows = batch_size // strategy.num_replicas_in_sync
         self._strategy = strategy
@@ -69,7 +71,7 @@ class Evaluator:
             if `go_on` ended the evaluation.
         """
         batches: list[Arrays] = []
-        for batch in self._outcomes(num_batches, self._yardstick):
+        for batch in self._outcomes(num_batches):
             batches.append(batch)
             if not go_on(len(batches)):
                 return None
@@ -106,9 +108,8 @@ class Evaluator:
         spread = np.linspace(0, len(real) - 1, min(count, len(real))).astype(int)
         return [_corruption(outcome, row, vocabulary) for row in real[spread]]
 
-    def _outcomes(self, num_batches: int,
-                  yardstick: Callable[[], FixedCorruption] | None = None) -> Iterator[Arrays]:
-        corrupt = (lambda batch: {}) if yardstick is None else yardstick()
+    def _outcomes(self, num_batches: int) -> Iterator[Arrays]:
+        corrupt = (lambda batch: {}) if self._fixed_corruption is None else self._fixed_corruption()
         dataset = self._strategy.distribute_datasets_from_function(
             lambda context: self._batches(context).map(
                 lambda batch: (batch, corrupt(batch))))

@@ -1,10 +1,11 @@
-"""Corruptions of held-out text that are the same for every run: a yardstick that doesn't move.
+"""Corruptions of held-out text that are the same for every run.
 
 A discriminator's scores against its own generator fall when the generator learns. These
 replacements come from counts over the training records instead: by how frequent tokens are
 (unigram), and by how often they follow the token before (bigram), the kind of mistake that
 frequency alone doesn't give away. Positions and draws are a function of the example's tokens, so
-every run on the same records, whatever its seed, batch and devices, is asked the same questions.
+every run on the same records, whatever its seed and devices, is asked the same questions about an
+example. (How many examples: `runtime.eval_steps` batches.)
 """
 
 import dataclasses
@@ -124,7 +125,7 @@ def _written(batch: Batch, chosen: tf.Tensor, drawn: tf.Tensor) -> Corrupted:
 def _draws(ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns two float32 [B, L] in [0, 1), a function of each row's tokens alone."""
     length = tf.shape(ids)[1]
-    # An odd factor per position; sums of 32 bits wrap around.
+    # A factor per position; sums of 32 bits wrap around.
     factors = tf.range(length) * -1640531535 + 1
     keys = tf.reduce_sum(ids * factors, axis=1)
 

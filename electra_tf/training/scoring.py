@@ -1,6 +1,5 @@
 """The modes that look at a trained model: evaluation and samples."""
 
-import json
 import sys
 from collections.abc import Mapping
 from typing import TextIO
@@ -8,13 +7,13 @@ from typing import TextIO
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.atomic_file import write_atomically
 from electra_tf.checkpoints.manager import restore_weights
 from electra_tf.checkpoints.run_directory import CHECKPOINTS
 from electra_tf.command_line import UserError
 from electra_tf.training.evaluation import Evaluator
 from electra_tf.training.samples import terminal_page
 from electra_tf.training.setup import Run
+from electra_tf.training.task_results import write_json
 
 SHOWN_SAMPLES = 4
 RESULTS_FILE = "eval_results.json"
@@ -66,8 +65,7 @@ def report(run: Run, results: Mapping[str, float], step: int, out: TextIO) -> No
     lines += [f"  {name:<28}{value:>9.4f}  {UNITS.get(name, '')}"
               for name, value in results.items()]
     print("\n".join(lines), file=out, flush=True)
-    text = json.dumps({"step": step, **results}, indent=2) + "\n"
-    write_atomically(run.model_dir / RESULTS_FILE, text.encode())
+    write_json(run.model_dir / RESULTS_FILE, {"step": step, **results})
 
 
 def _restored_evaluator(run: Run) -> tuple[Evaluator, int]:

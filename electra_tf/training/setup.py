@@ -73,9 +73,9 @@ class Run:
             return None
         replicas = self.strategy.num_replicas_in_sync
         batch_size = -(-self.config.runtime.eval_batch_size // replicas) * replicas
-        yardstick = None
+        fixed_corruption = None
         if isinstance(model, ElectraModel):
-            yardstick = functools.partial(
+            fixed_corruption = functools.partial(
                 FixedCorruption.of_records, self.data_dir, self.manifest,
                 special_tokens(self.vocabulary))
         return Evaluator(
@@ -85,7 +85,7 @@ class Run:
                 global_batch_size=batch_size, context=context),
             batch_size=batch_size, seed=self.config.training.seed,
             parts=largest_divisor(batch_size // replicas, self.config.runtime.cpu_parts),
-            yardstick=yardstick)
+            fixed_corruption=fixed_corruption)
 
 
 def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,

@@ -1,7 +1,7 @@
 import pytest
 
 from electra_tf.command_line import UserError
-from electra_tf.config import recipes
+from electra_tf.config import pretraining_flags, recipes
 from electra_tf.config.initialization import Scheme
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import SIZES
@@ -28,6 +28,15 @@ def test_the_rate_falls_with_the_width():
     rates = {size: recipes.settings_of("short", SIZES[size])["optimizer.learning_rate"]
              for size in ("tiny", "small")}
     assert rates == {"tiny": 1e-3, "small": 5e-4}
+
+
+def test_the_width_is_the_runs_own_not_the_sizes():
+    config = pretraining_flags.build_config("tiny", "short", {"model.hidden_size": 512})
+    assert config.optimizer.learning_rate == 0.128 / 512
+    assert config.model.initializer_range == pytest.approx(0.9 / 512**0.5, abs=1e-4)
+    given = {"model.hidden_size": 512, "optimizer.learning_rate": 1e-3}
+    assert recipes.contradictions("short", SIZES["tiny"], given) == [
+        "optimizer.learning_rate is 0.001, as given; --recipe=short has 0.00025"]
 
 
 def test_an_unknown_recipe_is_refused_with_the_known_ones():

@@ -447,3 +447,32 @@ def test_a_model_is_needed_to_use_one(classified, encoder, tmp_path):
         "--mode=eval", f"--model_dir={path / 'run'}", *HARDWARE[:1])
     assert "--model_dir holds a model for --task=classification" in refused(
         "--mode=eval", f"--model_dir={path / 'run'}", "--task=cola", *HARDWARE[:1])
+
+
+@pytest.mark.parametrize(("flags", "words"), [
+    (["--num_trials=3"], "knows no --num_trials"), (["--export_dir=x"], "knows no --export_dir"),
+    (["--set=task.dropout=0"], "knows no --set"),
+    (["--init_checkpoint=none"], "scores trained networks")])
+def test_minimal_pairs_take_no_flags_of_training(encoder, tmp_path, flags, words):
+    with pytest.raises(UserError, match=words):
+        command_flags.call(run_finetuning.main, "--task=blimp", f"--data_dir={tmp_path}",
+                           f"--init_checkpoint={encoder}", f"--model_dir={tmp_path}/out", *flags)
+    assert not (tmp_path / "out").exists()
+
+
+def test_minimal_pairs_are_scored_by_one_command(encoder, tmp_path, capsys):
+    (tmp_path / "order.jsonl").write_text(json.dumps(
+        {"sentence_good": "word1 word4", "sentence_bad": "word4 word1"}) + "\n")
+    command_flags.call(run_finetuning.main, "--task=blimp", f"--data_dir={tmp_path}",
+                       f"--init_checkpoint={encoder}", f"--model_dir={tmp_path / 'out'}")
+    assert "order" in capsys.readouterr().out
+    saved = json.loads((tmp_path / "out" / "blimp_results.json").read_text())
+    assert saved["mean"].keys() == {"generator", "discriminator"}
+
+
+def test_initial_values_are_refused_where_weights_are_brought(encoder, tmp_path):
+    with pytest.raises(UserError, match="initialization.scheme is for an encoder that begins from"):
+        command_flags.call(
+            run_finetuning.main, "--task=cola", f"--data_dir={tmp_path}",
+            f"--init_checkpoint={encoder}", f"--model_dir={tmp_path / 'out'}",
+            "--set=initialization.scheme=neighbours")

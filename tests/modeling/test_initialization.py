@@ -8,6 +8,9 @@ import tensorflow as tf
 
 from electra_tf.config.initialization import InitializationConfig, Scheme
 from electra_tf.config.model import ModelConfig, Tying
+from electra_tf.config.overrides import override
+from electra_tf.config.recipes import settings_of
+from electra_tf.config.sizes import SIZES
 from electra_tf.modeling.electra import ElectraModel, MaskedLanguageModel
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.initialization import OFFSETS, frequencies, initialize
@@ -61,6 +64,16 @@ def test_heads_with_room_for_eight_frequencies_give_more_than_half(changes):
     model = model_of(dataclasses.replace(TINY, **changes))
     for network in (model.discriminator, model.generator):
         assert shares(network.encoder).min() > 0.5
+
+
+@pytest.mark.parametrize(("size", "least"), [
+    ("tiny", (0.85, 0.6)), ("small", (0.85, 0.75)), ("base", (0.85, 0.75))])
+def test_networks_of_the_short_recipe_look_at_their_neighbours(size, least):
+    config = override(SIZES[size], settings_of("short", SIZES[size])).model
+    config = dataclasses.replace(config, vocab_size=300, num_layers=2)
+    model = model_of(config)
+    for network, share in zip((model.discriminator, model.generator), least, strict=True):
+        assert shares(network.encoder).min() > share
 
 
 def test_a_normal_start_sees_all_tokens_alike():

@@ -13,6 +13,6 @@ def test_the_page_in_docs_is_the_one_that_the_tool_prints():
 def test_every_setting_is_on_the_page_with_its_meaning():
     rows = [line for line in page().splitlines() if line.startswith("| `")]
     finetuning = [name for name in flatten(FinetuningConfig())
-                  if not name.startswith(("model.", "runtime."))]
+                  if not name.startswith(("model.", "initialization.", "runtime."))]
     assert len(rows) == len(flatten(PretrainingConfig())) + len(finetuning)
     assert all(row.split("|")[3].strip() for row in rows)

@@ -1,4 +1,4 @@
-"""The yardstick: counted draws, the same for every run."""
+"""Draws are counted ones, and the same for every run."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ PERIOD = 35
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
-    path = tmp_path_factory.mktemp("yardstick") / "records"
+    path = tmp_path_factory.mktemp("fixed") / "records"
     tiny_records.write(path)
     return path
 
@@ -84,7 +84,7 @@ def test_runs_of_other_seeds_and_batches_are_asked_the_same(directory):
     def asked(**changes):
         run = tiny_run.run_on(directory, **changes)
         evaluator = run.build_evaluator(run.build_model())
-        batches = list(evaluator._outcomes(0, evaluator._yardstick))
+        batches = list(evaluator._outcomes(0))
         kept = np.concatenate([batch["valid"].any(axis=1) for batch in batches])
         return {kind: np.concatenate([batch[f"{kind}/replaced"] for batch in batches])[kept]
                 for kind in KINDS}
