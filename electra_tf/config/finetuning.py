@@ -144,6 +144,7 @@ class FinetuningConfig:
     runtime: RuntimeConfig = RuntimeConfig()
 
     def __post_init__(self):
+        self.initialization.require_room(self.model)
         longest, layers = self.model.max_position_embeddings, self.model.num_layers
         require(self.task.max_seq_length <= longest, "task.max_seq_length",
                 f"at most model.max_position_embeddings={longest}, all that the encoder can read",

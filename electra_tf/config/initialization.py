@@ -4,6 +4,7 @@ import dataclasses
 import enum
 
 from electra_tf.config.checks import require, require_at_most, require_positive
+from electra_tf.config.model import ModelConfig
 
 
 class Scheme(enum.StrEnum):
@@ -43,3 +44,13 @@ class InitializationConfig:
         require_at_most("initialization", self, 1e6, "longest_wavelength")
         require(self.longest_wavelength >= 4.0, "initialization.longest_wavelength", "4 or more",
                 self.longest_wavelength)
+
+    def require_room(self, model: ModelConfig) -> None:
+        """Raises `UserError` for a model too narrow for one sine and one cosine."""
+        if self.scheme is Scheme.NORMAL:
+            return
+        allowed = f"2 or more for initialization.scheme={self.scheme}"
+        require(model.embedding_size >= 2, "model.embedding_size", allowed, model.embedding_size)
+        for encoder in (model.discriminator, model.generator):
+            require(encoder.hidden_size >= 2 * encoder.num_heads, "the size of a head", allowed,
+                    encoder.hidden_size // encoder.num_heads)

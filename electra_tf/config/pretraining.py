@@ -179,3 +179,6 @@ class PretrainingConfig:
     optimizer: OptimizerConfig = OptimizerConfig()
     training: TrainingConfig = TrainingConfig()
     runtime: RuntimeConfig = RuntimeConfig()
+
+    def __post_init__(self):
+        self.initialization.require_room(self.model)

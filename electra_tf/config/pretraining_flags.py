@@ -94,5 +94,5 @@ def build_config(model_size: str | None, recipe: str,
                  changes: Mapping[str, Any]) -> PretrainingConfig:
     """Returns the size's settings (small by default) with the recipe's and then these changes."""
     size = pretraining_config(model_size or "small")
-    recipes_own = recipes.settings_of(recipe, override(size, changes))
-    return override(override(size, recipes_own), changes)
+    own = recipes.settings_of(recipe, override(size, changes))
+    return override(override(size, own), changes)

@@ -5,7 +5,7 @@ from typing import Any
 
 from electra_tf.command_line import UserError
 from electra_tf.config.initialization import Scheme
-from electra_tf.config.overrides import override
+from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 
 PAPER, SHORT = RECIPES = ("paper", "short")
@@ -56,12 +56,6 @@ def contradictions(recipe: str, config: PretrainingConfig,
         given: setting -> value of the command line; it wins.
     """
     wanted = settings_of(recipe, override(config, given))
-    both = {name: given[name] for name in wanted if name in given}
-    section_of = override(config, wanted), override(config, both)
-    found = []
-    for name in both:
-        section, _, field = name.partition(".")
-        recipes, ours = (getattr(getattr(one, section), field) for one in section_of)
-        if recipes != ours:
-            found.append(f"{name} is {ours}, as given; --recipe={recipe} has {recipes}")
-    return found
+    there, here = flatten(override(config, wanted)), flatten(override(config, given))
+    return [f"{name} is {here[name]}, as given; --recipe={recipe} has {there[name]}"
+            for name in wanted if name in given and here[name] != there[name]]
