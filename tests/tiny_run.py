@@ -21,6 +21,10 @@ SETTINGS = {
     "optimizer.learning_rate": 3e-3, "optimizer.warmup_steps": 0,
 }
 FLAGS = [f"--set={name}={value}" for name, value in SETTINGS.items()]
+OFTEN = ("--model_size=tiny", "--distribution_strategy=one_device", "--save_checkpoints_steps=2",
+         "--log_every_steps=2", "--sample_every_steps=0", "--eval_steps=1",
+         "--set=runtime.cpu_parts=1")
+"""A run of some steps that is saved and logged every other one."""
 
 
 def config(**changes) -> PretrainingConfig:

@@ -15,9 +15,7 @@ from electra_tf.config import pretraining_flags
 from electra_tf.text.vocabulary import Vocabulary
 from tests import command_flags, tiny_records, tiny_run
 
-FLAGS = ("--model_size=tiny", "--distribution_strategy=one_device", "--save_checkpoints_steps=2",
-         "--log_every_steps=2", "--sample_every_steps=0", "--eval_steps=1",
-         "--set=runtime.cpu_parts=1", *tiny_run.FLAGS)
+FLAGS = (*tiny_run.OFTEN, *tiny_run.FLAGS)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -8,11 +8,9 @@ import pytest
 import run_pretraining
 from electra_tf.command_line import UserError
 from electra_tf.config import pretraining_flags
-from tests import command_flags, tiny_records
+from tests import command_flags, tiny_records, tiny_run
 
-FLAGS = ("--model_size=tiny", "--distribution_strategy=one_device", "--save_checkpoints_steps=2",
-         "--log_every_steps=2", "--sample_every_steps=0", "--eval_steps=1",
-         "--set=runtime.cpu_parts=1", "--set=model.hidden_size=32", "--set=model.embedding_size=16",
+FLAGS = (*tiny_run.OFTEN, "--set=model.hidden_size=32", "--set=model.embedding_size=16",
          "--set=model.intermediate_size=64", "--set=model.max_position_embeddings=32",
          "--train_batch_size=8")
 
