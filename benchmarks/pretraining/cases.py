@@ -79,7 +79,7 @@ def workload_of(name: str, threads: int) -> Workload:
         case=name, batch=case.batch, length=case.length, threads=threads,
         predictions=config.masking.max_predictions(case.length),
         vocab_size=config.model.vocab_size,
-        discriminator=_sizes(config.model.discriminator), generator=_sizes(config.model.generator))
+        discriminator=encoder_sizes(config.model.discriminator), generator=encoder_sizes(config.model.generator))
 
 
 def paper_flops_per_token(workload: Workload) -> float:
@@ -95,7 +95,8 @@ def product_flops_per_token(workload: Workload) -> float:
         predicted_fraction=workload.predictions / workload.length)
 
 
-def _sizes(config: EncoderConfig) -> Encoder:
+def encoder_sizes(config: EncoderConfig) -> Encoder:
+    """Returns an encoder's sizes in plain numbers."""
     return Encoder(**{field.name: getattr(config, field.name)
                       for field in dataclasses.fields(Encoder)})
 

@@ -27,21 +27,28 @@ class JointModel(torch.nn.Module):
         self.generator.electra.embeddings = shared
         self.generator.generator_lm_head.weight = shared.word_embeddings.weight
         self.predictions = workload.predictions
+        self.mask_id = workload.mask_id
+        self.register_buffer("special_ids", torch.tensor(workload.special_ids))
 
     def forward(self, ids: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
         """Maps int64 [B, L] and bool [B, L] to the joint loss []."""
-        positions = torch.rand(ids.shape).topk(self.predictions, dim=1).indices
-        labels = ids.gather(1, positions)
-        logits = self._generate(_mask(ids, positions, labels), valid, positions)
-        generator_loss = functional.cross_entropy(logits, labels.reshape(-1))
-        with torch.no_grad():
-            corrupted = ids.scatter(1, positions, _sample(logits).reshape(labels.shape))
-            replaced = (corrupted != ids).float()
+        generator_loss, corrupted = self.corrupt(ids, valid)
+        replaced = (corrupted != ids).float()
         scores = self.discriminator(corrupted, attention_mask=valid).logits.float()
         losses = functional.binary_cross_entropy_with_logits(scores, replaced, reduction="none")
         discriminator_loss = (losses * valid).sum() / valid.sum()
         return (plain.GENERATOR_WEIGHT * generator_loss
                 + plain.DISCRIMINATOR_WEIGHT * discriminator_loss)
+
+    def corrupt(self, ids: torch.Tensor, valid: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Returns the generator's loss [], and its samples in their places, int64 [B, L]."""
+        chances = torch.rand(ids.shape).masked_fill(torch.isin(ids, self.special_ids), -1.0)
+        positions = chances.topk(self.predictions, dim=1).indices
+        labels = ids.gather(1, positions)
+        logits = self._generate(_mask(ids, positions, labels, self.mask_id), valid, positions)
+        loss = functional.cross_entropy(logits, labels.reshape(-1))
+        with torch.no_grad():
+            return loss, ids.scatter(1, positions, _sample(logits).reshape(labels.shape))
 
     def _generate(self, masked: torch.Tensor, valid: torch.Tensor,
                   positions: torch.Tensor) -> torch.Tensor:
@@ -89,10 +96,11 @@ def _build(workload: Workload, setting: Setting) -> Step:
     return step
 
 
-def _mask(ids: torch.Tensor, positions: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+def _mask(ids: torch.Tensor, positions: torch.Tensor, labels: torch.Tensor,
+          mask_id: int) -> torch.Tensor:
     """Hides 85 % of the selected positions behind [MASK]; int64 [B, L]."""
     hidden = torch.rand(positions.shape) < plain.MASK_TOKEN_RATE
-    return ids.scatter(1, positions, torch.where(hidden, plain.MASK_ID, labels))
+    return ids.scatter(1, positions, torch.where(hidden, mask_id, labels))
 
 
 def _sample(logits: torch.Tensor) -> torch.Tensor:

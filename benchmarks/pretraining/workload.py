@@ -51,6 +51,9 @@ class Workload:
     generator: Encoder
     threads: int
     """CPU cores to use."""
+    mask_id: int = MASK_ID
+    special_ids: tuple[int, ...] = (PAD_ID, CLS_ID, SEP_ID, MASK_ID)
+    """Never masked, never replaced."""
 
     @property
     def tokens(self) -> int:

@@ -25,11 +25,15 @@ class InitializationConfig:
     """What attention looks at before training."""
     layers: int = 1
     """So many layers, from below, have heads that look at neighbours."""
-    position_amplitude: float = 2.0
+    position_share: float = 0.25
+    """Share of the embedding's dimensions that belong to positions; words begin with zeros there,
+    positions with zeros elsewhere."""
+    position_amplitude: float = 1.0
     """Amplitude of the sines and cosines in the position table, in units of
     `model.initializer_range`, the standard deviation of words."""
     attention_gain: float = 2.5
-    """Factor of the positions in queries and in keys: how sharply a head looks at its neighbour."""
+    """How sharply a head looks at its neighbour: there its logit is half the square of this times
+    the square root of the head's size (25 for 64 dimensions)."""
     longest_wavelength: float = 64.0
     """Of the position table's waves, in tokens; the shortest is 2.1."""
     value_gain: float = 1.0
@@ -42,15 +46,18 @@ class InitializationConfig:
         require_at_most("initialization", self, 1000, "layers", "position_amplitude",
                         "attention_gain", "value_gain")
         require_at_most("initialization", self, 1e6, "longest_wavelength")
+        require(0.0 < self.position_share <= 0.5, "initialization.position_share",
+                "above 0 and at most 0.5", self.position_share)
         require(self.longest_wavelength >= 4.0, "initialization.longest_wavelength", "4 or more",
                 self.longest_wavelength)
 
     def require_room(self, model: ModelConfig) -> None:
-        """Raises `UserError` for a model too narrow for one sine and one cosine."""
+        """Raises `UserError` for a model too narrow for one sine and one cosine beside words."""
         if self.scheme is Scheme.NORMAL:
             return
-        allowed = f"2 or more for initialization.scheme={self.scheme}"
-        require(model.embedding_size >= 2, "model.embedding_size", allowed, model.embedding_size)
+        scheme = f"for initialization.scheme={self.scheme}"
         for encoder in (model.discriminator, model.generator):
-            require(encoder.hidden_size >= 2 * encoder.num_heads, "the size of a head", allowed,
-                    encoder.hidden_size // encoder.num_heads)
+            require(encoder.embedding_size >= 4, "the size of embeddings", f"4 or more {scheme}",
+                    encoder.embedding_size)
+            require(encoder.hidden_size >= 2 * encoder.num_heads, "the size of a head",
+                    f"2 or more {scheme}", encoder.hidden_size // encoder.num_heads)

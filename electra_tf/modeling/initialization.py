@@ -9,19 +9,22 @@ would lead it anywhere. Trained networks have heads that look at the previous an
 Trockman and Kolter ("Mimetic initialization of self-attention layers", 2023) begin with attention
 that resembles a trained network's; this does so for relative positions:
 
-* Row p of the position table is a [sin(w_0 p), sin(w_1 p), ..., cos(w_0 p), cos(w_1 p), ...], E/2
+* Positions have dimensions of their own: the first 2F = position_share x E of the embeddings, where
+  words and segments begin with zeros; positions are zero elsewhere. What a head finds there is
+  the position alone, not words that happen to resemble one.
+* There row p of the position table is a [sin(w_0 p), sin(w_1 p), ..., cos(w_0 p), cos(w_1 p), ...], F
   frequencies w falling geometrically from 0.95 pi to 2 pi / longest_wavelength, with
-  a = position_amplitude x initializer_range. (A last column of an odd E keeps its normal values.)
+  a = position_amplitude x initializer_range.
 * In the first layers, head h looks at offset s = OFFSETS[h]: its keys hold sin(w p) and cos(w p)
-  of F <= D/2 of the frequencies, its queries sin(w (p + s)) and cos(w (p + s)), both
-  attention_gain x sqrt(D / 2F) times, so that their product, proportional to
-  sum_w cos(w (p + s - q)), is largest at q = p + s. (They read the layer-normed sum of the three
-  tables, and attention divides by sqrt(D).) These matrices are added to the usual normal ones.
-  Heads past the last offset keep the usual values.
+  of at most D/2 of the frequencies, its queries sin(w (p + s)) and cos(w (p + s)), so that their
+  product, proportional to sum_w cos(w (p + s - q)), is largest at q = p + s; both so large that the
+  logit there is attention_gain^2 sqrt(D) / 2 (they read the layer-normed sum of the three tables).
+  These matrices are added to the usual normal ones. Heads past the last offset keep the usual
+  values.
 * Between embeddings and layers of another width stands a projection P [E, H]. With H >= E the
   matrices above come after its pseudo-inverse, so that heads read what the table holds, exactly.
   With H < E (a narrow generator) P can't keep everything: it is given orthonormal rows for the
-  H / 4 frequencies that heads use, the others' rows are made orthogonal to these.
+  H / 4 frequencies that heads use at most, the others' rows are made orthogonal to these.
 
 All are learned from there on like any weights: architecture, names and checkpoints don't change.
 """
@@ -29,6 +32,7 @@ All are learned from there on like any weights: architecture, names and checkpoi
 import numpy as np
 
 from electra_tf.config.initialization import InitializationConfig, Scheme
+from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.encoder import Encoder, EncoderLayer
 from electra_tf.modeling.layers import Dense
 
@@ -62,27 +66,43 @@ def frequencies(count: int, longest_wavelength: float) -> np.ndarray:
 
 def _look_at_neighbours(encoder: Encoder, config: InitializationConfig) -> None:
     shape = encoder.config
-    waves = frequencies(shape.embedding_size // 2, config.longest_wavelength)
-    table = encoder.embeddings.positions.table
-    table.assign(_positions(
-        table.numpy(), waves, config.position_amplitude * shape.initializer_range))
+    waves = frequencies(max(1, int(config.position_share * shape.embedding_size / 2)),
+                        config.longest_wavelength)
+    size = _write_positions(encoder.embeddings, waves,
+                            config.position_amplitude * shape.initializer_range)
     head_size = shape.hidden_size // shape.num_heads
     used = _used(len(waves), head_size // 2, shape.hidden_size
                  if shape.hidden_size < shape.embedding_size else None)
     read = _readers(encoder.embeddings_project, used, len(waves), shape.hidden_size)
     # A head with few frequencies looks as sharply as one with all that it has room for.
-    gain = config.attention_gain * np.sqrt(head_size / 2 / len(used))
+    gain = config.attention_gain * np.sqrt(head_size / 2 / len(used)) / size
     for layer in encoder.encoder_layers[:config.layers]:
         _point_heads(layer, gain * read, waves[used], shape.num_heads)
         for dense in (layer.attention.value, layer.attention_output):
             dense.kernel.assign(np.sqrt(config.value_gain) * dense.kernel.numpy())
 
 
-def _positions(table: np.ndarray, waves: np.ndarray, amplitude: float) -> np.ndarray:
-    """Returns the position table [P, E]: sines, cosines, and what is left of an odd E."""
-    angles = np.arange(len(table))[:, np.newaxis] * waves
-    both = amplitude * np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
-    return np.concatenate([both, table[:, both.shape[1]:]], axis=1)
+def _write_positions(embeddings: Embeddings, waves: np.ndarray, amplitude: float) -> float:
+    """Fills the position table and empties its dimensions of words and segments.
+
+    Returns:
+        The waves' amplitude after the layer norm, on average.
+    """
+    words, segments, positions = (
+        part.table for part in (embeddings.words, embeddings.segments, embeddings.positions))
+    taken = 2 * len(waves)
+    rest = 0.0
+    for table in (words, segments):
+        values = table.numpy()
+        values[:, :taken] = 0.0
+        table.assign(values)
+        rest += np.mean(np.sum(values.astype(np.float64)**2, axis=1))
+    angles = np.arange(positions.shape[0])[:, np.newaxis] * waves
+    values = np.zeros(positions.shape)
+    values[:, :taken] = amplitude * np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+    positions.assign(values)
+    variance = (len(waves) * amplitude**2 + rest) / positions.shape[1]
+    return amplitude / np.sqrt(variance)
 
 
 def _used(waves: int, room: int, narrow: int | None) -> np.ndarray:

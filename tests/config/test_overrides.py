@@ -69,7 +69,9 @@ def test_a_file_means_what_stands_there_whatever_yaml_makes_of_it(tmp_path):
     ({"training.precision": "int8"}, ["training.precision", "bfloat16", "int8"]),
     ({"model.num_heads": 3}, ["model.hidden_size", "multiple of model.num_heads=3"]),
     ({"initialization.scheme": "neighbours", "model.embedding_size": 1},
-     ["model.embedding_size", "2 or more for initialization.scheme=neighbours", "Received: 1"]),
+     ["the size of embeddings", "4 or more for initialization.scheme=neighbours", "Received: 1"]),
+    ({"initialization.position_share": 0.6}, ["initialization.position_share", "at most 0.5"]),
+    ({"initialization.position_share": 0}, ["initialization.position_share", "above 0"]),
     ({"initialization.scheme": "neighbours", "model.num_heads": 256}, ["the size of a head"]),
     ({"runtime.tpu": "x", "runtime.distribution_strategy": "mirrored"}, ["tpu='x'", "mirrored"]),
 ])

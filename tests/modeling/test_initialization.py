@@ -76,6 +76,30 @@ def test_networks_of_the_short_recipe_look_at_their_neighbours(size, least):
         assert shares(network.encoder).min() > share
 
 
+def test_words_and_positions_begin_in_dimensions_of_their_own():
+    tables = model_of(TINY).discriminator.encoder.embeddings
+    words, segments, positions = (
+        np.abs(part.table.numpy()) for part in (tables.words, tables.segments, tables.positions))
+    assert words[:, :16].max() == segments[:, :16].max() == positions[:, 16:].max() == 0.0
+    assert words[:, 16:].mean() > 0.04
+    np.testing.assert_allclose(positions.max(), TINY.initializer_range, rtol=1e-3)
+
+
+@pytest.mark.parametrize("changes", [
+    {}, {"position_share": 0.5}, {"position_amplitude": 2.0}, {"attention_gain": 2.0}], ids=str)
+def test_the_logit_at_the_neighbour_depends_on_the_gain_alone(changes):
+    config = dataclasses.replace(NEIGHBOURS, **changes)
+    encoder = model_of(TINY, config).discriminator.encoder
+    ids = tf.constant(np.random.default_rng(0).integers(5, 300, [4, LENGTH]), tf.int32)
+    x = encoder.all_layers(ids, tf.zeros_like(ids), tf.ones_like(ids, tf.bool))[0]
+    attention = encoder.encoder_layers[0].attention
+    query, key, _ = attention._project(x, [attention.query, attention.key, attention.value])
+    logits = tf.matmul(query, key, transpose_b=True).numpy()[:, 0]  # The head that looks back.
+    at = np.arange(1, LENGTH)
+    np.testing.assert_allclose(
+        logits[:, at, at - 1].mean(), config.attention_gain**2 * np.sqrt(64) / 2, rtol=0.1)
+
+
 def test_a_normal_start_sees_all_tokens_alike():
     model = model_of(TINY, InitializationConfig())
     assert shares(model.discriminator.encoder).max() < 2 / LENGTH

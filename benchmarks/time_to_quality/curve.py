@@ -1,0 +1,77 @@
+"""A learning curve against the clock, and when it reaches a goal."""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Point:
+    """One evaluation on held-out text."""
+
+    step: int
+    seconds: float
+    """Of training up to here: without start, evaluations and checkpoints."""
+    tokens: int
+    auc: float
+    """Of the discriminator, against the run's own generator."""
+    recall: float
+    unigram_auc: float
+    """On replacements that are the same for every run."""
+    bigram_auc: float
+    generator_loss: float
+    """Nats per masked token."""
+
+
+@dataclasses.dataclass(kw_only=True)
+class Curve:
+    """What one system did."""
+
+    name: str
+    title: str
+    steps: int
+    """Of its schedule."""
+    points: list[Point] = dataclasses.field(default_factory=list)
+    failure: str = ""
+    """Why it ended early, on one line; empty if it didn't."""
+
+    def reaches(self, goal: float) -> tuple[float, float] | None:
+        """Returns the seconds and tokens at which the AUC first is `goal`; None if it never was.
+
+        Between two evaluations the AUC counts as a straight line, before the first as one from
+        0.50.
+        """
+        before = (0.0, 0.0, 0.5)
+        for point in self.points:
+            if point.auc >= goal:
+                part = (goal - before[2]) / (point.auc - before[2])
+                return (before[0] + part * (point.seconds - before[0]),
+                        before[1] + part * (point.tokens - before[1]))
+            before = (point.seconds, point.tokens, point.auc)
+        return None
+
+
+def of_records(records: Iterable[dict[str, Any]], tokens_per_step: int) -> list[Point]:
+    """Returns the evaluations of a run of ours, from its metrics.jsonl.
+
+    The rate of an interval says how long its steps took.
+    """
+    points, seconds, step = [], 0.0, 0
+    for record in records:
+        if record["kind"] == "train":
+            seconds += (record["step"] - step) * tokens_per_step / record["tokens_per_second"]
+            step = record["step"]
+        elif record["kind"] == "eval" and record["step"] == step:
+            points.append(Point(
+                step=step, seconds=seconds, tokens=step * tokens_per_step,
+                auc=record["discriminator_auc"], recall=record["discriminator_recall"],
+                unigram_auc=record["unigram_auc"], bigram_auc=record["bigram_auc"],
+                generator_loss=record["generator_loss"]))
+    return points
+
+
+def fastest_peer(curves: Sequence[Curve], goal: float) -> float | None:
+    """Returns the least seconds that any system but our recipe `short` took; None if none did."""
+    times = [reached[0] for curve in curves if curve.name != "short"
+             for reached in [curve.reaches(goal)] if reached]
+    return min(times, default=None)

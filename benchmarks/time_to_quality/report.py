@@ -1,0 +1,90 @@
+"""The table, the JSON and the picture."""
+
+import dataclasses
+import json
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmarks.time_to_quality.curve import Curve, fastest_peer
+from electra_tf import atomic_file
+
+_COLOURS = {"short": "#1f5fa8", "paper": "#2a9d6f", "hf": "#8b949e"}
+_INK, _GRID = "#333333", "#e3e6ea"
+
+
+def table(curves: Sequence[Curve], goals: Sequence[float]) -> str:
+    """Returns Markdown: seconds and tokens to every goal, and where each ended."""
+    lines = [["system", *(f"AUC {goal:.2f}" for goal in goals), "at the end"],
+             ["---"] * (len(goals) + 2)]
+    lines += [[curve.title, *(_reached(curve, goal) for goal in goals), _end(curve)]
+              for curve in curves]
+    return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), "",
+                      *_ratios(curves, goals)])
+
+
+def _reached(curve: Curve, goal: float) -> str:
+    found = curve.reaches(goal)
+    if found is None:
+        return f"not in {curve.points[-1].seconds:,.0f} s" if curve.points else "-"
+    return f"{found[0]:,.0f} s ({found[1] / 1e6:.2f}M tokens)"
+
+
+def _end(curve: Curve) -> str:
+    if not curve.points:
+        return f"failed: {curve.failure}"
+    last = curve.points[-1]
+    return (f"{last.seconds:,.0f} s, {last.tokens / 1e6:.1f}M tokens: AUC {last.auc:.3f}, recall "
+            f"{last.recall:.1%}, unigram {last.unigram_auc:.3f}, bigram {last.bigram_auc:.3f}, "
+            f"generator {last.generator_loss:.2f} nats"
+            + (f"; failed then: {curve.failure}" if curve.failure else ""))
+
+
+def _ratios(curves: Sequence[Curve], goals: Sequence[float]) -> list[str]:
+    """One line for every goal that the recipe `short` reached."""
+    ours = next((curve for curve in curves if curve.name == "short"), None)
+    others = [curve for curve in curves if curve.name != "short" and curve.points]
+    lines = []
+    for goal in goals if ours and others else ():
+        reached = ours.reaches(goal)
+        if reached is None:
+            continue
+        theirs = fastest_peer(curves, goal)
+        longest = max(curve.points[-1].seconds for curve in others)
+        ratio = (f"{theirs / reached[0]:.1f} times fewer seconds" if theirs is not None else
+                 f"more than {longest / reached[0]:.1f} times fewer: no other reached it")
+        lines.append(f"- AUC {goal:.2f}: {ratio}")
+    return lines
+
+
+def to_json(curves: Sequence[Curve], machine: Mapping[str, Any]) -> str:
+    """Returns every evaluation of every system."""
+    return json.dumps({"host": dict(machine),
+                       "curves": [dataclasses.asdict(curve) for curve in curves]}, indent=1)
+
+
+def draw(curves: Sequence[Curve], goals: Sequence[float], path: pathlib.Path) -> None:
+    """Draws AUC against seconds of training; dashed, on the unigram corruptions."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 4.6), dpi=130, layout="constrained")
+    axes = figure.subplots()
+    for goal in goals:
+        axes.axhline(goal, color=_GRID, linewidth=0.9, zorder=0)
+    for curve in curves:
+        seconds = [point.seconds for point in curve.points]
+        axes.plot(seconds, [point.auc for point in curve.points], color=_COLOURS[curve.name],
+                  linewidth=2, marker="o", markersize=3, label=curve.title)
+        axes.plot(seconds, [point.unigram_auc for point in curve.points],
+                  color=_COLOURS[curve.name], linewidth=1, linestyle="--")
+    axes.plot([], [], color=_INK, linewidth=1, linestyle="--",
+              label="the same, on replacements that are equal for all")
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set_xlabel("seconds of training", color=_INK)
+    axes.set_ylabel("AUC of the discriminator, held-out text", color=_INK)
+    axes.legend(frameon=False, fontsize=8, loc="upper left")
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    with atomic_file.replacing(path) as temporary:
+        figure.savefig(temporary, format="png", facecolor="white")

@@ -1,0 +1,160 @@
+"""Runs ours and the peer, one at a time, and returns what they learned when."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from benchmarks.pretraining import workload as plain
+from benchmarks.pretraining.cases import encoder_sizes
+from benchmarks.pretraining.workload import Workload
+from benchmarks.process import reason_of_death
+from benchmarks.time_to_quality import arrays
+from benchmarks.time_to_quality.curve import Curve, Point, of_records
+from benchmarks.time_to_quality.examples import export
+from electra_tf import storage
+from electra_tf.checkpoints.run_directory import METRICS_FILE
+from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.config.pretraining_flags import build_config
+from electra_tf.metrics.replaced_tokens import ranking_scores
+from electra_tf.records import manifest as manifests
+from electra_tf.text.vocabulary import Vocabulary
+from electra_tf.tools.rate import SCRIPT, tokens_per_second
+from electra_tf.training.metrics_log import read_metrics
+
+_ROOT = pathlib.Path(__file__).parents[2]
+PAPER_RATE = 5e-4
+"""ELECTRA-Small's, the highest in the paper: the networks here are narrower still."""
+TITLES = {"short": "electra_tf, --recipe=short", "paper": "electra_tf, --recipe=paper",
+          "hf": "Hugging Face in PyTorch, the paper's settings"}
+NAMES = tuple(TITLES)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Race:
+    """What is equal for all."""
+
+    data_dir: pathlib.Path
+    model_size: str
+    settings: Mapping[str, Any]
+    """Changes to the size."""
+    batch: int
+    evaluations: int
+    """Of every run, evenly spread."""
+    eval_batches: int
+    threads: int
+    peers_python: pathlib.Path
+
+    def changes(self, recipe: str) -> dict[str, Any]:
+        """Returns the settings of a run of ours; the paper's rate and dropout for every width."""
+        shared = dict(self.settings) | {"training.train_batch_size": self.batch}
+        if recipe == "paper":
+            shared |= {"optimizer.learning_rate": PAPER_RATE, "optimizer.warmup_steps": -1,
+                       "model.hidden_dropout": plain.DROPOUT,
+                       "model.attention_dropout": plain.DROPOUT}
+        return shared
+
+    def config(self, recipe: str) -> PretrainingConfig:
+        """Returns all settings of a run of ours."""
+        return build_config(self.model_size, recipe, self.changes(recipe))
+
+
+def run(name: str, race: Race, seconds: float, directory: pathlib.Path) -> Curve:
+    """Trains one system for about so many seconds.
+
+    Args:
+        name: one of `NAMES`.
+        race: what is equal for all.
+        seconds: of training; the schedule has as many steps as fit.
+        directory: an empty one, for what the run writes.
+    """
+    return (_peer if name == "hf" else _ours)(name, race, seconds, directory)
+
+
+def _ours(name: str, race: Race, seconds: float, directory: pathlib.Path) -> Curve:
+    per_step = race.batch * manifests.load(storage.path(race.data_dir)).max_seq_length
+    flags = [
+        f"--data_dir={race.data_dir.absolute()}", f"--model_size={race.model_size}",
+        f"--recipe={name}", "--precision=float32",
+        *(f"--set={setting}={value}" for setting, value in race.changes(name).items())]
+    curve = Curve(name=name, title=TITLES[name], steps=0)
+    steps = max(race.evaluations, round(seconds * tokens_per_second(flags) / per_step))
+    every, curve.steps = steps // race.evaluations, steps
+    ended = subprocess.run(
+        [sys.executable, str(SCRIPT), *flags, f"--model_dir={directory / 'run'}",
+         f"--num_train_steps={steps}", f"--eval_every_steps={every}", f"--log_every_steps={every}",
+         f"--eval_steps={race.eval_batches}", "--sample_every_steps=0",
+         f"--save_checkpoints_steps={steps}"],
+        env=_environment(race.threads), capture_output=True, text=True, errors="replace")
+    if ended.returncode:
+        curve.failure = reason_of_death(ended.returncode, ended.stderr)
+    metrics = storage.path(directory) / "run" / METRICS_FILE
+    curve.points = of_records(read_metrics(metrics), per_step) if metrics.exists() else []
+    return curve
+
+
+def _peer(name: str, race: Race, seconds: float, directory: pathlib.Path) -> Curve:
+    config = race.config("paper")
+    manifest = manifests.load(storage.path(race.data_dir))
+    length = manifest.max_seq_length
+    export(race.data_dir, directory, seed=config.training.seed, batch=race.batch,
+           window=config.data.shuffle_window, steps=50_000, eval_batches=race.eval_batches,
+           eval_batch=config.runtime.eval_batch_size)
+    job = {"workload": dataclasses.asdict(_workload(race, config, length)),
+           "directory": str(directory), "seconds": seconds, "evaluations": race.evaluations,
+           "learning_rate": PAPER_RATE, "seed": config.training.seed}
+    process = subprocess.Popen(
+        [str(race.peers_python.absolute()), "-m", "benchmarks.time_to_quality.hugging_face"],
+        cwd=_ROOT, env=_environment(race.threads), text=True, errors="replace",
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=(directory / "errors").open("w"))
+    print(json.dumps(job), file=process.stdin, flush=True)
+    process.stdin.close()
+    curve = Curve(name=name, title=TITLES[name], steps=0)
+    for line in _replies(process):
+        if "steps" in line:
+            curve.steps = line["steps"]
+        else:
+            curve.points.append(_point(line, race.batch * length))
+    if process.wait():
+        curve.failure = reason_of_death(process.returncode, (directory / "errors").read_text())
+    return curve
+
+
+def _workload(race: Race, config: PretrainingConfig, length: int) -> Workload:
+    vocabulary = Vocabulary.load(storage.path(race.data_dir) / manifests.VOCABULARY_NAME)
+    return Workload(
+        case="time to quality", batch=race.batch, length=length, threads=race.threads,
+        predictions=config.masking.max_predictions(length), vocab_size=vocabulary.size,
+        discriminator=encoder_sizes(config.model.discriminator),
+        generator=encoder_sizes(config.model.generator), mask_id=vocabulary.mask_id,
+        special_ids=(vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id))
+
+
+def _replies(process: subprocess.Popen) -> Iterator[dict[str, Any]]:
+    for line in process.stdout:
+        if line.startswith("{"):
+            yield json.loads(line)
+
+
+def _point(line: Mapping[str, Any], tokens_per_step: int) -> Point:
+    """The same functions score the peer's logits as score ours."""
+    with np.load(line["scores"]) as file:
+        scores = {}
+        for kind in (arrays.OWN, "unigram", "bigram"):
+            scores |= ranking_scores(file[f"{kind}_replaced"], file[f"{kind}_logits"], kind)
+    return Point(
+        step=line["step"], seconds=line["seconds"], tokens=line["step"] * tokens_per_step,
+        auc=scores[f"{arrays.OWN}_auc"], recall=scores[f"{arrays.OWN}_recall"],
+        unigram_auc=scores["unigram_auc"], bigram_auc=scores["bigram_auc"],
+        generator_loss=line["generator_loss"])
+
+
+def _environment(threads: int) -> dict[str, str]:
+    return os.environ | {
+        "CUDA_VISIBLE_DEVICES": "-1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": str(threads)}
