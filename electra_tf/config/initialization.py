@@ -31,9 +31,9 @@ class InitializationConfig:
     position_amplitude: float = 1.0
     """Amplitude of the sines and cosines in the position table, in units of
     `model.initializer_range`, the standard deviation of words."""
-    attention_gain: float = 2.5
+    attention_gain: float = 2.0
     """How sharply a head looks at its neighbour: there its logit is half the square of this times
-    the square root of the head's size (25 for 64 dimensions)."""
+    the square root of the head's size (16 for 64 dimensions)."""
     longest_wavelength: float = 64.0
     """Of the position table's waves, in tokens; the shortest is 2.1."""
     value_gain: float = 1.0

@@ -36,7 +36,7 @@ def settings_of(recipe: str, config: PretrainingConfig) -> dict[str, Any]:
         "model.hidden_dropout": 0.0,
         "model.attention_dropout": 0.0,
         # A generator that isn't too good makes mistakes that the discriminator can learn from.
-        "model.generator_width": 0.25,
+        "model.generator_width": 0.5,
         "model.generator_depth": 0.5,
         "masking.rate": 0.25,
         "optimizer.bias_correction": True,

@@ -86,7 +86,7 @@ def test_words_and_positions_begin_in_dimensions_of_their_own():
 
 
 @pytest.mark.parametrize("changes", [
-    {}, {"position_share": 0.5}, {"position_amplitude": 2.0}, {"attention_gain": 2.0}], ids=str)
+    {}, {"position_share": 0.5}, {"position_amplitude": 2.0}, {"attention_gain": 1.5}], ids=str)
 def test_the_logit_at_the_neighbour_depends_on_the_gain_alone(changes):
     config = dataclasses.replace(NEIGHBOURS, **changes)
     encoder = model_of(TINY, config).discriminator.encoder
