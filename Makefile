@@ -40,8 +40,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install quickstart test test-slow test-all fuzz lint peers bench lock sbom \
-	build-files clean
+.PHONY: help install quickstart test test-slow test-all fuzz lint peers bench time-to-quality \
+	lock sbom build-files clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -108,6 +108,10 @@ peers: $(PEERS_STAMP) ## Create .venv-peers: with it `make test` compares with P
 # Flags of your own: make bench BENCH_FLAGS='--cases=small-128 --systems=ours,hf-bfloat16'
 bench: $(STAMP) $(PEERS_STAMP) ## Measure the training step beside its peers' (an hour, 2 cores).
 	$(BIN)/python -m benchmarks.pretraining $(BENCH_FLAGS)
+
+# Of your own records: make time-to-quality TIME_FLAGS='--data_dir=records --minutes=short:5,hf:60'
+time-to-quality: $(STAMP) $(PEERS_STAMP) ## Measure seconds to an AUC beside Hugging Face's (75 minutes).
+	$(BIN)/python -m benchmarks.time_to_quality $(TIME_FLAGS)
 
 $(PEERS_STAMP): requirements/peers.lock | $(STAMP)
 	@echo "Installing the peers into $(PEERS) (about 1 GB) ..."

@@ -79,7 +79,8 @@ def workload_of(name: str, threads: int) -> Workload:
         case=name, batch=case.batch, length=case.length, threads=threads,
         predictions=config.masking.max_predictions(case.length),
         vocab_size=config.model.vocab_size,
-        discriminator=encoder_sizes(config.model.discriminator), generator=encoder_sizes(config.model.generator))
+        discriminator=encoder_sizes(config.model.discriminator),
+        generator=encoder_sizes(config.model.generator))
 
 
 def paper_flops_per_token(workload: Workload) -> float:

@@ -1,10 +1,10 @@
 r"""Measures how long a discriminator takes to learn, ours and Hugging Face's.
 
-    make time-to-quality DATA_DIR=records
+    make time-to-quality TIME_FLAGS='--data_dir=records'
     python -m benchmarks.time_to_quality --data_dir=records --minutes=short:15,paper:30,hf:30
 
-Each system trains alone on all cores, the same examples in the same order, and is scored on the same
-held-out ones. Prints seconds and tokens to each AUC; writes time_to_quality.md, .json and .png.
+Each system trains alone on all cores, the same examples in the same order, and is scored on the
+same held-out ones. Prints seconds and tokens to each AUC; writes time_to_quality.md, .json, .png.
 benchmarks/README.md says what is equal and what is not.
 """
 

@@ -12,8 +12,8 @@ that resembles a trained network's; this does so for relative positions:
 * Positions have dimensions of their own: the first 2F = position_share x E of the embeddings, where
   words and segments begin with zeros; positions are zero elsewhere. What a head finds there is
   the position alone, not words that happen to resemble one.
-* There row p of the position table is a [sin(w_0 p), sin(w_1 p), ..., cos(w_0 p), cos(w_1 p), ...], F
-  frequencies w falling geometrically from 0.95 pi to 2 pi / longest_wavelength, with
+* There row p of the position table is a [sin(w_0 p), sin(w_1 p), ..., cos(w_0 p), cos(w_1 p), ...],
+  F frequencies w falling geometrically from 0.95 pi to 2 pi / longest_wavelength, with
   a = position_amplitude x initializer_range.
 * In the first layers, head h looks at offset s = OFFSETS[h]: its keys hold sin(w p) and cos(w p)
   of at most D/2 of the frequencies, its queries sin(w (p + s)) and cos(w (p + s)), so that their

@@ -1,0 +1,118 @@
+"""When a curve reaches a goal, what the table says of it, and what the peers are handed."""
+
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from benchmarks.time_to_quality import arrays, report
+from benchmarks.time_to_quality.curve import Curve, Point, fastest_peer, of_records
+from benchmarks.time_to_quality.examples import export
+from electra_tf.input.pipeline import training_batches
+from electra_tf.storage import path as storage_path
+from tests import tiny_records
+from tests.parity import peers
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def curve(name: str, *seconds_and_aucs: tuple[float, float]) -> Curve:
+    return Curve(name=name, title=name, steps=10, points=[
+        Point(step=index + 1, seconds=seconds, tokens=int(1000 * seconds), auc=auc, recall=0.5,
+              unigram_auc=auc, bigram_auc=auc, generator_loss=4.0)
+        for index, (seconds, auc) in enumerate(seconds_and_aucs)])
+
+
+def test_a_goal_between_two_evaluations_lies_on_the_line_between_them():
+    found = curve("short", (10.0, 0.6), (20.0, 0.8), (30.0, 0.7))
+    assert found.reaches(0.6) == pytest.approx((10.0, 10_000))
+    assert found.reaches(0.55) == pytest.approx((5.0, 5_000))
+    assert found.reaches(0.75) == pytest.approx((17.5, 17_500))
+    assert found.reaches(0.81) is None
+
+
+def test_seconds_are_those_of_the_training_intervals():
+    scores = {f"{kind}_auc": 0.7 for kind in ("discriminator", "unigram", "bigram")}
+    scores |= {"discriminator_recall": 0.1, "generator_loss": 5.0}
+    points = of_records([
+        {"kind": "train", "step": 10, "tokens_per_second": 100.0},
+        {"kind": "eval", "step": 10, **scores},
+        {"kind": "train", "step": 15, "tokens_per_second": 50.0},
+        {"kind": "checkpoint", "step": 15},
+        {"kind": "train", "step": 20, "tokens_per_second": 25.0},
+        {"kind": "eval", "step": 20, **scores}], tokens_per_step=20)
+    assert [(point.step, point.seconds, point.tokens) for point in points] == [
+        (10, 2.0, 200), (20, 8.0, 400)]
+
+
+def test_ratios_are_to_the_fastest_that_got_there_or_to_the_longest_that_did_not():
+    curves = [curve("short", (10.0, 0.7)), curve("paper", (100.0, 0.52), (200.0, 0.58)),
+              curve("hf", (100.0, 0.54))]
+    assert fastest_peer(curves, 0.58) == 200.0
+    assert fastest_peer(curves, 0.6) is None
+    table = report.table(curves, [0.54, 0.6])
+    assert "- AUC 0.54: 50.0 times fewer seconds" in table
+    assert "- AUC 0.60: more than 40.0 times fewer: no other reached it" in table
+    assert "| hf | 100 s (0.10M tokens) | not in 100 s |" in table
+
+
+def test_a_system_that_failed_is_in_the_table_with_its_reason():
+    table = report.table([Curve(name="hf", title="hf", steps=0, failure="no torch")], [0.6])
+    assert "| hf | - | failed: no torch |" in table
+
+
+def test_the_peers_get_our_examples_in_our_order_and_the_same_corruptions(tmp_path):
+    manifest = tiny_records.write(tmp_path / "records")
+    (tmp_path / "out").mkdir()
+    export(tmp_path / "records", tmp_path / "out", seed=3, window=1024, batch=4, steps=5,
+           eval_batches=2, eval_batch=6)
+    train = np.load(tmp_path / "out" / arrays.TRAIN)
+    ours = training_batches(
+        storage_path(tmp_path / "records"), manifest, pad_id=0, seed=3, window_examples=1024,
+        global_batch_size=4, first_step=0, last_step=5, context=tf.distribute.InputContext())
+    np.testing.assert_array_equal(train, [rows.ids for rows in ours.as_numpy_iterator()])
+    with np.load(tmp_path / "out" / arrays.HELD_OUT) as held_out:
+        assert held_out[arrays.IDS].shape == (2, 6, tiny_records.LENGTH)
+        assert held_out[arrays.VALID].any(axis=-1).sum() == tiny_records.HELD_OUT
+        for kind in ("unigram", "bigram"):
+            share = (held_out[kind] != held_out[arrays.IDS])[held_out[arrays.VALID]].mean()
+            assert 0.05 < share < 0.2, kind
+
+
+@pytest.mark.parametrize(("flags", "error"), [
+    ([], "error: --data_dir is needed: Directory of records that data_prep built.\n"),
+    (["--data_dir=x", "--minutes=jax:3"],
+     "error: --minutes takes NAME:MINUTES, names short, paper, hf. Received: 'jax:3'\n"),
+    (["--data_dir=x", "--minutes=short:-1"],
+     "error: --minutes takes NAME:MINUTES, names short, paper, hf. Received: 'short:-1'\n"),
+    (["--data_dir=x", "--goals=0.4"],
+     "error: --goals takes AUCs between 0.5 and 1. Received: '0.4'\n"),
+    (["--data_dir=x", "--peers_python=nowhere"],
+     "error: there is no nowhere to run hf with: `make peers` builds it.\n"),
+], ids=str)
+def test_wrong_flags_are_one_line(flags, error):
+    done = subprocess.run([sys.executable, "-m", "benchmarks.time_to_quality", *flags], cwd=ROOT,
+                          capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, error)
+
+
+@pytest.mark.slow
+def test_ours_and_the_peer_run_and_write_table_numbers_and_picture(tmp_path):
+    tiny_records.write(tmp_path / "records")
+    systems = "short:0.02,hf:0.02" if peers.PYTHON.exists() else "short:0.02"
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.time_to_quality", f"--data_dir={tmp_path / 'records'}",
+         f"--minutes={systems}", "--evaluations=2", "--eval_steps=1", "--train_batch_size=4",
+         f"--peers_python={peers.PYTHON}", f"--output_dir={tmp_path / 'out'}",
+         *(f"--set=model.{name}" for name in (
+             "hidden_size=32", "embedding_size=16", "intermediate_size=64", "num_layers=1"))],
+        cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "out" / "time_to_quality.md").read_text()
+    assert "electra_tf, --recipe=short" in page
+    assert "failed" not in page
+    assert page.count("AUC 0.") >= 4 + len(systems.split(","))
+    assert (tmp_path / "out" / "time_to_quality.png").stat().st_size > 10_000
