@@ -21,9 +21,10 @@ _FACTS = {"dataset": str, "data": str, "vocabulary": str, "lower_case": bool,
 _NEEDED = ("lower_case", "strip_accents", "model.vocab_size")
 _MAY_CHANGE = frozenset({"training.num_trials"})
 """Settings that decide a result and yet aren't kept: trials can be added."""
-_ADDED = {name: value for name, value in flatten(PretrainingConfig()).items()
-          if name == "optimizer.bias_correction" or name.startswith("initialization.")}
-"""Settings of which runs of earlier versions name none, and what they had."""
+_ADDED = tuple({name: value for name, value in flatten(PretrainingConfig()).items()
+                if name.startswith(beginnings)} for beginnings in (
+                    ("optimizer.bias_correction", "initialization."), ("sampling.",)))
+"""Settings that came together: of each group, runs of earlier versions name none and had these."""
 _TRAINED = "optimizer."
 """Begins settings that only a directory without optimizer lacks."""
 _TASK = "task_"
@@ -42,8 +43,9 @@ def read(path: Path) -> Saved:
     saved = strict_json.read(path, Saved, most=_MOST_BYTES, fix=fix, absent=(
         f"{path} does not exist: no run was started in {path.parent}. Train first, or name "
         "another directory."))
-    if saved.keys().isdisjoint(_ADDED) and any(name.startswith(_TRAINED) for name in saved):
-        saved = _ADDED | saved
+    for added in _ADDED:
+        if saved.keys().isdisjoint(added) and any(name.startswith(_TRAINED) for name in saved):
+            saved = added | saved
     problem = _problem_of_facts(saved) or _problem_of_settings(saved)
     if problem:
         raise UserError(f"{path} is damaged: {problem}; {fix}")

@@ -90,6 +90,19 @@ class MaskingConfig:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class SamplingConfig:
+    """How the generator's distributions become tokens (ELECTRA, section 3.1)."""
+
+    temperature: float = 1.0
+    """What its logits are divided by before a token is drawn: above 1 likelier to be a mistake that
+    is easy to see, towards 0 the most likely token. The generator's loss knows nothing of it."""
+
+    def __post_init__(self):
+        require(0.01 <= self.temperature <= 100.0, "sampling.temperature", "0.01 to 100",
+                self.temperature)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class ObjectiveConfig:
     """What is learned, and how the losses are weighted (ELECTRA, section 3.1)."""
 
@@ -175,6 +188,7 @@ class PretrainingConfig:
     initialization: InitializationConfig = InitializationConfig()
     data: DataConfig = DataConfig()
     masking: MaskingConfig = MaskingConfig()
+    sampling: SamplingConfig = SamplingConfig()
     objective: ObjectiveConfig = ObjectiveConfig()
     optimizer: OptimizerConfig = OptimizerConfig()
     training: TrainingConfig = TrainingConfig()

@@ -33,6 +33,13 @@ def distribution(logits: tf.Tensor) -> Distribution:
     return Distribution(logits, largest, _block_sums(logits, largest))
 
 
+def at_temperature(softmax: Distribution, temperature: float) -> Distribution:
+    """Returns the distributions of the logits divided by a temperature; 1 costs nothing."""
+    if temperature == 1.0:
+        return softmax
+    return distribution(softmax.logits / tf.cast(temperature, softmax.logits.dtype))
+
+
 @fused
 def _block_sums(logits, largest):
     rows, entries = logits.shape

@@ -5,11 +5,11 @@ from typing import NamedTuple
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.pretraining import MaskingConfig
+from electra_tf.config.pretraining import MaskingConfig, SamplingConfig
 from electra_tf.modeling.corruption import label_replaced, write_tokens
 from electra_tf.modeling.masking import Masked, Predictions, SpecialTokens, mask_tokens
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.sampling import Distribution, sample
+from electra_tf.modeling.sampling import Distribution, at_temperature, sample
 
 
 class Corrupted(NamedTuple):
@@ -27,10 +27,12 @@ class TokenReplacement(tf_keras.layers.Layer):
     It has no weights, and every draw comes from the `Randomness` it is given.
     """
 
-    def __init__(self, config: MaskingConfig, special: SpecialTokens):
-        """Takes the masking settings and the ids that are never selected."""
+    def __init__(self, masking: MaskingConfig, special: SpecialTokens,
+                 sampling: SamplingConfig = SamplingConfig()):  # noqa: B008
+        """Takes the settings and the ids that are never selected."""
         super().__init__(name="token_replacement")
-        self.config = config
+        self.masking = masking
+        self.sampling = sampling
         self.special = special
 
     def mask(self, ids: tf.Tensor, valid: tf.Tensor, randomness: Randomness) -> Masked:
@@ -41,11 +43,11 @@ class TokenReplacement(tf_keras.layers.Layer):
             valid: bool [B, L], False on padding.
             randomness: place of the draw.
         """
-        return mask_tokens(ids, valid, self.config, self.special, randomness)
+        return mask_tokens(ids, valid, self.masking, self.special, randomness)
 
     def sample(self, softmax: Distribution, randomness: Randomness,
                shape: tf.TensorShape) -> tf.Tensor:
-        """Draws a token for every selected position, at temperature 1; no gradient flows back.
+        """Draws a token for every selected position; no gradient flows back.
 
         Args:
             softmax: the generator's distributions, B * N of them.
@@ -56,6 +58,7 @@ class TokenReplacement(tf_keras.layers.Layer):
             int32 [B, N].
         """
         uniforms = randomness.uniform("sampling", *shape)
+        softmax = at_temperature(softmax, self.sampling.temperature)
         drawn = sample(softmax, tf.reshape(uniforms, [-1]))
         return tf.reshape(drawn, shape)
 

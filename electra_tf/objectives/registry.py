@@ -17,5 +17,5 @@ def build_objective(config: PretrainingConfig, special: SpecialTokens) -> Object
     if name not in OBJECTIVES:
         raise UserError(
             f"objective.name must be one of {', '.join(OBJECTIVES)}. Received: {name!r}")
-    return OBJECTIVES[name](replacement=TokenReplacement(config.masking, special),
-                            weights=config.objective)
+    replacement = TokenReplacement(config.masking, special, config.sampling)
+    return OBJECTIVES[name](replacement=replacement, weights=config.objective)

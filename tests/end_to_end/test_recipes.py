@@ -69,10 +69,12 @@ def test_a_run_without_a_checkpoint_refuses_another_initialization(records, tmp_
         train(records, tmp_path / "run", "--set=initialization.scheme=neighbours")
 
 
-def test_a_run_of_an_earlier_version_is_continued(records, tmp_path, capsys):
+@pytest.mark.parametrize("unknown", [
+    ("sampling.",), ("sampling.", "initialization.", "optimizer.bias_correction")], ids=len)
+def test_a_run_of_an_earlier_version_is_continued(records, tmp_path, capsys, unknown):
     saved = train(records, tmp_path / "run")
-    older = {name: value for name, value in saved.items()
-             if not name.startswith("initialization.") and name != "optimizer.bias_correction"}
+    older = {name: value for name, value in saved.items() if not name.startswith(unknown)}
+    assert len(older) < len(saved)
     (tmp_path / "run" / "settings.json").write_text(json.dumps(older))
     capsys.readouterr()
     train(records, tmp_path / "run")

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.sampling import cross_entropy, distribution, sample
+from electra_tf.modeling.sampling import at_temperature, cross_entropy, distribution, sample
 
 
 def logits(rows=7, entries=256, scale=3.0):
@@ -93,3 +93,19 @@ def test_no_gradient_flows_through_a_sample():
         tape.watch(x)
         drawn = sample(distribution(x), uniforms(7))
     assert tape.gradient(tf.cast(drawn, tf.float32), x) is None
+
+
+def test_a_temperature_divides_the_logits_and_1_changes_nothing():
+    softmax = distribution(logits())
+    assert at_temperature(softmax, 1.0) is softmax
+    colder = at_temperature(softmax, 0.5)
+    np.testing.assert_array_equal(colder.logits, 2 * softmax.logits)
+    np.testing.assert_allclose(
+        tf.math.log(tf.reduce_sum(colder.block_sums, axis=-1)) + colder.largest,
+        tf.reduce_logsumexp(2 * softmax.logits, axis=-1), rtol=1e-6)
+
+
+def test_cold_samples_are_the_likeliest_tokens():
+    x = logits()
+    drawn = sample(at_temperature(distribution(x), 0.01), uniforms(7))
+    np.testing.assert_array_equal(drawn, tf.argmax(x, axis=-1))
