@@ -17,7 +17,6 @@ from benchmarks.pretraining.workload import Workload
 from benchmarks.process import reason_of_death
 from benchmarks.time_to_quality import arrays
 from benchmarks.time_to_quality.curve import Curve, Point, of_records
-from benchmarks.time_to_quality.examples import export
 from electra_tf import storage
 from electra_tf.checkpoints.run_directory import METRICS_FILE
 from electra_tf.config.pretraining import PretrainingConfig
@@ -100,6 +99,8 @@ def _ours(name: str, race: Race, seconds: float, directory: pathlib.Path) -> Cur
 
 
 def _peer(name: str, race: Race, seconds: float, directory: pathlib.Path) -> Curve:
+    from benchmarks.time_to_quality.examples import export  # TensorFlow: once flags are right.
+
     config = race.config("paper")
     manifest = manifests.load(storage.path(race.data_dir))
     length = manifest.max_seq_length
