@@ -52,10 +52,10 @@ def shares(encoder: Encoder, layer: int = 0) -> np.ndarray:
     {"tying": Tying.EVERYTHING},
     {"hidden_size": 256, "num_heads": 4, "embedding_size": 128, "generator_width": 0.25},
 ], ids=str)
-def test_every_head_gives_four_fifths_of_its_attention_to_its_neighbour(changes):
+def test_every_head_gives_nearly_all_of_its_attention_to_its_neighbour(changes):
     model = model_of(dataclasses.replace(TINY, **changes))
     for network in (model.discriminator, model.generator):
-        assert shares(network.encoder).min() > 0.8
+        assert shares(network.encoder).min() > 0.95
 
 
 @pytest.mark.parametrize("changes", [
@@ -66,14 +66,12 @@ def test_heads_with_room_for_eight_frequencies_give_more_than_half(changes):
         assert shares(network.encoder).min() > 0.5
 
 
-@pytest.mark.parametrize(("size", "least"), [
-    ("tiny", (0.85, 0.6)), ("small", (0.85, 0.75)), ("base", (0.85, 0.75))])
-def test_networks_of_the_short_recipe_look_at_their_neighbours(size, least):
+@pytest.mark.parametrize("size", ["tiny", "small", "base"])
+def test_networks_of_the_short_recipe_look_at_their_neighbours(size):
     config = override(SIZES[size], settings_of("short", SIZES[size])).model
-    config = dataclasses.replace(config, vocab_size=300, num_layers=2)
-    model = model_of(config)
-    for network, share in zip((model.discriminator, model.generator), least, strict=True):
-        assert shares(network.encoder).min() > share
+    model = model_of(dataclasses.replace(config, vocab_size=300, num_layers=2))
+    for network in (model.discriminator, model.generator):
+        assert shares(network.encoder).min() > 0.95
 
 
 def test_words_and_positions_begin_in_dimensions_of_their_own():
@@ -96,8 +94,9 @@ def test_the_logit_at_the_neighbour_depends_on_the_gain_alone(changes):
     query, key, _ = attention._project(x, [attention.query, attention.key, attention.value])
     logits = tf.matmul(query, key, transpose_b=True).numpy()[:, 0]  # The head that looks back.
     at = np.arange(1, LENGTH)
+    # Tokens whose words are shorter than the average have longer waves.
     np.testing.assert_allclose(
-        logits[:, at, at - 1].mean(), config.attention_gain**2 * np.sqrt(64) / 2, rtol=0.1)
+        logits[:, at, at - 1].mean(), config.attention_gain**2 * np.sqrt(64) / 2, rtol=0.15)
 
 
 def test_a_normal_start_sees_all_tokens_alike():
@@ -118,8 +117,10 @@ def test_heads_past_the_last_offset_keep_their_values():
 
 def test_only_so_many_layers_are_begun_so():
     two = dataclasses.replace(NEIGHBOURS, layers=2)
-    assert shares(model_of(TINY, two).discriminator.encoder, layer=1).min() > 0.3
-    assert shares(model_of(TINY).discriminator.encoder, layer=1).max() < 0.2
+    looking = shares(model_of(TINY, two).discriminator.encoder, layer=1)
+    usual = shares(model_of(TINY).discriminator.encoder, layer=1)
+    assert looking.min() > 0.25
+    assert usual.max() < 0.1
 
 
 def test_values_are_a_function_of_the_seed():
