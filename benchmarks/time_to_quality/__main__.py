@@ -60,8 +60,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as directory:
             curves.append(systems.run(name, race, 60 * amount, pathlib.Path(directory)))
         _save(curves, goals, machine, output)
-        print(report.table(curves[-1:], goals), flush=True)
-    print(f"\n{report.table(curves, goals)}\nwrote {output}/time_to_quality.md, .json, .png")
+        print(report.page(curves[-1:], goals), flush=True)
+    print(f"{report.page(curves, goals)}\nwrote {output}/time_to_quality.md, .json, .png")
 
 
 def _parsed_minutes(parts: list[str]) -> dict[str, float]:
@@ -90,7 +90,7 @@ def _parsed_goal(text: str) -> float:
 
 
 def _save(curves: list[Curve], goals: list[float], machine: dict, output: pathlib.Path) -> None:
-    page = f"# Time to quality\n\n{report.table(curves, goals)}\n"
+    page = f"# Time to quality\n\n{report.page(curves, goals)}"
     for name, text in {"time_to_quality.md": page,
                        "time_to_quality.json": report.to_json(curves, machine)}.items():
         with atomic_file.replacing(output / name) as temporary:

@@ -1,4 +1,4 @@
-"""A learning curve against the clock, and when it reaches a goal."""
+"""A learning curve against the clock, and when it reaches a goal for good."""
 
 import dataclasses
 from collections.abc import Iterable, Sequence
@@ -35,20 +35,26 @@ class Curve:
     failure: str = ""
     """Why it ended early, on one line; empty if it didn't."""
 
-    def reaches(self, goal: float) -> tuple[float, float] | None:
-        """Returns the seconds and tokens at which the AUC first is `goal`; None if it never was.
+    def reaches(self, goal: float, measure: str = "auc") -> tuple[float, float] | None:
+        """Returns the seconds and tokens from which on a measure stays at `goal`; None if never.
 
-        Between two evaluations the AUC counts as a straight line, before the first as one from
-        0.50.
+        In its first steps a generator draws from all words alike, and any discriminator finds
+        those: an AUC that falls again hasn't been reached. Between two evaluations it counts as
+        a straight line, before the first as one from 0.50.
+
+        Args:
+            goal: above 0.5.
+            measure: "auc", "unigram_auc" or "bigram_auc".
         """
-        before = (0.0, 0.0, 0.5)
-        for point in self.points:
-            if point.auc >= goal:
-                part = (goal - before[2]) / (point.auc - before[2])
-                return (before[0] + part * (point.seconds - before[0]),
-                        before[1] + part * (point.tokens - before[1]))
-            before = (point.seconds, point.tokens, point.auc)
-        return None
+        values = [(0.0, 0.0, 0.5), *((point.seconds, point.tokens, getattr(point, measure))
+                                     for point in self.points)]
+        last = max(index for index, value in enumerate(values) if value[2] < goal)
+        if last + 1 == len(values):
+            return None
+        before, after = values[last], values[last + 1]
+        part = (goal - before[2]) / (after[2] - before[2])
+        return (before[0] + part * (after[0] - before[0]),
+                before[1] + part * (after[1] - before[1]))
 
 
 def of_records(records: Iterable[dict[str, Any]], tokens_per_step: int) -> list[Point]:
@@ -70,8 +76,8 @@ def of_records(records: Iterable[dict[str, Any]], tokens_per_step: int) -> list[
     return points
 
 
-def fastest_peer(curves: Sequence[Curve], goal: float) -> float | None:
+def fastest_peer(curves: Sequence[Curve], goal: float, measure: str) -> float | None:
     """Returns the least seconds that any system but our recipe `short` took; None if none did."""
     times = [reached[0] for curve in curves if curve.name != "short"
-             for reached in [curve.reaches(goal)] if reached]
+             for reached in [curve.reaches(goal, measure)] if reached]
     return min(times, default=None)

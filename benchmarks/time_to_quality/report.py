@@ -1,4 +1,4 @@
-"""The table, the JSON and the picture."""
+"""The page, the JSON and the picture."""
 
 import dataclasses
 import json
@@ -13,18 +13,32 @@ _COLOURS = {"short": "#1f5fa8", "paper": "#2a9d6f", "hf": "#8b949e"}
 _INK, _GRID = "#333333", "#e3e6ea"
 
 
-def table(curves: Sequence[Curve], goals: Sequence[float]) -> str:
-    """Returns Markdown: seconds and tokens to every goal, and where each ended."""
-    lines = [["system", *(f"AUC {goal:.2f}" for goal in goals), "at the end"],
-             ["---"] * (len(goals) + 2)]
-    lines += [[curve.title, *(_reached(curve, goal) for goal in goals), _end(curve)]
+MEASURES = {
+    "auc": "AUC against the run's own generator",
+    "unigram_auc": "AUC on replacements that are the same for all, by frequency",
+    "bigram_auc": "AUC on replacements that are the same for all, by the word before",
+}
+"""Field of `Point` -> heading."""
+
+
+def page(curves: Sequence[Curve], goals: Sequence[float]) -> str:
+    """Returns Markdown: for each measure seconds and tokens to every goal, and where runs ended."""
+    parts = []
+    for measure, heading in MEASURES.items():
+        parts += [f"**{heading}**", "", _table(curves, goals, measure), "",
+                  *_ratios(curves, goals, measure), ""]
+    return "\n".join([*parts, *(f"- {curve.title}: {_end(curve)}" for curve in curves), ""])
+
+
+def _table(curves: Sequence[Curve], goals: Sequence[float], measure: str) -> str:
+    lines = [["system", *(f"{goal:.2f}" for goal in goals)], ["---"] * (len(goals) + 1)]
+    lines += [[curve.title, *(_reached(curve, goal, measure) for goal in goals)]
               for curve in curves]
-    return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), "",
-                      *_ratios(curves, goals)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _reached(curve: Curve, goal: float) -> str:
-    found = curve.reaches(goal)
+def _reached(curve: Curve, goal: float, measure: str) -> str:
+    found = curve.reaches(goal, measure)
     if found is None:
         return f"not in {curve.points[-1].seconds:,.0f} s" if curve.points else "-"
     return f"{found[0]:,.0f} s ({found[1] / 1e6:.2f}M tokens)"
@@ -34,26 +48,26 @@ def _end(curve: Curve) -> str:
     if not curve.points:
         return f"failed: {curve.failure}"
     last = curve.points[-1]
-    return (f"{last.seconds:,.0f} s, {last.tokens / 1e6:.1f}M tokens: AUC {last.auc:.3f}, recall "
-            f"{last.recall:.1%}, unigram {last.unigram_auc:.3f}, bigram {last.bigram_auc:.3f}, "
-            f"generator {last.generator_loss:.2f} nats"
+    return (f"{curve.steps:,} steps, {last.seconds:,.0f} s, {last.tokens / 1e6:.1f}M tokens; in "
+            f"the end AUC {last.auc:.3f}, recall {last.recall:.1%}, "
+            f"unigram {last.unigram_auc:.3f}, bigram {last.bigram_auc:.3f}, generator {last.generator_loss:.2f} nats"
             + (f"; failed then: {curve.failure}" if curve.failure else ""))
 
 
-def _ratios(curves: Sequence[Curve], goals: Sequence[float]) -> list[str]:
+def _ratios(curves: Sequence[Curve], goals: Sequence[float], measure: str) -> list[str]:
     """One line for every goal that the recipe `short` reached."""
     ours = next((curve for curve in curves if curve.name == "short"), None)
     others = [curve for curve in curves if curve.name != "short" and curve.points]
     lines = []
     for goal in goals if ours and others else ():
-        reached = ours.reaches(goal)
+        reached = ours.reaches(goal, measure)
         if reached is None:
             continue
-        theirs = fastest_peer(curves, goal)
+        theirs = fastest_peer(curves, goal, measure)
         longest = max(curve.points[-1].seconds for curve in others)
         ratio = (f"{theirs / reached[0]:.1f} times fewer seconds" if theirs is not None else
                  f"more than {longest / reached[0]:.1f} times fewer: no other reached it")
-        lines.append(f"- AUC {goal:.2f}: {ratio}")
+        lines.append(f"- {goal:.2f}: {ratio}")
     return lines
 
 
