@@ -16,7 +16,7 @@ from absl import flags
 from benchmarks import host
 from benchmarks.time_to_quality import report, systems
 from benchmarks.time_to_quality.curve import Curve
-from electra_tf import atomic_file, command_line
+from electra_tf import atomic_file, command_line, storage
 from electra_tf.config import setting_flags
 
 _DATA = flags.DEFINE_string("data_dir", None, "Directory of records that data_prep built.")
@@ -42,7 +42,7 @@ def main() -> None:
         UserError: no records, an unknown system, a goal that is no AUC.
     """
     if not _DATA.value:
-        raise command_line.UserError(f"--data_dir is needed: {_DATA.help}")
+        raise command_line.UserError(f"--data_dir is needed: {flags.FLAGS['data_dir'].help}")
     minutes = _parsed_minutes(_MINUTES.value)
     goals = [_parsed_goal(text) for text in _GOALS.value]
     if "hf" in minutes and not pathlib.Path(_PEERS.value).exists():
@@ -90,11 +90,12 @@ def _parsed_goal(text: str) -> float:
 
 
 def _save(curves: list[Curve], goals: list[float], machine: dict, output: pathlib.Path) -> None:
-    page = f"# Time to quality\n\n{report.page(curves, goals)}"
-    for name, text in {"time_to_quality.md": page,
-                       "time_to_quality.json": report.to_json(curves, machine)}.items():
-        with atomic_file.replacing(output / name) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+    from electra_tf.training.task_results import write_json  # TensorFlow: not for --help.
+
+    atomic_file.write_atomically(
+        storage.path(output / "time_to_quality.md"),
+        f"# Time to quality\n\n{report.page(curves, goals)}".encode())
+    write_json(storage.path(output / "time_to_quality.json"), report.content(curves, machine))
     report.draw(curves, goals, output / "time_to_quality.png")
 
 

@@ -1,7 +1,6 @@
 """The page, the JSON and the picture."""
 
 import dataclasses
-import json
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -50,7 +49,8 @@ def _end(curve: Curve) -> str:
     last = curve.points[-1]
     return (f"{curve.steps:,} steps, {last.seconds:,.0f} s, {last.tokens / 1e6:.1f}M tokens; in "
             f"the end AUC {last.auc:.3f}, recall {last.recall:.1%}, "
-            f"unigram {last.unigram_auc:.3f}, bigram {last.bigram_auc:.3f}, generator {last.generator_loss:.2f} nats"
+            f"unigram {last.unigram_auc:.3f}, bigram {last.bigram_auc:.3f}, "
+            f"generator {last.generator_loss:.2f} nats"
             + (f"; failed then: {curve.failure}" if curve.failure else ""))
 
 
@@ -71,10 +71,9 @@ def _ratios(curves: Sequence[Curve], goals: Sequence[float], measure: str) -> li
     return lines
 
 
-def to_json(curves: Sequence[Curve], machine: Mapping[str, Any]) -> str:
-    """Returns every evaluation of every system."""
-    return json.dumps({"host": dict(machine),
-                       "curves": [dataclasses.asdict(curve) for curve in curves]}, indent=1)
+def content(curves: Sequence[Curve], machine: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns every evaluation of every system, for JSON."""
+    return {"host": dict(machine), "curves": [dataclasses.asdict(curve) for curve in curves]}
 
 
 def draw(curves: Sequence[Curve], goals: Sequence[float], path: pathlib.Path) -> None:
