@@ -68,14 +68,14 @@ $(STAMP): $(LOCKS)
 # The commands to type for text of your own, there with --input='corpus/*.txt'.
 quickstart: $(STAMP) ## Pre-train a tiny ELECTRA on Python's own documentation (5 minutes, 2 cores).
 	$(BIN)/python -m data_prep.build_vocab --overwrite \
-	  --input=embedded:python --output=$(QUICKSTART)/vocab.txt --vocab_size=600 \
+	  --input=embedded:python --output=$(QUICKSTART)/vocab.txt --vocab_size=1000 \
 	  --num_workers=1
 	$(BIN)/python -m data_prep.build_pretraining_data \
 	  --input=embedded:python --vocab_file=$(QUICKSTART)/vocab.txt \
 	  --output_dir=$(QUICKSTART)/records --max_seq_length=64 --held_out_fraction=0.05 \
 	  --num_workers=1
-	$(BIN)/python run_pretraining.py --model_size=tiny --recipe=short --num_train_steps=4000 \
-	  --log_every_steps=100 --eval_every_steps=2000 \
+	$(BIN)/python run_pretraining.py --model_size=tiny --set model.num_heads=4 --recipe=short \
+	  --num_train_steps=3000 --log_every_steps=100 --eval_every_steps=1000 \
 	  --data_dir=$(QUICKSTART)/records --model_dir=$(QUICKSTART)/model
 	$(BIN)/python run_pretraining.py --mode=samples \
 	  --data_dir=$(QUICKSTART)/records --model_dir=$(QUICKSTART)/model

@@ -96,7 +96,7 @@ def draw(curves: Sequence[Curve], goals: Sequence[float], path: pathlib.Path) ->
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_xlabel("seconds of training", color=_INK)
     axes.set_ylabel("AUC of the discriminator, held-out text", color=_INK)
-    axes.legend(frameon=False, fontsize=8, loc="upper left")
+    figure.legend(frameon=False, fontsize=8, loc="outside upper left", ncols=2)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     with atomic_file.replacing(path) as temporary:
