@@ -21,12 +21,15 @@ _FACTS = {"dataset": str, "data": str, "vocabulary": str, "lower_case": bool,
 _NEEDED = ("lower_case", "strip_accents", "model.vocab_size")
 _MAY_CHANGE = frozenset({"training.num_trials"})
 """Settings that decide a result and yet aren't kept: trials can be added."""
-_ADDED = tuple({name: value for name, value in flatten(PretrainingConfig()).items()
-                if name.startswith(beginnings)} for beginnings in (
-                    ("optimizer.bias_correction", "initialization."), ("sampling.",)))
-"""Settings that came together: of each group, runs of earlier versions name none and had these."""
-_TRAINED = "optimizer."
-"""Begins settings that only a directory without optimizer lacks."""
+_TRAINED, _PRETRAINED = "optimizer.", "masking."
+"""Beginnings of settings: of every run that this program trained, and of pre-training alone."""
+_ADDED = tuple(
+    (owner, {name: value for name, value in flatten(PretrainingConfig()).items()
+             if name.startswith(beginnings)})
+    for owner, beginnings in ((_TRAINED, ("optimizer.bias_correction", "initialization.")),
+                              (_PRETRAINED, ("sampling.",))))
+"""Settings that came together, of runs with settings that begin so: of each group, those of earlier
+versions name none and had these."""
 _TASK = "task_"
 _MOST_BYTES = 4 * MIB
 """Settings take 3 KB; the names of 30,000 labels fit."""
@@ -43,8 +46,8 @@ def read(path: Path) -> Saved:
     saved = strict_json.read(path, Saved, most=_MOST_BYTES, fix=fix, absent=(
         f"{path} does not exist: no run was started in {path.parent}. Train first, or name "
         "another directory."))
-    for added in _ADDED:
-        if saved.keys().isdisjoint(added) and any(name.startswith(_TRAINED) for name in saved):
+    for owner, added in _ADDED:
+        if saved.keys().isdisjoint(added) and any(name.startswith(owner) for name in saved):
             saved = added | saved
     problem = _problem_of_facts(saved) or _problem_of_settings(saved)
     if problem:
