@@ -29,6 +29,9 @@ MODULES = (
 """Modules of the standard library whose docstrings are read, in this order."""
 
 _CODE = re.compile(r"::=|>>>|\.\.\.|^[ \t]{4,}\S|\w\(\w*\)\s*->|[{}=<>|]{2}")
+_UNDERLINED = re.compile(r"^\s*([*=~^-])\1{3,}\s*$", re.MULTILINE)
+_MARKUP = re.compile(r"[*`]+")
+"""Emphasis, code and bullets of reStructuredText."""
 _SHORTEST = 50
 """Characters; a shorter paragraph is a heading, a signature or a bit of code."""
 _WORDS = re.compile(r"[A-Za-z]+[,.;:]?(?=\s|$)")
@@ -40,8 +43,8 @@ _MOST_ODD = 0.35
 def documents() -> tuple[tuple[str, ...], ...]:
     """Returns documents as paragraphs, one line each: topics first, then modules.
 
-    Grammar rules, code and headings are left out. What comes depends on the Python version; about
-    a million characters.
+    Grammar rules, code, headings and the marks of emphasis are left out. What comes depends on
+    the Python version; about a million characters.
     """
     topics = [_paragraphs(text) for _, text in sorted(pydoc_data.topics.topics.items())]
     modules = [[line for text in _docstrings(name) for line in _paragraphs(text)]
@@ -51,13 +54,14 @@ def documents() -> tuple[tuple[str, ...], ...]:
 
 def _paragraphs(text: str) -> list[str]:
     blocks = re.split(r"\n\s*\n", textwrap.dedent(text.expandtabs()))
-    return [" ".join(block.split()) for block in blocks if _is_prose(block)]
+    return [" ".join(_MARKUP.sub("", block).split()) for block in blocks if _is_prose(block)]
 
 
 def _is_prose(block: str) -> bool:
     words = block.split()
     plain = sum(bool(_WORDS.fullmatch(word.strip("\"'()*`"))) for word in words)
-    return (len(block.strip()) >= _SHORTEST and not _CODE.search(textwrap.dedent(block))
+    return (len(block.strip()) >= _SHORTEST and not _UNDERLINED.search(block)
+            and not _CODE.search(textwrap.dedent(block))
             and plain >= (1 - _MOST_ODD) * len(words))
 
 

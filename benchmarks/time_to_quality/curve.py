@@ -48,7 +48,7 @@ class Curve:
         """
         values = [(0.0, 0.0, 0.5), *((point.seconds, point.tokens, getattr(point, measure))
                                      for point in self.points)]
-        last = max(index for index, value in enumerate(values) if value[2] < goal)
+        last = max(index for index, value in enumerate(values) if not value[2] >= goal)
         if last + 1 == len(values):
             return None
         before, after = values[last], values[last + 1]

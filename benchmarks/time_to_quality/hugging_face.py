@@ -1,7 +1,7 @@
 """Hugging Face's ELECTRA in PyTorch, trained by a plain loop with the paper's settings.
 
-Runs in the peers' environment. Reads a job (JSON) from standard input; prints a line of JSON for
-every evaluation, whose logits it leaves in a file.
+Runs in the peers' environment. Takes the path of a job (JSON), beside which the examples are;
+prints a line of JSON for every evaluation, whose logits it leaves in a file there.
 """
 
 import json
@@ -24,9 +24,10 @@ _TRIAL_STEPS = 6
 
 
 def main() -> None:
-    """Trains as the job says: settings, seconds, directory, evaluations."""
-    job = json.load(sys.stdin)
-    workload, directory = workload_from(job["workload"]), pathlib.Path(job["directory"])
+    """Trains as the job says: workload, seconds, evaluations, learning_rate, seed."""
+    path = pathlib.Path(sys.argv[1])
+    job, directory = json.loads(path.read_text()), path.parent
+    workload = workload_from(job["workload"])
     torch.set_num_threads(workload.threads)
     train = np.load(directory / arrays.TRAIN, mmap_mode="r")
     with np.load(directory / arrays.HELD_OUT) as file:
@@ -39,11 +40,11 @@ def main() -> None:
     steps = int(job["seconds"] / (time.perf_counter() - begin) * (_TRIAL_STEPS - 1))
     steps = max(steps, job["evaluations"])
     print(json.dumps({"steps": steps}), flush=True)
-    _train(workload, job, train, held_out, steps)
+    _train(workload, job, train, held_out, steps, directory)
 
 
 def _train(workload: plain.Workload, job: dict[str, Any], train: np.ndarray,
-           held_out: dict[str, torch.Tensor], steps: int) -> None:
+           held_out: dict[str, torch.Tensor], steps: int, directory: pathlib.Path) -> None:
     running, every = _step_maker(workload, job, train, steps), steps // job["evaluations"]
     seconds = 0.0
     for step in range(1, steps + 1):
@@ -52,7 +53,7 @@ def _train(workload: plain.Workload, job: dict[str, Any], train: np.ndarray,
         seconds += time.perf_counter() - begin
         if step % every == 0:
             loss, scores = _evaluate(model, held_out)
-            path = pathlib.Path(job["directory"]) / f"scores-{step}.npz"
+            path = directory / f"scores-{step}.npz"
             np.savez(path, **scores)
             print(json.dumps({"step": step, "seconds": seconds, "generator_loss": loss,
                               "scores": str(path)}), flush=True)

@@ -6,7 +6,7 @@ import os
 import pathlib
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from benchmarks.time_to_quality import arrays
 from benchmarks.time_to_quality.curve import Curve, Point, of_records
 from electra_tf import storage
 from electra_tf.checkpoints.run_directory import METRICS_FILE
+from electra_tf.command_line import UserError
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.pretraining_flags import build_config
 from electra_tf.metrics.replaced_tokens import ranking_scores
@@ -30,6 +31,8 @@ from electra_tf.training.metrics_log import read_metrics
 _ROOT = pathlib.Path(__file__).parents[2]
 PAPER_RATE = 5e-4
 """ELECTRA-Small's, the highest in the paper: the networks here are narrower still."""
+_MOST_STEPS = 50_000
+"""Whose examples are handed to the peer; a longer run begins again with the first."""
 TITLES = {"short": "electra_tf, --recipe=short", "paper": "electra_tf, --recipe=paper",
           "hf": "Hugging Face in PyTorch, the paper's settings"}
 NAMES = tuple(TITLES)
@@ -83,13 +86,18 @@ def _ours(name: str, race: Race, seconds: float, directory: pathlib.Path) -> Cur
         f"--recipe={name}", "--precision=float32",
         *(f"--set={setting}={value}" for setting, value in race.changes(name).items())]
     curve = Curve(name=name, title=TITLES[name], steps=0)
-    steps = max(race.evaluations, round(seconds * tokens_per_second(flags) / per_step))
-    every, curve.steps = steps // race.evaluations, steps
+    try:
+        curve.steps = max(
+            race.evaluations, round(seconds * tokens_per_second(flags) / per_step))
+    except UserError as error:
+        curve.failure = str(error)
+        return curve
+    every = curve.steps // race.evaluations
     ended = subprocess.run(
         [sys.executable, str(SCRIPT), *flags, f"--model_dir={directory / 'run'}",
-         f"--num_train_steps={steps}", f"--eval_every_steps={every}", f"--log_every_steps={every}",
-         f"--eval_steps={race.eval_batches}", "--sample_every_steps=0",
-         f"--save_checkpoints_steps={steps}"],
+         f"--num_train_steps={curve.steps}", f"--eval_every_steps={every}",
+         f"--log_every_steps={every}", f"--eval_steps={race.eval_batches}",
+         "--sample_every_steps=0", f"--save_checkpoints_steps={curve.steps}"],
         env=_environment(race.threads), capture_output=True, text=True, errors="replace")
     if ended.returncode:
         curve.failure = reason_of_death(ended.returncode, ended.stderr)
@@ -102,28 +110,29 @@ def _peer(name: str, race: Race, seconds: float, directory: pathlib.Path) -> Cur
     from benchmarks.time_to_quality.examples import export  # TensorFlow: once flags are right.
 
     config = race.config("paper")
-    manifest = manifests.load(storage.path(race.data_dir))
-    length = manifest.max_seq_length
+    length = manifests.load(storage.path(race.data_dir)).max_seq_length
     export(race.data_dir, directory, seed=config.training.seed, batch=race.batch,
-           window=config.data.shuffle_window, steps=50_000, eval_batches=race.eval_batches,
+           window=config.data.shuffle_window, steps=_MOST_STEPS, eval_batches=race.eval_batches,
            eval_batch=config.runtime.eval_batch_size)
-    job = {"workload": dataclasses.asdict(_workload(race, config, length)),
-           "directory": str(directory), "seconds": seconds, "evaluations": race.evaluations,
-           "learning_rate": PAPER_RATE, "seed": config.training.seed}
-    process = subprocess.Popen(
-        [str(race.peers_python.absolute()), "-m", "benchmarks.time_to_quality.hugging_face"],
-        cwd=_ROOT, env=_environment(race.threads), text=True, errors="replace",
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=(directory / "errors").open("w"))
-    print(json.dumps(job), file=process.stdin, flush=True)
-    process.stdin.close()
+    job = directory / "job.json"
+    job.write_text(json.dumps({
+        "workload": dataclasses.asdict(_workload(race, config, length)), "seconds": seconds,
+        "evaluations": race.evaluations, "learning_rate": PAPER_RATE,
+        "seed": config.training.seed}))
     curve = Curve(name=name, title=TITLES[name], steps=0)
-    for line in _replies(process):
-        if "steps" in line:
-            curve.steps = line["steps"]
-        else:
-            curve.points.append(_point(line, race.batch * length))
-    if process.wait():
-        curve.failure = reason_of_death(process.returncode, (directory / "errors").read_text())
+    errors = directory / "errors"
+    with errors.open("w") as log, subprocess.Popen(
+            [str(race.peers_python.absolute()), "-m", "benchmarks.time_to_quality.hugging_face",
+             str(job)], cwd=_ROOT, env=_environment(race.threads), text=True, errors="replace",
+            stdout=subprocess.PIPE, stderr=log) as process:
+        for line in filter(lambda line: line.startswith("{"), process.stdout):
+            reply = json.loads(line)
+            if "steps" in reply:
+                curve.steps = reply["steps"]
+            else:
+                curve.points.append(_point(reply, race.batch * length))
+    if process.returncode:
+        curve.failure = reason_of_death(process.returncode, errors.read_text(errors="replace"))
     return curve
 
 
@@ -135,12 +144,6 @@ def _workload(race: Race, config: PretrainingConfig, length: int) -> Workload:
         discriminator=encoder_sizes(config.model.discriminator),
         generator=encoder_sizes(config.model.generator), mask_id=vocabulary.mask_id,
         special_ids=(vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id))
-
-
-def _replies(process: subprocess.Popen) -> Iterator[dict[str, Any]]:
-    for line in process.stdout:
-        if line.startswith("{"):
-            yield json.loads(line)
 
 
 def _point(line: Mapping[str, Any], tokens_per_step: int) -> Point:

@@ -26,10 +26,12 @@ _TRAINED, _PRETRAINED = "optimizer.", "masking."
 _ADDED = tuple(
     (owner, {name: value for name, value in flatten(PretrainingConfig()).items()
              if name.startswith(beginnings)})
-    for owner, beginnings in ((_TRAINED, ("optimizer.bias_correction", "initialization.")),
-                              (_PRETRAINED, ("sampling.",))))
+    for owner, beginnings in (
+        (_TRAINED, ("optimizer.bias_correction", "initialization.")),
+        (_TRAINED, "initialization.position_share"),
+        (_PRETRAINED, "sampling.")))
 """Settings that came together, of runs with settings that begin so: of each group, those of earlier
-versions name none and had these."""
+versions name none and had these. (The share matters at their start only, where it was another.)"""
 _TASK = "task_"
 _MOST_BYTES = 4 * MIB
 """Settings take 3 KB; the names of 30,000 labels fit."""

@@ -34,7 +34,15 @@ def distribution(logits: tf.Tensor) -> Distribution:
 
 
 def at_temperature(softmax: Distribution, temperature: float) -> Distribution:
-    """Returns the distributions of the logits divided by a temperature; 1 costs nothing."""
+    """Divides the logits by a temperature: softmax(logits / T), with T = 1 as it was.
+
+    Args:
+        softmax: M distributions over V entries.
+        temperature: T, above 0.
+
+    Returns:
+        M distributions over V entries, of the logits' type.
+    """
     if temperature == 1.0:
         return softmax
     return distribution(softmax.logits / tf.cast(temperature, softmax.logits.dtype))

@@ -27,9 +27,8 @@ class TokenReplacement(tf_keras.layers.Layer):
     It has no weights, and every draw comes from the `Randomness` it is given.
     """
 
-    def __init__(self, masking: MaskingConfig, special: SpecialTokens,
-                 sampling: SamplingConfig = SamplingConfig()):  # noqa: B008
-        """Takes the settings and the ids that are never selected."""
+    def __init__(self, masking: MaskingConfig, sampling: SamplingConfig, special: SpecialTokens):
+        """Takes the settings, and the ids that are never selected."""
         super().__init__(name="token_replacement")
         self.masking = masking
         self.sampling = sampling

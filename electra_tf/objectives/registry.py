@@ -17,5 +17,5 @@ def build_objective(config: PretrainingConfig, special: SpecialTokens) -> Object
     if name not in OBJECTIVES:
         raise UserError(
             f"objective.name must be one of {', '.join(OBJECTIVES)}. Received: {name!r}")
-    replacement = TokenReplacement(config.masking, special, config.sampling)
+    replacement = TokenReplacement(config.masking, config.sampling, special)
     return OBJECTIVES[name](replacement=replacement, weights=config.objective)

@@ -70,7 +70,8 @@ def test_a_run_without_a_checkpoint_refuses_another_initialization(records, tmp_
 
 
 @pytest.mark.parametrize("unknown", [
-    ("sampling.",), ("sampling.", "initialization.", "optimizer.bias_correction")], ids=len)
+    ("sampling.",), ("sampling.", "initialization.position_share"),
+    ("sampling.", "initialization.", "optimizer.bias_correction")], ids=len)
 def test_a_run_of_an_earlier_version_is_continued(records, tmp_path, capsys, unknown):
     saved = train(records, tmp_path / "run")
     older = {name: value for name, value in saved.items() if not name.startswith(unknown)}

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from electra_tf.config.pretraining import MaskingConfig, SamplingConfig
+from electra_tf.modeling.masking import SpecialTokens
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.sampling import at_temperature, cross_entropy, distribution, sample
+from electra_tf.modeling.token_replacement import TokenReplacement
 
 
 def logits(rows=7, entries=256, scale=3.0):
@@ -109,3 +112,19 @@ def test_cold_samples_are_the_likeliest_tokens():
     x = logits()
     drawn = sample(at_temperature(distribution(x), 0.01), uniforms(7))
     np.testing.assert_array_equal(drawn, tf.argmax(x, axis=-1))
+
+
+def test_the_temperature_setting_reaches_the_samples():
+    x = logits(rows=6)
+    place = Randomness(seed=3, step=tf.constant(0, tf.int64),
+                       first_example=tf.constant(0, tf.int64))
+    special = SpecialTokens(pad=0, cls=1, sep=2, mask=3)
+
+    def drawn(temperature: float) -> np.ndarray:
+        layer = TokenReplacement(
+            MaskingConfig(), SamplingConfig(temperature=temperature), special)
+        return layer.sample(distribution(x), place, tf.TensorShape([2, 3])).numpy()
+
+    best = tf.argmax(x, axis=-1).numpy().reshape(2, 3)
+    np.testing.assert_array_equal(drawn(0.01), best)
+    assert (drawn(1.0) != best).any()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.config.pretraining import MaskingConfig, ObjectiveConfig
+from electra_tf.config.pretraining import MaskingConfig, ObjectiveConfig, SamplingConfig
 from electra_tf.modeling.electra import ElectraModel, MaskedLanguageModel
 from electra_tf.modeling.masking import Masked, Predictions, SpecialTokens
 from electra_tf.modeling.randomness import Randomness
@@ -47,11 +47,13 @@ def compute_losses(variant: str, model):
     tokens = float(tf.reduce_sum(tf.cast(inputs.original.valid, tf.float32)))
     if variant == "mlm":
         objective = MlmObjective(
-            replacement=TokenReplacement(MaskingConfig(), SPECIAL), weights=ObjectiveConfig())
+            replacement=TokenReplacement(MaskingConfig(), SamplingConfig(), SPECIAL),
+            weights=ObjectiveConfig())
         outcome = objective.compute(model, inputs, RANDOMNESS, training=False)
     else:
         objective = ElectraObjective(
-            replacement=TokenReplacement(MaskingConfig(), SPECIAL), weights=ObjectiveConfig())
+            replacement=TokenReplacement(MaskingConfig(), SamplingConfig(), SPECIAL),
+            weights=ObjectiveConfig())
         generated = run_generator(model.generator, inputs, RANDOMNESS, training=False)
         outcome = objective.discriminate(
             model, inputs, generated.loss_sum, sampled, generated.best_ids, RANDOMNESS,

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.overrides import override
-from electra_tf.config.pretraining import MaskingConfig, ObjectiveConfig
+from electra_tf.config.pretraining import MaskingConfig, ObjectiveConfig, SamplingConfig
 from electra_tf.config.sizes import pretraining_config
 from electra_tf.modeling.token_replacement import TokenReplacement
 from electra_tf.objectives.electra import ElectraObjective
@@ -48,7 +48,8 @@ def official_step() -> TrainStep:
     state = TrainState(model, Adam(config.optimizer, model.trainable_variables),
                        LossScale(enabled=False))
     objective = GoldenObjective(
-        replacement=TokenReplacement(MaskingConfig(), SPECIAL), weights=ObjectiveConfig())
+        replacement=TokenReplacement(MaskingConfig(), SamplingConfig(), SPECIAL),
+        weights=ObjectiveConfig())
     return TrainStep(config=config, objective=objective, state=state, compile_with_xla=False,
                      schedule=Schedule.of(config.optimizer, 10))
 
