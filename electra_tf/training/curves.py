@@ -107,8 +107,11 @@ def _draw_panel(axes: Any, panel: Panel, runs: Mapping[str, Sequence[Record]]) -
     for run_index, records in enumerate(runs.values()):
         for key_index, key in enumerate(shown):
             style = _style(run_index, key_index, len(runs))
-            _draw_training(axes, *_points(records, key, "train"), style, panel.noisy)
-            _draw_evaluations(axes, *_points(records, key, "eval"), style)
+            training = _points(records, key, "train")
+            _draw_training(axes, *training, style, panel.noisy)
+            # Dots on a curve of training need no line between them; on their own they do.
+            line = "" if training[0] else style["linestyle"]
+            _draw_evaluations(axes, *_points(records, key, "eval"), style, line)
     if len(shown) > 1:
         styles = [_style(None, index, len(runs)) for index in range(len(shown))]
         _legend(axes, [panel.keys[key] for key in shown], styles)
@@ -138,10 +141,10 @@ def _draw_training(
 
 
 def _draw_evaluations(
-    axes: Any, steps: Sequence[int], values: Sequence[float], style: Mapping[str, str]
+    axes: Any, steps: Sequence[int], values: Sequence[float], style: Mapping[str, str], line: str
 ) -> None:
-    axes.plot(steps, values, color=style["color"], linestyle="", marker=style["marker"],
-              markersize=6, markeredgecolor="white", markeredgewidth=1, zorder=3)
+    axes.plot(steps, values, color=style["color"], linestyle=line, linewidth=1.2,
+              marker=style["marker"], markersize=6, markeredgecolor="white", markeredgewidth=1, zorder=3)
 
 
 def _legend(axes: Any, names: Sequence[str], styles: Sequence[Mapping[str, str]]) -> None:

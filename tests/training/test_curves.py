@@ -82,3 +82,14 @@ def test_the_command_says_what_is_missing(tmp_path):
     assert done.returncode == 1
     assert done.stderr.startswith("error: no nowhere/metrics.jsonl; train first")
     assert "--model_dir is missing" in plot(cwd=tmp_path).stderr
+
+
+def test_dots_without_a_curve_of_training_are_joined(tmp_path):
+    """A column of pixels halfway between two dots has the line's colour in it, or has not."""
+    evaluations = [{"kind": "eval", "step": step, "loss": 12.0} for step in (0, 100)]
+    training = [{"kind": "train", "step": 0, "loss": 12.0}]
+    for run, joined in ((evaluations, True), ([*training, *evaluations], False)):
+        draw_curves({"run": run}, tmp_path / "curves.png")
+        middle = imread(tmp_path / "curves.png")[:, 329, :3]  # The axes begin after their labels.
+        blue = (abs(middle - (0x1F / 255, 0x5F / 255, 0xA8 / 255)) < 0.1).all(axis=1)
+        assert blue.any() == joined
