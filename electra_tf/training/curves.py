@@ -144,7 +144,8 @@ def _draw_evaluations(
     axes: Any, steps: Sequence[int], values: Sequence[float], style: Mapping[str, str], line: str
 ) -> None:
     axes.plot(steps, values, color=style["color"], linestyle=line, linewidth=1.2,
-              marker=style["marker"], markersize=6, markeredgecolor="white", markeredgewidth=1, zorder=3)
+              marker=style["marker"], markersize=6, markeredgecolor="white", markeredgewidth=1,
+              zorder=3)
 
 
 def _legend(axes: Any, names: Sequence[str], styles: Sequence[Mapping[str, str]]) -> None:
