@@ -152,7 +152,7 @@ def _export() -> None:
 
 def _export_targets(names: Sequence[str]):
     """Returns where the models of one or several tasks go."""
-    from electra_tf.serving.export import Target
+    from electra_tf.export.saved_model import Target
 
     values = flags.FLAGS
     directory = storage.path(values.export_dir)
@@ -161,12 +161,12 @@ def _export_targets(names: Sequence[str]):
 
 
 def _export_run(model_dir: Path, target, changes: Mapping[str, Any]) -> None:
-    from electra_tf.serving import export, servable
+    from electra_tf.export import saved_model, servable
     from electra_tf.training import finetuning, finetuning_setup
 
     run = finetuning_setup.prepare_trained(model_dir, dict(changes) | {
         "training.precision": "float32", "runtime.distribution_strategy": "one_device"})
-    export.export(servable.of_task(run.trained_model(), run.spec, run.config.task, run.text,
+    saved_model.export(servable.of_task(run.trained_model(), run.spec, run.config.task, run.text,
                                    finetuning.threshold_of(model_dir)), target)
 
 

@@ -73,11 +73,13 @@ def _run() -> None:
 
 def _export() -> None:
     from electra_tf.checkpoints import formats
-    from electra_tf.serving import export, servable
+    from electra_tf.export import saved_model, servable
 
     values = flags.FLAGS
-    target = export.Target.of(values.export_dir, values.export_version, values.serving_precision)
-    export.export(servable.of_discriminator(formats.read(storage.path(values.model_dir))), target)
+    target = saved_model.Target.of(
+        values.export_dir, values.export_version, values.serving_precision)
+    networks = formats.read(storage.path(values.model_dir))
+    saved_model.export(servable.of_discriminator(networks), target)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.config.finetuning import finetuning_config
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import pretraining_config
+from electra_tf.export import saved_model, servable
 from electra_tf.objectives.tasks import ClassificationObjective
-from electra_tf.serving import export, servable
 from electra_tf.tasks import glue
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.vocabulary import Vocabulary
@@ -48,7 +48,8 @@ def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str,
         config.model, seed=1, policy="float32")
     model_to_serve = servable.of_task(model, _SPEC, config.task, text, None)
     for precision in precisions:
-        export.export(model_to_serve, export.Target.of(str(directory / precision), "1", precision))
+        target = saved_model.Target.of(str(directory / precision), "1", precision)
+        saved_model.export(model_to_serve, target)
     networks = Pretrained(
         source="new weights", model=config.model, text=text, task=_SPEC,
         head_settings={"task.hidden_layer": True},

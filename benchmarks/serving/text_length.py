@@ -25,6 +25,9 @@ from electra_tf.command_line import UserError
 from electra_tf.config.finetuning import finetuning_config
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import pretraining_config
+from electra_tf.export import servable
+from electra_tf.export.signatures import Detector, Served
+from electra_tf.export.texts import Texts
 from electra_tf.modeling.electra import Discriminator, electra_encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.objectives.tasks import (
@@ -33,9 +36,6 @@ from electra_tf.objectives.tasks import (
     RegressionObjective,
     TaggingObjective,
 )
-from electra_tf.serving import servable
-from electra_tf.serving.signatures import Detector, Served
-from electra_tf.serving.texts import Texts
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.tokenizer import Tokenizer

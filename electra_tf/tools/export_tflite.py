@@ -27,7 +27,7 @@ def main() -> None:
     for name in ("model_dir", "output"):
         if not values[name].value:
             raise UserError(f"--{name} is needed: {values[name].help}")
-    from electra_tf.serving import tflite, tflite_check  # TensorFlow takes seconds to import.
+    from electra_tf.export import tflite, tflite_check  # TensorFlow takes seconds to import.
 
     target = tflite.Target.of(values.output, values.quantization, values.sequence_length)
     _use_as_in_serving()
@@ -52,7 +52,7 @@ def _use_as_in_serving() -> None:
 def _servable(model_dir: Path):
     """Returns the network of a directory."""
     from electra_tf.checkpoints import formats
-    from electra_tf.serving import servable
+    from electra_tf.export import servable
     from electra_tf.training import finetuning, finetuning_setup
 
     networks = formats.read(model_dir)

@@ -29,7 +29,7 @@ def main() -> None:
     values = flags.FLAGS
     if not values.model_dir:
         raise UserError("--model_dir is needed: the directory that holds the versions 1, 2, ...")
-    from electra_tf.serving import catalog, http_server, local_server  # TensorFlow takes seconds.
+    from electra_tf.server import catalog, http_server, local_server  # TensorFlow takes seconds.
 
     http_server.exit_on_sigterm()
     sources = catalog.sources(values.model_dir, values.name, values.num_versions, _local)
@@ -50,11 +50,11 @@ def _local(path: str) -> storage.Path:
 
 
 def _settings(values: flags.FlagValues):
-    from electra_tf.serving import local_server, rest_api
-    from electra_tf.serving.admission import AdmissionLimits
-    from electra_tf.serving.request_body import Limits
-    from electra_tf.serving.strict_http import ConnectionLimits
-    from electra_tf.serving.waiting import BatchingConfig
+    from electra_tf.server import local_server, rest_api
+    from electra_tf.server.admission import AdmissionLimits
+    from electra_tf.server.request_body import Limits
+    from electra_tf.server.strict_http import ConnectionLimits
+    from electra_tf.server.waiting import BatchingConfig
 
     return local_server.Settings(
         poll_seconds=values.poll_seconds,

@@ -11,7 +11,7 @@ import run_pretraining
 from electra_tf.command_line import UserError
 from electra_tf.config import finetuning_flags, pretraining_flags
 from tests import command_flags, tiny_encoder, tiny_run
-from tests.serving import running
+from tests.server import running
 
 HARDWARE = ("--distribution_strategy=one_device", "--precision=float32",
             "--set=runtime.cpu_parts=1")

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import Format
-from electra_tf.serving import saved_models
+from electra_tf.server import saved_models
 from tests import tiny_encoder, tiny_networks
 from tests.fuzz.attempts import REFUSED, attempt, cases
 from tests.fuzz.mutations import bytes_changed, json_changed
-from tests.serving import string_models
+from tests.server import string_models
 
 
 @pytest.fixture(scope="module")

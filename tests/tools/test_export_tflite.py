@@ -8,7 +8,7 @@ import pytest
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import Format
 from electra_tf.command_line import UserError
-from electra_tf.serving import export, servable
+from electra_tf.export import saved_model, servable
 from electra_tf.tasks.examples import Kind
 from electra_tf.tools import export_tflite
 from tests import command_flags, tiny_networks
@@ -31,8 +31,8 @@ def run(tmp_path_factory):
 @pytest.mark.slow
 def test_a_discriminator_agrees_with_its_saved_model(run, tmp_path, capsys):
     saved, lite = tmp_path / "served" / "1", tmp_path / "lite" / "tiny.tflite"
-    export.export(servable.of_discriminator(formats.read(run)),
-                  export.Target.of(str(saved.parent), "1", "float32"))
+    saved_model.export(servable.of_discriminator(formats.read(run)),
+                  saved_model.Target.of(str(saved.parent), "1", "float32"))
     capsys.readouterr()
     command_flags.call(export_tflite.main, f"--model_dir={run}", f"--output={lite}",
                        f"--saved_model={saved}")

@@ -14,7 +14,7 @@ import pytest
 from electra_tf.command_line import UserError
 from electra_tf.tools import serve
 from tests import command_flags
-from tests.serving import running, string_models
+from tests.server import running, string_models
 
 ROOT = Path(__file__).parents[2]
 

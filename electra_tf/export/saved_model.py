@@ -1,0 +1,110 @@
+"""Writes a SavedModel for TensorFlow Serving: built, reloaded elsewhere, compared, then renamed."""
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+
+import tensorflow as tf
+
+from electra_tf import storage
+from electra_tf.atomic_file import (
+    TEMPORARY_PREFIX,
+    make_directory,
+    remove_abandoned,
+    write_error,
+)
+from electra_tf.command_line import UserError
+from electra_tf.export import verification, warmup
+from electra_tf.export.servable import Servable
+from electra_tf.storage import Path, RemotePath
+
+PRECISIONS = {"float32": tf.float32, "bfloat16": tf.bfloat16}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Target:
+    """Where a model goes, and with which number type."""
+
+    directory: Path
+    """`directory/version`, which doesn't exist yet."""
+    dtype: tf.DType
+
+    @classmethod
+    def of(cls, export_dir: str | Path, version: str, precision: str) -> "Target":
+        """Checks what flags say.
+
+        Raises:
+            UserError: a version that is no positive integer or exists already, another precision.
+        """
+        if re.fullmatch(r"0*[1-9][0-9]{0,17}", version) is None:
+            raise UserError("--export_version must be a positive integer of at most 18 digits, for "
+                            f"TensorFlow Serving looks for numbers. Received: {version!r:.60}")
+        if precision not in PRECISIONS:
+            raise UserError(f"--serving_precision must be one of {', '.join(PRECISIONS)}. "
+                            f"Received: {precision!r}")
+        directory = storage.path(export_dir) / version.lstrip("0")
+        if directory.exists():
+            raise UserError(f"{directory} exists already; give another --export_version or "
+                            "--export_dir.")
+        make_directory(directory.parent)
+        return cls(directory=directory, dtype=PRECISIONS[precision])
+
+
+def export(model: Servable, target: Target) -> None:
+    """Exports a fine-tuned model or a pre-trained discriminator.
+
+    Raises:
+        UserError: it can't be written, or answers otherwise than the trained model.
+    """
+    served, final = model.for_inference(target.dtype), target.directory
+    signatures = served.signatures()
+    remove_abandoned(final.parent)
+    try:
+        with _appearing_whole(final) as unfinished:
+            tf.saved_model.save(
+                served, str(unfinished), signatures=signatures,
+                options=tf.saved_model.SaveOptions(experimental_custom_gradients=False))
+            requests = verification.requests(served.columns)
+            warmup.write(unfinished, final.parent.name, requests)
+            difference = verification.compare(
+                unfinished, model.trained(), requests, target.dtype)
+            size = sum(path.stat().st_size for path in unfinished.rglob("*") if path.is_file())
+    except OSError as error:
+        raise write_error(final, error) from error
+    except tf.errors.OpError as error:
+        reason = error.message.splitlines()[0]
+        raise UserError(f"cannot write {final}: {reason}") from error
+    print(f"exported {final}: {target.dtype.name}, {size / 1e6:,.1f} MB, signatures "
+          f"{', '.join(signatures)}\n"
+          f"compared with the trained model in a new process: probabilities within "
+          f"{difference:.1e}", flush=True)
+
+
+@contextlib.contextmanager
+def _appearing_whole(final: Path) -> Iterator[pathlib.Path]:
+    """Yields a directory of this machine that becomes `final` when the block ends well.
+
+    On other file systems no directory can be renamed: there the files are copied, and the one
+    without which no server loads a model comes last.
+    """
+    if isinstance(final, RemotePath):
+        with tempfile.TemporaryDirectory(prefix="electra-") as scratch:
+            unfinished = pathlib.Path(scratch, final.name)
+            yield unfinished
+            files = [path for path in unfinished.rglob("*") if path.is_file()]
+            for path in sorted(files, key=lambda path: path.name == "saved_model.pb"):
+                copy = final / str(path.relative_to(unfinished))
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_bytes(path.read_bytes())
+        return
+    unfinished = final.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{final.name}")
+    try:
+        yield unfinished
+        unfinished.rename(final)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)

@@ -1,0 +1,101 @@
+"""Tiny networks with random weights, to serve, and what training's own code says of them."""
+
+import numpy as np
+import tensorflow as tf
+
+from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.overrides import override
+from electra_tf.export.signatures import TASKS, Detector
+from electra_tf.export.texts import Texts
+from electra_tf.modeling.electra import Discriminator, electra_encoder
+from electra_tf.modeling.inference import InferenceEncoder
+from electra_tf.objectives.tasks import (
+    ClassificationObjective,
+    QuestionObjective,
+    RegressionObjective,
+    TaggingObjective,
+)
+from electra_tf.tasks import split
+from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.task import TaskSpec
+from electra_tf.text.tokenizer import Tokenizer
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from electra_tf.training.finetuner import TrialSettings
+from electra_tf.training.predictor import Predictor
+
+WORDS = ("the", "cafe", "##s", "won", "in", "who", "?", "(", "1999", ")", ".", "a", "b", "##c")
+VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *WORDS))
+TOKENIZER = Tokenizer(VOCABULARY)
+MAX_LENGTH = 12
+SPECS = {
+    Kind.CLASSIFICATION: TaskSpec(name="classification", kind=Kind.CLASSIFICATION,
+                                  labels=("no", "peut-être", "yes"), metrics=("accuracy",)),
+    Kind.REGRESSION: TaskSpec(name="regression", kind=Kind.REGRESSION, metrics=("pearson",),
+                              scale=2.0, offset=3.0, texts=("first", "second")),
+    Kind.TAGGING: TaskSpec(name="tagging", kind=Kind.TAGGING, labels=("B-X", "I-X", "O"),
+                           metrics=("f1",), texts=("words",), label="tags"),
+    Kind.QUESTION_ANSWERING: TaskSpec(name="question_answering", kind=Kind.QUESTION_ANSWERING,
+                                      metrics=("f1",)),
+}
+OBJECTIVES = {
+    Kind.CLASSIFICATION: lambda config: ClassificationObjective(num_classes=3),
+    Kind.REGRESSION: lambda config: RegressionObjective(scale=2.0, offset=3.0),
+    Kind.TAGGING: lambda config: TaggingObjective(
+        num_tags=3, feature_based=config.task.feature_based),
+    Kind.QUESTION_ANSWERING: lambda config: QuestionObjective(
+        answerability=config.task.answerability, beam_size=config.task.beam_size),
+}
+
+
+class Example:
+    """A task's network, and what training and serving make of it."""
+
+    def __init__(self, kind: Kind, **changes):
+        self.spec = SPECS[kind]
+        self.config = override(FinetuningConfig(), {
+            "model.vocab_size": VOCABULARY.size, "model.embedding_size": 8,
+            "model.hidden_size": 16, "model.num_layers": 2, "model.num_heads": 2,
+            "model.intermediate_size": 32, "model.max_position_embeddings": 16,
+            "task.max_seq_length": MAX_LENGTH, "task.doc_stride": 3, "task.max_query_length": 4,
+            "task.beam_size": 5, "runtime.eval_batch_size": 4} | {
+            name.replace("__", "."): value for name, value in changes.items()})
+        self.strategy = tf.distribute.OneDeviceStrategy("CPU:0")
+        self.objective = OBJECTIVES[kind](self.config)
+        self.model = self.objective.build_model(self.config.model, seed=1, policy="float32")
+        draw = np.random.default_rng(1)
+        for variable in self.model.variables:
+            variable.assign_add(draw.normal(0.0, 0.2, variable.shape))
+
+    def served(self, threshold=None, dtype=tf.float32, ways=1):
+        """Returns what would be exported."""
+        encoder = InferenceEncoder(self.model.encoder.config, dtype, ways)
+        encoder.take(self.model.encoder)
+        return TASKS[self.spec.kind](
+            encoder, self.model.head, Texts(TOKENIZER, VOCABULARY, self.config.task.max_seq_length),
+            self.spec, self.config.task, threshold)
+
+    def predicted(self, examples):
+        """Returns the records that fine-tuning writes as predictions."""
+        encoded = split.encode(self.spec, examples, TOKENIZER, VOCABULARY, self.config.task)
+        settings = TrialSettings(config=self.config, objective=self.objective, pad_id=0,
+                                 strategy=self.strategy)
+        return encoded.score(Predictor(settings, self.model).predict(encoded.rows), None).records
+
+
+def tiny_discriminator():
+    """Returns a network of pre-training."""
+    config = Example(Kind.CLASSIFICATION).config.model.discriminator
+    network = Discriminator(
+        electra_encoder(config, seed=1, policy="float32"), seed=1, policy="float32")
+    draw = np.random.default_rng(1)
+    for variable in network.variables:
+        variable.assign_add(draw.normal(0.0, 0.2, variable.shape))
+    return network
+
+
+def tiny_detector():
+    """Returns what would be exported of it."""
+    network = tiny_discriminator()
+    encoder = InferenceEncoder(network.encoder.config, tf.float32)
+    encoder.take(network.encoder)
+    return Detector(encoder, network.head, Texts(TOKENIZER, VOCABULARY, 16))

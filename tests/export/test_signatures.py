@@ -1,0 +1,167 @@
+"""Exported networks answer what fine-tuning predicts."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.export import chunks
+from electra_tf.export.signatures import Detector
+from electra_tf.export.texts import Texts
+from electra_tf.modeling.tracing import for_answers
+from electra_tf.objectives.tasks import ClassificationObjective
+from electra_tf.tasks.examples import Kind, QuestionExample, TaggedExample, TextExample
+from tests.export.served_models import TOKENIZER, VOCABULARY, Example, tiny_discriminator
+
+TEXTS = ["The cafés won.", "", "a b " * 20, "Who won in (1999)?"]
+
+
+def answer(served, *columns):
+    """Asks the traced signature."""
+    function = served.signatures()["serving_default"]
+    names = served.columns
+    found = function(**{name: tf.constant(column, tf.string)
+                        for name, column in zip(names, columns, strict=True)})
+    return {name: value.numpy() for name, value in found.items()}
+
+
+@pytest.mark.parametrize("ways", [1, 2])
+def test_classes(ways):
+    example = Example(Kind.CLASSIFICATION)
+    found = answer(example.served(ways=ways), TEXTS)
+    expected = example.predicted([TextExample(key="", texts=(text,)) for text in TEXTS])
+    assert [label.decode() for label in found["label"]] == [row["prediction"] for row in expected]
+    np.testing.assert_allclose(found["score"], [row["probability"] for row in expected], atol=1e-5)
+    assert found["labels"][3].tolist() == [label.encode() for label in ("no", "peut-être", "yes")]
+    np.testing.assert_allclose(found["probabilities"].sum(axis=1), 1.0, atol=1e-6)
+    np.testing.assert_array_equal(found["probabilities"].max(axis=1), found["score"])
+
+
+def test_classes_that_files_only_number_have_names():
+    example = Example(Kind.CLASSIFICATION)
+    example.spec = dataclasses.replace(example.spec, name="sst2", labels=("0", "1"))
+    example.model = ClassificationObjective(num_classes=2).build_model(
+        example.config.model, seed=1, policy="float32")
+    found = answer(example.served(), TEXTS)
+    assert found["labels"].tolist() == [[b"negative", b"positive"]] * len(TEXTS)
+    assert {label.decode() for label in found["label"]} <= {"negative", "positive"}
+
+
+def test_numbers_from_pairs():
+    example = Example(Kind.REGRESSION)
+    found = answer(example.served(), TEXTS, TEXTS[::-1])
+    expected = example.predicted([TextExample(key="", texts=pair)
+                                  for pair in zip(TEXTS, TEXTS[::-1], strict=True)])
+    np.testing.assert_allclose(found["score"], [row["prediction"] for row in expected], atol=1e-5)
+
+
+@pytest.mark.parametrize("feature_based", [False, True])
+def test_tags(feature_based):
+    example = Example(Kind.TAGGING, task__feature_based=feature_based)
+    sentences = [text for text in TEXTS if text and len(text) < 50]
+    found = answer(example.served(), [*sentences, ""])
+    expected = example.predicted(
+        [TaggedExample(key="", words=tuple(text.split())) for text in sentences])
+    for line, (text, row) in enumerate(zip(sentences, expected, strict=True)):
+        count = len(text.split())
+        assert [word.decode() for word in found["words"][line, :count]] == text.split()
+        assert [tag.decode() for tag in found["tags"][line, :count]] == row["prediction"]
+        assert set(found["words"][line, count:]) <= {b""}
+    assert found["scores"][-1].tolist() == [0.0] * found["scores"].shape[1]
+    long = answer(example.served(), ["a cafes " * 30])
+    assert long["tags"].shape == (1, 60)
+    assert b"" not in long["tags"]
+
+
+@pytest.mark.parametrize("answerability", [True, False])
+def test_answers(answerability):
+    example = Example(Kind.QUESTION_ANSWERING, task__answerability=answerability)
+    pairs = [("Who?", "The Cafés\nwon, in (1999)."), ("won in", "a b (a) " * 9), ("a", "")]
+    found = answer(example.served(), *zip(*pairs, strict=True))
+    expected = example.predicted([QuestionExample(
+        key=str(number), question=question, context=context, answers=())
+        for number, (question, context) in enumerate(pairs)])
+    for line, row in enumerate(expected):
+        answers = row["n_best"]
+        assert found["answer"][line].decode() == (answers[0]["text"] if answers else "")
+        if answers:
+            assert found["start"][line] == answers[0]["start"]
+            assert pairs[line][1][found["start"][line]:found["end"][line]] == answers[0]["text"]
+    assert ("no_answer_probability" in found) == answerability
+
+
+def test_a_threshold_withholds_answers():
+    example = Example(Kind.QUESTION_ANSWERING)
+    columns = (["Who?"], ["The Cafés won."])
+    logit = np.log(1.0 / answer(example.served(), *columns)["no_answer_probability"][0] - 1.0)
+    given, withheld = (answer(example.served(threshold=-logit + change), *columns)
+                       for change in (0.1, -0.1))
+    assert given["answer"][0] != b""
+    assert (withheld["answer"][0], withheld["start"][0], withheld["end"][0]) == (b"", 0, 0)
+    assert withheld["no_answer_probability"] == given["no_answer_probability"]
+
+
+def test_token_ids_skip_the_tokenizer():
+    example = Example(Kind.CLASSIFICATION)
+    served = example.served()
+    tokens = served.texts.encode(tf.constant(TEXTS))
+    found = served.signatures()["token_ids"](
+        input_ids=tokens.ids, token_type_ids=tokens.segment_ids,
+        attention_mask=tf.cast(tokens.valid, tf.int32))
+    np.testing.assert_allclose(
+        found["probabilities"], answer(served, TEXTS)["probabilities"], atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def discriminator():
+    return tiny_discriminator()
+
+
+@pytest.fixture(scope="module")
+def detector(discriminator):
+    return Detector(discriminator.encoder, discriminator.head, Texts(TOKENIZER, VOCABULARY, 16))
+
+
+def test_the_detector_judges_words_by_their_worst_piece(discriminator, detector):
+    found = detector.answer(tf.constant(["The cafés won.", "", "a"]))
+    assert found["words"].numpy().tolist() == [
+        [b"The", "cafés".encode(), b"won", b"."], [b""] * 4, [b"a", b"", b"", b""]]
+    # [CLS] the cafe ##s won . [SEP]
+    tokens = detector.texts.encode(tf.constant(["The cafés won."]))
+    with for_answers():
+        shares = tf.sigmoid(discriminator(*tokens))[0].numpy()
+    np.testing.assert_allclose(found["replaced_probability"][0], [
+        shares[1], max(shares[2:4]), shares[4], shares[5]], atol=1e-6)
+    assert found["replaced_probability"][1:, 1:].numpy().max() == 0.0
+
+
+def test_embeddings_average_word_pieces(discriminator, detector):
+    texts = tf.constant(["The cafés won.", "", "a"])
+    found = detector.embed_tokens(texts)
+    tokens = detector.texts.encode(texts)
+    hidden = discriminator.encoder(*tokens).numpy()
+    np.testing.assert_allclose(found["cls"], hidden[:, 0], atol=1e-6)
+    np.testing.assert_allclose(found["pooled"][0], hidden[0, 1:6].mean(axis=0), atol=1e-6)
+    np.testing.assert_allclose(found["pooled"][2], hidden[2, 1], atol=1e-6)
+    assert np.all(found["pooled"][1].numpy() == 0.0)
+    assert np.all(found["tokens"][2, 3:].numpy() == 0.0)
+    np.testing.assert_array_equal(found["token_ids"], tokens.ids)
+    sentences = detector.embed(texts)
+    assert sentences.keys() == {"pooled", "cls"}
+    for name, vectors in sentences.items():
+        np.testing.assert_array_equal(vectors, found[name])
+
+
+def test_rows_beyond_a_chunk_change_nothing(detector, monkeypatch):
+    texts = tf.constant(["a cafes " * 30, "The cafés won.", "b"])
+    whole = detector.answer(texts)
+    tagger = Example(Kind.TAGGING, task__feature_based=True).served()
+    tags = tagger.answer(texts)
+    monkeypatch.setattr(chunks, "TOKENS", 40)
+    for expected, found in ((whole, detector.answer(texts)), (tags, tagger.answer(texts))):
+        for name, values in expected.items():
+            if values.dtype == tf.string:
+                np.testing.assert_array_equal(found[name], values)
+            else:
+                np.testing.assert_allclose(found[name], values, atol=1e-6)

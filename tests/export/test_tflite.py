@@ -1,0 +1,199 @@
+"""What is written for TensorFlow Lite says what the network says, or isn't written."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter
+
+from electra_tf.checkpoints.pretrained import TextSettings
+from electra_tf.command_line import UserError
+from electra_tf.export import servable, tflite, tflite_check
+from electra_tf.export.refusals import TOKEN_INPUTS
+from electra_tf.export.texts import Tokens
+from electra_tf.tasks.examples import Kind
+from tests.export.served_models import VOCABULARY, Example
+
+TEXT = TextSettings(vocabulary=VOCABULARY)
+IDS = np.array([[2, 5, 6, 7, 3, 9, 10, 3], [2, 8, 3, 12, 13, 14, 5, 3], [2, 9, 3, 5, 3, 0, 0, 0]],
+               np.int32)
+SEGMENTS = np.array([[0] * 5 + [1] * 3, [0] * 3 + [1] * 5, [0] * 3 + [1] * 2 + [0] * 3], np.int32)
+MASK = (IDS > 0).astype(np.int32)
+TOKENS = (IDS, SEGMENTS, MASK)
+
+
+def export(example, path, quantization="none", sequence_length=None, references=None):
+    model = servable.of_task(example.model, example.spec, example.config.task, TEXT, None)
+    tflite.export(model, tflite.Target.of(str(path), quantization, sequence_length),
+                  references or {})
+    return path
+
+
+def ask(path, tokens):
+    """Asks as a user's program would."""
+    runner = Interpreter(str(path)).get_signature_runner("token_ids")
+    return runner(**dict(zip(TOKEN_INPUTS, tokens, strict=True)))
+
+
+def expected(example):
+    """Returns what the SavedModel's graph computes."""
+    scores = example.served().score(Tokens(*map(tf.constant, TOKENS[:2]), tf.constant(MASK > 0)))
+    return {name: value.numpy() for name, value in scores.items()}
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    return Example(Kind.CLASSIFICATION)
+
+
+@pytest.fixture(scope="module")
+def exported(classifier, tmp_path_factory):
+    return export(classifier, tmp_path_factory.mktemp("lite") / "classifier.tflite")
+
+
+def test_classes_of_several_rows_of_any_length(classifier, exported):
+    found, wanted = ask(exported, TOKENS), expected(classifier)
+    assert found.keys() == wanted.keys() == {"logits", "probabilities"}
+    np.testing.assert_allclose(found["logits"], wanted["logits"], atol=1e-5)
+    shorter = ask(exported, [array[2:, :5] for array in TOKENS])
+    np.testing.assert_allclose(shorter["probabilities"], wanted["probabilities"][2:], atol=1e-5)
+
+
+def test_numbers(tmp_path):
+    example = Example(Kind.REGRESSION)
+    found = ask(export(example, tmp_path / "numbers.tflite"), TOKENS)
+    np.testing.assert_allclose(found["score"], expected(example)["score"], atol=1e-5)
+
+
+@pytest.mark.parametrize("answerability", [True, False])
+def test_answers_with_all_their_beams(tmp_path, answerability):
+    example = Example(Kind.QUESTION_ANSWERING, task__answerability=answerability,
+                      task__ends_given_starts=answerability)
+    found = ask(export(example, tmp_path / "answers.tflite"), TOKENS)
+    wanted = expected(example)
+    assert found.keys() == wanted.keys()
+    assert ("impossible" in found) == answerability
+    for row, count in enumerate(1 + SEGMENTS.sum(axis=1)):
+        for name in ("start_index", "end_index"):
+            # [CLS] and the context; the order of what stands elsewhere is nobody's.
+            inside = (row, *[slice(count)] * (found[name].ndim - 1))
+            np.testing.assert_array_equal(found[name][inside], wanted[name][inside])
+
+
+def test_tags_wherever_a_token_is(tmp_path):
+    example = Example(Kind.TAGGING)
+    found = ask(export(example, tmp_path / "tags.tflite"), TOKENS)
+    np.testing.assert_allclose(found["probabilities"][MASK > 0],
+                               expected(example)["probabilities"][MASK > 0], atol=1e-5)
+
+
+def test_a_recurrent_head_needs_a_length(tmp_path):
+    example = Example(Kind.TAGGING, task__feature_based=True)
+    with pytest.raises(UserError, match="one length alone; give --sequence_length"):
+        export(example, tmp_path / "tags.tflite")
+    assert list(tmp_path.iterdir()) == []
+    path = export(example, tmp_path / "tags.tflite", sequence_length=8)
+    found = ask(path, [array[:1] for array in TOKENS])
+    np.testing.assert_allclose(found["logits"], expected(example)["logits"][:1], atol=1e-5)
+
+
+def test_one_row_of_a_fixed_length_is_padded_by_the_caller(classifier, tmp_path, capsys):
+    path = export(classifier, tmp_path / "fixed.tflite", sequence_length=10)
+    assert "takes one row of 10 tokens" in capsys.readouterr().out
+    shapes = {tuple(detail["shape_signature"]) for detail in Interpreter(
+        str(path)).get_signature_runner().get_input_details().values()}
+    assert shapes == {(1, 10)}
+    found = ask(path, [np.pad(array[2:], [(0, 0), (0, 2)]) for array in TOKENS])
+    np.testing.assert_allclose(
+        found["probabilities"], expected(classifier)["probabilities"][2:], atol=1e-5)
+
+
+def test_a_length_shorter_than_the_probes_cuts_them(classifier, tmp_path):
+    found = ask(export(classifier, tmp_path / "one.tflite", sequence_length=1),
+                [array[:1, :1] for array in TOKENS])
+    assert found["probabilities"].sum() == pytest.approx(1.0)
+
+
+def test_gelu_is_one_op_of_a_layer(exported):
+    names = [detail["op_name"] for detail in Interpreter(str(exported))._get_ops_details()]
+    assert names.count("GELU") == 2
+
+
+@pytest.mark.parametrize(("quantization", "share"), [("float16", 0.7), ("dynamic_int8", 0.8)])
+def test_quantized_weights_are_smaller(tmp_path, quantization, share):
+    # Tensors of fewer than 1,024 weights stay as they are.
+    example = Example(Kind.CLASSIFICATION, model__hidden_size=64, model__intermediate_size=128)
+    exact = export(example, tmp_path / "exact.tflite")
+    small = export(example, tmp_path / "small.tflite", quantization)
+    assert small.stat().st_size < share * exact.stat().st_size
+
+
+def test_the_report_has_size_difference_and_latency(classifier, tmp_path, capsys):
+    path = export(classifier, tmp_path / "model.tflite")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == (f"exported {path}: quantization none, "
+                        f"{path.stat().st_size / 1e6:,.1f} MB, takes rows of any length")
+    assert lines[1].startswith("compared with the trained network: within ")
+    assert lines[2].startswith("a row of 16 tokens (")
+    assert len(lines) == 3  # This network has 16 positions: no row of 128.
+
+
+def test_a_difference_leaves_nothing(classifier, tmp_path, monkeypatch):
+    answers = tflite_check.Lite.answers
+    monkeypatch.setattr(tflite_check.Lite, "answers", lambda self, tokens: {
+        name: value + 0.001 for name, value in answers(self, tokens).items()})
+    with pytest.raises(UserError, match="away from that of the trained network.* nothing was"):
+        export(classifier, tmp_path / "model.tflite")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_model_is_told_from_its_own(classifier, tmp_path):
+    others = [Example(Kind.CLASSIFICATION), Example(Kind.REGRESSION)]
+    others[0].model.encoder.embeddings.words.table.assign_add(
+        tf.random.stateless_normal([VOCABULARY.size, 8], [1, 2]))
+    for other, message in zip(others, ("away from that of served/x/1", "served/x/1 answers score"),
+                              strict=True):
+        network = tflite_check.network(other.served().for_token_ids((None, None)))
+        with pytest.raises(UserError, match=message):
+            export(classifier, tmp_path / "model.tflite", references={"served/x/1": network})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_beams_in_another_order_are_the_same_answers():
+    def beams(order):
+        starts, ends = np.log([[0.5, 0.5]]), np.log([[[0.9, 0.1], [0.2, 0.8]]])
+        return {"start_log_probs": starts[:, order], "start_index": np.array([[1, 2]])[:, order],
+                "end_log_probs": ends[:, order],
+                "end_index": np.array([[[1, 2], [1, 2]]])[:, order]}
+
+    tokens = [np.ones([1, 3], np.int32)] * 3
+    assert tflite_check.compare(
+        beams([0, 1]), lambda inputs: beams([1, 0]), tokens, "another", 1e-4) == 0.0
+    wrong = beams([0, 1]) | {"start_index": np.array([[2, 1]])}
+    with pytest.raises(UserError, match="spans is 3.5e-01 away"):
+        tflite_check.compare(wrong, lambda inputs: beams([0, 1]), tokens, "another", 1e-4)
+
+
+def test_a_number_that_is_none_is_a_difference():
+    found = {"score": np.array([np.nan], np.float32)}
+    tokens = [np.ones([1, 3], np.int32)] * 3
+    with pytest.raises(UserError, match="score is nan away"):
+        tflite_check.compare(
+            found, lambda inputs: {"score": np.zeros([1], np.float32)}, tokens, "another", 0.5)
+
+
+def test_mistaken_flags_are_one_line(classifier, exported, tmp_path):
+    for arguments, words in (
+            ((tmp_path / "x", "int4"), "none, float16, dynamic_int8. Received: 'int4'"),
+            ((tmp_path / "x", "none", 0), "--sequence_length must be at least 1"),
+            ((tmp_path / "x", "none", 17), "--sequence_length=17 is more than the network's 16"),
+            ((exported,), "exists already; give another --output"),
+            ((exported / "x",), "cannot write")):
+        with pytest.raises(UserError, match=words) as error:
+            export(classifier, *arguments)
+        assert "\n" not in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_without_a_saved_model_is_one_line(tmp_path):
+    with pytest.raises(UserError, match="can't be loaded; name the directory of a version"):
+        tflite_check.load(tmp_path)
