@@ -56,8 +56,8 @@ def _train() -> None:
     for name in ("task", "init_checkpoint"):
         _require(name)
     from electra_tf.checkpoints import run_directory  # TensorFlow takes seconds to import.
+    from electra_tf.finetuning import setup, trials
     from electra_tf.tasks import minimal_pairs, registry
-    from electra_tf.training import finetuning, finetuning_setup
 
     if list(values.task) == [minimal_pairs.NAME]:
         _score_minimal_pairs()
@@ -90,13 +90,13 @@ def _train() -> None:
         task = registry.load(name, _data_dir(), _own_files(),
                              from_tfds=values.data_source == finetuning_flags.TFDS)
         directory = model_dir / name if len(names) > 1 else model_dir
-        runs.append((finetuning_setup.prepare(config, task.spec, text, directory), task))
+        runs.append((setup.prepare(config, task.spec, text, directory), task))
     if values.restart:
         for run, _ in runs:
             run_directory.restart(run.model_dir)
-    results = [finetuning.train(run, task, initial) for run, task in runs]
+    results = [trials.train(run, task, initial) for run, task in runs]
     if len(results) > 1:
-        finetuning.report_glue(model_dir, results)
+        trials.report_glue(model_dir, results)
     for (run, _), target in zip(runs, targets, strict=False):
         _export_run(run.model_dir, target, {})
 
@@ -110,9 +110,9 @@ def _score_minimal_pairs() -> None:
         raise UserError(f"--task=blimp trains nothing and knows no --{more[0]}; it takes "
                         "--data_dir, --init_checkpoint and --model_dir.")
     from electra_tf.checkpoints import formats
+    from electra_tf.finetuning import minimal_pairs
+    from electra_tf.finetuning.setup import SCRATCH
     from electra_tf.tasks.minimal_pairs import read_blimp
-    from electra_tf.training import minimal_pairs
-    from electra_tf.training.finetuning_setup import SCRATCH
 
     if flags.FLAGS.init_checkpoint == SCRATCH:
         raise UserError("--task=blimp scores trained networks; --init_checkpoint must name them.")
@@ -122,15 +122,15 @@ def _score_minimal_pairs() -> None:
 
 
 def _evaluate() -> None:
+    from electra_tf.finetuning import trials
     from electra_tf.tasks import registry
-    from electra_tf.training import finetuning
 
     run = _trained_run()
     asked = flags.FLAGS.task
     if asked and list(asked) != [run.spec.name]:
         raise UserError(f"--model_dir holds a model for --task={run.spec.name}. "
                         f"Received: --task={','.join(asked)}")
-    finetuning.evaluate(run, registry.load_dev(
+    trials.evaluate(run, registry.load_dev(
         run.spec, _data_dir(), _own_files(),
         from_tfds=flags.FLAGS.data_source == finetuning_flags.TFDS))
 
@@ -138,9 +138,9 @@ def _evaluate() -> None:
 def _predict() -> None:
     for name in ("input", "output"):
         _require(name)
-    from electra_tf.training import finetuning
+    from electra_tf.finetuning import trials
 
-    finetuning.predict(_trained_run(), storage.path(flags.FLAGS.input),
+    trials.predict(_trained_run(), storage.path(flags.FLAGS.input),
                        storage.path(flags.FLAGS.output))
 
 
@@ -162,19 +162,19 @@ def _export_targets(names: Sequence[str]):
 
 def _export_run(model_dir: Path, target, changes: Mapping[str, Any]) -> None:
     from electra_tf.export import saved_model, servable
-    from electra_tf.training import finetuning, finetuning_setup
+    from electra_tf.finetuning import setup, trials
 
-    run = finetuning_setup.prepare_trained(model_dir, dict(changes) | {
+    run = setup.prepare_trained(model_dir, dict(changes) | {
         "training.precision": "float32", "runtime.distribution_strategy": "one_device"})
     saved_model.export(servable.of_task(run.trained_model(), run.spec, run.config.task, run.text,
-                                   finetuning.threshold_of(model_dir)), target)
+                                   trials.threshold_of(model_dir)), target)
 
 
 def _trained_run():
     """Returns the run in --model_dir, with the runtime settings of the command line."""
-    from electra_tf.training import finetuning_setup
+    from electra_tf.finetuning import setup
 
-    return finetuning_setup.prepare_trained(
+    return setup.prepare_trained(
         storage.path(flags.FLAGS.model_dir), finetuning_flags.given_settings())
 
 
@@ -198,8 +198,8 @@ def _own_files():
 def _pretrained():
     """Returns the encoder of --init_checkpoint, or None from scratch."""
     from electra_tf.checkpoints import formats
+    from electra_tf.finetuning.setup import SCRATCH, require_same
     from electra_tf.text.vocabulary import Vocabulary
-    from electra_tf.training.finetuning_setup import SCRATCH, require_same
 
     values = flags.FLAGS
     if values.init_checkpoint == SCRATCH:

@@ -49,7 +49,7 @@ def _run() -> None:
 
     # TensorFlow takes seconds to import: only once the flags are right.
     from electra_tf.checkpoints import formats, run_directory
-    from electra_tf.training import pretraining, scoring, setup
+    from electra_tf.pretraining import scoring, setup, training_run
 
     data_dir, model_dir = storage.path(values.data_dir), storage.path(values.model_dir)
     vocab_file = storage.path(values.vocab_file) if values.vocab_file else None
@@ -62,7 +62,7 @@ def _run() -> None:
             print(f"note     {line}")
         if values.restart:
             run_directory.restart(model_dir)
-        pretraining.train(run)
+        training_run.train(run)
         return
     given = list(changes) + (["model"] if values.model_size else [])
     config = run_directory.saved_config(model_dir, config, given)

@@ -14,7 +14,7 @@ MODULES = [
 
 
 def test_there_are_examples():
-    assert "electra_tf.training.progress" in MODULES
+    assert "electra_tf.reporting.progress" in MODULES
 
 
 @pytest.mark.parametrize("name", MODULES)

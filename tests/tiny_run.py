@@ -10,7 +10,7 @@ from electra_tf.config.sizes import pretraining_config
 from electra_tf.optimization.adam import Adam
 from electra_tf.optimization.loss_scale import LossScale
 from electra_tf.optimization.schedule import Schedule
-from electra_tf.training.setup import Run, prepare
+from electra_tf.pretraining.setup import Run, prepare
 from electra_tf.training.step import TrainState, TrainStep
 
 SETTINGS = {

@@ -11,10 +11,10 @@ from electra_tf.config.sizes import pretraining_config
 from electra_tf.distribution.cores import prepare_cpu
 from electra_tf.distribution.devices import POLICIES
 from electra_tf.distribution.strategies import create_strategy
+from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
+from electra_tf.finetuning.predictor import Predictor
 from electra_tf.input.buckets import Row
 from electra_tf.objectives.tasks import ClassificationObjective
-from electra_tf.training.finetuner import Finetuner, TrialSettings
-from electra_tf.training.predictor import Predictor
 
 _ENDLESS = 10_000
 """Epochs; nobody waits for the last."""

@@ -16,9 +16,9 @@ from electra_tf.objectives.registry import build_objective
 from electra_tf.optimization.adam import Adam
 from electra_tf.optimization.loss_scale import LossScale
 from electra_tf.optimization.schedule import Schedule
+from electra_tf.pretraining.trainer import Trainer
 from electra_tf.records.example import Batch
 from electra_tf.training.step import TrainState, TrainStep
-from electra_tf.training.trainer import Trainer
 
 _SPECIAL = SpecialTokens(
     pad=plain.PAD_ID, cls=plain.CLS_ID, sep=plain.SEP_ID, mask=plain.MASK_ID)

@@ -18,6 +18,7 @@ from benchmarks.time_to_quality import report, systems
 from benchmarks.time_to_quality.curve import Curve
 from electra_tf import atomic_file, command_line, storage
 from electra_tf.config import setting_flags
+from electra_tf.reporting.json_file import write_json
 
 _DATA = flags.DEFINE_string("data_dir", None, "Directory of records that data_prep built.")
 _MINUTES = flags.DEFINE_list(
@@ -90,8 +91,6 @@ def _parsed_goal(text: str) -> float:
 
 
 def _save(curves: list[Curve], goals: list[float], machine: dict, output: pathlib.Path) -> None:
-    from electra_tf.training.task_results import write_json  # TensorFlow: not for --help.
-
     atomic_file.write_atomically(
         storage.path(output / "time_to_quality.md"),
         f"# Time to quality\n\n{report.page(curves, goals)}".encode())

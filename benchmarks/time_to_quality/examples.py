@@ -8,10 +8,10 @@ import tensorflow as tf
 from benchmarks.time_to_quality import arrays
 from electra_tf import storage
 from electra_tf.input.pipeline import evaluation_batches, training_batches
+from electra_tf.pretraining.fixed_corruption import KINDS, FixedCorruption
+from electra_tf.pretraining.setup import special_tokens
 from electra_tf.records import manifest as manifests
 from electra_tf.text.vocabulary import Vocabulary
-from electra_tf.training.fixed_corruption import KINDS, FixedCorruption
-from electra_tf.training.setup import special_tokens
 
 _MOST_BYTES = 1 << 30
 """Of training examples; a longer run begins again with the first."""

@@ -24,9 +24,9 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.pretraining_flags import build_config
 from electra_tf.metrics.replaced_tokens import ranking_scores
 from electra_tf.records import manifest as manifests
+from electra_tf.reporting.metrics_log import read_metrics
 from electra_tf.text.vocabulary import Vocabulary
 from electra_tf.tools.rate import SCRIPT, tokens_per_second
-from electra_tf.training.metrics_log import read_metrics
 
 _ROOT = pathlib.Path(__file__).parents[2]
 PAPER_RATE = 5e-4

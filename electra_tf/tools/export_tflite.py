@@ -53,16 +53,16 @@ def _servable(model_dir: Path):
     """Returns the network of a directory."""
     from electra_tf.checkpoints import formats
     from electra_tf.export import servable
-    from electra_tf.training import finetuning, finetuning_setup
+    from electra_tf.finetuning import setup, trials
 
     networks = formats.read(model_dir)
     if networks.task is None:
         return servable.of_discriminator(networks)
-    run = finetuning_setup.prepare_trained(model_dir, {
+    run = setup.prepare_trained(model_dir, {
         "training.precision": "float32", "runtime.distribution_strategy": "one_device",
         "runtime.cpu_parts": 1})  # More would set threads for training.
     return servable.of_task(run.trained_model(), run.spec, run.config.task, run.text,
-                            finetuning.threshold_of(model_dir))
+                            trials.threshold_of(model_dir))
 
 
 def define() -> None:

@@ -9,8 +9,8 @@ from absl import flags
 
 from electra_tf import command_line, storage
 from electra_tf.checkpoints.run_directory import METRICS_FILE
-from electra_tf.training.curves import draw_curves
-from electra_tf.training.metrics_log import read_metrics
+from electra_tf.reporting.curves import draw_curves
+from electra_tf.reporting.metrics_log import read_metrics
 
 _MODEL_DIR = flags.DEFINE_list(
     "model_dir", None, "Directory of a run, with its metrics.jsonl; several, separated by commas, "

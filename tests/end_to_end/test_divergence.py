@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.command_line import UserError
-from electra_tf.training import pretraining
+from electra_tf.pretraining import training_run
 from tests import tiny_records, tiny_run
 
 
@@ -23,7 +23,7 @@ def test_the_steps_are_named_and_the_last_checkpoint_is_good(tmp_path, monkeypat
 
     monkeypatch.setattr(type(run.objective), "compute", poisoned)
     with pytest.raises(UserError, match="loss is not finite at step 6, 7. The last checkpoint"):
-        pretraining.train(run)
+        training_run.train(run)
     newest = tf.train.latest_checkpoint(str(tmp_path / "model" / "checkpoints"))
     assert newest.endswith("ckpt-4")
     reader = tf.train.load_checkpoint(newest)

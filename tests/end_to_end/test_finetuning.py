@@ -17,8 +17,8 @@ from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.weights import ENCODER, read_step, read_weights
 from electra_tf.command_line import UserError
 from electra_tf.config import finetuning_flags
-from electra_tf.training import task_results
-from electra_tf.training.finetuner import ByLength
+from electra_tf.finetuning import results
+from electra_tf.finetuning.finetuner import ByLength
 from tests import command_flags, tiny_encoder
 
 HARDWARE = ("--distribution_strategy=one_device", "--precision=float32",
@@ -150,8 +150,8 @@ def test_a_trial_that_is_killed_before_its_scores_are_saved_leaves_the_old_pair(
     call(*arguments, "--num_trials=1")
     before, scores = read_weights(tmp_path), (tmp_path / "results.json").read_bytes()
     with monkeypatch.context() as patched:
-        patched.setattr(task_results.Results, "best", property(lambda self: self.trials[-1]))
-        patched.setattr(task_results.Results, "save", interrupt)
+        patched.setattr(results.Results, "best", property(lambda self: self.trials[-1]))
+        patched.setattr(results.Results, "save", interrupt)
         with pytest.raises(KeyboardInterrupt):
             call(*arguments, "--num_trials=2")
     assert (tmp_path / "results.json").read_bytes() == scores

@@ -7,6 +7,8 @@ from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.export.signatures import TASKS, Detector
 from electra_tf.export.texts import Texts
+from electra_tf.finetuning.finetuner import TrialSettings
+from electra_tf.finetuning.predictor import Predictor
 from electra_tf.modeling.electra import Discriminator, electra_encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.objectives.tasks import (
@@ -20,8 +22,6 @@ from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from electra_tf.training.finetuner import TrialSettings
-from electra_tf.training.predictor import Predictor
 
 WORDS = ("the", "cafe", "##s", "won", "in", "who", "?", "(", "1999", ")", ".", "a", "b", "##c")
 VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *WORDS))

@@ -11,10 +11,10 @@ from data_prep.record_directory import RecordDirectory
 from data_prep.work_units import WorkUnit
 from electra_tf.checkpoints import settings_file
 from electra_tf.checkpoints.run_directory import checkpoint_of_results
+from electra_tf.finetuning import results_file
+from electra_tf.finetuning.results import Epoch, Results, Trial
 from electra_tf.records import manifest, shards
-from electra_tf.training import results_file
-from electra_tf.training.metrics_log import MetricsLog, read_metrics
-from electra_tf.training.task_results import Epoch, Results, Trial
+from electra_tf.reporting.metrics_log import MetricsLog, read_metrics
 from tests import tiny_records, tiny_run
 from tests.fuzz.attempts import REFUSED, attempt, cases
 from tests.fuzz.mutations import bytes_changed, json_changed

@@ -19,7 +19,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
      "electra_tf.modeling", "electra_tf.metrics"),
     ("electra_tf.objectives", "electra_tf.tasks"),
     ("electra_tf.checkpoints",),
-    ("electra_tf.training", "electra_tf.export", "electra_tf.server"),
+    ("electra_tf.training", "electra_tf.reporting"),
+    ("electra_tf.pretraining", "electra_tf.finetuning", "electra_tf.export", "electra_tf.server"),
     ("electra_tf.tools",),
 )
 

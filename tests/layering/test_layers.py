@@ -18,10 +18,10 @@ LIGHT = (
     "electra_tf.config.pretraining", "electra_tf.config.runtime", "electra_tf.config.sizes",
     "electra_tf.cost.devices", "electra_tf.cost.flops", "electra_tf.process_lock",
     "electra_tf.records.manifest", "electra_tf.signals",
-    "electra_tf.tools.plot_curves", "electra_tf.training.curves",
-    "electra_tf.training.metrics_log", "electra_tf.training.pace",
-    "electra_tf.training.progress", "electra_tf.training.samples",
-    "electra_tf.training.timetable",
+    "electra_tf.tools.plot_curves", "electra_tf.reporting.curves",
+    "electra_tf.reporting.metrics_log", "electra_tf.reporting.pace",
+    "electra_tf.reporting.progress", "electra_tf.pretraining.samples",
+    "electra_tf.pretraining.timetable",
 )
 
 

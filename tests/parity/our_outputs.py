@@ -9,10 +9,10 @@ import tensorflow as tf
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_parts
+from electra_tf.finetuning import setup
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.task_heads import first_vectors
 from electra_tf.tasks.examples import Kind
-from electra_tf.training import finetuning_setup
 from tests import seeded
 
 HARDWARE = {"training.precision": "float32", "runtime.distribution_strategy": "one_device",
@@ -52,7 +52,7 @@ def of_task(networks: Pretrained, directory: Path) -> dict[str, np.ndarray]:
     settings = dict(networks.head_settings) | {"task.max_query_length": 8}  # Of 32 positions.
     formats.write(dataclasses.replace(networks, head_settings=settings), directory,
                   formats.Format.RUN)
-    run = finetuning_setup.prepare_trained(directory, HARDWARE)
+    run = setup.prepare_trained(directory, HARDWARE)
     model, inputs, spec = run.trained_model(), _inputs(), run.spec
     layers = model.encoder.all_layers(*inputs)
     if spec.kind is Kind.QUESTION_ANSWERING:

@@ -1,0 +1,129 @@
+"""What a fine-tuned model says of rows, whatever runs it."""
+
+import concurrent.futures
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+import tf_keras
+
+from electra_tf.distribution.cores import graph_rewriting, largest_divisor
+from electra_tf.distribution.devices import runs_on_one_cpu
+from electra_tf.finetuning.finetuner import ByLength, TrialSettings
+from electra_tf.input.buckets import Row, RowBatch, make_batch, plan_in_order_of_length
+from electra_tf.modeling.electra import TaskModel
+from electra_tf.modeling.inference import InferenceEncoder
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.tracing import for_answers
+from electra_tf.training.parts import joined
+
+RowResults = dict[str, np.ndarray]
+Plan = Sequence[np.ndarray]
+"""Indices of every batch's rows."""
+
+
+class Predictor:
+    """Runs a model over rows and returns what its objective says of each."""
+
+    def __init__(self, settings: TrialSettings, model: TaskModel):
+        self._batch_size = settings.config.runtime.eval_batch_size
+        runner = _OneCpu if runs_on_one_cpu(settings.strategy) else _Replicas
+        self._runner = runner(settings, model)
+
+    def predict(self, rows: Sequence[Row]) -> list[RowResults]:
+        """Returns the objective's details of every row, in the rows' order.
+
+        What has one value per token is as long as the padded row.
+        """
+        plan = plan_in_order_of_length([len(row.ids) for row in rows], self._batch_size)
+        found: list[RowResults] = [{} for _ in rows]
+        for indices, results in zip(plan, self._runner.run(rows, plan), strict=True):
+            for line, index in enumerate(indices):
+                found[index] = {name: value[line] for name, value in results.items()}
+        return found
+
+
+class _InferenceModel(NamedTuple):
+    """What an objective reads of a model that isn't trained."""
+
+    encoder: InferenceEncoder
+    head: tf_keras.layers.Layer
+
+
+class _OneCpu:
+    """A batch per core at a time, by one graph for all lengths."""
+
+    def __init__(self, settings: TrialSettings, model: TaskModel):
+        self._settings, self._model = settings, model
+        dtype = tf.bfloat16 if model.compute_dtype == "bfloat16" else tf.float32
+        self._encoder = InferenceEncoder(settings.config.model.discriminator, dtype)
+        self._traced: Callable[[RowBatch], Mapping[str, tf.Tensor]] | None = None
+
+    def run(self, rows: Sequence[Row], plan: Plan) -> Iterable[Mapping[str, np.ndarray]]:
+        """Returns what every batch of a plan comes to."""
+        self._encoder.take(self._model.encoder)
+
+        def compute(batch: RowBatch) -> Mapping[str, np.ndarray]:
+            return {name: value.numpy() for name, value in self._traced(batch).items()}
+
+        batches = (self._batch([rows[index] for index in indices]) for indices in plan)
+        cores = max(1, self._settings.config.runtime.cpu_parts)
+        with graph_rewriting(), concurrent.futures.ThreadPoolExecutor(cores) as pool:
+            if self._traced is None:
+                self._traced = self._trace(self._batch(rows[:1]))
+            return list(pool.map(compute, batches))
+
+    def _batch(self, rows: Sequence[Row]) -> RowBatch:
+        """Pads rows to the longest of them, as tensors."""
+        batch = make_batch(rows, len(rows), [max(len(row.ids) for row in rows)],
+                           self._settings.pad_id)
+        return tf.nest.map_structure(tf.constant, batch)
+
+    def _trace(self, example: RowBatch) -> Callable[[RowBatch], Mapping[str, tf.Tensor]]:
+        """Returns `_details` for batches of any size."""
+        return tf.function(self._details, autograph=False).get_concrete_function(
+            tf.nest.map_structure(
+                lambda value: tf.TensorSpec([None] * value.shape.rank, value.dtype), example))
+
+    def _details(self, batch: RowBatch) -> Mapping[str, tf.Tensor]:
+        model = _InferenceModel(self._encoder, self._model.head)
+        with for_answers():
+            return self._settings.objective.compute(
+                model, batch, _nothing_drawn(), training=False).details
+
+
+class _Replicas:
+    """Batches of a few static shapes, each compiled once, shared by the replicas."""
+
+    def __init__(self, settings: TrialSettings, model: TaskModel):
+        self._settings, self._model = settings, model
+        self._compiled = ByLength(self._replicas_batch)
+        self._padded_to: tuple[int, ...] = ()
+
+    def run(self, rows: Sequence[Row], plan: Plan) -> Iterable[Mapping[str, np.ndarray]]:
+        """Yields what every batch of a plan comes to."""
+        settings = self._settings
+        replicas = settings.strategy.num_replicas_in_sync
+        size = -(-settings.config.runtime.eval_batch_size // replicas) * replicas
+        self._padded_to = self._padded_to or settings.lengths_for(rows)
+        for indices in plan:
+            batch = make_batch([rows[index] for index in indices], size, self._padded_to,
+                               settings.pad_id)
+            yield {name: value.numpy() for name, value in self._compiled(
+                batch.ids.shape[1], settings.distributed(batch)).items()}
+
+    def _replicas_batch(self, batch: RowBatch) -> Mapping[str, tf.Tensor]:
+        results = self._settings.strategy.run(self._replica_batch, args=(batch,))
+        return {name: self._settings.strategy.gather(value, axis=0)
+                for name, value in results.items()}
+
+    def _replica_batch(self, batch: RowBatch) -> Mapping[str, tf.Tensor]:
+        parts = largest_divisor(batch.ids.shape[0], max(1, self._settings.config.runtime.cpu_parts))
+        return joined(lambda part, first_row: self._settings.objective.compute(
+            self._model, part, _nothing_drawn(), training=False).details, batch, parts)
+
+
+def _nothing_drawn() -> Randomness:
+    zero = tf.constant(0, tf.int64)
+    return Randomness(seed=0, step=zero, first_example=zero)

@@ -1,0 +1,137 @@
+"""How likely sentences are to a pre-trained model that was never fine-tuned.
+
+The generator's pseudo-log-likelihood of a sentence is the sum over its tokens of
+ln p(token | all others), each token hidden in turn (Salazar et al., 2020, "Masked language model
+scoring", eq. 1). The discriminator's is the sum of ln(1 - p(replaced)) over the tokens of the
+sentence as it stands, from one pass.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from electra_tf.checkpoints.pretrained import Pretrained
+from electra_tf.checkpoints.weights import assign_parts
+from electra_tf.command_line import UserError
+from electra_tf.config.model import Tying
+from electra_tf.finetuning.finetuner import ByLength
+from electra_tf.modeling.electra import ElectraModel
+from electra_tf.tasks.encoding import ExampleEncoder
+from electra_tf.text.tokenizer import Tokenizer
+
+GENERATOR, DISCRIMINATOR = NETWORKS = ("generator", "discriminator")
+_ROWS = 64
+"""Of a batch."""
+_LENGTH_STEP = 8
+"""Rows are padded to a multiple of it: one graph for each."""
+
+
+class PseudoLikelihood:
+    """The networks of a pre-training run, ready to score sentences."""
+
+    def __init__(self, networks: Pretrained):
+        """Takes the weights.
+
+        Raises:
+            UserError: neither network has its output layer.
+        """
+        self._text = networks.text
+        self._longest = networks.model.max_position_embeddings
+        config = networks.model
+        if not any(name.startswith("generator/") for name in networks.weights):
+            # One encoder plays both parts, or there is no generator.
+            config = dataclasses.replace(config, tying=Tying.EVERYTHING)
+        self._model = ElectraModel(config, seed=0)
+        missing = assign_parts(self._model.variables, networks.weights, networks.source)
+        self._log_probabilities = ByLength(self._hidden_tokens)
+        self._log_originals = ByLength(self._whole_sentences)
+        self.networks = tuple(network for network in NETWORKS
+                              if f"{network}_predictions" not in missing)
+        if not self.networks:
+            raise UserError(f"{networks.source} has neither a generator's nor a discriminator's "
+                            "output layer: it was fine-tuned, or converted without them.")
+
+    def score(self, sentences: Sequence[str]) -> Mapping[str, np.ndarray]:
+        """Returns network -> float64 [S], in nats, the higher the likelier.
+
+        Raises:
+            UserError: a sentence is longer than the model can read.
+        """
+        vocabulary = self._text.vocabulary
+        encoder = ExampleEncoder(
+            Tokenizer(vocabulary, lower_case=self._text.lower_case,
+                      strip_accents=self._text.strip_accents),
+            vocabulary, max_length=1 << 20)
+        rows = [np.concatenate([[vocabulary.cls_id], pieces, [vocabulary.sep_id]])
+                for pieces in encoder.pieces(sentences)]
+        longest = max(map(len, rows))
+        if longest > self._longest:
+            raise UserError(f"a sentence of {longest} tokens; the model reads "
+                            f"{self._longest} at most.")
+        scores = {GENERATOR: self._generator_scores, DISCRIMINATOR: self._discriminator_scores}
+        return {network: scores[network](rows) for network in self.networks}
+
+    def _generator_scores(self, rows: Sequence[np.ndarray]) -> np.ndarray:
+        """Every token but [CLS] and [SEP] hidden in turn."""
+        places = [(sentence, place) for sentence, row in enumerate(rows)
+                  for place in range(1, len(row) - 1)]
+
+        def hidden(sentence: int, place: int) -> np.ndarray:
+            row = rows[sentence].copy()
+            row[place] = self._text.vocabulary.mask_id
+            return row
+
+        sums = np.zeros(len(rows))
+        for chosen, ids in self._batches([len(rows[one]) for one, _ in places],
+                                         lambda index: hidden(*places[index])):
+            sentence, place = np.array([places[index] for index in chosen]).T
+            wanted = [rows[one][at] for one, at in zip(sentence, place, strict=True)]
+            found = self._log_probabilities(ids.shape[1], tf.nest.map_structure(
+                tf.constant, (ids, _filled(place), _filled(wanted))))
+            np.add.at(sums, sentence, found.numpy()[:len(chosen)])
+        return sums
+
+    def _discriminator_scores(self, rows: Sequence[np.ndarray]) -> np.ndarray:
+        sums = np.zeros(len(rows))
+        for chosen, ids in self._batches([len(row) for row in rows], lambda index: rows[index]):
+            found = self._log_originals(ids.shape[1], tf.constant(ids))
+            sums[chosen] = found.numpy()[:len(chosen)]
+        return sums
+
+    def _batches(self, lengths: Sequence[int], row: Callable[[int], np.ndarray]
+                 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yields indices of rows, and int32 [64, L] of them, short ones first, padded."""
+        order = np.argsort(lengths, kind="stable")
+        for first in range(0, len(order), _ROWS):
+            chosen = order[first:first + _ROWS]
+            length = -(-lengths[chosen[-1]] // _LENGTH_STEP) * _LENGTH_STEP
+            ids = np.full([_ROWS, min(length, self._longest)], self._text.vocabulary.pad_id,
+                          np.int32)
+            for line, index in enumerate(chosen):
+                ids[line, :lengths[index]] = row(index)
+            yield chosen, ids
+
+    def _hidden_tokens(self, inputs: tuple[tf.Tensor, tf.Tensor, tf.Tensor]) -> tf.Tensor:
+        """Returns ln p, float32 [64], of one token in each row: ids, its place, what it was."""
+        ids, places, wanted = inputs
+        logits = self._model.generator(
+            ids, tf.zeros_like(ids), self._valid(ids), places[:, tf.newaxis])
+        return tf.gather(tf.nn.log_softmax(logits), wanted, batch_dims=1)
+
+    def _whole_sentences(self, ids: tf.Tensor) -> tf.Tensor:
+        """Returns the sum of ln(1 - p(replaced)), float32 [64], without [CLS] and [SEP]."""
+        valid = self._valid(ids)
+        logits = self._model.discriminator(ids, tf.zeros_like(ids), valid)
+        vocabulary = self._text.vocabulary
+        counted = valid & (ids != vocabulary.cls_id) & (ids != vocabulary.sep_id)
+        return tf.reduce_sum(tf.where(counted, tf.math.log_sigmoid(-logits), 0.0), axis=1)
+
+    def _valid(self, ids: tf.Tensor) -> tf.Tensor:
+        return ids != self._text.vocabulary.pad_id
+
+
+def _filled(values: Sequence[int]) -> np.ndarray:
+    """Returns int32 [64], zeros past the values."""
+    return np.pad(np.asarray(values, np.int32), [0, _ROWS - len(values)])

@@ -1,0 +1,183 @@
+"""What a fine-tuning run found: scores of every trial, what they have in common, tables of it."""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from electra_tf.checkpoints.run_directory import CHECKPOINT_KEY, RESULTS_FILE
+from electra_tf.reading import strict_json
+from electra_tf.reporting.json_file import write_json
+from electra_tf.storage import Path
+
+THRESHOLD = "threshold"
+"""A score of questions that isn't one: above which logit there is no answer."""
+
+Scores = Mapping[str, Mapping[str, float | None]]
+"""Split -> metric -> value; None for what isn't a finite number."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Epoch:
+    """One pass over the training examples."""
+
+    __pydantic_config__ = strict_json.STRICT
+
+    epoch: int
+    """From 1."""
+    step: int
+    loss: float
+    """Mean over its steps."""
+    scores: Scores
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One training, from initial weights to scores."""
+
+    __pydantic_config__ = strict_json.STRICT
+
+    seed: int
+    losses: tuple[tuple[int, float], ...]
+    """Step and mean training loss of every interval."""
+    epochs: tuple[Epoch, ...]
+    kept_epoch: int
+    """Whose weights and scores count."""
+    seconds: float
+    """Of training and evaluation."""
+    examples_per_second: float
+    """Trained on, without evaluation, compiling included."""
+
+    def __post_init__(self):
+        if not 1 <= self.kept_epoch <= len(self.epochs):
+            raise ValueError(f"epoch {self.kept_epoch} of {len(self.epochs)} is kept")
+        shapes = {tuple((split, *scores) for split, scores in epoch.scores.items())
+                  for epoch in self.epochs}
+        if len(shapes) > 1 or shapes == {()}:
+            raise ValueError("its epochs have different splits or metrics")
+
+    @property
+    def scores(self) -> Scores:
+        """Of the epoch that was kept."""
+        return self.epochs[self.kept_epoch - 1].scores
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Results:
+    """All trials of a run so far."""
+
+    task: str
+    metrics: tuple[str, ...]
+    """The first is the main one."""
+    initial: str
+    """Where the encoder came from."""
+    trials: tuple[Trial, ...] = ()
+
+    @property
+    def best(self) -> Trial:
+        """The trial with the best main score on the first split; the first of equals."""
+        return max(self.trials, key=self.main_score)
+
+    @property
+    def checkpoint(self) -> int:
+        """Number of the best trial's checkpoint, from 1."""
+        return self.trials.index(self.best) + 1
+
+    def main_score(self, trial: Trial) -> float:
+        """Returns what trials are compared by, higher is better."""
+        return main_score(next(iter(trial.scores.values())), self.metrics[0])
+
+    def save(self, model_dir: Path) -> None:
+        """Writes results.json, with a summary that people can read."""
+        write_json(model_dir / RESULTS_FILE, dataclasses.asdict(self) | {
+            "best_seed": self.best.seed, CHECKPOINT_KEY: self.checkpoint,
+            "summary": self.summary()})
+
+    def summary(self) -> dict[str, dict[str, dict[str, float]]]:
+        """Returns split -> metric -> mean, median, standard deviation and best over the trials."""
+        return {split: {metric: _summary([trial.scores[split][metric] for trial in self.trials],
+                                         metric) for metric in scores}
+                for split, scores in self.trials[0].scores.items()}
+
+    def table(self) -> str:
+        """Returns a table of the summary, scores in per cent."""
+        several = len(self.trials) > 1
+        count = f"{len(self.trials)} trials" if several else "1 trial"
+        lines = []
+        for split, metrics in self.summary().items():
+            heads = ("mean", "median", "std", "best") if several else ("score",)
+            lines.append(f"{f'{self.task}, {split}: {count}':<34}"
+                         + "".join(f"{head:>9}" for head in heads)
+                         + ("   each trial" if several else ""))
+            for metric, values in metrics.items():
+                shown = [values[head] for head in heads] if several else [values["mean"]]
+                each = "  ".join(shown_score(metric, trial.scores[split][metric])
+                                 for trial in self.trials)
+                lines.append(f"  {metric:<32}" + "".join(
+                    f"{shown_score(metric, value):>9}" for value in shown)
+                    + (f"   {each}" if several else ""))
+        return "\n".join(lines)
+
+
+def main_score(scores: Mapping[str, float], metric: str) -> float:
+    """Returns a score as a number that is higher if better; what isn't a number is worst."""
+    value = scores[metric]
+    if value is None or math.isnan(value):
+        return -math.inf
+    return -value if _is_error(metric) else value
+
+
+def shown_score(metric: str, value: float | None) -> str:
+    """Returns a score in per cent; errors and thresholds as they are.
+
+    >>> shown_score("accuracy", 0.91234), shown_score("mean_squared_error", 0.5)
+    ('91.23', '0.5')
+    """
+    if value is None or math.isnan(value):
+        return "-"
+    if _is_error(metric) or metric == THRESHOLD:
+        return f"{value:.4g}"
+    return f"{100 * value:.2f}"
+
+
+def glue_table(results: Sequence[Results]) -> str:
+    """Returns one table of GLUE's tasks: every metric's median over the trials.
+
+    The average is that of the paper's development results: one metric a task, Matthews
+    correlation for CoLA, Spearman's for STS-B, accuracy elsewhere, WNLI left out (ELECTRA, table
+    1).
+    """
+    lines = [f"{'task':<8}{'split':<16}{'median over the trials':<40}"]
+    for result in results:
+        for split, metrics in result.summary().items():
+            shown = "  ".join(f"{metric} {shown_score(metric, values['median'])}"
+                              for metric, values in metrics.items())
+            lines.append(f"{result.task:<8}{split:<16}{shown}")
+    counted = [result for result in results if result.task != "wnli"]
+    if len(counted) > 1:
+        lines.append(f"{'average':<24}{100 * glue_average(counted):.2f} over {len(counted)} tasks"
+                     f"{'' if len(counted) == len(results) else ', without WNLI'}")
+    return "\n".join(lines)
+
+
+def glue_average(results: Sequence[Results]) -> float:
+    """Returns the mean over tasks of the paper's metric; MNLI counts by its matched half."""
+    def score(result: Results) -> float:
+        metrics = next(iter(result.summary().values()))
+        name = next(name for name in ("mcc", "spearman", "accuracy") if name in metrics)
+        return metrics[name]["median"]
+    return float(np.mean([score(result) for result in results]))
+
+
+def _summary(values: Sequence[float | None], metric: str) -> dict[str, float]:
+    """What isn't a number for one trial isn't for all, except for the best."""
+    numbers = np.array([math.nan if value is None else value for value in values])
+    known = numbers[np.isfinite(numbers)]
+    best = (known.min() if _is_error(metric) else known.max()) if known.size else math.nan
+    return {"mean": float(numbers.mean()), "median": float(np.median(numbers)),
+            "std": float(numbers.std(ddof=1)) if len(numbers) > 1 else 0.0, "best": float(best)}
+
+
+def _is_error(metric: str) -> bool:
+    return metric.endswith("_error")

@@ -1,0 +1,257 @@
+"""Checks that a fine-tuning run's settings, encoder, task and devices fit together."""
+
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from electra_tf.checkpoints import run_directory
+from electra_tf.checkpoints.pretrained import Pretrained, TextSettings, task_of, text_settings
+from electra_tf.checkpoints.weights import assign_weights, read_weights
+from electra_tf.command_line import UserError
+from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.overrides import override
+from electra_tf.distribution.cores import prepare_cpu
+from electra_tf.distribution.devices import POLICIES, resolve_precision
+from electra_tf.distribution.strategies import create_strategy
+from electra_tf.finetuning.finetuner import TrialSettings
+from electra_tf.input.buckets import Row
+from electra_tf.modeling.electra import TaskModel
+from electra_tf.modeling.initialization import initialize
+from electra_tf.objectives.objective import Objective
+from electra_tf.objectives.tasks import (
+    ClassificationObjective,
+    QuestionObjective,
+    RegressionObjective,
+    TaggingObjective,
+)
+from electra_tf.storage import Path
+from electra_tf.tasks import split
+from electra_tf.tasks.examples import Example, Kind, TaggedExample, TextExample
+from electra_tf.tasks.task import Task, TaskSpec
+from electra_tf.text import coverage
+from electra_tf.text.tokenizer import Tokenizer
+from electra_tf.training import memory
+
+SCRATCH = "none"
+"""What `--init_checkpoint` says to train from scratch."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FinetuningRun:
+    """What every mode needs: checked settings, a task and how text is read."""
+
+    trial: TrialSettings
+    spec: TaskSpec
+    text: TextSettings
+    model_dir: Path
+
+    @property
+    def config(self) -> FinetuningConfig:
+        """With nothing left to choose automatically."""
+        return self.trial.config
+
+    @functools.cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The encoder's."""
+        return Tokenizer(self.text.vocabulary, self.text.lower_case, self.text.strip_accents)
+
+    def encode(self, examples: Sequence[Example]) -> split.Split:
+        """Returns examples as rows, and the way back."""
+        return split.encode(
+            self.spec, examples, self.tokenizer, self.text.vocabulary, self.config.task)
+
+    def warnings(self, examples: Sequence[Example], rows: Sequence[Row]) -> list[str]:
+        """Returns what is wrong between texts and the way that the encoder reads them.
+
+        Args:
+            examples: to train on.
+            rows: the same ones, encoded.
+        """
+        vocabulary = self.text.vocabulary
+        ids = np.concatenate([row.ids for row in rows])
+        special = [vocabulary.cls_id, vocabulary.sep_id]
+        words, unknown = coverage.count_words(ids[~np.isin(ids, special)], vocabulary)
+        found = [coverage.unknown_warning(unknown, words)]
+        if self.text.strip_accents:
+            texts = [text for example in examples for text in _texts(example)]
+            found.append(coverage.hangul_warning(
+                coverage.count_hangul(texts), sum(map(len, texts))))
+        return list(filter(None, found))
+
+    def build_model(self, seed: int) -> TaskModel:
+        """Creates encoder and head on the run's devices, with the initial weights of a seed."""
+        with self.trial.strategy.scope():
+            model = self.trial.objective.build_model(
+                self.config.model, seed=seed, policy=POLICIES[self.config.training.precision],
+                recompute=self.config.runtime.gradient_checkpointing)
+            initialize(model, self.config.initialization)
+        _freeze(model, self.config.training.freeze_layers)
+        return model
+
+    def trained_model(self) -> TaskModel:
+        """Returns the model that the run's directory holds.
+
+        Raises:
+            UserError: it holds none, or one of another shape.
+        """
+        model = self.build_model(self.config.training.seed)
+        assign_weights(model.variables, read_weights(self.model_dir), str(self.model_dir))
+        return model
+
+    def identity(self, task: Task, source: str) -> dict[str, Any]:
+        """Returns what decides a trial's result, as `run_directory` keeps it.
+
+        The number of trials isn't part of it: more can be added later.
+
+        Args:
+            task: with its examples.
+            source: where the encoder's weights come from.
+        """
+        identity = run_directory.identity(self.config, self.spec.facts() | {
+            "lower_case": self.text.lower_case, "strip_accents": self.text.strip_accents,
+            run_directory.VOCABULARY_FACT: self.text.vocabulary.sha256, "initial": source,
+            "data": _fingerprint(task)})
+        del identity["training.num_trials"]
+        return identity
+
+
+def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
+            model_dir: Path) -> FinetuningRun:
+    """Returns a run that is ready to start.
+
+    Raises:
+        UserError: settings that don't go together, or devices that can't be reached.
+    """
+    _check_settings(config, spec)
+    training, runtime = config.training, config.runtime
+    if runtime.deterministic:
+        tf.config.experimental.enable_op_determinism()
+    parts = prepare_cpu(runtime, training.train_batch_size // runtime.gradient_accumulation_steps)
+    strategy = create_strategy(runtime)
+    replicas = strategy.num_replicas_in_sync
+    if training.train_batch_size % (replicas * runtime.gradient_accumulation_steps):
+        raise UserError(
+            f"--train_batch_size={training.train_batch_size} must be a multiple of {replicas} "
+            f"replicas x {runtime.gradient_accumulation_steps} micro-batches.")
+    config = override(config, {
+        "model.vocab_size": text.vocabulary.size, "runtime.cpu_parts": parts,
+        "training.precision": resolve_precision(training.precision, strategy)})
+    memory.require_room(config.model, runtime, strategy, length=config.task.max_seq_length,
+                        batch=training.train_batch_size)
+    return FinetuningRun(
+        spec=spec, text=text, model_dir=model_dir,
+        trial=TrialSettings(config=config, strategy=strategy, pad_id=text.vocabulary.pad_id,
+                            objective=_objective(spec, config)))
+
+
+def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRun:
+    """Returns the run of a directory that was trained, to use its model.
+
+    Args:
+        model_dir: of the run.
+        changes: settings that this use has of its own: those of the hardware.
+
+    Raises:
+        UserError: no run of fine-tuning is there; a change of what the model is.
+    """
+    fixed = [name for name in changes
+             if not name.startswith("runtime.") and name != "training.precision"]
+    if fixed:
+        raise UserError(f"{fixed[0]} is the trained model's; only settings of the hardware can be "
+                        "given to use it.")
+    saved = run_directory.read_identity(model_dir)
+    spec = task_of(saved)
+    if spec is None:
+        raise UserError(f"{model_dir} holds no fine-tuned model (a run of pre-training, perhaps).")
+    config = override(FinetuningConfig(), run_directory.settings_of(saved) | dict(changes))
+    return prepare(config, spec, text_settings(model_dir), model_dir)
+
+
+def require_same(initial: Pretrained, wanted: Mapping[str, Any], vocabulary_sha256: str | None,
+                 asked: str) -> None:
+    """Refuses an encoder that isn't what the command line says.
+
+    Args:
+        initial: the encoder.
+        wanted: setting of the shape -> value.
+        vocabulary_sha256: of the vocabulary that was named; None if none was.
+        asked: how the shape was asked for.
+
+    Raises:
+        UserError: another size or vocabulary.
+    """
+    for name, value in wanted.items():
+        found = getattr(initial.model, name)
+        if found != value:
+            raise UserError(f"{initial.source} isn't {asked}: its {name} is {found}, not {value}.")
+    if vocabulary_sha256 not in (None, initial.text.vocabulary.sha256):
+        raise UserError(f"--vocab_file isn't the vocabulary of {initial.source} "
+                        f"({initial.text.vocabulary.size} entries). Leave it out; the run's own "
+                        "is taken.")
+
+
+def _check_settings(config: FinetuningConfig, spec: TaskSpec) -> None:
+    task = config.task
+    if task.feature_based and spec.kind is not Kind.TAGGING:
+        raise UserError(f"--feature_based is for tagging; --task={spec.name} is "
+                        f"{spec.kind.replace('_', ' ')}.")
+    if task.swap_pairs and len(spec.texts) != 2:
+        raise UserError(f"--swap_pairs needs two texts; --task={spec.name} has one.")
+    longest = task.max_seq_length - 4
+    if spec.kind is Kind.QUESTION_ANSWERING and task.max_query_length > longest:
+        raise UserError(f"task.max_query_length={task.max_query_length} leaves no room for a "
+                        f"context in --max_seq_length={task.max_seq_length}; at most {longest} "
+                        "do.")
+
+
+def _objective(spec: TaskSpec, config: FinetuningConfig) -> Objective:
+    task = config.task
+    if spec.kind is Kind.CLASSIFICATION:
+        return ClassificationObjective(num_classes=len(spec.labels), dropout_rate=task.dropout,
+                                       hidden_layer=task.hidden_layer)
+    if spec.kind is Kind.REGRESSION:
+        return RegressionObjective(
+            scale=spec.scale, offset=spec.offset, dropout_rate=task.dropout,
+            hidden_layer=task.hidden_layer)
+    if spec.kind is Kind.TAGGING:
+        return TaggingObjective(num_tags=len(spec.labels), dropout_rate=task.dropout,
+                                feature_based=task.feature_based,
+                                by_sentence=task.tagging_loss_by_sentence)
+    return QuestionObjective(
+        conditioned=task.ends_given_starts, answerability=task.answerability,
+        answerability_weight=task.answerability_weight, beam_size=task.beam_size)
+
+
+def _freeze(model: TaskModel, layers: int) -> None:
+    if layers == -1:
+        model.encoder.trainable = False
+        return
+    if layers:
+        below = [model.encoder.embeddings, model.encoder.embeddings_project,
+                 *model.encoder.encoder_layers[:layers]]
+        for part in below:
+            if part is not None:
+                part.trainable = False
+
+
+def _texts(example: Example) -> tuple[str, ...]:
+    """Returns what the encoder reads of an example."""
+    if isinstance(example, TextExample):
+        return example.texts
+    return example.words if isinstance(example, TaggedExample) else (
+        example.question, example.context)
+
+
+def _fingerprint(task: Task) -> str:
+    """Returns a digest of all examples that a run learns from and is scored on."""
+    digest = hashlib.sha256()
+    for name, examples in (("train", task.train), *task.dev.items()):
+        digest.update(name.encode())
+        for example in examples:
+            digest.update(repr(example).encode())
+    return digest.hexdigest()

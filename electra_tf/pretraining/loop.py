@@ -1,0 +1,103 @@
+"""The loop of pre-training, from the restored step to the last one or to a signal."""
+
+import dataclasses
+import signal
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from electra_tf.checkpoints.manager import CheckpointManager
+from electra_tf.distribution.workers import Agreement
+from electra_tf.pretraining.reporter import Reporter
+from electra_tf.pretraining.timetable import Timetable
+from electra_tf.pretraining.trainer import Trainer
+from electra_tf.signals import STOPPING, StopRequest
+
+
+class HeldOut(Protocol):
+    """What is done with held-out examples."""
+
+    def evaluate(self, go_on: Callable[[int], bool]) -> Mapping[str, float] | None:
+        """Scores the networks; calls `go_on(batches)` after each, returns None if it says no."""
+
+    def report(self, results: Mapping[str, float], step: int) -> None:
+        """Shows what `evaluate` returned."""
+
+    def samples(self) -> str:
+        """Returns sample corruptions, as Markdown."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Loop:
+    """Everything that the loop uses."""
+
+    timetable: Timetable
+    trainer: Trainer
+    manager: CheckpointManager
+    reporter: Reporter
+    held_out: HeldOut | None
+    """None if nothing was held out."""
+    request: StopRequest
+    workers: Agreement
+
+    def run(self) -> signal.Signals | None:
+        """Trains.
+
+        Losses are read from the devices only where the timetable or a line of progress needs
+        them, so that the next step can begin while one is still being computed.
+
+        Returns:
+            The signal that ended the run early, with a checkpoint of its step; None if the run is
+            finished.
+
+        Raises:
+            UserError: a loss isn't finite, or something can't be written.
+        """
+        table, step = self.timetable, self.timetable.first_step
+        stopped = self._evaluate(step) if table.evaluates(step) else None
+        while step < table.num_steps and not stopped:
+            self.trainer.step()
+            step += 1
+            stopped = self._stopped()
+            if stopped or table.reads(step) or self.reporter.line_is_due():
+                self.reporter.on_train(self.trainer.totals(), step,
+                                       complete=bool(stopped) or table.records(step))
+            if table.samples(step) and not stopped:
+                self._sample()
+            if table.saves(step) or stopped:
+                self.manager.save(step, check_interval=False)
+                self.reporter.on_checkpoint(step)
+            if table.evaluates(step) and not stopped:
+                stopped = self._evaluate(step)
+        return stopped
+
+    def _stopped(self) -> signal.Signals | None:
+        """Returns the signal that any of the workers got, the same one on all of them."""
+        received = self.workers.any([self.request.number == number for number in STOPPING])
+        return max((number for number, came in zip(STOPPING, received, strict=True) if came),
+                   default=None)
+
+    def _sample(self) -> None:
+        if self.held_out is not None:
+            self.reporter.on_samples(self.held_out.samples())
+            self.reporter.aside("samples")
+
+    def _evaluate(self, step: int) -> signal.Signals | None:
+        """Evaluates, unless that was done before the run was interrupted; returns as `run`."""
+        # Only the chief knows.
+        if self.held_out is None or self.workers.any([self.reporter.has_evaluation(step)])[0]:
+            return None
+        stopped = None
+
+        def go_on(batches: int) -> bool:
+            nonlocal stopped
+            self.reporter.on_evaluated(batches)
+            stopped = self._stopped()
+            return not stopped
+
+        results = self.held_out.evaluate(go_on)
+        if results is None:
+            return stopped
+        self.reporter.on_eval(results)
+        self.held_out.report(results, step)
+        self.reporter.aside("evaluation")
+        return None

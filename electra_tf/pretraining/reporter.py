@@ -1,0 +1,171 @@
+"""Turns what the loop returns into progress lines, metrics.jsonl and TensorBoard."""
+
+import resource
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import TextIO
+
+from electra_tf.checkpoints.run_directory import METRICS_FILE
+from electra_tf.pretraining.collapse import CollapseWatch
+from electra_tf.pretraining.timetable import Timetable
+from electra_tf.pretraining.trainer import Totals
+from electra_tf.reporting.metrics_log import (
+    CHECKPOINT,
+    EVAL,
+    TRAIN,
+    MetricsLog,
+    Record,
+    read_metrics,
+)
+from electra_tf.reporting.pace import Pace
+from electra_tf.reporting.progress import Progress, progress_line
+from electra_tf.reporting.tensorboard import TensorBoardWriter
+from electra_tf.storage import Path
+
+LONG_RUN_SECONDS = 86_400
+LONG_RUN_HINT = (
+    "note     at this pace the run takes days: Ctrl-C ends it here. Faster are a smaller "
+    "--model_size, fewer --num_train_steps or a smaller --train_batch_size, in a new --model_dir.")
+
+
+class Reporter:
+    """Adds up totals over an interval and reports their means.
+
+    The first step is timed apart: it holds the tracing and compiling of the graph.
+    """
+
+    def __init__(self, model_dir: Path, timetable: Timetable, *, tokens_per_step: int,
+                 peak_fraction: Callable[[float], float | None], watch: CollapseWatch, out: TextIO,
+                 clock: Callable[[], float] = time.monotonic):
+        """Opens the run's logs and drops what they hold past the restored step.
+
+        Args:
+            model_dir: the run's directory.
+            timetable: of the run.
+            tokens_per_step: over all devices.
+            peak_fraction: maps tokens per second to the used fraction of the devices' peak.
+            watch: is shown every record, also those from before an interruption.
+            out: where lines are printed.
+            clock: in seconds.
+        """
+        self._metrics = MetricsLog(model_dir / METRICS_FILE)
+        self._metrics.rewind(timetable.first_step)
+        self._watch = watch
+        for record in read_metrics(self._metrics.path) if self._metrics.path.exists() else ():
+            watch.take(record)
+        self._board = TensorBoardWriter(model_dir / "tensorboard")
+        self.timetable = timetable
+        self._tokens_per_step, self._peak_fraction = tokens_per_step, peak_fraction
+        self._out, self._clock = out, clock
+        self._step = timetable.first_step
+        self._totals: Totals = {}
+        self._timed_steps, self._timed_seconds = 0, 0.0
+        self._pace = Pace(clock)
+        self._last_line = clock()
+        self._estimated = False
+
+    def say(self, text: str) -> None:
+        """Prints a line at once."""
+        print(text, file=self._out, flush=True)
+        self._last_line = self._clock()
+
+    def line_is_due(self) -> bool:
+        """Tells whether nothing was printed for `runtime.log_every_seconds`."""
+        every = self.timetable.runtime.log_every_seconds
+        return bool(every) and self._clock() - self._last_line >= every
+
+    def on_train(self, totals: Totals, step: int, *, complete: bool) -> None:
+        """Takes the totals of the steps up to `step`.
+
+        Args:
+            totals: of the steps since the last call, at least one.
+            step: steps finished.
+            complete: an interval of metrics.jsonl ends here. Otherwise a line is printed if one
+                is due; what is written never depends on the time.
+        """
+        if self._step == self.timetable.first_step:
+            self.say(f"first step after {self._pace.first_step():.1f} s")
+        else:
+            self._timed_steps += step - self._step
+            self._timed_seconds += self._pace.steps(step - self._step)
+        self._step = step
+        for name, (total, weight) in totals.items():
+            old_total, old_weight = self._totals.get(name, (0.0, 0.0))
+            self._totals[name] = (old_total + total, old_weight + weight)
+        if complete:
+            self._report_interval()
+        elif self.line_is_due():
+            self._say_progress()
+
+    def aside(self, name: str) -> None:
+        """Keeps the time since the last call out of the tokens per second: it went to `name`."""
+        self._pace.aside(name)
+
+    def has_evaluation(self, step: int) -> bool:
+        """Tells whether a step was evaluated already, before the run was interrupted."""
+        return self._metrics.path.exists() and any(
+            record["kind"] == EVAL and record["step"] == step
+            for record in read_metrics(self._metrics.path))
+
+    def on_evaluated(self, batches: int) -> None:
+        """Prints a line if one is due; an evaluation has come so far."""
+        if self.line_is_due():
+            self.say(f"evaluation at step {self._step:,}: {batches:,} batches so far")
+
+    def on_eval(self, results: Mapping[str, float]) -> None:
+        """Reports an evaluation."""
+        self._append({"kind": EVAL, "step": self._step, **results})
+        self._board.scalars(self._step, {f"eval/{name}": value for name, value in results.items()})
+        self._board.flush()
+
+    def on_checkpoint(self, step: int) -> None:
+        """Notes that a checkpoint was saved: should all of them be lost, the log knows."""
+        self._metrics.append({"kind": CHECKPOINT, "step": step})
+        self._pace.aside("checkpoint")
+
+    def on_samples(self, markdown: str) -> None:
+        """Writes sample corruptions for TensorBoard."""
+        self._board.text(self._step, "samples", markdown)
+        self._board.flush()
+
+    def _append(self, record: Record) -> None:
+        self._metrics.append(record)
+        warning = self._watch.take(record)
+        if warning:
+            self.say(warning)
+
+    def _report_interval(self) -> None:
+        means, machine = self._say_progress()
+        self._append({"kind": TRAIN, "step": self._step, **means, **machine})
+        self._board.scalars(self._step, {f"train/{name}": value
+                                         for name, value in (means | machine).items()})
+        self._board.flush()
+        self._totals, self._timed_steps, self._timed_seconds = {}, 0, 0.0
+
+    def _say_progress(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Prints a line on the interval so far; returns means, and what the machine did."""
+        means = {name: total / weight if weight else 0.0
+                 for name, (total, weight) in self._totals.items()}
+        rate = self._timed_steps * self._tokens_per_step / max(self._timed_seconds, 1e-9)
+        fraction, memory = self._peak_fraction(rate), _peak_memory_bytes()
+        steps_left = self.timetable.num_steps - self._step
+        left = self._pace.seconds_left(steps_left, self.timetable.to_come(self._step))
+        self.say(progress_line(Progress(
+            step=self._step, num_steps=self.timetable.num_steps, loss=means["loss"],
+            losses={name.removesuffix("_loss"): value for name, value in means.items()
+                    if name.endswith("_loss")},
+            learning_rate=means["learning_rate"], tokens_per_second=rate,
+            peak_fraction=fraction, seconds_left=left,
+            seconds_elapsed=self._pace.elapsed, peak_memory_bytes=memory)))
+        if left is not None and not self._estimated:
+            self._estimated = True
+            if left > LONG_RUN_SECONDS:
+                self.say(LONG_RUN_HINT)
+        return means, {"tokens_per_second": rate, "peak_memory_bytes": memory} | (
+            {} if fraction is None else {"peak_fraction": fraction})
+
+
+def _peak_memory_bytes() -> int:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024  # Kibibytes elsewhere.

@@ -1,0 +1,185 @@
+"""Checks that a run's settings, records and devices fit together, before anything is written."""
+
+import dataclasses
+import functools
+from typing import Any
+
+import tensorflow as tf
+import tf_keras
+
+from electra_tf.checkpoints import run_directory
+from electra_tf.checkpoints.pretrained import Pretrained
+from electra_tf.command_line import UserError
+from electra_tf.config.overrides import override
+from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.distribution.cores import largest_divisor, prepare_cpu
+from electra_tf.distribution.devices import POLICIES, resolve_precision
+from electra_tf.distribution.strategies import create_strategy
+from electra_tf.input.pipeline import evaluation_batches
+from electra_tf.modeling.electra import ElectraModel
+from electra_tf.modeling.initialization import initialize
+from electra_tf.modeling.masking import SpecialTokens
+from electra_tf.objectives.objective import Objective
+from electra_tf.objectives.registry import build_objective
+from electra_tf.pretraining.evaluation import Evaluator
+from electra_tf.pretraining.fixed_corruption import FixedCorruption
+from electra_tf.records import manifest as manifests
+from electra_tf.records.manifest import Manifest
+from electra_tf.records.shards import look_at_first_examples
+from electra_tf.storage import Path
+from electra_tf.text.vocabulary import Vocabulary
+from electra_tf.training import memory
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Run:
+    """What every mode needs: checked settings, records and devices."""
+
+    config: PretrainingConfig
+    """With nothing left to choose automatically."""
+    data_dir: Path
+    model_dir: Path
+    manifest: Manifest
+    vocabulary: Vocabulary
+    strategy: tf.distribute.Strategy
+    objective: Objective
+    initial: Pretrained | None = None
+    """Networks to begin with; None for new weights."""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What decides the run's result, as `run_directory` keeps it."""
+        tokenization = self.manifest.vocabulary
+        return run_directory.identity(self.config, {
+            "dataset": self.manifest.fingerprint,
+            run_directory.VOCABULARY_FACT: self.vocabulary.sha256,
+            "lower_case": tokenization.lower_case,
+            "strip_accents": tokenization.strip_accents,
+            "initial": None if self.initial is None else self.initial.source})
+
+    def build_model(self) -> tf_keras.Model:
+        """Creates the networks on the run's devices, with their initial weights."""
+        with self.strategy.scope():
+            model = self.objective.build_model(
+                self.config.model, seed=self.config.training.seed,
+                policy=POLICIES[self.config.training.precision],
+                recompute=self.config.runtime.gradient_checkpointing)
+            initialize(model, self.config.initialization)
+        return model
+
+    def build_evaluator(self, model: tf_keras.Model) -> Evaluator | None:
+        """Returns an evaluator on the held-out shards; None if nothing was held out."""
+        if not self.manifest.shards_of("eval"):
+            return None
+        replicas = self.strategy.num_replicas_in_sync
+        batch_size = -(-self.config.runtime.eval_batch_size // replicas) * replicas
+        fixed_corruption = None
+        if isinstance(model, ElectraModel):
+            fixed_corruption = functools.partial(
+                FixedCorruption.of_records, self.data_dir, self.manifest,
+                special_tokens(self.vocabulary))
+        return Evaluator(
+            self.strategy, self.objective, model,
+            lambda context: evaluation_batches(
+                self.data_dir, self.manifest, pad_id=self.vocabulary.pad_id,
+                global_batch_size=batch_size, context=context),
+            batch_size=batch_size, seed=self.config.training.seed,
+            parts=largest_divisor(batch_size // replicas, self.config.runtime.cpu_parts),
+            fixed_corruption=fixed_corruption)
+
+
+def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,
+            vocab_file: Path | None = None, initial: Pretrained | None = None) -> Run:
+    """Returns a run that is ready to start.
+
+    Args:
+        config: its settings.
+        data_dir: of the records.
+        model_dir: of the run.
+        vocab_file: to compare with the records' vocabulary.
+        initial: networks to begin with.
+
+    Raises:
+        UserError: records that are missing, damaged or made with another vocabulary or length;
+            a batch that can't be split; devices that can't be reached.
+    """
+    manifest = manifests.load(data_dir)
+    vocabulary = _vocabulary(data_dir, manifest, vocab_file)
+    _check_length(config, data_dir, manifest)
+    if initial is not None:
+        _check_text(initial, data_dir, manifest)
+    manifests.verify_shards(data_dir, manifest, config.runtime.verify_checksums)
+    if config.runtime.deterministic:
+        tf.config.experimental.enable_op_determinism()
+    training, runtime = config.training, config.runtime
+    parts = prepare_cpu(
+        runtime, training.train_batch_size // runtime.gradient_accumulation_steps)
+    strategy = create_strategy(runtime)
+    # Not earlier: threads and workers can be set only before TensorFlow's first op.
+    look_at_first_examples(data_dir, manifest)
+    config = override(config, {
+        "model.vocab_size": vocabulary.size,
+        "data.max_seq_length": manifest.max_seq_length,
+        "training.precision": resolve_precision(training.precision, strategy),
+        "runtime.cpu_parts": parts,
+        "runtime.log_every_steps": runtime.log_interval(training.num_train_steps),
+    })
+    _check_split(config, strategy.num_replicas_in_sync)
+    memory.require_room(
+        config.model, config.runtime, strategy, length=config.data.max_seq_length,
+        batch=config.training.train_batch_size)
+    return Run(config=config, data_dir=data_dir, model_dir=model_dir, manifest=manifest,
+               vocabulary=vocabulary, strategy=strategy,
+               objective=build_objective(config, special_tokens(vocabulary)), initial=initial)
+
+
+def special_tokens(vocabulary: Vocabulary) -> SpecialTokens:
+    """Returns the ids that are never hidden and never replace anything."""
+    return SpecialTokens(pad=vocabulary.pad_id, cls=vocabulary.cls_id, sep=vocabulary.sep_id,
+                         mask=vocabulary.mask_id)
+
+
+def _vocabulary(data_dir: Path, manifest: Manifest, vocab_file: Path | None) -> Vocabulary:
+    path = vocab_file or data_dir / manifests.VOCABULARY_NAME
+    vocabulary = Vocabulary.load(path)
+    if vocabulary.sha256 != manifest.vocabulary.sha256:
+        raise UserError(
+            f"{path} ({vocabulary.size} entries) isn't the vocabulary that the records in "
+            f"{data_dir} were built with ({manifest.vocabulary.size} entries). Name the right one "
+            "by --vocab_file, or build the records again.")
+    return vocabulary
+
+
+def _check_text(initial: Pretrained, data_dir: Path, manifest: Manifest) -> None:
+    """Refuses networks that read text otherwise than the records were made."""
+    text, built = initial.text, manifest.vocabulary
+    if (text.vocabulary.sha256, text.lower_case, text.strip_accents) != (
+            built.sha256, built.lower_case, built.strip_accents):
+        raise UserError(f"{initial.source} has another vocabulary, or another way with "
+                        f"case and accents, than the records in {data_dir}.")
+
+
+def _check_length(config: PretrainingConfig, data_dir: Path, manifest: Manifest) -> None:
+    wanted, built = config.data.max_seq_length, manifest.max_seq_length
+    if wanted not in (0, built):
+        raise UserError(f"--max_seq_length={wanted}, but the records in {data_dir} were built with "
+                        f"{built}. Leave the flag out, or build the records again.")
+    if built > config.model.max_position_embeddings:
+        raise UserError(
+            f"the records in {data_dir} are {built} tokens long, but the model has "
+            f"model.max_position_embeddings={config.model.max_position_embeddings}. "
+            f"Add --set model.max_position_embeddings={built}, or build shorter records.")
+    if not manifest.shards_of("train"):
+        raise UserError(f"the records in {data_dir} hold no training examples. Build them again "
+                        "with more text or a smaller --held_out_fraction.")
+
+
+def _check_split(config: PretrainingConfig, replicas: int) -> None:
+    batch = config.training.train_batch_size
+    parts = replicas * config.runtime.gradient_accumulation_steps
+    if batch % parts:
+        nearest = max(parts, batch // parts * parts)
+        raise UserError(
+            f"--train_batch_size={batch} can't be split over {replicas} replicas times "
+            f"{config.runtime.gradient_accumulation_steps} micro-batches. Take a multiple of "
+            f"{parts}, for example {nearest}.")

@@ -1,0 +1,220 @@
+"""A pre-training run: from the newest checkpoint, or the start, to the last step."""
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from typing import TextIO
+
+import tensorflow as tf
+
+from electra_tf import storage
+from electra_tf.checkpoints import directory as checkpoints
+from electra_tf.checkpoints import run_directory
+from electra_tf.checkpoints.manager import CheckpointManager, training_manager
+from electra_tf.checkpoints.weights import assign_parts
+from electra_tf.command_line import same_command
+from electra_tf.config.model import EncoderConfig, Tying
+from electra_tf.config.pretraining import Precision, PretrainingConfig
+from electra_tf.cost.devices import peak_flops, peak_fraction
+from electra_tf.cost.flops import EncoderShape, matmul_electra_flops_per_token
+from electra_tf.distribution.devices import device_name, use_xla
+from electra_tf.distribution.workers import (
+    Agreement,
+    has_several_workers,
+    is_chief,
+    loss_of_a_worker_named,
+)
+from electra_tf.input.pipeline import training_batches
+from electra_tf.optimization.adam import Adam
+from electra_tf.optimization.loss_scale import LossScale
+from electra_tf.optimization.schedule import Schedule
+from electra_tf.pretraining.collapse import CollapseWatch
+from electra_tf.pretraining.evaluation import Evaluator
+from electra_tf.pretraining.loop import Loop
+from electra_tf.pretraining.reporter import Reporter
+from electra_tf.pretraining.samples import markdown_page
+from electra_tf.pretraining.scoring import report
+from electra_tf.pretraining.setup import Run
+from electra_tf.pretraining.timetable import Timetable
+from electra_tf.pretraining.trainer import Trainer
+from electra_tf.reporting.curves import draw_curves
+from electra_tf.reporting.metrics_log import read_metrics, saved_steps
+from electra_tf.signals import Interrupted, StopRequest
+from electra_tf.storage import Path
+from electra_tf.training import failures
+from electra_tf.training.step import TrainState, TrainStep
+
+LOGGED_SAMPLES = 4
+
+
+@failures.explained()
+def train(run: Run) -> None:
+    """Trains up to the last step, evaluates, and draws the curves.
+
+    Raises:
+        UserError: the directory belongs to another run or can't be written; a loss isn't finite;
+            another worker is lost.
+        Interrupted: a signal stopped the run; a checkpoint of its last step is saved.
+    """
+    if is_chief(run.strategy):
+        changed = run_directory.claim(run.model_dir, run.identity, of_the_start="initialization")
+        if changed:
+            print("note     initial values matter only at the start, which this run is past: "
+                  f"{'; '.join(changed)}", flush=True)
+        with run_directory.only_process(run.model_dir):
+            run.vocabulary.save(run.model_dir / run_directory.VOCABULARY_FILE)
+            _train(run, run.model_dir, sys.stdout)
+            _draw(run.model_dir)
+    else:
+        with (tempfile.TemporaryDirectory() as scratch, open(os.devnull, "w") as nowhere):
+            _train(run, storage.path(scratch), nowhere)
+
+
+def _train(run: Run, report_dir: Path, out: TextIO) -> None:
+    config = run.config
+    with (_stop_request(run) as request, loss_of_a_worker_named(run.strategy),
+          contextlib.ExitStack() as left_over):
+        state, manager, new_parts = _restored_state(run)
+        left_over.callback(manager.close)
+        table = Timetable(first_step=int(state.step.numpy()), runtime=config.runtime,
+                          num_steps=config.training.num_train_steps)
+        _print_header(run, state, table.first_step, new_parts, out)
+        reporter = Reporter(
+            report_dir, table, peak_fraction=_peak_fraction(run), out=out,
+            watch=CollapseWatch(config.optimizer.warmup(table.num_steps)),
+            tokens_per_step=config.training.train_batch_size * run.manifest.max_seq_length)
+        evaluator = run.build_evaluator(state.model)
+        stopped_by = Loop(
+            timetable=table, trainer=_trainer(run, state, table), manager=manager,
+            reporter=reporter, request=request, workers=Agreement(run.strategy),
+            held_out=None if evaluator is None else _HeldOut(run, evaluator, out)).run()
+    if stopped_by:
+        raise Interrupted(stopped_by, "" if out is not sys.stdout else (
+            f"stopped by {stopped_by.name} at step {int(state.step.numpy()):,} of "
+            f"{table.num_steps:,}; its checkpoint is saved. To go on from there: "
+            f"{same_command()}"))
+
+
+def _stop_request(run: Run) -> StopRequest:
+    """Returns what notes signals; workers that wait for each other mustn't wait for ever."""
+    if not has_several_workers(run.strategy):
+        return StopRequest()
+    seconds = run.config.runtime.grace_seconds
+    return StopRequest(grace_seconds=seconds, late=(
+        f"no step that all workers agree on within --grace_seconds={seconds:g}: this worker ends. "
+        f"To go on from the last checkpoint, on every worker: {same_command()}"))
+
+
+class _HeldOut:
+    """What the loop does with held-out examples."""
+
+    def __init__(self, run: Run, evaluator: Evaluator, out: TextIO):
+        self._run, self._evaluator, self._out = run, evaluator, out
+
+    def evaluate(self, go_on: Callable[[int], bool]) -> Mapping[str, float] | None:
+        return self._evaluator.evaluate(self._run.config.runtime.eval_steps, go_on)
+
+    def report(self, results: Mapping[str, float], step: int) -> None:
+        report(self._run, results, step, self._out)
+
+    def samples(self) -> str:
+        return markdown_page(self._evaluator.samples(LOGGED_SAMPLES, self._run.vocabulary))
+
+
+def _restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
+    """Returns also which parts of the networks another run, if one begins this, didn't have."""
+    config, runtime = run.config, run.config.runtime
+    model = run.build_model()
+    with run.strategy.scope():
+        state = TrainState(
+            model, Adam(config.optimizer, model.trainable_variables),
+            LossScale(enabled=config.training.precision is Precision.FLOAT16))
+        checkpoint = tf.train.Checkpoint(
+            model=model, optimizer=state.optimizer, loss_scale=state.loss_scale, step=state.step)
+        manager = training_manager(
+            checkpoint, run.model_dir / run_directory.CHECKPOINTS,
+            interval=runtime.save_checkpoints_steps, keep=runtime.keep_checkpoint_max,
+            is_chief=is_chief(run.strategy))
+        restored, new_parts = manager.restore_or_initialize(), []
+        if restored is None and saved_steps(run.model_dir / run_directory.METRICS_FILE):
+            raise checkpoints.lost(run.model_dir / run_directory.CHECKPOINTS)
+        if restored is None and run.initial is not None:
+            new_parts = assign_parts(
+                model.trainable_variables, run.initial.weights, run.initial.source)
+    return state, manager, new_parts
+
+
+def _trainer(run: Run, state: TrainState, table: Timetable) -> Trainer:
+    config = run.config
+    step = TrainStep(config=config, objective=run.objective, state=state,
+                     schedule=Schedule.of(config.optimizer, table.num_steps),
+                     compile_with_xla=use_xla(config.runtime.xla, run.strategy))
+    batches = run.strategy.distribute_datasets_from_function(
+        lambda context: training_batches(
+            run.data_dir, run.manifest, pad_id=run.vocabulary.pad_id,
+            seed=config.training.seed, window_examples=config.data.shuffle_window,
+            global_batch_size=config.training.train_batch_size, first_step=table.first_step,
+            last_step=table.num_steps, context=context))
+    return Trainer(run.strategy, step, batches)
+
+
+def _peak_fraction(run: Run) -> Callable[[float], float | None]:
+    """Returns the map from tokens per second to the used fraction of the devices' peak."""
+    config, length = run.config, run.manifest.max_seq_length
+    if config.objective.name != "electra":
+        return lambda rate: None
+    flops = matmul_electra_flops_per_token(
+        _shape(config.model.discriminator), _shape(config.model.generator),
+        sequence_length=length,
+        predicted_fraction=config.masking.max_predictions(length) / length)
+    peak = peak_flops(device_name(run.strategy), config.training.precision.value)
+    total = None if peak is None else peak * run.strategy.num_replicas_in_sync
+    return lambda rate: peak_fraction(rate, flops, total)
+
+
+def _shape(encoder: EncoderConfig) -> EncoderShape:
+    return EncoderShape(
+        hidden_size=encoder.hidden_size, num_layers=encoder.num_layers,
+        num_heads=encoder.num_heads, intermediate_size=encoder.intermediate_size,
+        embedding_size=encoder.embedding_size, vocab_size=encoder.vocab_size)
+
+
+def _print_header(run: Run, state: TrainState, first_step: int, new_parts: Sequence[str],
+                  out: TextIO) -> None:
+    config, training = run.config, run.config.training
+    examples = sum(shard.examples for shard in run.manifest.shards_of("train"))
+    held_out = sum(shard.examples for shard in run.manifest.shards_of("eval"))
+    steps_per_epoch = examples / training.train_batch_size
+    lines = [
+        f"model    {_count_parameters(config, state)}",
+        f"records  {examples:,} examples of {run.manifest.max_seq_length} tokens, {held_out:,} "
+        f"held out; {steps_per_epoch:,.0f} steps of {training.train_batch_size} an epoch",
+        f"begins   with {'new weights' if run.initial is None else run.initial.source}"
+        + (f"; new: {', '.join(new_parts)}" if new_parts else ""),
+        f"devices  {run.strategy.num_replicas_in_sync} x {device_name(run.strategy)}, "
+        f"{training.precision.value}",
+        f"steps    {first_step:,} done, {training.num_train_steps - first_step:,} to go"
+        f"{'' if first_step < training.num_train_steps else ': this run is finished'}",
+    ]
+    print("\n".join(lines), file=out, flush=True)
+
+
+def _count_parameters(config: PretrainingConfig, state: TrainState) -> str:
+    def count(variables) -> int:
+        return sum(variable.shape.num_elements() for variable in variables)
+    total = f"{count(state.model.trainable_variables):,} parameters"
+    if config.objective.name == "mlm":
+        return total
+    discriminator = count(state.model.discriminator.trainable_variables)
+    tied = "" if config.model.tying is Tying.NONE else f", {config.model.tying.value} shared"
+    return f"{total}: discriminator {discriminator:,}, the rest generator{tied}"
+
+
+def _draw(model_dir: Path) -> None:
+    metrics = model_dir / run_directory.METRICS_FILE
+    if metrics.exists():
+        curves = model_dir / "loss_curves.png"
+        draw_curves({model_dir.name: read_metrics(metrics)}, curves)
+        print(f"curves   {curves}\nmodel    {model_dir / 'checkpoints'}", flush=True)

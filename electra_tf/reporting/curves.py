@@ -1,0 +1,209 @@
+"""Draws `loss_curves.png` from the records of `metrics.jsonl`."""
+
+import dataclasses
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from electra_tf import atomic_file, storage
+from electra_tf.command_line import UserError
+from electra_tf.reporting.metrics_log import Record
+from electra_tf.storage import Path
+
+_COLOURS = ("#1f5fa8", "#d1495b", "#2a9d6f", "#8a5fbf", "#e08e1b", "#4b5563")
+_INK, _GRID = "#333333", "#e3e6ea"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Panel:
+    """One pair of axes: what it shows and in which unit."""
+
+    label: str
+    """Of the vertical axis, with the unit."""
+    keys: Mapping[str, str]
+    """Record key -> name of the curve; the name is shown where a panel has several."""
+    noisy: bool = True
+    """Whether to smooth its curves; a schedule's corners are real."""
+
+
+PANELS = (
+    Panel(label="total loss (weighted nats)", keys={"loss": "total"}),
+    Panel(label="generator loss (nats / masked token)", keys={"generator_loss": "generator"}),
+    Panel(label="discriminator loss (nats / token)",
+          keys={"discriminator_loss": "discriminator"}),
+    Panel(label="generator accuracy (fraction)", keys={"generator_accuracy": "generator"}),
+    Panel(label="discriminator scores (fraction)", keys={
+        "discriminator_auc": "area under curve", "discriminator_precision": "precision",
+        "discriminator_recall": "recall"}),
+    Panel(label="AUC on fixed corruptions", keys={
+        "unigram_auc": "by frequency (unigram)", "bigram_auc": "by the word before (bigram)"}),
+    Panel(label="learning rate", keys={"learning_rate": "learning rate"}, noisy=False),
+)
+"""Panels of the figure, in reading order; one that no record fills is left out."""
+
+
+def draw_curves(runs: Mapping[str, Sequence[Record]], path: str | Path) -> None:
+    """Draws training curves, faint as measured and strong as smoothed, with evaluations as dots.
+
+    Args:
+        runs: name -> records, each with "kind" ("train" or "eval"), "step" and metrics by name.
+            Several runs are laid over each other, one colour each, and named in a legend.
+        path: of the PNG, replaced as a whole.
+
+    Raises:
+        UserError: nothing to draw, or the file cannot be written.
+    """
+    panels = [panel for panel in PANELS if any(_shown(panel, records) for records in runs.values())]
+    if not panels:
+        raise UserError(f"no training records to draw into {path}; train for an interval first.")
+    figure, grid = _figure(len(panels))
+    for axes, panel in zip(grid, panels, strict=False):
+        _draw_panel(axes, panel, runs)
+    limits = [axes.get_xlim() for axes in grid[:len(panels)]]
+    for axes in grid[:len(panels)]:  # A panel with a single point shows the whole run too.
+        axes.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
+    for axes in grid[len(panels):]:
+        axes.set_visible(False)
+    _key(figure, list(runs), evaluated=any(
+        record.get("kind") == "eval" for records in runs.values() for record in records))
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", facecolor="white")
+    atomic_file.write_atomically(storage.path(path), picture.getvalue())
+
+
+def smooth(values: Sequence[float]) -> list[float]:
+    """Returns the running mean over a thirtieth of the points to either side.
+
+    At the start of the curve the window is narrower on both sides, so that the first steep descent
+    keeps its shape; at its end only on the right, so that noise does not bend the last points.
+
+    Example:
+        >>> smooth([3.0, 1.0])
+        [3.0, 1.0]
+    """
+    reach = len(values) // 30
+    means = []
+    for index in range(len(values)):
+        near = min(reach, index)
+        window = values[index - near:index + near + 1]
+        means.append(sum(window) / len(window))
+    return means
+
+
+def _figure(count: int) -> tuple[Any, list[Any]]:
+    # Imported here: a run that draws nothing does not wait for it. `Figure` by itself is Agg.
+    from matplotlib.figure import Figure
+
+    columns = 2 if count == 4 else min(count, 3)
+    rows = -(-count // columns)
+    figure = Figure(figsize=(4.6 * columns, 3.1 * rows), dpi=130, layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
+    return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
+
+
+def _draw_panel(axes: Any, panel: Panel, runs: Mapping[str, Sequence[Record]]) -> None:
+    shown = [key for key in panel.keys if any(_points(r, key, kind)[0] for r in runs.values()
+                                              for kind in ("train", "eval"))]
+    for run_index, records in enumerate(runs.values()):
+        for key_index, key in enumerate(shown):
+            style = _style(run_index, key_index, len(runs))
+            training = _points(records, key, "train")
+            _draw_training(axes, *training, style, panel.noisy)
+            # Dots on a curve of training need no line between them; on their own they do.
+            line = "" if training[0] else style["linestyle"]
+            _draw_evaluations(axes, *_points(records, key, "eval"), style, line)
+    if len(shown) > 1:
+        styles = [_style(None, index, len(runs)) for index in range(len(shown))]
+        _legend(axes, [panel.keys[key] for key in shown], styles)
+    _dress(axes, panel.label)
+
+
+def _style(run: int | None, key: int, run_count: int) -> dict[str, str]:
+    """Colours tell curves apart in a single run; among several, runs, and dashes the curves.
+
+    `run` is None in the legend of the curves, which is of no run's colour.
+    """
+    if run_count == 1:
+        return {"color": _COLOURS[key % len(_COLOURS)], "linestyle": "-", "marker": "o"}
+    colour = _INK if run is None else _COLOURS[run % len(_COLOURS)]
+    return {"color": colour, "linestyle": ("-", "--", ":")[key % 3], "marker": "osD"[key % 3]}
+
+
+def _draw_training(
+    axes: Any, steps: Sequence[int], values: Sequence[float], style: Mapping[str, str], noisy: bool
+) -> None:
+    if noisy and len(steps) >= 60:
+        axes.plot(steps, values, color=style["color"], alpha=0.25, linewidth=0.9)
+        values = smooth(values)
+    # A few points are shown as points, or a single one would be invisible.
+    axes.plot(steps, values, color=style["color"], linestyle=style["linestyle"],
+              linewidth=1.7, marker="." if len(steps) <= 10 else "")
+
+
+def _draw_evaluations(
+    axes: Any, steps: Sequence[int], values: Sequence[float], style: Mapping[str, str], line: str
+) -> None:
+    axes.plot(steps, values, color=style["color"], linestyle=line, linewidth=1.2,
+              marker=style["marker"], markersize=6, markeredgecolor="white", markeredgewidth=1,
+              zorder=3)
+
+
+def _legend(axes: Any, names: Sequence[str], styles: Sequence[Mapping[str, str]]) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], linewidth=1.7, markersize=5, **style) for style in styles]
+    axes.legend(handles, names, frameon=False, fontsize=8, labelcolor=_INK)
+
+
+def _dress(axes: Any, label: str) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axes.set_ylabel(label, fontsize=9, color=_INK)
+    axes.set_xlabel("step", fontsize=9, color=_INK)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda step, _: f"{step:,.0f}"))
+    if label == "learning rate":
+        axes.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
+        axes.yaxis.offsetText.set_fontsize(8)
+        axes.set_ylim(bottom=0)
+    axes.tick_params(labelsize=8, colors=_INK, length=0)
+    axes.grid(color=_GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+    for side, spine in axes.spines.items():
+        spine.set_visible(side in ("left", "bottom"))
+        spine.set_color("#b5bac1")
+
+
+def _key(figure: Any, names: Sequence[str], *, evaluated: bool) -> None:
+    """Names the runs, if there are several, and what dots are, if there are any."""
+    from matplotlib.lines import Line2D
+
+    entries = {}
+    if len(names) > 1:
+        entries = {name: Line2D([], [], color=_COLOURS[index % len(_COLOURS)], linewidth=2)
+                   for index, name in enumerate(names)}
+    if evaluated:
+        if not entries:
+            entries["training"] = Line2D([], [], color=_INK, linewidth=1.7)
+        entries["held out"] = Line2D([], [], color=_INK, linestyle="", marker="o", markersize=5)
+    if entries:
+        figure.legend(list(entries.values()), list(entries), loc="outside upper right",
+                      ncols=min(len(entries), 5), frameon=False, fontsize=9, labelcolor=_INK)
+
+
+def _points(
+    records: Sequence[Record], key: str, kind: str
+) -> tuple[list[int], list[float]]:
+    """The finite values of one key: what is not a number has no place on an axis."""
+    pairs = [(record["step"], record[key]) for record in records
+             if record.get("kind") == kind and _is_finite(record.get(key))]
+    return [step for step, _ in pairs], [value for _, value in pairs]
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and abs(value) < float("inf")
+
+
+def _shown(panel: Panel, records: Sequence[Record]) -> bool:
+    return any(_points(records, key, kind)[0]
+               for key in panel.keys for kind in ("train", "eval"))

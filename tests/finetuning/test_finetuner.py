@@ -1,0 +1,180 @@
+"""Fine-tuning learns, freezes what it should, and answers in the order it was asked."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.overrides import override
+from electra_tf.finetuning import predictor
+from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
+from electra_tf.finetuning.predictor import Predictor
+from electra_tf.input.buckets import Row
+from electra_tf.objectives.tasks import ClassificationObjective, QuestionObjective, TaggingObjective
+
+SETTINGS = {
+    "model.vocab_size": 40, "model.embedding_size": 16, "model.hidden_size": 32,
+    "model.num_layers": 2, "model.num_heads": 2, "model.intermediate_size": 64,
+    "model.max_position_embeddings": 32, "task.max_seq_length": 32,
+    "training.train_batch_size": 8, "training.num_train_epochs": 20,
+    "optimizer.learning_rate": 2e-3, "optimizer.layerwise_decay": 1.0, "runtime.eval_batch_size": 8,
+}
+
+
+def task_of(objective, **changes):
+    config = override(FinetuningConfig(), SETTINGS | {"runtime.log_every_seconds": 0.0} | {
+        name.replace("__", "."): value for name, value in changes.items()})
+    return TrialSettings(config=config, objective=objective, pad_id=0,
+                         strategy=tf.distribute.OneDeviceStrategy("CPU:0"))
+
+
+def model_of(task, policy="float32"):
+    with task.strategy.scope():
+        return task.objective.build_model(task.config.model, seed=1, policy=policy)
+
+
+def sentences(count=60):
+    """Rows of 5 to 30 tokens; class 1 if word 7 is among them."""
+    numbers = np.random.default_rng(1)
+    rows = []
+    for index in range(count):
+        ids = numbers.integers(10, 40, numbers.integers(5, 31)).astype(np.int32)
+        ids[0] = 2
+        if index % 2:
+            ids[numbers.integers(1, len(ids))] = 7
+        rows.append(Row(ids, np.zeros_like(ids), {"label": np.int32(index % 2)}))
+    return rows
+
+
+def accuracy(task, model, rows):
+    found = Predictor(task, model).predict(rows)
+    return np.mean([result["logits"].argmax() == row.targets["label"]
+                    for result, row in zip(found, rows, strict=True)])
+
+
+@pytest.fixture(scope="module")
+def trained():
+    task = task_of(ClassificationObjective(num_classes=2))
+    model = model_of(task)
+    rows = sentences()
+    losses = [end.loss for end in Finetuner(task, model, rows, seed=1).epochs()]
+    return task, model, rows, losses
+
+
+def test_a_rule_is_learned(trained):
+    task, model, rows, losses = trained
+    assert len(losses) == 20
+    assert losses[-1] < 0.3 < 0.6 < losses[0]
+    assert accuracy(task, model, rows) > 0.9
+
+
+def test_predictions_come_in_the_rows_order_whatever_the_batches(trained):
+    task, model, rows, _ = trained
+    together = Predictor(task, model).predict(rows[:13])
+    for row, result in zip(rows[:3], together, strict=False):
+        (alone,) = Predictor(task, model).predict([row])
+        np.testing.assert_allclose(alone["logits"], result["logits"], atol=1e-5)
+
+
+def test_replicas_say_the_same_as_one_cpu(trained, monkeypatch):
+    task, model, rows, _ = trained
+    on_one_cpu = Predictor(task, model).predict(rows[:13])
+    monkeypatch.setattr(predictor, "runs_on_one_cpu", lambda strategy: False)
+    for one, other in zip(Predictor(task, model).predict(rows[:13]), on_one_cpu, strict=True):
+        np.testing.assert_allclose(one["logits"], other["logits"], atol=1e-5)
+
+
+def test_a_seed_is_a_trial_and_the_same_seed_the_same_one(trained):
+    _, _, rows, losses = trained
+    task = task_of(ClassificationObjective(num_classes=2), training__num_train_epochs=1)
+    first, again, other = (
+        next(Finetuner(task, model_of(task), rows, seed=seed).epochs()).loss for seed in (1, 1, 2))
+    assert first == pytest.approx(again, rel=1e-6)
+    assert abs(first - other) > 1e-6
+
+
+def test_a_fraction_of_an_epoch_is_a_whole_number_of_steps():
+    task = task_of(ClassificationObjective(num_classes=2), training__num_train_epochs=1.5)
+    training = Finetuner(task, model_of(task), sentences(20), seed=1)
+    assert training.num_steps == 4
+    assert [end.step for end in training.epochs() if end.ends_epoch] == [3, 4]
+    assert int(training.state.step.numpy()) == 4
+
+
+def test_frozen_layers_keep_their_weights():
+    task = task_of(ClassificationObjective(num_classes=2), training__num_train_epochs=1)
+    model = model_of(task)
+    model.encoder.trainable = False
+    before = {variable.name: variable.numpy() for variable in model.variables}
+    list(Finetuner(task, model, sentences(20), seed=1).epochs())
+    changed = {name.split("/")[0] for name, value in before.items()
+               if not np.array_equal(value, next(
+                   variable.numpy() for variable in model.variables if variable.name == name))}
+    assert changed == {"head"}
+
+
+@pytest.mark.slow
+def test_parts_change_nothing():
+    rows, losses = sentences(20), []
+    for parts in (1, 2):
+        task = task_of(ClassificationObjective(num_classes=2), training__num_train_epochs=2,
+                       runtime__cpu_parts=parts, model__hidden_dropout=0.1)
+        losses.append([end.loss for end in
+                       Finetuner(task, model_of(task), rows, seed=1).epochs()])
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-4)
+
+
+def test_tags_and_answers_come_per_row():
+    words = Row(np.arange(2, 9, dtype=np.int32), np.zeros(7, np.int32), {
+        "first_piece": np.array([1, 3], np.int32), "tag": np.array([0, 1], np.int32)})
+    task = task_of(TaggingObjective(num_tags=3))
+    (result,) = Predictor(task, model_of(task)).predict([words])
+    assert result["tags"].shape == (7,)
+    question = Row(np.arange(2, 9, dtype=np.int32), np.array([0] * 3 + [1] * 4, np.int32), {
+        "start": np.int32(4), "end": np.int32(5), "impossible": np.float32(0.0)})
+    task = task_of(QuestionObjective(beam_size=4))
+    (result,) = Predictor(task, model_of(task)).predict([question])
+    assert {name: value.shape for name, value in result.items()} == {
+        "start_log_probs": (4,), "start_index": (4,), "end_log_probs": (4, 4),
+        "end_index": (4, 4), "impossible": ()}
+
+
+@pytest.mark.parametrize("conditioned", [True, False])
+def test_questions_in_bfloat16_are_answered_nearly_as_in_float32(conditioned):
+    question = Row(np.arange(2, 9, dtype=np.int32), np.array([0] * 3 + [1] * 4, np.int32), {
+        "start": np.int32(4), "end": np.int32(5), "impossible": np.float32(0.0)})
+    task = task_of(QuestionObjective(beam_size=2, conditioned=conditioned),
+                   training__num_train_epochs=1)
+    exact, coarse = (Predictor(task, model_of(task, policy)).predict([question])[0]
+                     for policy in ("float32", "mixed_bfloat16"))
+    np.testing.assert_allclose(coarse["start_log_probs"], exact["start_log_probs"], atol=0.05)
+    np.testing.assert_allclose(coarse["impossible"], exact["impossible"], atol=0.05)
+    model = model_of(task, "mixed_bfloat16")
+    (end,) = Finetuner(task, model, [question] * 8, seed=1).epochs()
+    assert np.isfinite(end.loss)
+
+
+def test_intervals_end_where_they_should():
+    task = task_of(ClassificationObjective(num_classes=2), training__num_train_epochs=2,
+                   runtime__log_every_steps=2)
+    ends = list(Finetuner(task, model_of(task), sentences(40), seed=1).epochs())
+    assert [(end.step, end.epoch, end.ends_epoch) for end in ends] == [
+        (2, 1, False), (4, 1, False), (5, 1, True), (6, 2, False), (8, 2, False), (10, 2, True)]
+
+
+def test_intervals_by_time_are_passing_and_change_no_other():
+    task = task_of(ClassificationObjective(num_classes=2), training__num_train_epochs=2,
+                   runtime__log_every_steps=4, runtime__log_every_seconds=20.0)
+    for tick, passing in ((0.0, []), (10.0, [2, 7])):
+        clock = itertools.count(0.0, tick) if tick else itertools.repeat(0.0)
+        ends = list(Finetuner(task, model_of(task), sentences(40), seed=1,
+                              clock=lambda clock=clock: next(clock)).epochs())
+        assert [end.step for end in ends if end.passing] == passing
+        reported = [(end.step, end.loss) for end in ends if not end.passing]
+        assert [step for step, _ in reported] == [4, 5, 8, 10]
+        if not tick:
+            alone = reported
+    for (step, loss), (same, other) in zip(reported, alone, strict=True):
+        assert (step, loss) == (same, pytest.approx(other, rel=1e-4))

@@ -1,0 +1,102 @@
+"""Pseudo-likelihoods against sums computed one sentence and one token at a time."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.checkpoints.weights import assign_parts
+from electra_tf.command_line import UserError
+from electra_tf.finetuning import minimal_pairs
+from electra_tf.finetuning.pseudo_likelihood import PseudoLikelihood
+from electra_tf.modeling.electra import ElectraModel
+from electra_tf.tasks.minimal_pairs import Paradigm, read_blimp
+from tests import tiny_networks
+
+SENTENCES = ["word1 word2 word3", "word4", "word5 word6 word7 word8 word9 word10 word11 word12",
+             "word3 word3", *(f"word{index} word{index + 1}" for index in range(20))]
+
+
+@pytest.fixture(scope="module")
+def networks():
+    return tiny_networks.pretrained()
+
+
+@pytest.fixture(scope="module")
+def model(networks):
+    model = ElectraModel(networks.model, seed=0)
+    assert assign_parts(model.variables, networks.weights, "test") == []
+    return model
+
+
+def ids_of(sentence: str) -> list[int]:
+    vocabulary = tiny_networks.VOCABULARY
+    return [vocabulary.cls_id, *(vocabulary.tokens.index(word) for word in sentence.split()),
+            vocabulary.sep_id]
+
+
+def test_the_generator_hides_each_token_in_turn(networks, model):
+    found = PseudoLikelihood(networks).score(SENTENCES)["generator"]
+    for sentence, score in zip(SENTENCES[:4], found, strict=False):
+        ids, expected = ids_of(sentence), 0.0
+        for place in range(1, len(ids) - 1):
+            row = np.array([ids], np.int32)
+            row[0, place] = tiny_networks.VOCABULARY.mask_id
+            logits = model.generator(tf.constant(row), tf.zeros_like(row), tf.ones_like(row, bool),
+                                     tf.constant([[place]])).numpy()[0].astype(float)
+            expected += logits[ids[place]] - np.log(np.exp(logits).sum())
+        assert score == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_discriminator_reads_the_sentence_as_it_stands(networks, model):
+    found = PseudoLikelihood(networks).score(SENTENCES)["discriminator"]
+    for sentence, score in zip(SENTENCES[:4], found, strict=False):
+        row = tf.constant([ids_of(sentence)], tf.int32)
+        logits = model.discriminator(row, tf.zeros_like(row), tf.ones_like(row, tf.bool)).numpy()
+        expected = np.log(1 - 1 / (1 + np.exp(-logits[0, 1:-1].astype(float)))).sum()
+        assert score == pytest.approx(expected, rel=1e-4)
+
+
+def test_networks_that_are_missing_arent_asked(networks):
+    def with_parts(*parts: str):
+        kept = {name: value for name, value in networks.weights.items()
+                if name.split("/")[0] in parts}
+        return PseudoLikelihood(dataclasses.replace(networks, weights=kept)).networks
+
+    assert with_parts("electra", "discriminator_predictions") == ("discriminator",)
+    with pytest.raises(UserError, match="neither a generator's nor a discriminator's"):
+        with_parts("electra")
+
+
+def test_a_sentence_past_the_models_length_is_refused(networks):
+    with pytest.raises(UserError, match="33 tokens; the model reads 32 at most"):
+        PseudoLikelihood(networks).score(["word1 " * 31])
+
+
+def test_the_share_of_pairs_is_counted_per_file(networks, tmp_path, capsys):
+    scores = PseudoLikelihood(networks).score(SENTENCES)["generator"]
+    order = np.argsort(scores)
+    low, high = (SENTENCES[index] for index in order[[0, -1]])
+    paradigm = Paradigm(name="made_up", good=(high, low, low, low), bad=(low, high, high, low))
+    found = minimal_pairs.score(networks, [paradigm], tmp_path / "new")
+    assert found["made_up"]["generator"] == 0.25
+    saved = json.loads((tmp_path / "new" / minimal_pairs.RESULTS_FILE).read_text())
+    assert saved["mean"]["generator"] == 0.25
+    assert "25.0 %" in capsys.readouterr().out
+
+
+def test_files_are_read_by_name_and_bad_ones_refused(tmp_path):
+    for name, good in (("b", "He runs."), ("a", "She runs.")):
+        (tmp_path / f"{name}.jsonl").write_text(
+            json.dumps({"sentence_good": good, "sentence_bad": "He run.", "pairID": "0"}) + "\n")
+    first, second = read_blimp(tmp_path)
+    assert (first.name, first.good, first.bad) == ("a", ("She runs.",), ("He run.",))
+    assert second.name == "b"
+    (tmp_path / "c.jsonl").write_text('{"sentence_good": "He runs."}\n')
+    with pytest.raises(UserError, match=r"c.jsonl:1: .*sentence_bad"):
+        read_blimp(tmp_path)
+    for empty in (tmp_path / "none", tmp_path / "c.jsonl"):
+        with pytest.raises(UserError, match="holds no .jsonl files"):
+            read_blimp(empty)

@@ -1,0 +1,109 @@
+"""Draws are counted ones, and the same for every run."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.modeling.masking import SpecialTokens
+from electra_tf.pretraining.fixed_corruption import KINDS, RATE, FixedCorruption, Successors
+from electra_tf.records.example import Batch
+from tests import tiny_records, tiny_run
+
+SPECIAL = SpecialTokens(pad=0, cls=2, sep=3, mask=4)
+PERIOD = 35
+"""Words of `tiny_records`: word w is always followed by word w + 3."""
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    path = tmp_path_factory.mktemp("fixed") / "records"
+    tiny_records.write(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def corruption(directory):
+    return FixedCorruption.of_records(directory, tiny_run.run_on(directory).manifest, SPECIAL)
+
+
+def batch_of(rows: np.ndarray) -> Batch:
+    ids = tf.constant(rows, tf.int32)
+    return Batch(ids=ids, valid=ids != SPECIAL.pad, segment_ids=tf.zeros_like(ids))
+
+
+def random_rows(count: int, seed: int = 0) -> np.ndarray:
+    rows = np.random.default_rng(seed).integers(5, 40, [count, 32])
+    rows[:, 0], rows[:, 30:] = SPECIAL.cls, SPECIAL.pad
+    return rows
+
+
+def test_draws_follow_the_counts():
+    table = Successors.of(np.array([0, 0, 0, 0, 2]), np.array([7, 7, 7, 9, 8]), num_contexts=4,
+                          vocab_size=10)
+    uniforms = (tf.range(8, dtype=tf.float32) + 0.5) / 8
+    drawn, seen = table.draw(tf.zeros([8], tf.int32), uniforms)
+    assert drawn.numpy().tolist() == [7] * 6 + [9] * 2
+    assert seen.numpy().all()
+    drawn, seen = table.draw(tf.constant([2, 1, 3]), tf.constant([0.99, 0.5, 0.0]))
+    assert drawn.numpy()[0] == 8
+    assert seen.numpy().tolist() == [True, False, False]
+
+
+def test_a_share_of_the_tokens_is_replaced_and_no_special_one(corruption):
+    rows = random_rows(200)
+    for kind, (ids, replaced) in corruption(batch_of(rows)).items():
+        changed = ids.numpy() != rows
+        np.testing.assert_array_equal(changed, replaced.numpy(), err_msg=kind)
+        assert not changed[:, 0].any() and not changed[:, 30:].any()
+        # 5,800 draws of 0.15, of which one in 35 is the token itself: four standard deviations.
+        assert changed[:, 1:30].mean() == pytest.approx(RATE * 34 / 35, abs=0.019)
+        assert not np.isin(ids.numpy()[changed], list(SPECIAL)).any()
+
+
+def test_bigram_draws_are_what_follows_the_token_before(corruption):
+    rows = random_rows(50)
+    ids, replaced = corruption(batch_of(rows))["bigram"]
+    at = np.argwhere(replaced.numpy())
+    at = at[at[:, 1] > 1]  # The first word may be any.
+    before = rows[at[:, 0], at[:, 1] - 1]
+    expected = 5 + (before - 5 + 3) % PERIOD
+    assert len(at) > 100
+    np.testing.assert_array_equal(ids.numpy()[at[:, 0], at[:, 1]], expected)
+
+
+def test_an_example_is_corrupted_alike_in_any_batch(corruption):
+    rows = random_rows(9)
+    whole = corruption(batch_of(rows))
+    alone = corruption(batch_of(rows[4:6]))
+    for kind in KINDS:
+        np.testing.assert_array_equal(whole[kind].ids[4:6], alone[kind].ids)
+    assert (whole["unigram"].replaced.numpy()[4] != whole["unigram"].replaced.numpy()[5]).any()
+
+
+def test_runs_of_other_seeds_and_batches_are_asked_the_same(directory):
+    def asked(**changes):
+        run = tiny_run.run_on(directory, **changes)
+        evaluator = run.build_evaluator(run.build_model())
+        batches = list(evaluator._outcomes(0))
+        kept = np.concatenate([batch["valid"].any(axis=1) for batch in batches])
+        return {kind: np.concatenate([batch[f"{kind}/replaced"] for batch in batches])[kept]
+                for kind in KINDS}
+
+    one = asked()
+    two = asked(training__seed=7, runtime__eval_batch_size=3, masking__rate=0.3)
+    assert one["unigram"].any()
+    assert not one["bigram"].any()  # There the next word is always the same.
+    for kind in KINDS:
+        np.testing.assert_array_equal(one[kind], two[kind], err_msg=kind)
+
+
+def test_evaluation_reports_both_kinds_and_a_masked_language_model_none(directory):
+    run = tiny_run.run_on(directory)
+    results = run.build_evaluator(run.build_model()).evaluate()
+    assert 0.0 < results["unigram_auc"] < 1.0
+    assert np.isnan(results["bigram_auc"])  # Nothing was replaced: no such score.
+    for kind in KINDS:
+        assert {f"{kind}_precision", f"{kind}_recall"} <= results.keys()
+    run = tiny_run.run_on(directory, objective__name="mlm")
+    results = run.build_evaluator(run.build_model()).evaluate()
+    assert "unigram_auc" not in results and results["generator_loss"] > 0

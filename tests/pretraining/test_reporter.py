@@ -1,0 +1,169 @@
+import io
+import json
+
+import numpy as np
+import pytest
+
+from electra_tf.config.runtime import RuntimeConfig
+from electra_tf.pretraining.collapse import CollapseWatch
+from electra_tf.pretraining.reporter import Reporter
+from electra_tf.pretraining.timetable import Timetable
+
+
+class Clock:
+    """A made-up clock."""
+
+    now = 50.0
+
+    def __call__(self):
+        return self.now
+
+
+def reporter(path, out=None, first_step=0, num_steps=10, clock=None, **runtime):
+    settings = RuntimeConfig(**{"log_every_steps": 4, "save_checkpoints_steps": 6} | runtime)
+    table = Timetable(first_step=first_step, num_steps=num_steps, runtime=settings)
+    return Reporter(path, table, tokens_per_step=100, peak_fraction=lambda rate: None,
+                    watch=CollapseWatch(warmup_steps=0), out=out or io.StringIO(),
+                    clock=clock or Clock())
+
+
+def train(report, totals, step):
+    report.on_train(totals, step, complete=report.timetable.records(step))
+
+
+def totals(loss, weight=1.0):
+    return {"loss": (loss, 1.0), "generator_loss": (loss * weight, weight),
+            "learning_rate": (0.5, 1.0)}
+
+
+def records(path):
+    return [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_an_interval_ends_at_every_multiple_and_at_the_end(tmp_path):
+    report = reporter(tmp_path)
+    for step in range(1, 11):
+        train(report, totals(1.0), step)
+    assert [record["step"] for record in records(tmp_path)] == [4, 6, 8, 10]
+
+
+def test_means_are_weighted_over_the_interval(tmp_path):
+    report = reporter(tmp_path)
+    train(report, totals(2.0, weight=30.0), 1)
+    train(report, totals(6.0, weight=10.0), 4)
+    (record,) = records(tmp_path)
+    assert record["loss"] == pytest.approx((2.0 + 6.0) / 2)
+    assert record["generator_loss"] == pytest.approx((2 * 30 + 6 * 10) / 40)
+
+
+def test_the_memory_of_the_process_is_among_the_metrics(tmp_path):
+    report = reporter(tmp_path)
+    block = np.ones(30_000_000)
+    train(report, totals(1.0), 4)
+    assert block.nbytes < records(tmp_path)[0]["peak_memory_bytes"] < 1e12
+
+
+def test_a_statistic_that_counted_nothing_is_zero(tmp_path):
+    report = reporter(tmp_path)
+    train(report, totals(1.0) | {"discriminator_precision": (0.0, 0.0)}, 4)
+    assert records(tmp_path)[0]["discriminator_precision"] == 0.0
+
+
+def test_the_first_step_is_timed_apart_and_progress_is_printed(tmp_path):
+    out = io.StringIO()
+    report = reporter(tmp_path, out)
+    train(report, totals(1.0), 1)
+    train(report, totals(1.0), 4)
+    lines = out.getvalue().splitlines()
+    assert lines[0].startswith("first step after ")
+    assert lines[1].startswith("step  4/10  loss  1.000  generator  1.000")
+
+
+def test_a_resumed_run_forgets_what_came_after_its_checkpoint(tmp_path):
+    report = reporter(tmp_path)
+    for step in range(1, 9):
+        train(report, totals(1.0), step)
+    report.on_eval({"loss": 3.0})
+    again = reporter(tmp_path, first_step=6)
+    assert [record["step"] for record in records(tmp_path)] == [4, 6]
+    assert not again.has_evaluation(8)
+    train(again, totals(1.0), 8)
+    again.on_eval({"loss": 3.0})
+    assert again.has_evaluation(8)
+
+
+def test_a_line_comes_after_the_seconds_without_one_and_is_not_written(tmp_path):
+    out, clock = io.StringIO(), Clock()
+    report = reporter(tmp_path, out, num_steps=100, clock=clock, log_every_steps=50,
+                      save_checkpoints_steps=50, log_every_seconds=30.0)
+    longest, said, last = 0.0, 0, clock.now
+    for step in range(1, 50):
+        clock.now += 9.0
+        if report.line_is_due() or step == 1:
+            train(report, totals(1.0), step)
+        if (lines := len(out.getvalue().splitlines())) > said:
+            longest, said, last = max(longest, clock.now - last), lines, clock.now
+    assert said > 10
+    assert longest <= 30.0 + 9.0
+    assert not (tmp_path / "metrics.jsonl").exists()
+    train(report, totals(1.0), 50)
+    assert [record["step"] for record in records(tmp_path)] == [50]
+
+
+def test_lines_by_time_do_not_change_the_means_of_an_interval(tmp_path):
+    clock = Clock()
+    for name, seconds in (("often", 60.0), ("never", 0.0)):
+        (tmp_path / name).mkdir()
+        report = reporter(tmp_path / name, clock=clock)
+        for step in range(1, 5):
+            clock.now += seconds
+            train(report, totals(float(step)), step)
+    (often,), (never,) = records(tmp_path / "often"), records(tmp_path / "never")
+    assert often["loss"] == never["loss"] == 2.5
+
+
+def test_an_interval_that_a_signal_cuts_short_is_written(tmp_path):
+    report = reporter(tmp_path)
+    train(report, totals(1.0), 2)
+    report.on_train(totals(2.0), 3, complete=True)
+    assert [(record["step"], record["loss"]) for record in records(tmp_path)] == [(3, 1.5)]
+
+
+def test_evaluation_and_checkpoints_are_left_out_of_the_pace(tmp_path):
+    out, clock = io.StringIO(), Clock()
+    report = reporter(tmp_path, out, num_steps=100, clock=clock, eval_every_steps=50)
+    for seconds in (20.0, 1.0, 1.0, 1.0):
+        clock.now += seconds
+        train(report, totals(1.0), report._step + 1)
+    clock.now += 500.0
+    report.aside("evaluation")
+    clock.now += 4.0
+    train(report, totals(1.0), 8)
+    line = out.getvalue().splitlines()[-1]
+    assert f"{100 * 4 / 4.0:,.0f} tok/s" in line
+    # 92 steps of a second, and evaluations after 50 and after 100.
+    assert line.endswith("ETA 0:18:12")
+
+
+@pytest.mark.parametrize(("seconds", "hints"), [(2000.0, 1), (500.0, 0)])
+def test_a_run_of_days_is_told_once_how_to_be_shorter(tmp_path, seconds, hints):
+    out, clock = io.StringIO(), Clock()
+    report = reporter(tmp_path, out, num_steps=100, clock=clock)
+    for step in range(1, 9):
+        clock.now += seconds
+        train(report, totals(1.0), step)
+    assert out.getvalue().count("--model_size") == hints
+
+
+def test_a_collapse_is_told_of_once_also_when_the_run_was_interrupted(tmp_path):
+    def chance(first_step):
+        out = io.StringIO()
+        report = reporter(tmp_path, out=out, first_step=first_step, num_steps=5000,
+                          log_every_steps=1000)
+        train(report, totals(1.0), first_step + 1000)
+        report.on_eval({"discriminator_auc": 0.5})
+        return out.getvalue()
+
+    assert "guesses" not in chance(0)
+    assert chance(1000).count("guesses") == 1
+    assert "guesses" not in chance(2000)

@@ -1,0 +1,92 @@
+"""A reader sees what the generator wrote and whether the discriminator noticed."""
+
+import re
+
+import pytest
+
+from electra_tf.pretraining.samples import (
+    LEGEND,
+    Corruption,
+    markdown_page,
+    markdown_view,
+    outcomes,
+    summary,
+    suspicion,
+    terminal_page,
+    terminal_view,
+)
+
+SAMPLE = Corruption(
+    original=["[CLS]", "the", "chef", "##s", "cook", "soup", "again", "[SEP]", "[PAD]"],
+    corrupted=["[CLS]", "the", "dog", "##ly", "cook", "meal", "again", "[SEP]", "[PAD]"],
+    selected=[False, True, True, True, False, True, False, False, False],
+    replaced_probability=[0.0, 0.3, 0.97, 0.88, 0.5, 0.12, 0.64, 0.0, 0.9],
+)
+
+
+def test_every_token_has_one_outcome():
+    assert outcomes(SAMPLE) == [
+        "untouched", "restored", "caught", "caught", "untouched", "missed", "false alarm",
+        "untouched", "false alarm"]
+
+
+def test_the_counts_leave_padding_out():
+    assert summary(SAMPLE) == (
+        "4 of 8 tokens filled in: 1 as they were, 3 replaced (2 caught, 1 missed); 1 false alarm")
+
+
+def test_pieces_join_into_words_and_marks_stand_where_the_tokens_stood():
+    assert terminal_view(SAMPLE).splitlines()[1] == (
+        "  [CLS] {the} [chef→dog ✓97%][s→ly ✓88%] cook [soup→meal ✗12%] [again !64%] [SEP]")
+
+
+def test_a_replacement_that_changes_whether_a_piece_continues_a_word_shows_it():
+    changed = Corruption(original=["play", "##ing"], corrupted=["play", "the"],
+                         selected=[False, True], replaced_probability=[0.0, 0.9])
+    assert "play[##ing→the ✓90%]" in terminal_view(changed)
+
+
+def test_colours_add_no_visible_character():
+    coloured = terminal_view(SAMPLE, colour=True)
+    assert "\x1b[32m[chef→dog ✓97%]\x1b[0m" in coloured
+    assert "\x1b[31m[soup→meal ✗12%]\x1b[0m" in coloured
+    assert re.sub(r"\x1b\[\d+m", "", coloured) == terminal_view(SAMPLE)
+
+
+@pytest.mark.parametrize("colour", [False, True])
+def test_lines_are_no_wider_than_the_terminal(colour):
+    count = 40
+    long = Corruption(
+        original=["word"] * count, corrupted=["other", "word"] * (count // 2),
+        selected=[True] * count, replaced_probability=[0.9] * count)
+    lines = terminal_view(long, width=60, colour=colour).splitlines()[1:]
+    plain = [re.sub(r"\x1b\[\d+m", "", line) for line in lines]
+    assert len(plain) > 10
+    assert max(map(len, plain)) <= 60
+    assert " ".join(plain).count("[word→other ✓90%]") == count // 2
+
+
+def test_markdown_shows_special_characters_as_they_are():
+    odd = Corruption(original=["*", "_"], corrupted=["*", "<b>"], selected=[False, True],
+                     replaced_probability=[0.0, 0.9])
+    assert markdown_view(odd).endswith(r"\* ~~\_~~ **\<b\>** (✓ 90%)")
+
+
+def test_pages_explain_their_marks_once():
+    assert terminal_page([SAMPLE, SAMPLE]).count(LEGEND) == 1
+    assert terminal_page([SAMPLE, SAMPLE]).count("4 of 8 tokens") == 2
+    assert markdown_page([SAMPLE, SAMPLE]).count("~~original~~") == 1
+
+
+def test_fields_of_unequal_length_are_refused():
+    with pytest.raises(ValueError, match="one length. Received: .*'selected': 1"):
+        Corruption(original=["a"], corrupted=["a"], selected=[True], replaced_probability=[])
+
+
+def test_suspicion_is_averaged_over_replaced_and_original_tokens():
+    sample = Corruption(original=["a", "b", "c", "[PAD]"], corrupted=["a", "x", "y", "[PAD]"],
+                        selected=[False, True, True, False],
+                        replaced_probability=[0.1, 0.3, 0.5, 0.9])
+    assert suspicion([sample]) == (
+        "On average the discriminator suspects a replaced token to 40.0% and an original one to "
+        "10.0%.")

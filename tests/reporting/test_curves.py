@@ -1,0 +1,95 @@
+"""Curves of any length become a figure; smoothing is a plain mean."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+from matplotlib.image import imread
+
+from electra_tf.command_line import UserError
+from electra_tf.reporting.curves import draw_curves, smooth
+
+
+def records(count, **extra):
+    return [{"kind": "train", "step": 10 * (index + 1), "loss": 45.0 / (index + 1),
+             "generator_loss": 10.0, "learning_rate": 1e-4, **extra} for index in range(count)]
+
+
+def test_short_curves_are_not_smoothed():
+    assert smooth([3.0, 1.0, 2.0]) == [3.0, 1.0, 2.0]
+    assert smooth([]) == []
+
+
+def test_long_curves_are_means_over_a_thirtieth_to_either_side():
+    values = [0.0] * 60
+    values[30] = 5.0
+    smoothed = smooth(values)
+    assert smoothed[28:33] == [1.0] * 5  # 60 // 30 = 2 to either side: a mean of 5 values
+    assert smoothed[27] == smoothed[33] == 0.0
+
+
+def test_the_first_value_of_a_long_curve_stays():
+    assert smooth([45.0, *[10.0] * 99])[0] == 45.0
+
+
+# A column is 598 pixels wide (4.6 inches at 130 dots), a row 403 high.
+@pytest.mark.parametrize(("run", "width", "height"), [
+    (records(1), 3, 1),
+    (records(200), 3, 1),
+    (records(3, discriminator_loss=0.1), 2, 2),
+    (records(3, discriminator_recall=0.5, discriminator_auc=0.7), 2, 2),
+    ([{"kind": "eval", "step": 5, "loss": 12.0}], 1, 1),
+    (records(3, discriminator_loss=float("nan")), 3, 1),
+])
+def test_only_panels_with_finite_values_are_drawn(tmp_path, run, width, height):
+    draw_curves({"run": run}, tmp_path / "curves.png")
+    assert imread(tmp_path / "curves.png").shape[:2] == (403 * height, 598 * width)
+    assert [path.name for path in tmp_path.iterdir()] == ["curves.png"]
+
+
+def test_nothing_to_draw_and_nowhere_to_write_are_said(tmp_path):
+    with pytest.raises(UserError, match="no training records"):
+        draw_curves({"run": []}, tmp_path / "curves.png")
+    with pytest.raises(UserError, match="cannot write .*No such file"):
+        draw_curves({"run": records(2)}, tmp_path / "absent" / "curves.png")
+
+
+def test_drawing_leaves_the_shape_of_runs_of_unequal_length_alone(tmp_path):
+    draw_curves({"a": records(50), "b": records(7)}, tmp_path / "curves.png")
+    assert imread(tmp_path / "curves.png").shape[:2] == (403, 3 * 598)
+
+
+def plot(*arguments, cwd):
+    root = pathlib.Path(__file__).parents[2]
+    return subprocess.run(
+        [sys.executable, "-m", "electra_tf.tools.plot_curves", *arguments], cwd=cwd,
+        env={"PYTHONPATH": str(root), "PATH": ""}, capture_output=True, text=True, check=False)
+
+
+def test_the_command_draws_a_run_into_its_directory(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "metrics.jsonl").write_text('{"kind": "train", "step": 1, "loss": 45.0}\n')
+    done = plot("--model_dir=run", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "wrote run/loss_curves.png\n")
+    done = plot("--model_dir=run,run/../run", "--output=both.png", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "wrote both.png\n")
+    assert imread(tmp_path / "both.png").shape[:2] == (403, 598)
+
+
+def test_the_command_says_what_is_missing(tmp_path):
+    done = plot("--model_dir=nowhere", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: no nowhere/metrics.jsonl; train first")
+    assert "--model_dir is missing" in plot(cwd=tmp_path).stderr
+
+
+def test_dots_without_a_curve_of_training_are_joined(tmp_path):
+    """A column of pixels halfway between two dots has the line's colour in it, or has not."""
+    evaluations = [{"kind": "eval", "step": step, "loss": 12.0} for step in (0, 100)]
+    training = [{"kind": "train", "step": 0, "loss": 12.0}]
+    for run, joined in ((evaluations, True), ([*training, *evaluations], False)):
+        draw_curves({"run": run}, tmp_path / "curves.png")
+        middle = imread(tmp_path / "curves.png")[:, 329, :3]  # The axes begin after their labels.
+        blue = (abs(middle - (0x1F / 255, 0x5F / 255, 0xA8 / 255)) < 0.1).all(axis=1)
+        assert blue.any() == joined

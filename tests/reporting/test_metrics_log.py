@@ -1,0 +1,95 @@
+"""One strict JSON object per line, each step once, whatever killed the run."""
+
+import json
+import math
+
+import pytest
+
+from electra_tf.command_line import UserError
+from electra_tf.reporting.metrics_log import MetricsLog, read_metrics
+
+
+def train(step, **values):
+    return {"kind": "train", "step": step, **values}
+
+
+def test_records_come_back_in_order(tmp_path):
+    log = MetricsLog(tmp_path / "metrics.jsonl")
+    log.append(train(10, loss=1.5))
+    log.append({"kind": "eval", "step": 10, "loss": 1.25, "fine": True})
+    assert read_metrics(log.path) == [
+        train(10, loss=1.5), {"kind": "eval", "step": 10, "loss": 1.25, "fine": True}]
+
+
+def test_not_a_number_is_strict_json_on_disk_and_a_float_again_when_read(tmp_path):
+    log = MetricsLog(tmp_path / "metrics.jsonl")
+    log.append(train(1, a=math.nan, b=math.inf, c=-math.inf))
+
+    def refuse(constant):
+        raise AssertionError(f"bare {constant}")
+
+    on_disk = json.loads(log.path.read_text(), parse_constant=refuse)
+    assert (on_disk["a"], on_disk["b"], on_disk["c"]) == ("NaN", "Infinity", "-Infinity")
+    record = read_metrics(log.path)[0]
+    assert math.isnan(record["a"])
+    assert (record["b"], record["c"]) == (math.inf, -math.inf)
+
+
+def test_a_run_killed_in_a_write_and_resumed_has_each_step_once(tmp_path):
+    log = MetricsLog(tmp_path / "metrics.jsonl")
+    for step in (10, 20, 30):
+        log.append(train(step, loss=float(step)))
+    with log.path.open("a") as file:
+        file.write('{"kind": "train", "step": 40, "lo')
+    assert [record["step"] for record in read_metrics(log.path)] == [10, 20, 30]
+    log.rewind(20)
+    for step in (30, 40):
+        log.append(train(step, loss=float(step)))
+    assert [record["step"] for record in read_metrics(log.path)] == [10, 20, 30, 40]
+    assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
+
+
+def test_rewinding_keeps_what_is_not_a_number(tmp_path):
+    log = MetricsLog(tmp_path / "metrics.jsonl")
+    log.append(train(1, loss=math.nan))
+    log.rewind(1)
+    assert math.isnan(read_metrics(log.path)[0]["loss"])
+
+
+def test_rewinding_to_the_start_empties_the_file_and_a_missing_file_needs_none(tmp_path):
+    log = MetricsLog(tmp_path / "metrics.jsonl")
+    log.rewind(0)
+    assert not log.path.exists()
+    log.append(train(10))
+    log.rewind(0)
+    assert log.path.read_text() == ""
+
+
+def test_a_damaged_line_is_named_with_its_row(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    for damaged, words in (
+            ("[1]", "not a JSON object"), ("7", "not a JSON object"), ("{oops", "not JSON"),
+            ('{"kind": "train"}', "not a JSON object"),
+            ('{"kind": "train", "step": "7"}', "not a JSON object"),
+            ('{"kind": "train", "step": true}', "not a JSON object"),
+            ('{"kind": "train", "step": 1, "step": 2}', "'step' stands twice"),
+            ('{"kind": "train", "step": -1}', '"step" must be 0 or more'),
+            ('{"kind": "lunch", "step": 1}', '"kind" train or eval'), ('{"step": 1}', '"kind"'),
+            ('{"kind": "train", "step": 1, "loss": "1.5"}', "'loss' must be a number"),
+            ('{"kind": "train", "step": 1, "loss": NaN}', "NaN is no JSON"),
+            ('{"kind": "train", "step": 1, "loss": null}', "'loss' must be a number")):
+        path.write_text(f'{json.dumps(train(1))}\n{damaged}\n{json.dumps(train(3))}\n')
+        with pytest.raises(UserError, match=f"metrics.jsonl:2: .*{words}.*; delete the line."):
+            read_metrics(path)
+
+
+def test_a_missing_file_and_a_missing_directory_are_named(tmp_path):
+    with pytest.raises(UserError, match="no .*metrics.jsonl; train first"):
+        read_metrics(tmp_path / "metrics.jsonl")
+    with pytest.raises(UserError, match="cannot write .*No such file or directory"):
+        MetricsLog(tmp_path / "absent" / "metrics.jsonl").append(train(1))
+
+
+def test_a_record_without_a_step_is_refused(tmp_path):
+    with pytest.raises(ValueError, match='an integer "step"'):
+        MetricsLog(tmp_path / "metrics.jsonl").append({"loss": 1.0})

@@ -1,0 +1,78 @@
+"""Estimates of the time left, with a made-up clock."""
+
+import pytest
+
+from electra_tf.reporting.pace import Pace
+
+
+class Clock:
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def pace(clock):
+    return Pace(clock)
+
+
+def steps(pace, clock, seconds, count=1):
+    clock.now += seconds
+    pace.steps(count)
+
+
+def test_nothing_is_estimated_before_a_step_was_timed(pace, clock):
+    clock.now += 60.0
+    assert pace.first_step() == 60.0
+    assert pace.seconds_left(10, {}) is None
+
+
+def test_compiling_counts_for_no_later_step(pace, clock):
+    clock.now += 60.0
+    pace.first_step()
+    steps(pace, clock, 4.0, count=2)
+    assert pace.seconds_left(10, {}) == 20.0
+    assert pace.elapsed == 64.0
+
+
+def test_other_work_counts_as_often_as_it_is_still_to_come(pace, clock):
+    steps(pace, clock, 100.0, count=100)
+    clock.now += 7.0
+    pace.aside("checkpoint")
+    steps(pace, clock, 100.0, count=100)
+    clock.now += 9.0
+    pace.aside("checkpoint")
+    assert pace.seconds_left(800, {"checkpoint": 8, "evaluation": 2}) == 800 + 8 * 8.0
+
+
+def test_a_slow_moment_does_not_move_the_estimate(pace, clock):
+    for _ in range(20):
+        steps(pace, clock, 10.0, count=10)
+    steps(pace, clock, 300.0, count=10)  # Thirty times slower, once.
+    assert pace.seconds_left(1000, {}) == 1000.0
+
+
+def test_steps_that_vary_give_an_estimate_that_falls_evenly(pace, clock):
+    """Every fourth step takes ten times longer: 100,000 steps last 325,000 s."""
+    total, worst = 100_000, 0.0
+    for step in range(1, 2001):
+        steps(pace, clock, 10.0 if step % 4 == 0 else 1.0)
+        if step >= 16:
+            left = pace.seconds_left(total - step, {})
+            worst = max(worst, abs(left / ((total - step) * 3.25) - 1.0))
+    assert worst < 0.1
+
+
+def test_a_machine_that_stays_slower_is_believed_after_some_minutes(pace, clock):
+    for _ in range(40):
+        steps(pace, clock, 10.0, count=10)
+    for _ in range(16):
+        steps(pace, clock, 30.0, count=10)
+    assert pace.seconds_left(100, {}) == 300.0
