@@ -99,7 +99,7 @@ def _save(curves: list[Curve], goals: list[float], machine: dict, output: pathli
 
 
 if __name__ == "__main__":
-    setting_flags.define(())
+    setting_flags.define((), {})
     command_line.run(main, summary=__doc__, groups={
         "What": ["data_dir", "minutes", "model_size", "train_batch_size", "goals", "peers_python"],
         "How": ["evaluations", "eval_steps"],

@@ -22,9 +22,10 @@ class TaskConfig:
     """How examples become rows, and rows answers."""
 
     max_seq_length: int = 128
-    """Longest row, in tokens; texts are cut, contexts of questions read through windows."""
+    """Longest row, in tokens; texts are cut, contexts of questions read through windows. Questions
+    take 512, or what the encoder can read."""
     swap_pairs: bool = False
-    """Train on every pair in both orders."""
+    """Train on every pair in both orders; MRPC and STS-B do."""
     dropout: float = 0.1
     """Of the vectors that the output layer reads."""
     hidden_layer: bool = False
@@ -102,13 +103,14 @@ class FinetuningTrainingConfig:
     """How long, with what batch, how often."""
 
     num_train_epochs: float = 3.0
-    """Passes over the training examples."""
+    """Passes over the training examples; RTE and STS-B take 10, questions 2."""
     train_batch_size: int = 32
     """Examples per step, over all devices."""
     seed: int = 1
     """Of the head's initial weights, the order and dropout; trial t takes seed + t."""
     precision: Precision = Precision.AUTO
-    """Type of activations and matrix products."""
+    """Type of activations and matrix products; auto: bfloat16 where the device multiplies it
+    natively. float16 comes with loss scaling."""
     num_trials: int = 1
     """Independent runs; scores are reported of each, and their mean, median and spread."""
     keep_best: bool = False

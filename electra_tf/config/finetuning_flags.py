@@ -5,50 +5,22 @@ from typing import Any
 from absl import flags
 
 from electra_tf.config import export_flags, setting_flags
-from electra_tf.config.setting_flags import ANY_SETTING, HARDWARE, PRECISION, SettingFlag
+from electra_tf.config.finetuning import finetuning_config
+from electra_tf.config.setting_flags import ANY_SETTING, HARDWARE, of_fields
+from electra_tf.config.sizes import SIZES
 
 RECIPE = (
-    SettingFlag("num_train_epochs", "training.num_train_epochs",
-                "Passes over the training examples. Default: 3; 10 for RTE and STS-B, 2 for "
-                "questions."),
-    SettingFlag("learning_rate", "optimizer.learning_rate",
-                "Peak rate. Default: the paper's (3e-4 up to small, 1e-4 base, 5e-5 large)."),
-    SettingFlag("layerwise_decay", "optimizer.layerwise_decay",
-                "Every layer learns at so much of the rate of the one above. Default: 0.8; 0.9 "
-                "large."),
-    SettingFlag("train_batch_size", "training.train_batch_size",
-                "Examples per step, over all devices. Default: 32."),
-    SettingFlag("max_seq_length", "task.max_seq_length",
-                "Longest example in tokens. Default: 128, for questions 512 or what the encoder "
-                "can read; questions' contexts are read through several windows."),
-    SettingFlag("doc_stride", "task.doc_stride",
-                "Tokens from one window over a context to the next. Default: 128."),
-    SettingFlag("swap_pairs", "task.swap_pairs",
-                "Train on pairs in both orders. Default: for MRPC and STS-B.", is_bool=True),
-    SettingFlag("freeze_layers", "training.freeze_layers",
-                "So many layers from below, and the embeddings, aren't trained; -1: the whole "
-                "encoder. Default: 0."),
-    SettingFlag("feature_based", "task.feature_based",
-                "For tagging: a frozen encoder's last four layers go into a two-layer BiLSTM.",
-                is_bool=True),
-    PRECISION,
+    *of_fields("training", "num_train_epochs"),
+    *of_fields("optimizer", "learning_rate", "layerwise_decay"),
+    *of_fields("training", "train_batch_size"),
+    *of_fields("task", "max_seq_length", "doc_stride", "swap_pairs"),
+    *of_fields("training", "freeze_layers"),
+    *of_fields("task", "feature_based"),
+    *of_fields("training", "precision"),
 )
 TRIALS = (
-    SettingFlag("num_trials", "training.num_trials",
-                "Independent runs, each with a seed of its own; the best one is kept. Default: 1."),
-    SettingFlag("seed", "training.seed", "Of the first trial; the next take the next. Default: 1."),
-    SettingFlag("keep_best", "training.keep_best",
-                "Keep the epoch that scores best on dev, not the last.", is_bool=True),
-    SettingFlag("early_stopping", "training.early_stopping",
-                "Stop after so many epochs without a better score on dev. Default: never."),
-    SettingFlag("log_every_steps", "runtime.log_every_steps",
-                "Steps between progress lines. Default: 100, a twentieth of a trial below "
-                "2,000 steps."),
-    SettingFlag("log_every_seconds", "runtime.log_every_seconds",
-                "A progress line comes after so many seconds without one, too; 0: only by steps. "
-                "Default: 30."),
-    SettingFlag("eval_batch_size", "runtime.eval_batch_size",
-                "Examples per batch of evaluation and prediction. Default: 32."),
+    *of_fields("training", "num_trials", "seed", "keep_best", "early_stopping"),
+    *of_fields("runtime", "log_every_steps", "log_every_seconds", "eval_batch_size"),
 )
 SETTINGS = RECIPE + TRIALS + HARDWARE
 FILES, TFDS = "files", "tfds"
@@ -107,7 +79,8 @@ def define() -> None:
     flags.DEFINE_bool("lower_case", None, "From scratch: lower-case the text. Default: yes.")
     flags.DEFINE_bool("strip_accents", None, "From scratch: strip accents. As --lower_case.")
     export_flags.define()
-    setting_flags.define(SETTINGS)
+    setting_flags.define(SETTINGS, {
+        size: finetuning_config("", config.model) for size, config in SIZES.items()})
 
 
 def given_settings() -> dict[str, Any]:

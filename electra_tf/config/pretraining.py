@@ -165,13 +165,14 @@ class TrainingConfig:
     """How long, with what batch, from which seed."""
 
     num_train_steps: int = 1_000_000
-    """Of the whole run; the learning rate reaches zero there."""
+    """Steps of the whole run; the learning rate reaches zero there."""
     train_batch_size: int = 128
-    """Global batch: the sum over all replicas and micro-batches."""
+    """Examples per step, the global batch: the sum over all replicas and micro-batches."""
     seed: int = 1
     """Of initial weights, input order, masks, samples and dropout."""
     precision: Precision = Precision.AUTO
-    """Type of activations and matrix products."""
+    """Type of activations and matrix products; auto: bfloat16 where the device multiplies it
+    natively. float16 comes with loss scaling."""
 
     def __post_init__(self):
         require_positive("training", self, "num_train_steps", "train_batch_size")

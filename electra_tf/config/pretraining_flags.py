@@ -8,47 +8,19 @@ from absl import flags
 from electra_tf.config import export_flags, recipes, setting_flags
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.config.setting_flags import ANY_SETTING, HARDWARE, PRECISION, SettingFlag
-from electra_tf.config.sizes import pretraining_config
+from electra_tf.config.setting_flags import ANY_SETTING, HARDWARE, of_fields
+from electra_tf.config.sizes import SIZES, pretraining_config
 
 TRAINING = (
-    SettingFlag("num_train_steps", "training.num_train_steps",
-                "Steps of the whole run; the learning rate reaches zero there. Default: the "
-                "paper's for the size (3,000 tiny, 1,000,000 small, 766,000 base, 400,000 large)."),
-    SettingFlag("train_batch_size", "training.train_batch_size",
-                "Examples per step, over all devices. Default: the paper's (16 tiny, 128 small, "
-                "256 base, 2048 large)."),
-    SettingFlag("learning_rate", "optimizer.learning_rate",
-                "Peak rate. Default: the paper's (5e-4 small, 2e-4 the others)."),
-    SettingFlag("warmup_steps", "optimizer.warmup_steps",
-                "Steps of linear warm-up. Default: 10,000, a tenth of a shorter run, 600 tiny."),
-    SettingFlag("seed", "training.seed", "Of weights, order, masks, samples, dropout. Default: 1."),
-    PRECISION,
-    SettingFlag("max_seq_length", "data.max_seq_length",
-                "Must equal the records'. Default: theirs."),
+    *of_fields("training", "num_train_steps", "train_batch_size"),
+    *of_fields("optimizer", "learning_rate", "warmup_steps"),
+    *of_fields("training", "seed", "precision"),
+    *of_fields("data", "max_seq_length"),
 )
-REPORTING = (
-    SettingFlag("save_checkpoints_steps", "runtime.save_checkpoints_steps",
-                "Steps between checkpoints. Default: 1000."),
-    SettingFlag("keep_checkpoint_max", "runtime.keep_checkpoint_max",
-                "Newest checkpoints kept; 0 keeps all. Default: 3."),
-    SettingFlag("log_every_steps", "runtime.log_every_steps",
-                "Steps between progress lines and lines of metrics.jsonl. Default: 100, a "
-                "twentieth of a run below 2,000 steps."),
-    SettingFlag("log_every_seconds", "runtime.log_every_seconds",
-                "A progress line comes after so many seconds without one, too; 0: only by steps. "
-                "Default: 30."),
-    SettingFlag("grace_seconds", "runtime.grace_seconds",
-                "Several workers end so long after SIGTERM at the latest. Default: 30."),
-    SettingFlag("sample_every_steps", "runtime.sample_every_steps",
-                "Steps between sample corruptions for TensorBoard; 0 for none. Default: 1000."),
-    SettingFlag("eval_every_steps", "runtime.eval_every_steps",
-                "Steps between evaluations; 0 evaluates at the end only. Default: 0."),
-    SettingFlag("eval_steps", "runtime.eval_steps",
-                "Batches per evaluation; 0 for all held-out examples. Default: 100."),
-    SettingFlag("eval_batch_size", "runtime.eval_batch_size",
-                "Examples per evaluation batch. Default: 32."),
-)
+REPORTING = of_fields(
+    "runtime", "save_checkpoints_steps", "keep_checkpoint_max", "log_every_steps",
+    "log_every_seconds", "grace_seconds", "sample_every_steps", "eval_every_steps", "eval_steps",
+    "eval_batch_size")
 SETTINGS = TRAINING + HARDWARE + REPORTING
 GROUPS = {
     "Model and data": ("data_dir", "model_dir", "model_size", "recipe", "mode", "restart",
@@ -82,7 +54,7 @@ def define() -> None:
     flags.DEFINE_string(
         "vocab_file", None, "Checked against the records' vocabulary. Default: theirs.")
     export_flags.define()
-    setting_flags.define(SETTINGS)
+    setting_flags.define(SETTINGS, SIZES)
 
 
 def given_settings() -> dict[str, Any]:

@@ -53,7 +53,7 @@ class RuntimeConfig:
     """At most so many parts of a micro-batch are computed side by side, where the device is a CPU;
     0: one per core, up to 4."""
     xla: Xla = Xla.AUTO
-    """Whether XLA compiles the step."""
+    """Whether XLA compiles the step; auto: on a GPU."""
     deterministic: bool = False
     """Deterministic kernels: two runs give bit-identical weights (about 5 % slower, and without
     `cpu_parts`)."""

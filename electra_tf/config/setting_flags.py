@@ -8,62 +8,57 @@ defaults.
 import contextlib
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from absl import flags
 
 from electra_tf import storage
 from electra_tf.command_line import UserError
-from electra_tf.config.overrides import parse_assignments, read_yaml
+from electra_tf.config import descriptions
+from electra_tf.config.overrides import flatten, parse_assignments, read_yaml
 
 
 @dataclasses.dataclass(frozen=True)
 class SettingFlag:
-    """A flag that stands for one setting."""
+    """A flag that stands for one setting, whose docstring and default are its help."""
 
     name: str
     setting: str
-    help: str
-    is_bool: bool = False
 
 
-HARDWARE = (
-    SettingFlag("distribution_strategy", "runtime.distribution_strategy",
-                "auto, one_device, mirrored, multi_worker_mirrored (with TF_CONFIG) or tpu. "
-                "Default: auto."),
-    SettingFlag("tpu", "runtime.tpu", 'TPU name, grpc:// address, or "local" on a TPU VM.'),
-    SettingFlag("num_gpus", "runtime.num_gpus", "GPUs to use. Default: all."),
-    SettingFlag("gradient_accumulation_steps", "runtime.gradient_accumulation_steps",
-                "Micro-batches per step, to fit a large batch into little memory. Default: 1."),
-    SettingFlag("gradient_checkpointing", "runtime.gradient_checkpointing",
-                "Recompute layers for the gradient: less memory, a third more time.",
-                is_bool=True),
-    SettingFlag("xla", "runtime.xla",
-                "Compile the step with XLA: auto (on a GPU), on or off. Default: auto."),
-    SettingFlag("deterministic", "runtime.deterministic",
-                "Bit-identical results from run to run; 5 % slower, on a CPU up to 20 %.",
-                is_bool=True),
-)
-PRECISION = SettingFlag(
-    "precision", "training.precision",
-    "float32, bfloat16, float16 (with loss scaling) or auto: bfloat16 where the device multiplies "
-    "it natively. Default: auto.")
+def of_fields(section: str, *fields: str) -> tuple[SettingFlag, ...]:
+    """Returns flags with the names of a section's fields."""
+    return tuple(SettingFlag(field, f"{section}.{field}") for field in fields)
+
+
+HARDWARE = of_fields(
+    "runtime", "distribution_strategy", "tpu", "num_gpus", "gradient_accumulation_steps",
+    "gradient_checkpointing", "xla", "deterministic")
 ANY_SETTING = ("set", "config")
 """Names of the flags for all other settings."""
 
 
-def define(setting_flags: Iterable[SettingFlag]) -> None:
-    """Defines setting flags, `--set` and `--config`; None means that a flag wasn't given."""
+def define(setting_flags: Iterable[SettingFlag], sizes: Mapping[str, Any]) -> None:
+    """Defines setting flags, `--set` and `--config`; None means that a flag wasn't given.
+
+    Args:
+        setting_flags: which.
+        sizes: name of a model size -> its configuration, which has the defaults.
+    """
     flags.DEFINE_multi_string(
         "set", [], "section.field=value, any number of times; "
         "docs/configuration.md lists all settings.")
     flags.DEFINE_string("config", None, "YAML file with sections and fields.")
     for flag in setting_flags:
-        if flag.is_bool:
-            flags.DEFINE_bool(flag.name, None, flag.help)
+        config = next(iter(sizes.values()))
+        text = descriptions.meaning(config, flag.setting).replace("`", "")
+        default = descriptions.default(sizes, flag.setting)
+        text += f" Default: {default}." if default else ""
+        if isinstance(flatten(config)[flag.setting], bool):
+            flags.DEFINE_bool(flag.name, None, text)
         else:
-            flags.DEFINE_string(flag.name, None, flag.help)
+            flags.DEFINE_string(flag.name, None, text)
 
 
 @contextlib.contextmanager

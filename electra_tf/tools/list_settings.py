@@ -3,21 +3,16 @@
     python -m electra_tf.tools.list_settings > docs/configuration.md
 """
 
-import ast
 import dataclasses
-import enum
 import inspect
-import textwrap
-import typing
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from absl import flags
 
 from electra_tf import command_line
-from electra_tf.config import finetuning_flags, pretraining_flags
+from electra_tf.config import descriptions, finetuning_flags, pretraining_flags
 from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
-from electra_tf.config.overrides import flatten
 from electra_tf.config.setting_flags import SettingFlag
 from electra_tf.config.sizes import SIZES
 
@@ -80,46 +75,11 @@ def _table(section: str, kind: type, sizes: Mapping[str, Any],
     yield "| setting | default | meaning |"
     yield "|---|---|---|"
     short = {flag.setting: flag.name for flag in setting_flags}
-    meanings = _field_docstrings(kind)
     for field in dataclasses.fields(kind):
         name = f"{section}.{field.name}"
         flag = f" (`--{short[name]}`)" if name in short else ""
-        meaning = meanings.get(field.name, "") + _choices(kind, field.name)
-        yield f"| `{name}`{flag} | {_defaults(name, sizes)} | {meaning.strip()} |"
-
-
-def _defaults(name: str, sizes: Mapping[str, Any]) -> str:
-    """The default, or each size's where they differ."""
-    values = {size: flatten(config)[name] for size, config in sizes.items()}
-    if len(set(values.values())) == 1:
-        return _shown(values["small"])
-    return ", ".join(f"{size} {_shown(value)}" for size, value in values.items())
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, float) and not isinstance(value, bool):
-        return f"{value:.4g}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
-
-
-def _choices(kind: type, field: str) -> str:
-    hint = typing.get_type_hints(kind)[field]
-    if not issubclass(hint, enum.Enum):
-        return ""
-    return " One of " + ", ".join(f"`{member.value}`" for member in hint) + "."
-
-
-def _field_docstrings(kind: type) -> dict[str, str]:
-    """Returns field -> the string that follows it in the class, on one line."""
-    found = {}
-    if dataclasses.is_dataclass(kind.__base__):
-        found = _field_docstrings(kind.__base__)
-    body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body
-    for field, text in zip(body, body[1:], strict=False):
-        if (isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
-                and isinstance(text.value, ast.Constant)):
-            found[field.target.id] = " ".join(text.value.value.split())
-    return found
+        meaning = descriptions.meaning(sizes["small"], name)
+        yield f"| `{name}`{flag} | {descriptions.default(sizes, name)} | {meaning} |"
 
 
 if __name__ == "__main__":
