@@ -30,6 +30,13 @@ def test_the_rate_falls_with_the_width():
     assert rates == {"tiny": 1e-3, "small": 5e-4}
 
 
+@pytest.mark.parametrize(("size", "width"), [("tiny", 64), ("small", 96)])
+def test_the_generator_of_narrow_networks_has_one_head(size, width):
+    """It sees one neighbour at first, and leaves the discriminator time."""
+    config = override(SIZES[size], recipes.settings_of("short", SIZES[size]))
+    assert (config.model.generator.hidden_size, config.model.generator.num_heads) == (width, 1)
+
+
 def test_the_width_is_the_runs_own_not_the_sizes():
     config = pretraining_flags.build_config("tiny", "short", {"model.hidden_size": 512})
     assert config.optimizer.learning_rate == 0.128 / 512

@@ -1,0 +1,84 @@
+"""How good a discriminator gets by how many tokens: measured runs, and curves through them.
+
+The measure is `unigram_auc`, the area under the curve on replacements that are the same for every
+run. The AUC against a run's own generator doesn't compare runs: it falls when the generator learns.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PowerLaw:
+    """AUC = limit - scale x tokens^-exponent."""
+
+    limit: float
+    scale: float
+    exponent: float
+
+    def at(self, tokens: float) -> float:
+        """Returns the AUC after so many tokens, at least a coin's."""
+        return max(0.5, self.limit - self.scale * tokens**-self.exponent)
+
+
+def fit(points: Sequence[tuple[float, float]], limit: float) -> PowerLaw:
+    """Returns the power law through measured runs: a straight line in log(limit - AUC).
+
+    Args:
+        points: tokens and AUC of two runs or more.
+        limit: the AUC after endless training.
+
+    Raises:
+        ValueError: fewer points, or an AUC that isn't below the limit.
+
+    >>> law = fit([(1e6, 0.70), (4e6, 0.80), (16e6, 0.85)], limit=0.9)
+    >>> f"{law.exponent:.2f} {law.at(64e6):.3f}"
+    '0.50 0.875'
+    """
+    if len(points) < 2:
+        raise ValueError(f"a curve needs two points or more. Received: {len(points)}")
+    tokens, aucs = np.array(points, dtype=float).T
+    if not (aucs < limit).all():
+        raise ValueError(f"every AUC must be below {limit}. Received: {aucs.max()}")
+    slope, intercept = np.polyfit(np.log(tokens), np.log(limit - aucs), 1)
+    return PowerLaw(limit=limit, scale=float(np.exp(intercept)), exponent=float(-slope))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Network:
+    """A network, and what runs of it ended with."""
+
+    name: str
+    """Layers x hidden size."""
+    flags: tuple[str, ...]
+    """Of run_pretraining.py."""
+    measured: tuple[tuple[float, float], ...]
+    """Tokens and AUC of whole runs, their rate fallen to nothing; fewest tokens first."""
+
+    @property
+    def most_tokens(self) -> float:
+        """Of the runs that were measured; what lies beyond is extrapolated."""
+        return self.measured[-1][0]
+
+    def auc(self, tokens: float) -> float:
+        """Returns the AUC that a run over so many tokens should end with."""
+        return fit(self.measured, LIMIT).at(tokens)
+
+
+LIMIT = 0.97
+"""Of all networks; a guess, which matters only far beyond what was measured."""
+_LONG = ("--set=model.max_position_embeddings=512",)
+"""`tiny` reads 128 tokens at most; records may have more."""
+_TINY = ("--model_size=tiny", "--set=model.num_heads=4", *_LONG)
+NETWORKS = (
+    Network(name="2 x 128", flags=_TINY, measured=((2.0e6, 0.70), (8.2e6, 0.80))),
+    Network(name="4 x 128", flags=(
+        *_TINY, "--set=model.num_layers=4", "--set=model.embedding_size=128"),
+        measured=((2.0e6, 0.70), (6.1e6, 0.80))),
+    Network(name="4 x 256", flags=("--model_size=small", "--set=model.num_layers=4"),
+            measured=((4.1e6, 0.75), (57.3e6, 0.904))),
+)
+"""Narrowest first. Runs on Wikipedia and books in 8,156 pieces, 16 x 128 tokens a step, recipe
+`short`; docs/budgets.md has the commands and what else came out."""
