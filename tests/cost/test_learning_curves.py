@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from electra_tf.cost.learning_curves import LIMIT, NETWORKS, fit
+from electra_tf.cost.learning_curves import NETWORKS, fit
 
 
 def test_points_of_a_power_law_give_it_back():
@@ -31,11 +31,11 @@ def test_every_network_gains_by_tokens_and_is_near_what_was_measured(network):
     assert tokens == sorted(tokens)
     assert all(abs(network.auc(count) - auc) < 0.01 for count, auc in network.measured)
     curve = [network.auc(10.0**power) for power in range(6, 13)]
-    assert curve == sorted(curve) and curve[-1] < LIMIT
+    assert curve == sorted(curve) and curve[-1] < network.limit
 
 
 def test_the_small_network_leads_early_and_the_large_one_late():
-    """Or there would be nothing to choose."""
+    """Or there would be nothing to choose; the small one is some four times as fast."""
     first, *_, last = NETWORKS
-    assert first.auc(1e6) > last.auc(1e6)
-    assert first.auc(1e10) < last.auc(1e10)
+    assert first.auc(4e6) > last.auc(1e6)
+    assert first.auc(4e9) < last.auc(1e9)

@@ -7,9 +7,9 @@ from electra_tf.cost.learning_curves import Network
 from electra_tf.tools import plan, rate
 from tests import command_flags, tiny_records
 
-QUICK = Network(name="quick", flags=("--model_size=tiny",),
+QUICK = Network(name="quick", flags=("--model_size=tiny",), limit=0.85,
                 measured=((1e6, 0.70), (1e7, 0.80)))
-SLOW = Network(name="slow", flags=("--model_size=small",),
+SLOW = Network(name="slow", flags=("--model_size=small",), limit=0.97,
                measured=((1e6, 0.60), (1e7, 0.84)))
 RATES = {"--model_size=tiny": 10_000.0, "--model_size=small": 1_000.0}
 
