@@ -4,7 +4,7 @@ r"""Pre-trains ELECTRA on records that data_prep built, evaluates it, or shows s
     python -m data_prep.build_pretraining_data --input='corpus/*.txt' --vocab_file=vocab.txt \
         --output_dir=records --max_seq_length=128
     python run_pretraining.py --data_dir=records --model_dir=runs/small --model_size=small \
-        --recipe=short --num_train_steps=10000
+        --recipe=short --train_batch_size=16 --num_train_steps=28000
     python run_pretraining.py --data_dir=records --model_dir=runs/small --mode=eval
     python run_pretraining.py --mode=export --model_dir=runs/small --export_dir=served/small
 
@@ -12,10 +12,11 @@ The same command continues a run that was interrupted, to the same weights. On a
 --tpu=NAME --model_size=base. On several GPUs: nothing to add.
 
 Expect a loss of 45 at the first step (ln V + 50 ln 2), 27 within some hundred steps, when both
-networks know how frequent words are, and a slow fall from there. ELECTRA-Small at
---train_batch_size=32 on 128-token records does about 3,700 tokens/s on two CPU cores with
-AVX-512 bfloat16: 1,000 steps in 19 minutes. In runs much shorter than the paper's million steps the
-discriminator learns nothing with the paper's settings; give them --recipe=short (docs/recipes.md).
+networks know how frequent words are, and a slow fall from there. ELECTRA-Small on 128-token
+records does about 3,700 tokens/s on two CPU cores with AVX-512 bfloat16: these 57 million tokens
+take four hours and a quarter. `python -m electra_tf.tools.plan --budget=2h` proposes what fits a
+time. In runs much shorter than the paper's million steps the discriminator learns nothing with the
+paper's settings: hence --recipe=short (docs/recipes.md).
 """
 
 from absl import flags

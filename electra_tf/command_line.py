@@ -3,7 +3,9 @@
 import os
 import re
 import reprlib
+import select
 import shlex
+import signal
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -88,7 +90,8 @@ def run(
 ) -> None:
     """Parses absl flags and runs `main`, printing a `UserError` or a signal to stop as one line.
 
-    Exits with 0, 1 after a `UserError`, 130 after Ctrl-C, 143 after SIGTERM.
+    Exits with 0, 1 after a `UserError`, 130 after Ctrl-C, 143 after SIGTERM, 141 when nobody reads
+    its output any more.
 
     Libraries that are imported later are kept from talking on stderr.
 
@@ -126,7 +129,18 @@ def run(
             _end(interrupted.status)
 
     native_logging.quiet()
-    app.run(guarded, flags_parser=parse)
+    try:
+        app.run(guarded, flags_parser=parse)
+    except BrokenPipeError:
+        if not _output_is_read():
+            os._exit(128 + signal.SIGPIPE)  # As other programs do in `... --help | head`.
+        raise
+
+
+def _output_is_read() -> bool:
+    poll = select.poll()
+    poll.register(1, 0)
+    return not any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 def _refuse(problem: str) -> NoReturn:

@@ -21,3 +21,24 @@ command_line.run(main, summary="", groups={{}})
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
                           check=False)
     assert (done.returncode, done.stderr.strip()) == (status, line)
+
+
+@pytest.mark.parametrize(("cause", "status", "words"), [
+    ("while True: print('more', flush=True)", 141, ""),
+    ("raise BrokenPipeError('of a worker')", 1, "of a worker")])
+def test_output_that_nobody_reads_ends_the_command_quietly_and_other_pipes_do_not(
+        cause, status, words):
+    program = f"""
+from electra_tf import command_line
+def main():
+    print("first", flush=True)
+    {cause}
+command_line.run(main, summary="", groups={{}})
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "first\n"
+        if status == 141:
+            process.stdout.close()
+        error = process.stderr.read()
+        assert (process.wait(), words in error, bool(error)) == (status, True, bool(words))

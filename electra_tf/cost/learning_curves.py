@@ -71,7 +71,6 @@ class Network:
         return fit(self.measured, self.limit).at(tokens)
 
 
-
 _TINY = ("--model_size=tiny", "--set=model.num_heads=4",
          "--set=model.max_position_embeddings=512")  # 128 by default; records may be longer.
 NETWORKS = (

@@ -23,12 +23,19 @@ from electra_tf.tools import rate
 
 BATCH = 16
 """Examples of a step, as in the measured runs: small batches learn most from as many tokens."""
-TRAINED = 0.92
-"""Share of the budget that is training; the rest starts, evaluates, saves and draws."""
+START_SECONDS = 40.0
+"""Until the first step and after the last one: imports, tracing, drawing."""
+SPARE = 0.05
+"""Share of the rest for checkpoints, and for a machine that is slower later on."""
+EVALUATED = 0.1
+"""Share of the rest for evaluations at most. A held-out token, which the discriminator reads three
+times but no gradient follows, takes about as long as one that is trained on."""
 PAPERS_TOKENS = 16.4e9
 """Of the paper's ELECTRA-Small: 1,000,000 steps of 128 examples of 128 tokens."""
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
-_EVALUATIONS = 20
+_MOST_EVALUATIONS = 20
+_EVAL_BATCH = 32
+_MOST_EVAL_BATCHES = 100
 _MANY_PASSES = 10
 
 
@@ -40,6 +47,9 @@ class Plan:
     tokens_per_second: float
     steps: int
     tokens: float
+    eval_every_steps: int
+    eval_batches: int
+    """Of every evaluation."""
 
     @property
     def auc(self) -> float:
@@ -62,7 +72,8 @@ class Plan:
         return ["run_pretraining.py", f"--data_dir={data_dir}", f"--model_dir={model_dir}",
                 *self.network.flags, f"--train_batch_size={BATCH}", f"--recipe={self.recipe}",
                 f"--num_train_steps={self.steps}",
-                f"--eval_every_steps={max(1, self.steps // _EVALUATIONS)}"]
+                f"--eval_every_steps={self.eval_every_steps}",
+                f"--eval_batch_size={_EVAL_BATCH}", f"--eval_steps={self.eval_batches}"]
 
 
 HEADING = f"{'network':<10}{'tokens/s':>10}{'steps':>13}{'M tokens':>11}{'AUC':>9}"
@@ -97,9 +108,14 @@ def plan(network: Network, tokens_per_second: float, seconds: float, length: int
         seconds: the budget.
         length: tokens of an example.
     """
-    steps = max(1, int(TRAINED * seconds * tokens_per_second / (BATCH * length)))
+    room = (1 - SPARE) * (seconds - START_SECONDS) * tokens_per_second
+    batches = max(1, int(EVALUATED * room / (_EVAL_BATCH * length)))
+    evaluations = min(_MOST_EVALUATIONS, batches)
+    batches = min(_MOST_EVAL_BATCHES, batches // evaluations)
+    steps = max(1, int((room - evaluations * batches * _EVAL_BATCH * length) / (BATCH * length)))
     return Plan(network=network, tokens_per_second=tokens_per_second, steps=steps,
-                tokens=float(steps * BATCH * length))
+                tokens=float(steps * BATCH * length), eval_every_steps=-(-steps // evaluations),
+                eval_batches=batches)
 
 
 def report(plans: Sequence[Plan], best: Plan, records: manifest.Manifest) -> str:

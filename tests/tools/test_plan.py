@@ -50,8 +50,20 @@ def test_another_time_is_one_line(text):
 
 def test_a_plan_fills_the_budget_with_whole_steps():
     proposed = plan.plan(QUICK, 10_000.0, 3600.0, length=128)
-    assert proposed.steps == int(plan.TRAINED * 3600 * 10_000 / (plan.BATCH * 128))
     assert proposed.tokens == proposed.steps * plan.BATCH * 128
+    spent = (proposed.tokens + 20 * proposed.eval_batches * 32 * 128) / 10_000
+    assert 0 <= 0.95 * (3600 - plan.START_SECONDS) - spent < 1
+
+
+@pytest.mark.parametrize(("seconds", "rate", "evaluations", "batches"), [
+    (60, 1_000, 1, 1), (120, 10_000, 18, 1), (300, 20_000, 20, 6), (7200, 20_000, 20, 100)])
+def test_evaluations_take_a_tenth_of_the_time_at_most(seconds, rate, evaluations, batches):
+    proposed = plan.plan(QUICK, rate, seconds, length=128)
+    ends = {*range(proposed.eval_every_steps, proposed.steps, proposed.eval_every_steps),
+            proposed.steps}
+    assert (len(ends), proposed.eval_batches) == (evaluations, batches)
+    spent = (proposed.tokens + len(ends) * batches * 32 * 128) / rate
+    assert 0.9 * (seconds - 40) < spent < 0.95 * (seconds - 40) + 0.01
 
 
 def test_the_papers_recipe_begins_where_the_papers_tokens_fit():
@@ -84,7 +96,7 @@ def test_run_becomes_the_command_that_was_printed(machine, records, capsys, monk
     printed = capsys.readouterr().out.splitlines()[-1]
     assert started[0][1] == str(rate.SCRIPT)
     assert "'--model_dir=a run'" in printed and "--recipe=short" in printed
-    assert f"--num_train_steps={int(plan.TRAINED * 600 * 10_000 / (16 * 32))} " in printed
+    assert f"--num_train_steps={plan.plan(QUICK, 10_000.0, 600.0, length=32).steps} " in printed
     assert printed.split()[2].removeprefix("--data_dir=") == str(records) == (
         started[0][2].removeprefix("--data_dir="))
 

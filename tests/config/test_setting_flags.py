@@ -1,0 +1,41 @@
+"""What `--help` says about flags that stand for settings."""
+
+import pytest
+from absl import flags
+
+from electra_tf.config import finetuning_flags, pretraining_flags
+from electra_tf.config.finetuning import finetuning_config
+from electra_tf.config.overrides import flatten
+from electra_tf.config.pretraining import PretrainingConfig
+from tests import command_flags
+
+PROGRAMS = pytest.mark.parametrize(("program", "config"), [
+    (pretraining_flags, PretrainingConfig()),
+    (finetuning_flags, finetuning_config("cola", PretrainingConfig().model))], ids=["pretraining", "finetuning"])
+
+
+@PROGRAMS
+def test_every_settings_flag_has_its_meaning_and_its_default(program, config):
+    with command_flags.defined(program.define):
+        texts = {flag.name: flags.FLAGS[flag.name].help for flag in program.SETTINGS}
+    assert all(text.split("Default: ")[0] for text in texts.values())
+    without_default = [name for name, text in texts.items() if ". Default: " not in text]
+    values = flatten(config)
+    assert [name for name in without_default if values[_setting(program, name)] != ""] == []
+
+
+def test_defaults_that_differ_by_size_are_all_named():
+    with command_flags.defined(pretraining_flags.define):
+        text = flags.FLAGS["num_train_steps"].help
+    assert text.endswith("Default: tiny 3,000, small 1,000,000, base 766,000, large 400,000.")
+
+
+def test_choices_and_prices_are_said():
+    with command_flags.defined(pretraining_flags.define):
+        assert "`" not in flags.FLAGS["precision"].help
+        assert "One of auto, float32, bfloat16, float16." in flags.FLAGS["precision"].help
+        assert "about 5 % slower" in flags.FLAGS["deterministic"].help
+
+
+def _setting(program, name):
+    return next(flag.setting for flag in program.SETTINGS if flag.name == name)
