@@ -1,10 +1,12 @@
 """`settings.json`, checked: every value of its type, no section with gaps, nothing unknown."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 from electra_tf.command_line import UserError, shown
 from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.reading import strict_json
@@ -51,10 +53,23 @@ def read(path: Path) -> Saved:
     for owner, added in _ADDED:
         if saved.keys().isdisjoint(added) and any(name.startswith(owner) for name in saved):
             saved = added | saved
+    saved = _without_other_objectives(saved)
     problem = _problem_of_facts(saved) or _problem_of_settings(saved)
     if problem:
         raise UserError(f"{path} is damaged: {problem}; {fix}")
     return saved
+
+
+def _without_other_objectives(saved: Saved) -> Saved:
+    """Drops what earlier versions kept too: the settings of objectives that aren't the run's."""
+    name = saved.get("objective.name")
+    if not isinstance(name, str) or name not in OBJECTIVES:
+        return saved
+    fields = {field.name for entry in OBJECTIVES.values()
+              for field in dataclasses.fields(entry.settings)}
+    own = {field.name for field in dataclasses.fields(OBJECTIVES[name].settings)}
+    return {key: value for key, value in saved.items()
+            if key not in {f"objective.{field}" for field in fields - own}}
 
 
 def _problem_of_facts(saved: Mapping[str, Any]) -> str:
@@ -79,7 +94,11 @@ def _problem_of_facts(saved: Mapping[str, Any]) -> str:
 def _problem_of_settings(saved: Mapping[str, Any]) -> str:
     settings = {name: value for name, value in saved.items() if "." in name}
     default = FinetuningConfig() if f"{_TASK}name" in saved else PretrainingConfig()
-    known = flatten(default)
+    try:
+        known = flatten(override(default, {key: value for key, value in settings.items()
+                                           if key == "objective.name"}))
+    except UserError as error:
+        return str(error).rstrip(".")
     for name, value in settings.items():
         wanted = type(known.get(name))
         if name not in known or name.startswith("runtime."):

@@ -10,6 +10,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
+from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import flatten
 
 
@@ -22,7 +23,9 @@ def meaning(config: Any, setting: str) -> str:
     """
     section, field = setting.split(".")
     kind = type(getattr(config, section))
-    return (field_docstrings(kind).get(field, "") + _choices(kind, field)).strip()
+    choices = (f" One of {', '.join(f'`{name}`' for name in OBJECTIVES)}."
+               if setting == "objective.name" else _choices(kind, field))
+    return (field_docstrings(kind).get(field, "") + choices).strip()
 
 
 def default(sizes: Mapping[str, Any], setting: str) -> str:

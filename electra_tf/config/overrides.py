@@ -31,13 +31,28 @@ _TRUTHS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no
 KIND_NAMES = {int: "whole number", float: "finite number", str: "text"}
 
 
+@typing.runtime_checkable
+class Variant(typing.Protocol):
+    """A section with a field `name` that decides which other fields there are."""
+
+    def variant(self, name: Any) -> "Variant":
+        """Returns the section of that name; `UserError` if there is none."""
+        ...
+
+    def elsewhere(self, field: str) -> str:
+        """Returns which variants have a field, in words; "" for none."""
+        ...
+
+
 def override(config: Config, changes: Mapping[str, Any]) -> Config:
     """Returns a copy of `config` with each `section.field` set to its value.
 
     Args:
         config: a frozen dataclass whose fields are section dataclasses.
-        changes: full name -> value; strings are converted to the field's type.
+        changes: full name -> value; strings are converted to the field's type. A section whose
+            fields depend on its name (`Variant`) is first given the one among the changes.
     """
+    config = _of_variants(config, changes)
     by_section: dict[str, dict[str, Any]] = {}
     for name, value in changes.items():
         section, field = _locate(config, name)
@@ -46,6 +61,15 @@ def override(config: Config, changes: Mapping[str, Any]) -> Config:
         section: dataclasses.replace(getattr(config, section), **fields)
         for section, fields in by_section.items()
     }
+    return dataclasses.replace(config, **sections)
+
+
+def _of_variants(config: Config, changes: Mapping[str, Any]) -> Config:
+    sections = {
+        section.name: getattr(config, section.name).variant(changes[f"{section.name}.name"])
+        for section in dataclasses.fields(config)
+        if isinstance(getattr(config, section.name), Variant)
+        and f"{section.name}.name" in changes}
     return dataclasses.replace(config, **sections)
 
 
@@ -82,12 +106,15 @@ def _plain(value: Any) -> Any:
 
 def _locate(config: Any, name: str) -> tuple[str, str]:
     known = flatten(config)
+    section, _, field = name.partition(".")
     if name not in known:
+        there = getattr(config, section, None)
+        if isinstance(there, Variant) and there.elsewhere(field):
+            raise UserError(f"{name} isn't a setting of this run: {there.elsewhere(field)}.")
         near = [] if len(name) > _LONGEST_NAME else difflib.get_close_matches(name, known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         sections = ", ".join(field.name for field in dataclasses.fields(config))
         raise UserError(f"unknown setting {shown(name)}.{hint} Sections: {sections}.")
-    section, _, field = name.partition(".")
     return section, field
 
 

@@ -14,6 +14,7 @@ from electra_tf.config.checks import (
 )
 from electra_tf.config.initialization import InitializationConfig
 from electra_tf.config.model import ModelConfig
+from electra_tf.config.objectives import ElectraConfig, ObjectiveConfig
 from electra_tf.config.runtime import RuntimeConfig
 
 LARGEST_BATCH = 1 << 20
@@ -103,24 +104,6 @@ class SamplingConfig:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ObjectiveConfig:
-    """What is learned, and how the losses are weighted (ELECTRA, section 3.1)."""
-
-    name: str = "electra"
-    """One of the registered objectives: electra, mlm."""
-    generator_loss_weight: float = 1.0
-    """Factor of the masked-language-model loss."""
-    discriminator_loss_weight: float = 50.0
-    """Factor of the replaced-token-detection loss: the paper's lambda."""
-
-    def __post_init__(self):
-        for name in ("generator_loss_weight", "discriminator_loss_weight"):
-            value = getattr(self, name)
-            require(value >= 0.0, f"objective.{name}", "0 or more", value)
-            require_at_most("objective", self, 1e6, name)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class OptimizerConfig:
     """Adam with decoupled weight decay, and its schedule."""
 
@@ -190,7 +173,7 @@ class PretrainingConfig:
     data: DataConfig = DataConfig()
     masking: MaskingConfig = MaskingConfig()
     sampling: SamplingConfig = SamplingConfig()
-    objective: ObjectiveConfig = ObjectiveConfig()
+    objective: ObjectiveConfig = ElectraConfig()
     optimizer: OptimizerConfig = OptimizerConfig()
     training: TrainingConfig = TrainingConfig()
     runtime: RuntimeConfig = RuntimeConfig()

@@ -38,6 +38,12 @@ class EncoderShape:
     embedding_size: int
     vocab_size: int = 30522
 
+    @classmethod
+    def of(cls, config) -> "EncoderShape":
+        """Returns the sizes of a configuration that has fields of these names."""
+        return cls(**{field.name: getattr(config, field.name)
+                      for field in dataclasses.fields(cls)})
+
     def __post_init__(self):
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
@@ -159,12 +165,24 @@ def matmul_electra_flops_per_token(
         predicted_fraction: positions that the generator predicts, per token, in (0, 1].
     """
     binary_head = 2 * discriminator.hidden_size * (discriminator.hidden_size + 1)
-    mlm_head = 2 * generator.embedding_size * (generator.hidden_size + generator.vocab_size)
-    forward = (
-        matmul_encoder_flops_per_token(discriminator, sequence_length) + binary_head
-        + matmul_encoder_flops_per_token(generator, sequence_length)
-        + predicted_fraction * mlm_head)
-    return 3 * forward
+    forward = matmul_encoder_flops_per_token(discriminator, sequence_length) + binary_head
+    return 3 * forward + matmul_mlm_flops_per_token(
+        generator, sequence_length=sequence_length, predicted_fraction=predicted_fraction)
+
+
+def matmul_mlm_flops_per_token(
+    encoder: EncoderShape, *, sequence_length: int, predicted_fraction: float
+) -> float:
+    """Returns the matrix-product FLOPs per token of a step of a masked language model.
+
+    Args:
+        encoder: its encoder.
+        sequence_length: L, in tokens.
+        predicted_fraction: predicted positions per token, in (0, 1].
+    """
+    head = 2 * encoder.embedding_size * (encoder.hidden_size + encoder.vocab_size)
+    return 3 * (matmul_encoder_flops_per_token(encoder, sequence_length)
+                + predicted_fraction * head)
 
 
 def matmul_encoder_flops_per_token(shape: EncoderShape, sequence_length: int) -> int:

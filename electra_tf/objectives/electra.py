@@ -1,26 +1,39 @@
 """Replaced token detection, the objective of ELECTRA (section 3.1)."""
 
-import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
-from electra_tf.config.model import ModelConfig
-from electra_tf.config.pretraining import ObjectiveConfig
+from electra_tf.config.model import ModelConfig, Tying
+from electra_tf.cost.flops import EncoderShape, matmul_electra_flops_per_token
+from electra_tf.metrics.replaced_tokens import detection_scores
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.token_replacement import TokenReplacement
-from electra_tf.objectives.masked_tokens import MaskedBatch, run_generator, share
-from electra_tf.objectives.objective import Outcome, Ratio
+from electra_tf.objectives.collapse import CollapseWatch
+from electra_tf.objectives.masked_tokens import (
+    MaskedBatch,
+    filled_in,
+    generator_accuracy,
+    run_generator,
+    share,
+)
+from electra_tf.objectives.objective import (
+    Arrays,
+    Outcome,
+    PretrainingObjective,
+    Ratio,
+    count_parameters,
+)
+from electra_tf.objectives.samples import Corruption
 from electra_tf.records.example import Batch
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ElectraObjective:
+class ElectraObjective(PretrainingObjective):
     """min L_MLM(generator) + 50 L_Disc(discriminator)."""
 
-    replacement: TokenReplacement
-    weights: ObjectiveConfig
+    judges = True
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> ElectraModel:
@@ -60,15 +73,49 @@ class ElectraObjective:
             _measures(sampled == predictions.original_ids, predictions.valid, replaced,
                       logits, batch.valid),
             {"corrupted_ids": corrupted, "replaced": replaced, "logits": logits,
-             "valid": batch.valid, "best_ids": best, "predicted": predictions.valid,
-             "original_ids": predictions.original_ids, "positions": predictions.positions},
+             **filled_in(predictions, best)},
         )
 
     @property
     def coefficients(self) -> Mapping[str, float]:
         """The paper's weights: 1 and lambda = 50."""
-        return {"generator_loss": self.weights.generator_loss_weight,
-                "discriminator_loss": self.weights.discriminator_loss_weight}
+        return {"generator_loss": self.config.objective.generator_loss_weight,
+                "discriminator_loss": self.config.objective.discriminator_loss_weight}
+
+    def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
+        """Returns the generator's accuracies and the discriminator's scores over all tokens."""
+        valid = details["valid"]
+        return {"generator_accuracy": generator_accuracy(details),
+                "generator_sampled_accuracy": means["generator_sampled_accuracy"],
+                **detection_scores(details["replaced"][valid], details["logits"][valid])}
+
+    def judge(self, model: ElectraModel, batch: Batch) -> tf.Tensor:
+        """Runs the discriminator."""
+        return model.discriminator(batch.ids, batch.segment_ids, batch.valid)
+
+    def samples(self, details: Arrays, tokens: Sequence[str]) -> list[Corruption]:
+        """Returns what the generator wrote and what the discriminator said to it."""
+        probability = 1.0 / (1.0 + np.exp(-details["logits"]))
+        return Corruption.of_arrays(details, details["corrupted_ids"], tokens, probability)
+
+    def flops_per_token(self, length: int) -> float:
+        """Returns the products of both networks."""
+        model = self.config.model
+        return matmul_electra_flops_per_token(
+            EncoderShape.of(model.discriminator), EncoderShape.of(model.generator),
+            sequence_length=length,
+            predicted_fraction=self.config.masking.max_predictions(length) / length)
+
+    def describe(self, model: ElectraModel) -> str:
+        """Returns the size of the discriminator, and what is shared."""
+        tying = self.config.model.tying
+        tied = "" if tying is Tying.NONE else f", {tying.value} shared"
+        return f"discriminator {count_parameters(model.discriminator):,}, the rest generator{tied}"
+
+    def watch(self) -> Callable[[Mapping[str, Any]], str]:
+        """Watches for a discriminator that says the same of every token."""
+        return CollapseWatch(self.config.optimizer.warmup(
+            self.config.training.num_train_steps)).take
 
 
 def _measures(right: tf.Tensor, predicted: tf.Tensor, replaced: tf.Tensor, logits: tf.Tensor,

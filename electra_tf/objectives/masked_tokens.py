@@ -1,14 +1,16 @@
 """The part that the objectives with a generator share: masked inputs and the generator's loss."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from electra_tf.modeling.electra import Generator
-from electra_tf.modeling.masking import Masked
+from electra_tf.modeling.masking import Masked, Predictions
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.sampling import Distribution, cross_entropy, distribution
-from electra_tf.objectives.objective import Ratio
+from electra_tf.objectives.objective import Arrays, Ratio
 from electra_tf.records.example import Batch
 
 
@@ -43,6 +45,26 @@ def run_generator(generator: Generator, inputs: MaskedBatch, randomness: Randomn
     best = (tf.zeros_like(predictions.original_ids) if training else tf.reshape(
         tf.argmax(logits, axis=-1, output_type=tf.int32), predictions.positions.shape))
     return GeneratorOutcome(tf.reduce_sum(losses * weights), softmax, best)
+
+
+def filled_in(predictions: Predictions, best_ids: tf.Tensor) -> Mapping[str, tf.Tensor]:
+    """Returns the details, each [B, N], that the functions below read."""
+    return {"best_ids": best_ids, "predicted": predictions.valid,
+            "original_ids": predictions.original_ids, "positions": predictions.positions}
+
+
+def generator_accuracy(details: Arrays) -> float:
+    """Returns how often the most likely token is the right one; NaN without predictions."""
+    right = details["best_ids"] == details["original_ids"]
+    return float(np.mean(right[details["predicted"]])) if details["predicted"].any() else np.nan
+
+
+def best_written(details: Arrays) -> np.ndarray:
+    """Returns "ids" int32 [M, L] with the most likely token at every selected position."""
+    rows, slots = np.nonzero(details["predicted"])
+    written = details["ids"].copy()
+    written[rows, details["positions"][rows, slots]] = details["best_ids"][rows, slots]
+    return written
 
 
 def share(marked: tf.Tensor, among: tf.Tensor) -> Ratio:

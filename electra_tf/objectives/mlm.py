@@ -1,26 +1,27 @@
 """Masked language modelling with the full-size encoder: BERT's objective, for comparison."""
 
-import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
-from electra_tf.config.pretraining import ObjectiveConfig
+from electra_tf.cost.flops import EncoderShape, matmul_mlm_flops_per_token
 from electra_tf.modeling.electra import MaskedLanguageModel
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.token_replacement import TokenReplacement
-from electra_tf.objectives.masked_tokens import MaskedBatch, run_generator
-from electra_tf.objectives.objective import Outcome
+from electra_tf.objectives.masked_tokens import (
+    MaskedBatch,
+    best_written,
+    filled_in,
+    generator_accuracy,
+    run_generator,
+)
+from electra_tf.objectives.objective import Arrays, Outcome, PretrainingObjective
+from electra_tf.objectives.samples import Corruption
 from electra_tf.records.example import Batch
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class MlmObjective:
+class MlmObjective(PretrainingObjective):
     """min L_MLM(encoder)."""
-
-    replacement: TokenReplacement
-    weights: ObjectiveConfig
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> MaskedLanguageModel:
@@ -38,14 +39,24 @@ class MlmObjective:
                 *, training: bool) -> Outcome:
         """Predicts the masked tokens."""
         generated = run_generator(model.generator, inputs, randomness, training=training)
-        predictions = inputs.masked.predictions
-        return Outcome(
-            {"generator_loss": generated.loss_sum}, {},
-            {"best_ids": generated.best_ids, "predicted": predictions.valid,
-             "original_ids": predictions.original_ids, "positions": predictions.positions},
-        )
+        return Outcome({"generator_loss": generated.loss_sum}, {},
+                       filled_in(inputs.masked.predictions, generated.best_ids))
 
     @property
     def coefficients(self) -> Mapping[str, float]:
         """One loss, its weight as configured."""
-        return {"generator_loss": self.weights.generator_loss_weight}
+        return {"generator_loss": self.config.objective.generator_loss_weight}
+
+    def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
+        """Returns how often the most likely token is the right one."""
+        return {"generator_accuracy": generator_accuracy(details)}
+
+    def samples(self, details: Arrays, tokens: Sequence[str]) -> list[Corruption]:
+        """Returns the most likely token at every hidden position."""
+        return Corruption.of_arrays(details, best_written(details), tokens)
+
+    def flops_per_token(self, length: int) -> float:
+        """Returns the products of the encoder and its head."""
+        return matmul_mlm_flops_per_token(
+            EncoderShape.of(self.config.model.discriminator), sequence_length=length,
+            predicted_fraction=self.config.masking.max_predictions(length) / length)

@@ -5,15 +5,23 @@ replicas and micro-batches, and divides every sum once, so that padding and spli
 the result.
 """
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+import abc
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol
 
+import numpy as np
 import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import ModelConfig
+from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.modeling.masking import SpecialTokens
 from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.token_replacement import TokenReplacement
+from electra_tf.objectives.samples import Corruption
 from electra_tf.records.example import Batch
+
+Arrays = Mapping[str, np.ndarray]
 
 
 class Ratio(NamedTuple):
@@ -33,11 +41,11 @@ class Outcome(NamedTuple):
     measures: Mapping[str, Ratio]
     """Name -> statistics to watch; not differentiated."""
     details: Mapping[str, tf.Tensor]
-    """Name -> per-token tensors for evaluation and for showing samples."""
+    """Name -> tensors [B, ...] for evaluation and for showing samples."""
 
 
 class Objective(Protocol):
-    """A pre-training task. Implementations are frozen dataclasses."""
+    """What a training step minimises, in pre-training and in fine-tuning."""
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> tf_keras.Model:
@@ -60,3 +68,85 @@ class Objective(Protocol):
     def coefficients(self) -> Mapping[str, float]:
         """Name of every loss -> its factor in the total."""
         ...
+
+
+class PretrainingObjective(abc.ABC):
+    """An `Objective` of pre-training, with all that the rest of the program asks of one.
+
+    A new one is a subclass in a file of its own and an entry in `config.objectives.OBJECTIVES`,
+    where its settings and the names of its measures are. It creates the encoder that fine-tuning
+    takes by `modeling.electra.electra_encoder`, which names its weights "electra/...".
+    """
+
+    judges: ClassVar[bool] = False
+    """Whether `judge` says of every token whether it was replaced."""
+
+    def __init__(self, config: PretrainingConfig, special: SpecialTokens):
+        """Takes the run's settings, and the ids that are never selected."""
+        self.config = config
+        self.replacement = TokenReplacement(config.masking, config.sampling, special)
+
+    @abc.abstractmethod
+    def build_model(self, config: ModelConfig, *, seed: int, policy: str,
+                    recompute: bool = False) -> tf_keras.Model:
+        """As `Objective.build_model`."""
+
+    @abc.abstractmethod
+    def prepare(self, batch: Batch, randomness: Randomness) -> tuple[Any, Mapping[str, tf.Tensor]]:
+        """As `Objective.prepare`."""
+
+    @abc.abstractmethod
+    def compute(self, model: tf_keras.Model, inputs: Any, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """As `Objective.compute`."""
+
+    @property
+    @abc.abstractmethod
+    def coefficients(self) -> Mapping[str, float]:
+        """As `Objective.coefficients`."""
+
+    def turns(self, model: tf_keras.Model) -> Mapping[int, Callable[[], None]]:
+        """Returns step -> what is done to the weights before it, on the host; mostly nothing.
+
+        A run that is interrupted there does it again, with the weights as they were before.
+        """
+        return {}
+
+    def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
+        """Returns the scores of an evaluation, besides the losses.
+
+        Args:
+            details: of `Outcome`, end to end over all held-out examples, and "valid", bool [M, L].
+            means: of the `Outcome`'s measures over them.
+        """
+        return {}
+
+    def judge(self, model: tf_keras.Model, batch: Batch) -> tf.Tensor:
+        """Returns logits float32 [B, L], positive where a token looks replaced, if `judges`."""
+        raise NotImplementedError(f"{type(self).__name__} judges no tokens")
+
+    def samples(self, details: Arrays, tokens: Sequence[str]) -> list[Corruption]:
+        """Returns examples to look at; none if there is nothing to see.
+
+        Args:
+            details: of `Outcome`, of some examples, with "ids" int32 and "valid" bool [M, L].
+            tokens: the vocabulary.
+        """
+        return []
+
+    def flops_per_token(self, length: int) -> float | None:
+        """Returns the products of a training step (`cost.flops`); None if nobody counted them."""
+        return None
+
+    def describe(self, model: tf_keras.Model) -> str:
+        """Returns what the networks' parameters belong to, "" if there is nothing to tell."""
+        return ""
+
+    def watch(self) -> Callable[[Mapping[str, Any]], str]:
+        """Returns what is shown every record of metrics.jsonl, and returns a warning or ""."""
+        return lambda record: ""
+
+
+def count_parameters(network: tf_keras.layers.Layer) -> int:
+    """Returns the number of values that training changes."""
+    return sum(variable.shape.num_elements() for variable in network.trainable_variables)

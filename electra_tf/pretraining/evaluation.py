@@ -9,26 +9,46 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.metrics.replaced_tokens import detection_scores, ranking_scores
+from electra_tf.distribution.cores import largest_divisor
+from electra_tf.input.pipeline import evaluation_batches
+from electra_tf.metrics.replaced_tokens import ranking_scores
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.objectives.objective import Objective
+from electra_tf.objectives.objective import Arrays, PretrainingObjective
+from electra_tf.objectives.samples import Corruption
 from electra_tf.pretraining.fixed_corruption import KINDS, Corrupted, FixedCorruption
-from electra_tf.pretraining.samples import Corruption
+from electra_tf.pretraining.setup import Run, special_tokens
 from electra_tf.records.example import Batch
 from electra_tf.text.vocabulary import Vocabulary
 from electra_tf.training.parts import joined
 from electra_tf.training.step import with_static_rows
 
-Arrays = Mapping[str, np.ndarray]
-MARKS = ("valid", "replaced", "predicted", *(f"{kind}/replaced" for kind in KINDS))
-"""Boolean details; they travel as integers, the only kind that workers can gather."""
+_MARK = "?"
+"""Ends the names of truth values, which travel as integers: all that workers can gather."""
 BatchesFn = Callable[[tf.distribute.InputContext], tf.data.Dataset]
+
+
+def evaluator_of(run: Run, model: tf_keras.Model) -> "Evaluator | None":
+    """Returns an evaluator on a run's held-out shards; None if nothing was held out."""
+    if not run.manifest.shards_of("eval"):
+        return None
+    replicas = run.strategy.num_replicas_in_sync
+    batch_size = -(-run.config.runtime.eval_batch_size // replicas) * replicas
+    fixed_corruption = functools.partial(
+        FixedCorruption.of_records, run.data_dir, run.manifest, special_tokens(run.vocabulary))
+    return Evaluator(
+        run.strategy, run.objective, model,
+        lambda context: evaluation_batches(
+            run.data_dir, run.manifest, pad_id=run.vocabulary.pad_id,
+            global_batch_size=batch_size, context=context),
+        batch_size=batch_size, seed=run.config.training.seed,
+        parts=largest_divisor(batch_size // replicas, run.config.runtime.cpu_parts),
+        fixed_corruption=fixed_corruption if run.objective.judges else None)
 
 
 class Evaluator:
     """Runs an objective without dropout; masks and samples are the same at every evaluation."""
 
-    def __init__(self, strategy: tf.distribute.Strategy, objective: Objective,
+    def __init__(self, strategy: tf.distribute.Strategy, objective: PretrainingObjective,
                  model: tf_keras.Model, batches: BatchesFn, *, batch_size: int, seed: int,
                  parts: int = 1,
                  fixed_corruption: Callable[[], FixedCorruption] | None = None):
@@ -43,7 +63,7 @@ class Evaluator:
             seed: of masks and samples.
             parts: of a replica's rows, side by side.
             fixed_corruption: makes what the discriminator is tried on besides its generator's
-                samples, when it is first needed; None for a model without discriminator.
+                samples, when it is first needed; None for an objective that doesn't judge.
         """
         self._fixed_corruption = (
             None if fixed_corruption is None else functools.cache(fixed_corruption))
@@ -65,10 +85,8 @@ class Evaluator:
             go_on: called after every batch with how many are done; ends the evaluation by False.
 
         Returns:
-            The total loss, every loss (nats per token), and where the objective has them
-            generator_accuracy (the most likely token is right), generator_sampled_accuracy and
-            the discriminator's scores, on its generator's samples and on fixed corruptions. None
-            if `go_on` ended the evaluation.
+            The total loss, every loss (nats per token), the objective's scores, and those on
+            fixed corruptions if it judges tokens. None if `go_on` ended the evaluation.
         """
         batches: list[Arrays] = []
         for batch in self._outcomes(num_batches):
@@ -81,19 +99,15 @@ class Evaluator:
         coefficients = self._objective.coefficients
         losses = {name: _mean(batches, name) for name in coefficients}
         results = {"loss": sum(coefficients[name] * loss for name, loss in losses.items())} | losses
-        predicted = _joined(batches, "predicted")
-        right = _joined(batches, "best_ids") == _joined(batches, "original_ids")
-        results["generator_accuracy"] = (
-            float(np.mean(right[predicted])) if predicted.any() else np.nan)
-        if "logits" in batches[0]:
-            valid = _joined(batches, "valid")
-            results["generator_sampled_accuracy"] = _mean(batches, "generator_sampled_accuracy")
-            results |= detection_scores(
-                _joined(batches, "replaced")[valid], _joined(batches, "logits")[valid])
-            for kind in KINDS if "unigram/logits" in batches[0] else ():
-                results |= ranking_scores(
-                    _joined(batches, f"{kind}/replaced")[valid],
-                    _joined(batches, f"{kind}/logits")[valid], kind)
+        means = {name.removesuffix("/sum"): _mean(batches, name.removesuffix("/sum"))
+                 for name in batches[0] if name.endswith("/sum")}
+        details = {name: np.concatenate([batch[name] for batch in batches])
+                   for name in batches[0] if not name.endswith(("/sum", "/weight"))}
+        results |= self._objective.scores(details, means)
+        for kind in () if self._fixed_corruption is None else KINDS:
+            valid = details["valid"]
+            results |= ranking_scores(
+                details[f"{kind}/replaced"][valid], details[f"{kind}/logits"][valid], kind)
         return results
 
     def samples(self, count: int, vocabulary: Vocabulary) -> list[Corruption]:
@@ -102,11 +116,11 @@ class Evaluator:
         They are spread over it: examples side by side are mostly of one document.
         """
         outcome = next(self._outcomes(1))
-        if "corrupted_ids" not in outcome:
-            return []
         real = np.flatnonzero(outcome["valid"].any(axis=1))
-        spread = np.linspace(0, len(real) - 1, min(count, len(real))).astype(int)
-        return [_corruption(outcome, row, vocabulary) for row in real[spread]]
+        spread = real[np.linspace(0, len(real) - 1, min(count, len(real))).astype(int)]
+        rows = {name: value[spread] for name, value in outcome.items()
+                if len(value) == len(outcome["valid"])}
+        return self._objective.samples(rows, vocabulary.tokens)
 
     def _outcomes(self, num_batches: int) -> Iterator[Arrays]:
         corrupt = (lambda batch: {}) if self._fixed_corruption is None else self._fixed_corruption()
@@ -117,7 +131,8 @@ class Evaluator:
             if num_batches and index == num_batches:
                 return
             outcome = self._run_batch(batch, tf.constant(index, tf.int64))
-            yield {name: value.numpy().astype(bool) if name in MARKS else value.numpy()
+            yield {name.removesuffix(_MARK): value.numpy().astype(bool)
+                   if name.endswith(_MARK) else value.numpy()
                    for name, value in outcome.items()}
 
     def _replicas_batch(self, batch: tuple[Batch, Mapping[str, Corrupted]],
@@ -140,11 +155,11 @@ class Evaluator:
             inputs, self._parts)
         results |= {f"{name}/weight": value[tf.newaxis] for name, value in weights.items()}
         for kind, (ids, replaced) in fixed.items():
-            results[f"{kind}/replaced"] = tf.cast(replaced, tf.int32)
+            results |= _for_workers({f"{kind}/replaced": replaced})
             results[f"{kind}/logits"] = joined(
-                lambda rows, first_row: self._model.discriminator(*rows),
-                (ids, batch.segment_ids, batch.valid), self._parts)
-        return {**results, "ids": batch.ids}
+                lambda rows, first_row: self._objective.judge(self._model, rows),
+                batch._replace(ids=ids), self._parts)
+        return results | _for_workers({"ids": batch.ids, "valid": batch.valid})
 
     def _rows_outcome(self, rows: Any, randomness: Randomness,
                       first_row: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -155,9 +170,8 @@ class Evaluator:
         sums = {f"{name}/sum": value for name, value in outcome.loss_sums.items()}
         for name, ratio in outcome.measures.items():
             sums |= {f"{name}/sum": ratio.sum, f"{name}/weight": ratio.weight}
-        return {**{name: value[tf.newaxis] for name, value in sums.items()},
-                **{name: tf.cast(value, tf.int32) if name in MARKS else value
-                   for name, value in outcome.details.items()}}
+        return ({name: value[tf.newaxis] for name, value in sums.items()}
+                | _for_workers(outcome.details))
 
 
 def _mean(batches: list[Arrays], name: str) -> float:
@@ -167,19 +181,7 @@ def _mean(batches: list[Arrays], name: str) -> float:
     return float(total / max(weight, 1.0))
 
 
-def _joined(batches: list[Arrays], name: str) -> np.ndarray:
-    return np.concatenate([batch[name] for batch in batches])
-
-
-def _corruption(outcome: Arrays, row: int, vocabulary: Vocabulary) -> Corruption:
-    real = outcome["valid"][row]
-    selected = np.zeros_like(real)
-    selected[outcome["positions"][row][outcome["predicted"][row]]] = True
-    probability = 1.0 / (1.0 + np.exp(-outcome["logits"][row]))
-
-    def words(ids: np.ndarray) -> list[str]:
-        return [vocabulary.tokens[index] for index in ids[real]]
-
-    return Corruption(
-        original=words(outcome["ids"][row]), corrupted=words(outcome["corrupted_ids"][row]),
-        selected=list(selected[real]), replaced_probability=list(probability[real]))
+def _for_workers(tensors: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+    return {f"{name}{_MARK}" if value.dtype == tf.bool else name:
+            tf.cast(value, tf.int32) if value.dtype == tf.bool else value
+            for name, value in tensors.items()}

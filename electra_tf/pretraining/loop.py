@@ -38,6 +38,8 @@ class Loop:
     """None if nothing was held out."""
     request: StopRequest
     workers: Agreement
+    turns: Mapping[int, Callable[[], None]] = dataclasses.field(default_factory=dict)
+    """Step -> what is done to the weights before it."""
 
     def run(self) -> signal.Signals | None:
         """Trains.
@@ -55,6 +57,7 @@ class Loop:
         table, step = self.timetable, self.timetable.first_step
         stopped = self._evaluate(step) if table.evaluates(step) else None
         while step < table.num_steps and not stopped:
+            self.turns.get(step, _nothing)()
             self.trainer.step()
             step += 1
             stopped = self._stopped()
@@ -101,3 +104,7 @@ class Loop:
         self.held_out.report(results, step)
         self.reporter.aside("evaluation")
         return None
+
+
+def _nothing() -> None:
+    """Before most steps."""

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import TextIO
 
 from electra_tf.checkpoints.run_directory import METRICS_FILE
-from electra_tf.pretraining.collapse import CollapseWatch
 from electra_tf.pretraining.timetable import Timetable
 from electra_tf.pretraining.trainer import Totals
 from electra_tf.reporting.metrics_log import (
@@ -36,8 +35,8 @@ class Reporter:
     """
 
     def __init__(self, model_dir: Path, timetable: Timetable, *, tokens_per_step: int,
-                 peak_fraction: Callable[[float], float | None], watch: CollapseWatch, out: TextIO,
-                 clock: Callable[[], float] = time.monotonic):
+                 peak_fraction: Callable[[float], float | None], watch: Callable[[Record], str],
+                 out: TextIO, clock: Callable[[], float] = time.monotonic):
         """Opens the run's logs and drops what they hold past the restored step.
 
         Args:
@@ -45,7 +44,8 @@ class Reporter:
             timetable: of the run.
             tokens_per_step: over all devices.
             peak_fraction: maps tokens per second to the used fraction of the devices' peak.
-            watch: is shown every record, also those from before an interruption.
+            watch: is shown every record, also those from before an interruption; returns what to
+                say of it, "" mostly.
             out: where lines are printed.
             clock: in seconds.
         """
@@ -53,7 +53,7 @@ class Reporter:
         self._metrics.rewind(timetable.first_step)
         self._watch = watch
         for record in read_metrics(self._metrics.path) if self._metrics.path.exists() else ():
-            watch.take(record)
+            watch(record)
         self._board = TensorBoardWriter(model_dir / "tensorboard")
         self.timetable = timetable
         self._tokens_per_step, self._peak_fraction = tokens_per_step, peak_fraction
@@ -131,7 +131,7 @@ class Reporter:
 
     def _append(self, record: Record) -> None:
         self._metrics.append(record)
-        warning = self._watch.take(record)
+        warning = self._watch(record)
         if warning:
             self.say(warning)
 

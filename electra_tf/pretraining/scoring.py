@@ -10,31 +10,14 @@ import tf_keras
 from electra_tf.checkpoints.manager import restore_weights
 from electra_tf.checkpoints.run_directory import CHECKPOINTS
 from electra_tf.command_line import UserError
-from electra_tf.pretraining.evaluation import Evaluator
-from electra_tf.pretraining.samples import terminal_page
+from electra_tf.config.objectives import Measure, measures
+from electra_tf.objectives.samples import terminal_page
+from electra_tf.pretraining.evaluation import Evaluator, evaluator_of
 from electra_tf.pretraining.setup import Run
 from electra_tf.reporting.json_file import write_json
 
 SHOWN_SAMPLES = 4
 RESULTS_FILE = "eval_results.json"
-UNITS = {
-    "loss": "weighted sum of the losses below",
-    "generator_loss": "nats per masked token",
-    "discriminator_loss": "nats per token",
-    "generator_accuracy": "of masked tokens, most likely guess",
-    "generator_sampled_accuracy": "of masked tokens, guess drawn at random",
-    "discriminator_accuracy": "of all tokens",
-    "discriminator_precision": "of tokens called replaced, how many are",
-    "discriminator_recall": "of replaced tokens, how many are found",
-    "discriminator_auc": "area under the ROC curve",
-    "replaced_fraction": "of all tokens",
-    "unigram_precision": "with frequent words written in",
-    "unigram_recall": "with frequent words written in",
-    "unigram_auc": "with frequent words written in; comparable between runs",
-    "bigram_precision": "with words written in that often follow the one before",
-    "bigram_recall": "with words written in that often follow the one before",
-    "bigram_auc": "with words written in that often follow the one before; comparable between runs",
-}
 
 
 def evaluate(run: Run) -> dict[str, float]:
@@ -46,12 +29,12 @@ def evaluate(run: Run) -> dict[str, float]:
 
 
 def show_samples(run: Run) -> None:
-    """Prints held-out sentences, the generator's replacements and the discriminator's verdicts."""
+    """Prints held-out sentences, the words filled in, and the verdicts if something judges."""
     evaluator, step = _restored_evaluator(run)
     samples = evaluator.samples(SHOWN_SAMPLES, run.vocabulary)
     if not samples:
-        raise UserError(f"objective.name={run.config.objective.name} has no discriminator, so "
-                        "there are no corruptions to show; --mode=eval scores it.")
+        raise UserError(f"objective.name={run.config.objective.name} fills in no words, so "
+                        "there is nothing to show; --mode=eval scores it.")
     print(f"Held-out sentences after {step:,} steps\n")
     print(terminal_page(samples, colour=sys.stdout.isatty()))
 
@@ -62,7 +45,8 @@ def report(run: Run, results: Mapping[str, float], step: int, out: TextIO) -> No
     used = run.config.runtime.eval_steps * run.config.runtime.eval_batch_size or held_out
     lines = [f"evaluation at step {step:,} on {min(used, held_out):,} of {held_out:,} held-out "
              "examples"]
-    lines += [f"  {name:<28}{value:>9.4f}  {UNITS.get(name, '')}"
+    known = measures()
+    lines += [f"  {name:<28}{value:>9.4f}  {known.get(name, Measure()).unit}"
               for name, value in results.items()]
     print("\n".join(lines), file=out, flush=True)
     write_json(run.model_dir / RESULTS_FILE, {"step": step, **results})
@@ -71,7 +55,7 @@ def report(run: Run, results: Mapping[str, float], step: int, out: TextIO) -> No
 def _restored_evaluator(run: Run) -> tuple[Evaluator, int]:
     """Returns an evaluator of the newest checkpoint, and its step."""
     model: tf_keras.Model = run.build_model()
-    evaluator = run.build_evaluator(model)
+    evaluator = evaluator_of(run, model)
     if evaluator is None:
         raise UserError(f"the records in {run.data_dir} hold nothing out for evaluation. Build "
                         "them again from at least two documents: blank lines between them, and "

@@ -1,7 +1,6 @@
 """Checks that a run's settings, records and devices fit together, before anything is written."""
 
 import dataclasses
-import functools
 from typing import Any
 
 import tensorflow as tf
@@ -12,17 +11,13 @@ from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.command_line import UserError
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.distribution.cores import largest_divisor, prepare_cpu
+from electra_tf.distribution.cores import prepare_cpu
 from electra_tf.distribution.devices import POLICIES, resolve_precision
 from electra_tf.distribution.strategies import create_strategy
-from electra_tf.input.pipeline import evaluation_batches
-from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.initialization import initialize
 from electra_tf.modeling.masking import SpecialTokens
-from electra_tf.objectives.objective import Objective
+from electra_tf.objectives.objective import PretrainingObjective
 from electra_tf.objectives.registry import build_objective
-from electra_tf.pretraining.evaluation import Evaluator
-from electra_tf.pretraining.fixed_corruption import FixedCorruption
 from electra_tf.records import manifest as manifests
 from electra_tf.records.manifest import Manifest
 from electra_tf.records.shards import look_at_first_examples
@@ -42,7 +37,7 @@ class Run:
     manifest: Manifest
     vocabulary: Vocabulary
     strategy: tf.distribute.Strategy
-    objective: Objective
+    objective: PretrainingObjective
     initial: Pretrained | None = None
     """Networks to begin with; None for new weights."""
 
@@ -66,26 +61,6 @@ class Run:
                 recompute=self.config.runtime.gradient_checkpointing)
             initialize(model, self.config.initialization)
         return model
-
-    def build_evaluator(self, model: tf_keras.Model) -> Evaluator | None:
-        """Returns an evaluator on the held-out shards; None if nothing was held out."""
-        if not self.manifest.shards_of("eval"):
-            return None
-        replicas = self.strategy.num_replicas_in_sync
-        batch_size = -(-self.config.runtime.eval_batch_size // replicas) * replicas
-        fixed_corruption = None
-        if isinstance(model, ElectraModel):
-            fixed_corruption = functools.partial(
-                FixedCorruption.of_records, self.data_dir, self.manifest,
-                special_tokens(self.vocabulary))
-        return Evaluator(
-            self.strategy, self.objective, model,
-            lambda context: evaluation_batches(
-                self.data_dir, self.manifest, pad_id=self.vocabulary.pad_id,
-                global_batch_size=batch_size, context=context),
-            batch_size=batch_size, seed=self.config.training.seed,
-            parts=largest_divisor(batch_size // replicas, self.config.runtime.cpu_parts),
-            fixed_corruption=fixed_corruption)
 
 
 def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,

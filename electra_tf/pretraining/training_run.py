@@ -15,10 +15,8 @@ from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager, training_manager
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.command_line import same_command
-from electra_tf.config.model import EncoderConfig, Tying
-from electra_tf.config.pretraining import Precision, PretrainingConfig
+from electra_tf.config.pretraining import Precision
 from electra_tf.cost.devices import peak_flops, peak_fraction
-from electra_tf.cost.flops import EncoderShape, matmul_electra_flops_per_token
 from electra_tf.distribution.devices import device_name, use_xla
 from electra_tf.distribution.workers import (
     Agreement,
@@ -27,14 +25,14 @@ from electra_tf.distribution.workers import (
     loss_of_a_worker_named,
 )
 from electra_tf.input.pipeline import training_batches
+from electra_tf.objectives.objective import count_parameters
+from electra_tf.objectives.samples import markdown_page
 from electra_tf.optimization.adam import Adam
 from electra_tf.optimization.loss_scale import LossScale
 from electra_tf.optimization.schedule import Schedule
-from electra_tf.pretraining.collapse import CollapseWatch
-from electra_tf.pretraining.evaluation import Evaluator
+from electra_tf.pretraining.evaluation import Evaluator, evaluator_of
 from electra_tf.pretraining.loop import Loop
 from electra_tf.pretraining.reporter import Reporter
-from electra_tf.pretraining.samples import markdown_page
 from electra_tf.pretraining.scoring import report
 from electra_tf.pretraining.setup import Run
 from electra_tf.pretraining.timetable import Timetable
@@ -83,12 +81,13 @@ def _train(run: Run, report_dir: Path, out: TextIO) -> None:
         _print_header(run, state, table.first_step, new_parts, out)
         reporter = Reporter(
             report_dir, table, peak_fraction=_peak_fraction(run), out=out,
-            watch=CollapseWatch(config.optimizer.warmup(table.num_steps)),
+            watch=run.objective.watch(),
             tokens_per_step=config.training.train_batch_size * run.manifest.max_seq_length)
-        evaluator = run.build_evaluator(state.model)
+        evaluator = evaluator_of(run, state.model)
         stopped_by = Loop(
             timetable=table, trainer=_trainer(run, state, table), manager=manager,
             reporter=reporter, request=request, workers=Agreement(run.strategy),
+            turns=run.objective.turns(state.model),
             held_out=None if evaluator is None else _HeldOut(run, evaluator, out)).run()
     if stopped_by:
         raise Interrupted(stopped_by, "" if out is not sys.stdout else (
@@ -162,33 +161,22 @@ def _trainer(run: Run, state: TrainState, table: Timetable) -> Trainer:
 
 def _peak_fraction(run: Run) -> Callable[[float], float | None]:
     """Returns the map from tokens per second to the used fraction of the devices' peak."""
-    config, length = run.config, run.manifest.max_seq_length
-    if config.objective.name != "electra":
+    flops = run.objective.flops_per_token(run.manifest.max_seq_length)
+    if flops is None:
         return lambda rate: None
-    flops = matmul_electra_flops_per_token(
-        _shape(config.model.discriminator), _shape(config.model.generator),
-        sequence_length=length,
-        predicted_fraction=config.masking.max_predictions(length) / length)
-    peak = peak_flops(device_name(run.strategy), config.training.precision.value)
+    peak = peak_flops(device_name(run.strategy), run.config.training.precision.value)
     total = None if peak is None else peak * run.strategy.num_replicas_in_sync
     return lambda rate: peak_fraction(rate, flops, total)
 
 
-def _shape(encoder: EncoderConfig) -> EncoderShape:
-    return EncoderShape(
-        hidden_size=encoder.hidden_size, num_layers=encoder.num_layers,
-        num_heads=encoder.num_heads, intermediate_size=encoder.intermediate_size,
-        embedding_size=encoder.embedding_size, vocab_size=encoder.vocab_size)
-
-
 def _print_header(run: Run, state: TrainState, first_step: int, new_parts: Sequence[str],
                   out: TextIO) -> None:
-    config, training = run.config, run.config.training
+    training, about = run.config.training, run.objective.describe(state.model)
     examples = sum(shard.examples for shard in run.manifest.shards_of("train"))
     held_out = sum(shard.examples for shard in run.manifest.shards_of("eval"))
     steps_per_epoch = examples / training.train_batch_size
     lines = [
-        f"model    {_count_parameters(config, state)}",
+        f"model    {count_parameters(state.model):,} parameters" + (f": {about}" if about else ""),
         f"records  {examples:,} examples of {run.manifest.max_seq_length} tokens, {held_out:,} "
         f"held out; {steps_per_epoch:,.0f} steps of {training.train_batch_size} an epoch",
         f"begins   with {'new weights' if run.initial is None else run.initial.source}"
@@ -199,17 +187,6 @@ def _print_header(run: Run, state: TrainState, first_step: int, new_parts: Seque
         f"{'' if first_step < training.num_train_steps else ': this run is finished'}",
     ]
     print("\n".join(lines), file=out, flush=True)
-
-
-def _count_parameters(config: PretrainingConfig, state: TrainState) -> str:
-    def count(variables) -> int:
-        return sum(variable.shape.num_elements() for variable in variables)
-    total = f"{count(state.model.trainable_variables):,} parameters"
-    if config.objective.name == "mlm":
-        return total
-    discriminator = count(state.model.discriminator.trainable_variables)
-    tied = "" if config.model.tying is Tying.NONE else f", {config.model.tying.value} shared"
-    return f"{total}: discriminator {discriminator:,}, the rest generator{tied}"
 
 
 def _draw(model_dir: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from electra_tf import atomic_file, storage
 from electra_tf.command_line import UserError
+from electra_tf.config.objectives import measures, panels
 from electra_tf.reporting.metrics_log import Record
 from electra_tf.storage import Path
 
@@ -26,20 +27,11 @@ class Panel:
     """Whether to smooth its curves; a schedule's corners are real."""
 
 
-PANELS = (
-    Panel(label="total loss (weighted nats)", keys={"loss": "total"}),
-    Panel(label="generator loss (nats / masked token)", keys={"generator_loss": "generator"}),
-    Panel(label="discriminator loss (nats / token)",
-          keys={"discriminator_loss": "discriminator"}),
-    Panel(label="generator accuracy (fraction)", keys={"generator_accuracy": "generator"}),
-    Panel(label="discriminator scores (fraction)", keys={
-        "discriminator_auc": "area under curve", "discriminator_precision": "precision",
-        "discriminator_recall": "recall"}),
-    Panel(label="AUC on fixed corruptions", keys={
-        "unigram_auc": "by frequency (unigram)", "bigram_auc": "by the word before (bigram)"}),
-    Panel(label="learning rate", keys={"learning_rate": "learning rate"}, noisy=False),
-)
-"""Panels of the figure, in reading order; one that no record fills is left out."""
+def _panels() -> list[Panel]:
+    known = measures()
+    return [Panel(label=label, keys={name: known[name].curve for name in names},
+                  noisy=all(known[name].noisy for name in names))
+            for label, names in panels().items()]
 
 
 def draw_curves(runs: Mapping[str, Sequence[Record]], path: str | Path) -> None:
@@ -53,16 +45,17 @@ def draw_curves(runs: Mapping[str, Sequence[Record]], path: str | Path) -> None:
     Raises:
         UserError: nothing to draw, or the file cannot be written.
     """
-    panels = [panel for panel in PANELS if any(_shown(panel, records) for records in runs.values())]
-    if not panels:
+    filled = [panel for panel in _panels()
+              if any(_shown(panel, records) for records in runs.values())]
+    if not filled:
         raise UserError(f"no training records to draw into {path}; train for an interval first.")
-    figure, grid = _figure(len(panels))
-    for axes, panel in zip(grid, panels, strict=False):
+    figure, grid = _figure(len(filled))
+    for axes, panel in zip(grid, filled, strict=False):
         _draw_panel(axes, panel, runs)
-    limits = [axes.get_xlim() for axes in grid[:len(panels)]]
-    for axes in grid[:len(panels)]:  # A panel with a single point shows the whole run too.
+    limits = [axes.get_xlim() for axes in grid[:len(filled)]]
+    for axes in grid[:len(filled)]:  # A panel with a single point shows the whole run too.
         axes.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
-    for axes in grid[len(panels):]:
+    for axes in grid[len(filled):]:
         axes.set_visible(False)
     _key(figure, list(runs), evaluated=any(
         record.get("kind") == "eval" for records in runs.values() for record in records))

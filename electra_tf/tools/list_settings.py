@@ -13,6 +13,8 @@ from absl import flags
 from electra_tf import command_line
 from electra_tf.config import descriptions, finetuning_flags, pretraining_flags
 from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
+from electra_tf.config.objectives import OBJECTIVES, ObjectiveConfig
+from electra_tf.config.overrides import override
 from electra_tf.config.setting_flags import SettingFlag
 from electra_tf.config.sizes import SIZES
 
@@ -65,18 +67,40 @@ def _sections(sizes: Mapping[str, Any], names: Sequence[str],
     for name in names:
         kind = type(getattr(sizes["small"], name))
         yield f"## {name}\n"
-        yield f"{inspect.getdoc(kind).splitlines()[0]}\n"
-        yield from _table(name, kind, sizes, setting_flags)
+        yield f"{_first_line(kind)}\n"
+        fields = [field.name for field in dataclasses.fields(kind)]
+        yield from _table(name, fields, sizes, setting_flags)
+        yield ""
+        yield from _variants(name, sizes, setting_flags)
+
+
+def _variants(section: str, sizes: Mapping[str, Any],
+              setting_flags: Sequence[SettingFlag]) -> Iterator[str]:
+    """Lists what a section has under its other names."""
+    there = getattr(sizes["small"], section)
+    if not isinstance(there, ObjectiveConfig):
+        return
+    for name in (name for name in OBJECTIVES if name != there.name):
+        others = {size: override(config, {f"{section}.name": name})
+                  for size, config in sizes.items()}
+        kind = type(getattr(others["small"], section))
+        yield f"With `{section}.name={name}` ({_first_line(kind)[:-1]}) instead:\n"
+        yield from _table(section, [field.name for field in dataclasses.fields(kind)
+                                    if field.name != "name"], others, setting_flags)
         yield ""
 
 
-def _table(section: str, kind: type, sizes: Mapping[str, Any],
+def _first_line(kind: type) -> str:
+    return inspect.getdoc(kind).splitlines()[0]
+
+
+def _table(section: str, fields: Sequence[str], sizes: Mapping[str, Any],
            setting_flags: Sequence[SettingFlag]) -> Iterator[str]:
     yield "| setting | default | meaning |"
     yield "|---|---|---|"
     short = {flag.setting: flag.name for flag in setting_flags}
-    for field in dataclasses.fields(kind):
-        name = f"{section}.{field.name}"
+    for field in fields:
+        name = f"{section}.{field}"
         flag = f" (`--{short[name]}`)" if name in short else ""
         meaning = descriptions.meaning(sizes["small"], name)
         yield f"| `{name}`{flag} | {descriptions.default(sizes, name)} | {meaning} |"

@@ -39,12 +39,8 @@ def require_room(model: ModelConfig, runtime: RuntimeConfig, strategy: tf.distri
             "(model.hidden_size, model.num_layers, model.vocab_size).")
     on_cpu = strategy.extended.worker_devices[0].rpartition("/device:")[2].startswith("CPU")
     rows = -(-batch // runtime.gradient_accumulation_steps)
-    shape = EncoderShape(
-        hidden_size=model.hidden_size, num_layers=model.num_layers, num_heads=model.num_heads,
-        intermediate_size=model.intermediate_size, embedding_size=model.embedding_size,
-        vocab_size=model.vocab_size)
     needed = weights + least_activation_bytes(
-        shape, rows, length, recompute=runtime.gradient_checkpointing)
+        EncoderShape.of(model), rows, length, recompute=runtime.gradient_checkpointing)
     if on_cpu and needed > there:
         raise UserError(f"a step of {rows:,} rows of {length} tokens takes at least "
                         f"{needed / _GB:,.0f} GB; this machine has {there / _GB:,.0f}. "

@@ -11,7 +11,8 @@ from tests import command_flags
 
 PROGRAMS = pytest.mark.parametrize(("program", "config"), [
     (pretraining_flags, PretrainingConfig()),
-    (finetuning_flags, finetuning_config("cola", PretrainingConfig().model))], ids=["pretraining", "finetuning"])
+    (finetuning_flags, finetuning_config("cola", PretrainingConfig().model))],
+    ids=["pretraining", "finetuning"])
 
 
 @PROGRAMS

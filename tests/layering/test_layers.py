@@ -20,7 +20,7 @@ LIGHT = (
     "electra_tf.records.manifest", "electra_tf.signals",
     "electra_tf.tools.plot_curves", "electra_tf.reporting.curves",
     "electra_tf.reporting.metrics_log", "electra_tf.reporting.pace",
-    "electra_tf.reporting.progress", "electra_tf.pretraining.samples",
+    "electra_tf.reporting.progress", "electra_tf.objectives.samples",
     "electra_tf.pretraining.timetable",
 )
 

@@ -1,28 +1,55 @@
-import dataclasses
-
 import pytest
 
 from electra_tf.command_line import UserError
-from electra_tf.config.pretraining import ObjectiveConfig, PretrainingConfig
+from electra_tf.config.objectives import OBJECTIVES, measures, panels
+from electra_tf.config.overrides import flatten, override
+from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.modeling.masking import SpecialTokens
-from electra_tf.objectives.registry import OBJECTIVES, build_objective
+from electra_tf.objectives.registry import build_objective
 
 SPECIAL = SpecialTokens(pad=0, cls=2, sep=3, mask=4)
 
 
+def config(name):
+    return override(PretrainingConfig(), {"objective.name": name})
+
+
 @pytest.mark.parametrize("name", OBJECTIVES)
-def test_a_registered_name_gives_its_objective(name):
-    config = dataclasses.replace(PretrainingConfig(), objective=ObjectiveConfig(name=name))
-    assert isinstance(build_objective(config, SPECIAL), OBJECTIVES[name])
+def test_a_registered_name_gives_its_objective_with_its_settings(name):
+    objective = build_objective(config(name), SPECIAL)
+    module, _, kind = OBJECTIVES[name].implementation.partition(":")
+    assert (type(objective).__module__, type(objective).__name__) == (module, kind)
+    assert type(objective.config.objective) is type(OBJECTIVES[name].settings)
+    assert OBJECTIVES[name].settings.name == name
 
 
-def test_an_unknown_name_is_refused_with_the_known_ones():
-    config = dataclasses.replace(PretrainingConfig(), objective=ObjectiveConfig(name="gan"))
-    with pytest.raises(UserError, match="objective.name must be one of electra, mlm.*'gan'"):
-        build_objective(config, SPECIAL)
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_every_loss_is_a_measure_with_a_unit_and_a_panel(name):
+    for loss in build_objective(config(name), SPECIAL).coefficients:
+        assert measures()[loss].unit and loss in panels()[measures()[loss].panel]
+
+
+@pytest.mark.parametrize("name", ["gan", "", 5, ["electra"], None])
+def test_an_unknown_name_is_refused_with_the_known_ones(name):
+    with pytest.raises(UserError, match="objective.name must be one of electra, mlm"):
+        config(name)
 
 
 def test_the_losses_weights_are_the_papers_unless_configured():
-    config = PretrainingConfig()
-    assert build_objective(config, SPECIAL).coefficients == {
+    assert build_objective(PretrainingConfig(), SPECIAL).coefficients == {
         "generator_loss": 1.0, "discriminator_loss": 50.0}
+    changed = override(PretrainingConfig(), {"objective.discriminator_loss_weight": 10})
+    assert build_objective(changed, SPECIAL).coefficients["discriminator_loss"] == 10.0
+
+
+def test_another_objectives_setting_is_refused_by_name():
+    assert "objective.discriminator_loss_weight" not in flatten(config("mlm"))
+    with pytest.raises(UserError, match="objective.discriminator_loss_weight isn't a setting of "
+                       "this run: it belongs to objective.name=electra, and this one is mlm"):
+        override(config("mlm"), {"objective.discriminator_loss_weight": 5})
+
+
+def test_a_name_wins_over_the_order_of_changes():
+    changed = override(PretrainingConfig(), {
+        "objective.generator_loss_weight": 2, "objective.name": "mlm"})
+    assert (changed.objective.name, changed.objective.generator_loss_weight) == ("mlm", 2.0)

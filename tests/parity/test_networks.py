@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.config.pretraining import MaskingConfig, ObjectiveConfig, SamplingConfig
+from electra_tf.config.overrides import override
+from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.modeling.electra import ElectraModel, MaskedLanguageModel
 from electra_tf.modeling.masking import Masked, Predictions, SpecialTokens
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.token_replacement import TokenReplacement
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.masked_tokens import MaskedBatch, run_generator
 from electra_tf.objectives.mlm import MlmObjective
@@ -47,13 +47,10 @@ def compute_losses(variant: str, model):
     tokens = float(tf.reduce_sum(tf.cast(inputs.original.valid, tf.float32)))
     if variant == "mlm":
         objective = MlmObjective(
-            replacement=TokenReplacement(MaskingConfig(), SamplingConfig(), SPECIAL),
-            weights=ObjectiveConfig())
+            override(PretrainingConfig(), {"objective.name": "mlm"}), SPECIAL)
         outcome = objective.compute(model, inputs, RANDOMNESS, training=False)
     else:
-        objective = ElectraObjective(
-            replacement=TokenReplacement(MaskingConfig(), SamplingConfig(), SPECIAL),
-            weights=ObjectiveConfig())
+        objective = ElectraObjective(PretrainingConfig(), SPECIAL)
         generated = run_generator(model.generator, inputs, RANDOMNESS, training=False)
         outcome = objective.discriminate(
             model, inputs, generated.loss_sum, sampled, generated.best_ids, RANDOMNESS,

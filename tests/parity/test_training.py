@@ -1,14 +1,10 @@
 """Four whole training steps equal four of Google's reference code: the losses and the weights."""
 
-import dataclasses
-
 import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.overrides import override
-from electra_tf.config.pretraining import MaskingConfig, ObjectiveConfig, SamplingConfig
 from electra_tf.config.sizes import pretraining_config
-from electra_tf.modeling.token_replacement import TokenReplacement
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.masked_tokens import run_generator
 from electra_tf.optimization.adam import Adam
@@ -23,7 +19,6 @@ LOSSES = [65.39875030517578, 65.39875030517578, 25.793888092041016, 25.912702560
           22.864835739135742]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class GoldenObjective(ElectraObjective):
     """ELECTRA with the golden masks and samples instead of random ones, and no dropout."""
 
@@ -47,11 +42,8 @@ def official_step() -> TrainStep:
     model = build("electra")
     state = TrainState(model, Adam(config.optimizer, model.trainable_variables),
                        LossScale(enabled=False))
-    objective = GoldenObjective(
-        replacement=TokenReplacement(MaskingConfig(), SamplingConfig(), SPECIAL),
-        weights=ObjectiveConfig())
-    return TrainStep(config=config, objective=objective, state=state, compile_with_xla=False,
-                     schedule=Schedule.of(config.optimizer, 10))
+    return TrainStep(config=config, objective=GoldenObjective(config, SPECIAL), state=state,
+                     compile_with_xla=False, schedule=Schedule.of(config.optimizer, 10))
 
 
 def test_the_losses_of_four_steps_equal_the_references():

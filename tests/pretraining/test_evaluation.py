@@ -4,6 +4,7 @@ import io
 
 import pytest
 
+from electra_tf.pretraining.evaluation import evaluator_of
 from electra_tf.pretraining.scoring import report
 from electra_tf.reading import strict_json
 from tests import tiny_records, tiny_run
@@ -18,7 +19,7 @@ def records(tmp_path_factory):
 
 def evaluate(records, **changes):
     run = tiny_run.run_on(records, **{"runtime__eval_batch_size": 4, **changes})
-    return run.build_evaluator(run.build_model()).evaluate()
+    return evaluator_of(run, run.build_model()).evaluate()
 
 
 def test_parts_and_batches_dont_change_the_scores(records):

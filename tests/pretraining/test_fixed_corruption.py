@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.modeling.masking import SpecialTokens
+from electra_tf.pretraining.evaluation import evaluator_of
 from electra_tf.pretraining.fixed_corruption import KINDS, RATE, FixedCorruption, Successors
 from electra_tf.records.example import Batch
 from tests import tiny_records, tiny_run
@@ -83,7 +84,7 @@ def test_an_example_is_corrupted_alike_in_any_batch(corruption):
 def test_runs_of_other_seeds_and_batches_are_asked_the_same(directory):
     def asked(**changes):
         run = tiny_run.run_on(directory, **changes)
-        evaluator = run.build_evaluator(run.build_model())
+        evaluator = evaluator_of(run, run.build_model())
         batches = list(evaluator._outcomes(0))
         kept = np.concatenate([batch["valid"].any(axis=1) for batch in batches])
         return {kind: np.concatenate([batch[f"{kind}/replaced"] for batch in batches])[kept]
@@ -99,11 +100,11 @@ def test_runs_of_other_seeds_and_batches_are_asked_the_same(directory):
 
 def test_evaluation_reports_both_kinds_and_a_masked_language_model_none(directory):
     run = tiny_run.run_on(directory)
-    results = run.build_evaluator(run.build_model()).evaluate()
+    results = evaluator_of(run, run.build_model()).evaluate()
     assert 0.0 < results["unigram_auc"] < 1.0
     assert np.isnan(results["bigram_auc"])  # Nothing was replaced: no such score.
     for kind in KINDS:
         assert {f"{kind}_precision", f"{kind}_recall"} <= results.keys()
     run = tiny_run.run_on(directory, objective__name="mlm")
-    results = run.build_evaluator(run.build_model()).evaluate()
+    results = evaluator_of(run, run.build_model()).evaluate()
     assert "unigram_auc" not in results and results["generator_loss"] > 0

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from electra_tf.config.runtime import RuntimeConfig
-from electra_tf.pretraining.collapse import CollapseWatch
+from electra_tf.objectives.collapse import CollapseWatch
 from electra_tf.pretraining.reporter import Reporter
 from electra_tf.pretraining.timetable import Timetable
 
@@ -23,7 +23,7 @@ def reporter(path, out=None, first_step=0, num_steps=10, clock=None, **runtime):
     settings = RuntimeConfig(**{"log_every_steps": 4, "save_checkpoints_steps": 6} | runtime)
     table = Timetable(first_step=first_step, num_steps=num_steps, runtime=settings)
     return Reporter(path, table, tokens_per_step=100, peak_fraction=lambda rate: None,
-                    watch=CollapseWatch(warmup_steps=0), out=out or io.StringIO(),
+                    watch=CollapseWatch(warmup_steps=0).take, out=out or io.StringIO(),
                     clock=clock or Clock())
 
 

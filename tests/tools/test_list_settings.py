@@ -1,6 +1,8 @@
+import dataclasses
 from pathlib import Path
 
 from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import flatten
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.tools.list_settings import page
@@ -14,5 +16,7 @@ def test_every_setting_is_on_the_page_with_its_meaning():
     rows = [line for line in page().splitlines() if line.startswith("| `")]
     finetuning = [name for name in flatten(FinetuningConfig())
                   if not name.startswith(("model.", "initialization.", "runtime."))]
-    assert len(rows) == len(flatten(PretrainingConfig())) + len(finetuning)
+    others = [field for entry in OBJECTIVES.values() if entry.settings.name != "electra"
+              for field in dataclasses.fields(entry.settings) if field.name != "name"]
+    assert len(rows) == len(flatten(PretrainingConfig())) + len(finetuning) + len(others)
     assert all(row.split("|")[3].strip() for row in rows)

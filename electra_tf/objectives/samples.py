@@ -1,11 +1,13 @@
-"""Shows what ELECTRA does to a sentence: the generator's words and the discriminator's verdicts."""
+"""Shows what becomes of a sentence: the words filled in, and the discriminator's verdicts."""
 
 import dataclasses
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal
 
-Outcome = Literal["untouched", "restored", "caught", "missed", "false alarm"]
+import numpy as np
+
+Outcome = Literal["untouched", "restored", "replaced", "caught", "missed", "false alarm"]
 
 PADDING = "[PAD]"
 _COLOURS = {"restored": "36", "caught": "32", "missed": "31", "false alarm": "33"}
@@ -20,6 +22,11 @@ LEGEND = (
     "  {the}             the generator found the original word, so nothing was replaced"
 )
 """Explains the marks; printed once above the samples."""
+GUESSES_LEGEND = (
+    "The network fills in hidden words with its best guess.\n"
+    "  [chef→cook]  another word than the one that stood there\n"
+    "  {the}        the right one")
+"""The same where nothing judges."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,29 +43,73 @@ class Corruption:
     """WordPieces that the discriminator read."""
     selected: Sequence[bool]
     """Whether the generator filled in this position."""
-    replaced_probability: Sequence[float]
-    """The discriminator's probability, in [0, 1], that the token is not the original one."""
+    replaced_probability: Sequence[float] | None = None
+    """The discriminator's probability, in [0, 1], that the token is not the original one; None
+    where there is no discriminator."""
 
     def __post_init__(self):
-        lengths = {field.name: len(getattr(self, field.name))
-                   for field in dataclasses.fields(self)}
+        lengths = {name: len(values) for name, values in self._sequences().items()}
         if len(set(lengths.values())) > 1:
             raise ValueError(f"all fields must have one length. Received: {lengths}")
+
+    @classmethod
+    def of_arrays(cls, details: Mapping[str, np.ndarray], written: np.ndarray,
+                  tokens: Sequence[str],
+                  replaced_probability: np.ndarray | None = None) -> "list[Corruption]":
+        """Returns the rows of an evaluation, padding left out.
+
+        Args:
+            details: "ids" int32 and "valid" bool [M, L]; "positions" int32 and "predicted" bool
+                [M, N], which positions were filled in.
+            written: int32 [M, L], the text after that.
+            tokens: the vocabulary.
+            replaced_probability: [M, L], if something judged.
+        """
+        found = []
+        for row, real in enumerate(details["valid"]):
+            selected = np.zeros_like(real)
+            selected[details["positions"][row][details["predicted"][row]]] = True
+            found.append(cls(
+                original=[tokens[index] for index in details["ids"][row][real]],
+                corrupted=[tokens[index] for index in written[row][real]],
+                selected=list(selected[real]),
+                replaced_probability=None if replaced_probability is None else list(
+                    replaced_probability[row][real])))
+        return found
+
+    def without_padding(self) -> "Corruption":
+        """Returns the tokens that aren't padding."""
+        kept = [index for index, token in enumerate(self.original) if token != PADDING]
+        return Corruption(**{name: [values[index] for index in kept]
+                             for name, values in self._sequences().items()})
+
+    def tokens(self) -> Iterator[tuple[str, str, float, Outcome]]:
+        """Returns before, after, probability (0 if nobody judged) and outcome of every token."""
+        judged = self.replaced_probability is not None
+        for before, after, chosen, probability in zip(
+                self.original, self.corrupted, self.selected,
+                self.replaced_probability if judged else [0.0] * len(self.original), strict=True):
+            yield before, after, probability, _outcome(
+                before != after, chosen, probability > 0.5, judged=judged)
+
+    def _sequences(self) -> dict[str, Sequence]:
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)
+                if getattr(self, field.name) is not None}
 
 
 def outcomes(sample: Corruption) -> list[Outcome]:
     """Returns what became of every token; accused means a probability above one half."""
-    return [
-        _outcome(before != after, chosen, probability > 0.5)
-        for before, after, chosen, probability in zip(
-            sample.original, sample.corrupted, sample.selected, sample.replaced_probability,
-            strict=True)]
+    return [outcome for *_, outcome in sample.tokens()]
 
 
 def summary(sample: Corruption) -> str:
     """Returns the counts of one sequence as a line, padding left out."""
-    counts = outcomes(_without_padding(sample))
+    counts = outcomes(sample.without_padding())
     caught, missed = counts.count("caught"), counts.count("missed")
+    if sample.replaced_probability is None:
+        restored, replaced = counts.count("restored"), counts.count("replaced")
+        return (f"{restored + replaced} of {len(counts)} tokens filled in: {restored} as they "
+                f"were, {replaced} otherwise")
     return (
         f"{caught + missed + counts.count('restored')} of {len(counts)} tokens filled in: "
         f"{counts.count('restored')} as they were, {caught + missed} replaced "
@@ -70,9 +121,8 @@ def suspicion(samples: Sequence[Corruption]) -> str:
 
     Early in training no probability exceeds one half, yet replaced tokens already stand out.
     """
-    seen = [(before != after, probability) for sample in map(_without_padding, samples)
-            for before, after, probability in zip(
-                sample.original, sample.corrupted, sample.replaced_probability, strict=True)]
+    seen = [(before != after, probability) for sample in samples
+            for before, after, probability, _ in sample.without_padding().tokens()]
     means = []
     for wanted in (True, False):
         values = [probability for replaced, probability in seen if replaced is wanted]
@@ -93,13 +143,13 @@ def terminal_view(sample: Corruption, *, width: int = 100, colour: bool = False)
         code = _COLOURS.get(outcome)
         return f"\x1b[{code}m{text}\x1b[0m" if colour and code else text
 
-    words = _words(_without_padding(sample), lambda *token: paint(_mark(*token), token[-1]))
+    words = _words(sample.without_padding(), lambda *token: paint(_mark(*token), token[-1]))
     return "\n".join([summary(sample), *_wrap(words, width=width, indent="  ")])
 
 
 def markdown_view(sample: Corruption) -> str:
     """Returns one sequence as Markdown, for TensorBoard's text page."""
-    words = _words(_without_padding(sample), _markdown_mark)
+    words = _words(sample.without_padding(), _markdown_mark)
     return f"*{summary(sample)}*\n\n{' '.join(words)}"
 
 
@@ -107,17 +157,27 @@ def terminal_page(samples: Sequence[Corruption], *, width: int = 100, colour: bo
     """Returns the legend and every sample, ready to print; arguments as `terminal_view`'s."""
     views = [f"{number}. {terminal_view(sample, width=width, colour=colour)}"
              for number, sample in enumerate(samples, start=1)]
+    if not _judged(samples):
+        return "\n\n".join([GUESSES_LEGEND, *views])
     return "\n\n".join([LEGEND, *views, suspicion(samples)])
 
 
 def markdown_page(samples: Sequence[Corruption]) -> str:
     """Returns a legend and every sample as Markdown."""
-    legend = ("~~original~~ **replacement**, ✓ caught or ✗ missed with the discriminator's "
-              "probability; *!* a false alarm; {word} found by the generator")
+    legend = "~~original~~ **guess**; {word} guessed right"
+    if _judged(samples):
+        legend = ("~~original~~ **replacement**, ✓ caught or ✗ missed with the discriminator's "
+                  "probability; *!* a false alarm; {word} found by the generator")
     return "\n\n".join([legend, *(markdown_view(sample) for sample in samples)])
 
 
-def _outcome(replaced: bool, selected: bool, accused: bool) -> Outcome:
+def _judged(samples: Sequence[Corruption]) -> bool:
+    return any(sample.replaced_probability is not None for sample in samples)
+
+
+def _outcome(replaced: bool, selected: bool, accused: bool, *, judged: bool) -> Outcome:
+    if replaced and not judged:
+        return "replaced"
     if replaced:
         return "caught" if accused else "missed"
     if accused:
@@ -131,6 +191,8 @@ def _mark(before: str, after: str, probability: float, outcome: Outcome) -> str:
     match outcome:
         case "caught" | "missed":
             return f"[{'→'.join(_pair(before, after))} {percent}]"
+        case "replaced":
+            return f"[{'→'.join(_pair(before, after))}]"
         case "false alarm":
             return f"[{_bare(before)} {percent}]"
         case "restored":
@@ -141,9 +203,10 @@ def _mark(before: str, after: str, probability: float, outcome: Outcome) -> str:
 def _markdown_mark(before: str, after: str, probability: float, outcome: Outcome) -> str:
     percent = f"{_MARKS.get(outcome, '')} {probability:.0%}"
     match outcome:
-        case "caught" | "missed":
+        case "caught" | "missed" | "replaced":
             was, now = map(_escape, _pair(before, after))
-            return f"~~{was}~~ **{now}** ({percent})"
+            verdict = "" if outcome == "replaced" else f" ({percent})"
+            return f"~~{was}~~ **{now}**{verdict}"
         case "false alarm":
             return f"{_escape(_bare(before))} (*{percent}*)"
         case "restored":
@@ -156,9 +219,7 @@ def _words(
 ) -> list[str]:
     """Marks every token and glues the pieces of the original's words together."""
     words: list[str] = []
-    for before, after, probability, outcome in zip(
-            sample.original, sample.corrupted, sample.replaced_probability, outcomes(sample),
-            strict=True):
+    for before, after, probability, outcome in sample.tokens():
         marked = mark(before, after, probability, outcome)
         if before.startswith("##") and words:
             words[-1] += marked
@@ -178,13 +239,6 @@ def _wrap(words: Sequence[str], *, width: int, indent: str) -> list[str]:
         lines[-1] += f"{word} "
         column += size + 1
     return [line.rstrip() for line in lines]
-
-
-def _without_padding(sample: Corruption) -> Corruption:
-    kept = [index for index, token in enumerate(sample.original) if token != PADDING]
-    return Corruption(**{
-        field.name: [getattr(sample, field.name)[index] for index in kept]
-        for field in dataclasses.fields(sample)})
 
 
 def _pair(before: str, after: str) -> tuple[str, str]:

@@ -2,9 +2,10 @@
 
 import re
 
+import numpy as np
 import pytest
 
-from electra_tf.pretraining.samples import (
+from electra_tf.objectives.samples import (
     LEGEND,
     Corruption,
     markdown_page,
@@ -90,3 +91,21 @@ def test_suspicion_is_averaged_over_replaced_and_original_tokens():
     assert suspicion([sample]) == (
         "On average the discriminator suspects a replaced token to 40.0% and an original one to "
         "10.0%.")
+
+
+def test_guesses_that_nobody_judges_are_shown_without_verdicts():
+    guesses = Corruption(original=SAMPLE.original, corrupted=SAMPLE.corrupted,
+                         selected=SAMPLE.selected)
+    page = terminal_page([guesses])
+    assert "[CLS] {the} [chef→dog][s→ly] cook [soup→meal] again [SEP]" in page
+    assert summary(guesses) == "4 of 8 tokens filled in: 1 as they were, 3 otherwise"
+    assert "discriminator" not in page and "%" not in page
+    assert "~~soup~~ **meal** again" in markdown_page([guesses])
+
+
+def test_rows_of_an_evaluation_become_sentences():
+    details = {"ids": np.array([[1, 2, 3, 0]]), "valid": np.array([[True, True, True, False]]),
+               "positions": np.array([[2, 1, 0]]), "predicted": np.array([[True, True, False]])}
+    [sample] = Corruption.of_arrays(details, np.array([[1, 4, 3, 0]]), "pabcd")
+    assert (sample.original, sample.corrupted) == (["a", "b", "c"], ["a", "d", "c"])
+    assert outcomes(sample) == ["untouched", "replaced", "restored"]

@@ -1,0 +1,157 @@
+"""What is known of the pre-training objectives before TensorFlow is loaded.
+
+A new objective is a file in `objectives/` and its entry in `OBJECTIVES` here: where its class is,
+the settings that are its own, and the measures by which its runs are followed.
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from electra_tf.command_line import UserError, shown
+from electra_tf.config.checks import require, require_at_most
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Measure:
+    """What a number in metrics.jsonl or in the results of an evaluation is."""
+
+    unit: str = ""
+    """Beside the number in a table: what it is a mean or a share of."""
+    panel: str = ""
+    """Label of the axes that it is drawn on, with the unit; "" for what isn't drawn."""
+    curve: str = ""
+    """Its name there, shown where a panel has several."""
+    noisy: bool = True
+    """Whether to smooth its curve; a schedule's corners are real."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ObjectiveConfig:
+    """What is learned, and how the losses are weighted (ELECTRA, section 3.1)."""
+
+    name: str
+    """The objective."""
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if field.name.endswith("_loss_weight"):
+                require(value >= 0.0, f"objective.{field.name}", "0 or more", value)
+                require_at_most("objective", self, 1e6, field.name)
+
+    def variant(self, name: Any) -> "ObjectiveConfig":
+        """Returns the settings of the objective of a name: these, or another one's defaults.
+
+        Raises:
+            UserError: no such objective.
+        """
+        if not isinstance(name, str) or name not in OBJECTIVES:
+            raise UserError(f"objective.name must be one of {', '.join(OBJECTIVES)}. Received: "
+                            f"{shown(name)}")
+        return self if name == self.name else OBJECTIVES[name].settings
+
+    def elsewhere(self, field: str) -> str:
+        """Returns which other objectives have a setting, in words; "" for none."""
+        owners = [name for name, entry in OBJECTIVES.items() if hasattr(entry.settings, field)]
+        return (f"it belongs to objective.name={' or '.join(owners)}, and this one is "
+                f"{self.name}" if owners else "")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ElectraConfig(ObjectiveConfig):
+    """Replaced token detection, and how its losses are weighted (ELECTRA, section 3.1)."""
+
+    name: str = "electra"
+    generator_loss_weight: float = 1.0
+    """Factor of the masked-language-model loss."""
+    discriminator_loss_weight: float = 50.0
+    """Factor of the replaced-token-detection loss: the paper's lambda."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MlmConfig(ObjectiveConfig):
+    """Masked language modelling, BERT's objective."""
+
+    name: str = "mlm"
+    generator_loss_weight: float = 1.0
+    """Factor of the masked-language-model loss."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Entry:
+    """An objective in the registry."""
+
+    implementation: str
+    """"module:class" of its `PretrainingObjective`, imported when a run needs it."""
+    settings: ObjectiveConfig
+    """With their defaults."""
+    measures: Mapping[str, Measure]
+    """Of its losses, its ratios and its scores, in the order in which they are drawn."""
+
+
+_SCORES = "discriminator scores (fraction)"
+_FIXED = "AUC on fixed corruptions"
+_GENERATOR = {
+    "generator_loss": Measure(unit="nats per masked token", curve="generator",
+                              panel="generator loss (nats / masked token)"),
+    "generator_accuracy": Measure(unit="of masked tokens, most likely guess", curve="generator",
+                                  panel="generator accuracy (fraction)"),
+}
+
+OBJECTIVES: dict[str, Entry] = {
+    "electra": Entry(
+        implementation="electra_tf.objectives.electra:ElectraObjective",
+        settings=ElectraConfig(),
+        measures={
+            "generator_loss": _GENERATOR["generator_loss"],
+            "discriminator_loss": Measure(unit="nats per token", curve="discriminator",
+                                          panel="discriminator loss (nats / token)"),
+            "generator_accuracy": _GENERATOR["generator_accuracy"],
+            "generator_sampled_accuracy": Measure(unit="of masked tokens, guess drawn at random"),
+            "discriminator_accuracy": Measure(unit="of all tokens"),
+            "discriminator_auc": Measure(unit="area under the ROC curve", panel=_SCORES,
+                                         curve="area under curve"),
+            "discriminator_precision": Measure(unit="of tokens called replaced, how many are",
+                                               panel=_SCORES, curve="precision"),
+            "discriminator_recall": Measure(unit="of replaced tokens, how many are found",
+                                            panel=_SCORES, curve="recall"),
+            "replaced_fraction": Measure(unit="of all tokens"),
+        }),
+    "mlm": Entry(implementation="electra_tf.objectives.mlm:MlmObjective", settings=MlmConfig(),
+                 measures=_GENERATOR),
+}
+"""The objectives by name."""
+
+_LOSS = {"loss": Measure(unit="weighted sum of the losses below", curve="total",
+                         panel="total loss (weighted nats)")}
+_OF_EVERY_RUN = {
+    "unigram_precision": Measure(unit="with frequent words written in"),
+    "unigram_recall": Measure(unit="with frequent words written in"),
+    "unigram_auc": Measure(unit="with frequent words written in; comparable between runs",
+                           panel=_FIXED, curve="by frequency (unigram)"),
+    "bigram_precision": Measure(unit="with words written in that often follow the one before"),
+    "bigram_recall": Measure(unit="with words written in that often follow the one before"),
+    "bigram_auc": Measure(
+        unit="with words written in that often follow the one before; comparable between runs",
+        panel=_FIXED, curve="by the word before (bigram)"),
+    "learning_rate": Measure(panel="learning rate", curve="learning rate", noisy=False),
+}
+
+
+def measures() -> Mapping[str, Measure]:
+    """Returns what is known of every number that a run may report, in the order of its panels."""
+    known = dict(_LOSS)
+    for entry in OBJECTIVES.values():
+        for name, measure in entry.measures.items():
+            known.setdefault(name, measure)
+    return known | _OF_EVERY_RUN
+
+
+def panels() -> Mapping[str, Sequence[str]]:
+    """Returns label -> names of the measures that are drawn on these axes, in reading order."""
+    grouped: dict[str, list[str]] = {}
+    for name, measure in measures().items():
+        if measure.panel:
+            grouped.setdefault(measure.panel, []).append(name)
+    return grouped

@@ -1,0 +1,45 @@
+"""A run's settings.json of this version and of earlier ones, and damaged."""
+
+import json
+
+import pytest
+
+from electra_tf import storage
+from electra_tf.checkpoints import run_directory, settings_file
+from electra_tf.command_line import UserError
+from electra_tf.config.overrides import override
+from electra_tf.config.pretraining import PretrainingConfig
+
+FACTS = {"lower_case": True, "strip_accents": True, "dataset": "x", "initial": None}
+
+
+def written(directory, name, **changes):
+    config = override(PretrainingConfig(), {"objective.name": name})
+    path = storage.path(directory) / "settings.json"
+    path.write_text(json.dumps(run_directory.identity(config, FACTS) | {
+        key.replace("__", "."): value for key, value in changes.items()}))
+    return path
+
+
+@pytest.mark.parametrize("name", ["electra", "mlm"])
+def test_settings_come_back(tmp_path, name):
+    saved = settings_file.read(written(tmp_path, name))
+    config = override(PretrainingConfig(), run_directory.settings_of(saved))
+    assert config.objective.name == name
+    assert saved == run_directory.identity(config, FACTS)
+
+
+def test_earlier_versions_kept_the_settings_of_other_objectives_too(tmp_path):
+    path = written(tmp_path, "mlm", objective__discriminator_loss_weight=50.0)
+    assert "objective.discriminator_loss_weight" not in settings_file.read(path)
+
+
+@pytest.mark.parametrize(("changes", "words"), [
+    ({"objective__name": "gan"}, "objective.name must be one of"),
+    ({"objective__name": 5}, "objective.name"),
+    ({"objective__name": ["mlm"]}, "objective.name"),
+    ({"objective__lambda": 50.0}, "'objective.lambda' is unknown"),
+    ({"objective__generator_loss_weight": "1"}, "can't be '1'")])
+def test_a_damaged_objective_is_one_line(tmp_path, changes, words):
+    with pytest.raises(UserError, match=f"settings.json is damaged: .*{words}"):
+        settings_file.read(written(tmp_path, "electra", **changes))

@@ -1,0 +1,171 @@
+"""A new objective is one file and its entry: this one, which nothing else knows of.
+
+It has no generator: tokens are replaced by others at random, and a discriminator finds them. The
+first half of the run trains the embeddings of words on nothing but [MASK]s, then they begin anew:
+a turn in the middle of a run, as objectives of several stages have it.
+"""
+
+import dataclasses
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+
+from electra_tf import storage
+from electra_tf.checkpoints import formats, run_directory
+from electra_tf.checkpoints.pretrained import read_identity
+from electra_tf.checkpoints.weights import read_weights
+from electra_tf.config.objectives import OBJECTIVES, Entry, Measure, ObjectiveConfig
+from electra_tf.config.overrides import override
+from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.export import servable
+from electra_tf.modeling.electra import Discriminator, electra_encoder
+from electra_tf.objectives.objective import Outcome, PretrainingObjective
+from electra_tf.objectives.samples import Corruption
+from electra_tf.pretraining import scoring, training_run
+from electra_tf.reporting.metrics_log import read_metrics
+from tests import tiny_records, tiny_run
+
+TURN = 4
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RandomWordsConfig(ObjectiveConfig):
+    """Words drawn at random."""
+
+    name: str = "random_words"
+    random_loss_weight: float = 3.0
+    """Factor of the loss."""
+
+
+class RandomWordsModel(tf_keras.Model):
+    def __init__(self, config, *, seed, policy, recompute):
+        super().__init__(name="random_words", dtype=policy)
+        encoder = electra_encoder(
+            config.discriminator, seed=seed, policy=policy, recompute=recompute)
+        self.discriminator = Discriminator(encoder, seed=seed, policy=policy)
+
+
+class RandomWords(PretrainingObjective):
+    judges = True
+
+    def build_model(self, config, *, seed, policy, recompute=False):
+        return RandomWordsModel(config, seed=seed, policy=policy, recompute=recompute)
+
+    def prepare(self, batch, randomness):
+        return batch, {"random_loss": tf.reduce_sum(tf.cast(batch.valid, tf.float32))}
+
+    def compute(self, model, inputs, randomness, *, training):
+        shape = inputs.ids.shape
+        drawn = randomness.uniform("words", *shape) * self.config.model.vocab_size
+        chosen = inputs.valid & (randomness.uniform("places", *shape) < 0.2)
+        ids = tf.where(chosen, tf.cast(drawn, tf.int32), inputs.ids)
+        replaced = ids != inputs.ids
+        logits = self.judge(model, inputs._replace(ids=ids))
+        losses = tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(replaced, tf.float32), logits)
+        return Outcome(
+            {"random_loss": tf.reduce_sum(losses * tf.cast(inputs.valid, tf.float32))}, {},
+            {"written": ids, "logits": logits})
+
+    @property
+    def coefficients(self):
+        return {"random_loss": self.config.objective.random_loss_weight}
+
+    def turns(self, model):
+        table = model.discriminator.encoder.embeddings.words.table
+        return {TURN: lambda: table.assign(tf.zeros_like(table))}
+
+    def scores(self, details, means):
+        return {"random_called": float(np.mean(details["logits"][details["valid"]] > 0))}
+
+    def judge(self, model, batch):
+        return model.discriminator(batch.ids, batch.segment_ids, batch.valid)
+
+    def samples(self, details, tokens):
+        nothing = {"positions": np.zeros_like(details["ids"][:, :1]),
+                   "predicted": np.zeros_like(details["valid"][:, :1])}
+        return Corruption.of_arrays(details | nothing, details["written"], tokens,
+                                    1 / (1 + np.exp(-details["logits"])))
+
+
+@pytest.fixture(autouse=True)
+def registered(monkeypatch):
+    monkeypatch.setitem(OBJECTIVES, "random_words", Entry(
+        implementation=f"{__name__}:RandomWords", settings=RandomWordsConfig(), measures={
+            "random_loss": Measure(unit="nats per token", panel="random words (nats / token)",
+                                   curve="loss"),
+            "random_called": Measure(unit="of all tokens")}))
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("seam") / "records"
+    tiny_records.write(directory)
+    return directory
+
+
+def run_on(records, directory, **changes):
+    return tiny_run.run_on(
+        records, storage.path(directory), objective__name="random_words",
+        runtime__cpu_parts=1, runtime__save_checkpoints_steps=2, runtime__eval_steps=1,
+        training__num_train_steps=6, runtime__log_every_steps=1, **changes)
+
+
+def test_it_trains_evaluates_draws_and_shows_samples(records, tmp_path, capsys, monkeypatch):
+    drawn = {}
+    monkeypatch.setattr(training_run, "draw_curves", lambda runs, path: drawn.update(runs))
+    run = run_on(records, tmp_path, runtime__eval_every_steps=3)
+    training_run.train(run)
+    metrics = read_metrics(storage.path(tmp_path) / run_directory.METRICS_FILE)
+    losses = [record["random_loss"] for record in metrics if record["kind"] == "train"]
+    assert len(losses) == 6 and np.isfinite(losses).all()
+    scores = [record for record in metrics if record["kind"] == "eval"][-1]
+    assert {"random_loss", "random_called", "unigram_auc", "bigram_auc"} <= scores.keys()
+    printed = capsys.readouterr().out
+    assert "random_called" in printed and "of all tokens" in printed
+    assert "  random 0." in printed  # The loss on the line of progress.
+    assert [*drawn.values()][0] == metrics
+    scoring.show_samples(run)
+    assert "caught" in capsys.readouterr().out
+
+
+def test_its_panel_is_on_the_curves(tmp_path):
+    from electra_tf.reporting import curves
+    labels = [panel.label for panel in curves._panels()]
+    assert labels.index("random words (nats / token)") < labels.index("learning rate")
+
+
+def test_its_identity_holds_its_settings_and_no_others(records, tmp_path):
+    run = run_on(records, tmp_path, objective__random_loss_weight=2.0)
+    run_directory.claim(run.model_dir, run.identity)
+    saved = read_identity(run.model_dir)
+    assert saved["objective.random_loss_weight"] == 2.0
+    assert not {"objective.generator_loss_weight",
+                "objective.discriminator_loss_weight"} & saved.keys()
+    assert override(PretrainingConfig(), run_directory.settings_of(saved)).objective == (
+        run.config.objective)
+
+
+@pytest.mark.parametrize("interrupted_at", [2, TURN])
+def test_a_run_that_is_interrupted_before_or_at_the_turn_ends_with_the_same_weights(
+        records, tmp_path, interrupted_at):
+    whole, resumed = tmp_path / "whole", tmp_path / "resumed"
+    training_run.train(run_on(records, whole))
+    shutil.copytree(whole, resumed)
+    for path in (resumed / "checkpoints").iterdir():
+        if path.name not in ("checkpoint",) and f"-{interrupted_at}." not in path.name:
+            path.unlink()
+    training_run.train(run_on(records, resumed))
+    for name, value in read_weights(storage.path(whole)).items():
+        np.testing.assert_allclose(read_weights(storage.path(resumed))[name], value, atol=1e-6,
+                                   err_msg=name)
+
+
+def test_its_encoder_can_be_read_and_its_discriminator_served(records, tmp_path):
+    training_run.train(run_on(records, tmp_path))
+    networks = formats.read(storage.path(tmp_path))
+    assert networks.encoder_weights
+    detector = servable.of_discriminator(networks).trained()
+    assert detector.encoder.config == networks.model.discriminator
