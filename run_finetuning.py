@@ -23,12 +23,12 @@ from typing import Any
 from absl import flags
 
 from electra_tf import command_line, storage
-from electra_tf.command_line import UserError
 from electra_tf.config import finetuning_flags, setting_flags
 from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.sizes import pretraining_config
+from electra_tf.errors import UserError
 from electra_tf.storage import Path
 
 MODES = ("train", "eval", "predict", "export")

@@ -21,7 +21,7 @@ paper's settings: hence --recipe=short (docs/recipes.md).
 
 from absl import flags
 
-from electra_tf import command_line, storage
+from electra_tf import command_line, errors, storage
 from electra_tf.config import pretraining_flags, recipes, setting_flags, sizes
 
 MODES = ("train", "eval", "samples", "export")
@@ -36,12 +36,12 @@ def main() -> None:
 def _run() -> None:
     values = flags.FLAGS
     if values.mode not in MODES:
-        raise command_line.UserError(
+        raise errors.UserError(
             f"--mode must be one of {', '.join(MODES)}. Received: {values.mode!r}")
     exports = values.mode == "export"
     for name in ("model_dir", "export_dir" if exports else "data_dir"):
         if not values[name].value:
-            raise command_line.UserError(f"--{name} is needed: {values[name].help}")
+            raise errors.UserError(f"--{name} is needed: {values[name].help}")
     if exports:
         _export()
         return
@@ -49,15 +49,14 @@ def _run() -> None:
     config = pretraining_flags.build_config(values.model_size, values.recipe, changes)
 
     # TensorFlow takes seconds to import: only once the flags are right.
-    from electra_tf.checkpoints import formats, run_directory
+    from electra_tf.checkpoints import run_directory
     from electra_tf.pretraining import scoring, setup, training_run
 
     data_dir, model_dir = storage.path(values.data_dir), storage.path(values.model_dir)
     vocab_file = storage.path(values.vocab_file) if values.vocab_file else None
     if values.mode == "train":
-        initial = (formats.read(storage.path(values.init_checkpoint))
-                   if values.init_checkpoint else None)
-        run = setup.prepare(config, data_dir, model_dir, vocab_file, initial)
+        run = setup.prepare(config, data_dir, model_dir, vocab_file,
+                            _initial(values.init_checkpoint))
         size = sizes.pretraining_config(values.model_size or "small")
         for line in recipes.contradictions(values.recipe, size, changes):
             print(f"note     {line}")
@@ -70,6 +69,14 @@ def _run() -> None:
     vocab_file = vocab_file or model_dir / run_directory.VOCABULARY_FILE
     run = setup.prepare(config, data_dir, model_dir, vocab_file)
     {"eval": scoring.evaluate, "samples": scoring.show_samples}[values.mode](run)
+
+
+def _initial(path: str | None):
+    """Returns the networks that --init_checkpoint names, None for new ones."""
+    if not path:
+        return None
+    from electra_tf.checkpoints import formats
+    return formats.read(storage.path(path))
 
 
 def _export() -> None:

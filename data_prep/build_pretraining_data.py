@@ -16,7 +16,7 @@ import time
 from absl import flags
 
 from data_prep import local_runner, record_builder, settings, sources
-from electra_tf import command_line, signals, storage
+from electra_tf import command_line, errors, signals, storage
 from electra_tf.text.vocabulary import Vocabulary
 
 _DEFAULT = settings.BuildSettings()
@@ -69,7 +69,7 @@ def main() -> None:
 def _build(values: flags.FlagValues) -> None:
     for name in ("vocab_file", "output_dir"):
         if not values[name].value:
-            raise command_line.UserError(f"--{name} is missing; see --help for an example.")
+            raise errors.UserError(f"--{name} is missing; see --help for an example.")
     local_runner.quiet_tensorflow()
     start = time.monotonic()
     vocabulary = Vocabulary.load(values.vocab_file)

@@ -13,7 +13,7 @@ import time
 from absl import flags
 
 from data_prep import local_runner, sources, vocabulary_learner
-from electra_tf import atomic_file, command_line, signals, storage
+from electra_tf import atomic_file, command_line, errors, signals, storage
 from electra_tf.storage import Path
 
 flags.DEFINE_string("input", "", "Text files: patterns separated by commas; .txt, or .gz, .bz2, "
@@ -64,10 +64,10 @@ def _learn(values: flags.FlagValues) -> None:
 
 def _free_output(name: str, overwrite: bool) -> Path:
     if not name:
-        raise command_line.UserError("--output is missing; see --help for an example.")
+        raise errors.UserError("--output is missing; see --help for an example.")
     path = storage.path(name)
     if path.exists() and not overwrite:
-        raise command_line.UserError(f"{path} exists; give another --output, or --overwrite.")
+        raise errors.UserError(f"{path} exists; give another --output, or --overwrite.")
     atomic_file.make_directory(path.parent)
     return path
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from electra_tf import native_logging
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.signals import STOPPING
 
 MOST_WORKERS = 1000

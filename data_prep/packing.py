@@ -10,7 +10,7 @@ import random
 import typing
 from collections.abc import Iterator
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 
 SHORTEST_SEQUENCE = 5
 """[CLS] a [SEP] b [SEP]."""

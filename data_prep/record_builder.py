@@ -10,7 +10,7 @@ from data_prep.record_directory import Outcome, RecordDirectory
 from data_prep.settings import BuildSettings
 from data_prep.sources import Source
 from electra_tf import atomic_file, process_lock
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.records import manifest
 from electra_tf.storage import Path
 from electra_tf.text import coverage

@@ -9,7 +9,7 @@ from typing import Any
 
 from data_prep.work_units import WorkUnit
 from electra_tf import atomic_file
-from electra_tf.command_line import UserError, shown
+from electra_tf.errors import UserError, shown
 from electra_tf.reading import strict_json
 from electra_tf.reading.bounded import MIB
 from electra_tf.records import manifest

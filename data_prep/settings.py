@@ -3,7 +3,7 @@
 import dataclasses
 
 from data_prep import packing
-from electra_tf.command_line import UserError, shown
+from electra_tf.errors import UserError, shown
 from electra_tf.records import consistency
 
 SHORT_EXAMPLE_RATES = {"full": 0.0, "reference": 0.05}

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 
 from data_prep import embedded_text
 from electra_tf import storage
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.storage import Path
 
 DOCUMENT_END = ""

@@ -7,7 +7,7 @@ import re
 from data_prep import local_runner, work_units
 from data_prep.progress import Progress
 from data_prep.sources import Source
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.text import coverage
 from electra_tf.text.vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
 

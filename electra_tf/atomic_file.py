@@ -7,7 +7,7 @@ import re
 import shutil
 from collections.abc import Iterator
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.storage import Path, RemotePath
 
 TEMPORARY_PREFIX = ".unfinished-"

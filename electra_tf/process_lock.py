@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from electra_tf.atomic_file import write_error
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.storage import Path, RemotePath
 
 LOCK_FILE = ".lock"

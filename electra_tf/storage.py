@@ -17,7 +17,7 @@ import shutil
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://")
 

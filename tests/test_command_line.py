@@ -7,13 +7,13 @@ import pytest
 
 
 @pytest.mark.parametrize(("body", "status", "line"), [
-    ("raise command_line.UserError('no file a.txt.')", 1, "error: no file a.txt."),
+    ("raise errors.UserError('no file a.txt.')", 1, "error: no file a.txt."),
     ("os.kill(os.getpid(), signal.SIGINT)", 130, "interrupted."),
     ("pass", 0, "")])
 def test_an_end_is_one_line(body, status, line):
     program = f"""
 import os, signal, sys
-from electra_tf import command_line
+from electra_tf import command_line, errors
 def main():
     {body}
 command_line.run(main, summary="", groups={{}})

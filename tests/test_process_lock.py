@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.process_lock import only_process
 
 HOLDER = """

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from electra_tf.command_line import LONGEST_MESSAGE, UserError, shown
+from electra_tf.errors import LONGEST_MESSAGE, UserError, shown
 
 
 @pytest.mark.parametrize(("quoted", "safe"), [

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from electra_tf import atomic_file, storage
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.storage import RemotePath
 
 

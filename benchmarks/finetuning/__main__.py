@@ -22,7 +22,7 @@ from absl import flags
 from benchmarks import host
 from benchmarks.finetuning.workload import Workload, write_rows
 from benchmarks.process import Worker, WorkerFailed
-from electra_tf import atomic_file, command_line
+from electra_tf import atomic_file, command_line, errors
 
 _ROOT = pathlib.Path(__file__).parents[2]
 WHAT = ("train", "infer")
@@ -71,7 +71,7 @@ def main() -> None:
     values = flags.FLAGS
     for name in ("data_dir", "vocab_file"):
         if not values[name].value:
-            raise command_line.UserError(f"--{name} is needed: {values[name].help}")
+            raise errors.UserError(f"--{name} is needed: {values[name].help}")
     output = pathlib.Path(values.output_dir)
     atomic_file.make_directory(output)
     with tempfile.TemporaryDirectory() as scratch:
@@ -112,13 +112,13 @@ def _encode(data_dir: str, vocab_file: str, count: int, path: pathlib.Path) -> l
     """Writes the first sentences' ids and classes; returns their lengths."""
     import numpy as np
 
-    from electra_tf.tasks import glue
+    from electra_tf.tasks import glue, glue_files
     from electra_tf.tasks.encoding import ExampleEncoder
     from electra_tf.text.tokenizer import Tokenizer
     from electra_tf.text.vocabulary import Vocabulary
 
     task, vocabulary = glue.TASKS["sst2"], Vocabulary.load(vocab_file)
-    examples = glue.read_split(task, pathlib.Path(data_dir), "train")[:count]
+    examples = glue_files.read_split(task, pathlib.Path(data_dir), "train")[:count]
     rows = ExampleEncoder(Tokenizer(vocabulary), vocabulary, 128).texts(examples, task.labels)
     write_rows(str(path), [row.ids for row in rows],
                np.array([int(row.targets["label"]) for row in rows]))

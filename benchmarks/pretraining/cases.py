@@ -7,12 +7,12 @@ from typing import Any
 
 from benchmarks.pretraining import workload as plain
 from benchmarks.pretraining.workload import Encoder, Setting, Workload
-from electra_tf.command_line import UserError
 from electra_tf.config.model import EncoderConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.sizes import pretraining_config
 from electra_tf.cost import flops
+from electra_tf.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

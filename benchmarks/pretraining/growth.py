@@ -15,7 +15,7 @@ from absl import flags
 from benchmarks import host
 from benchmarks.pretraining import cases
 from benchmarks.pretraining.alone import measure_alone
-from electra_tf import command_line
+from electra_tf import command_line, errors
 
 HEADINGS = ("L", "batch", "layers", "tokens/s", "MFLOPs/token", "GFLOP/s", "peak GB")
 
@@ -97,7 +97,7 @@ def predicted_bytes(measured: list[tuple[int, float]], batch: int) -> float | No
 
 def _whole(name: str, values: list[str]) -> list[int]:
     if not values or not all(value.isdecimal() and int(value) > 0 for value in values):
-        raise command_line.UserError(f"--{name} must be whole numbers above 0, separated by "
+        raise errors.UserError(f"--{name} must be whole numbers above 0, separated by "
                                      f"commas. Received: {','.join(values)!r}")
     return sorted({int(value) for value in values})
 

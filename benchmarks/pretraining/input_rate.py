@@ -17,7 +17,7 @@ from absl import flags
 
 from benchmarks.pretraining import workload as plain
 from benchmarks.pretraining.alone import measure_alone
-from electra_tf import command_line
+from electra_tf import command_line, errors
 from electra_tf.config.pretraining import DataConfig
 from electra_tf.config.runtime import RuntimeConfig
 from electra_tf.distribution.strategies import create_strategy
@@ -48,7 +48,7 @@ def main() -> None:
     step = measure_alone(f"small-{values.batch}x{records.max_seq_length}",
                          precision=values.precision, rounds=values.rounds)
     if step.failure:
-        raise command_line.UserError(f"the step failed: {step.failure}")
+        raise errors.UserError(f"the step failed: {step.failure}")
     needed = values.batch * records.max_seq_length / statistics.median(step.seconds)
     print(f"step   {needed:>12,.0f} tokens/s\ninput is {rate / needed:,.0f} x as fast")
 
@@ -78,7 +78,7 @@ def read(directory: pathlib.Path, records: manifest.Manifest, batch: int, seed: 
     """Returns tokens per second of one pass over the records, to tensors on the device."""
     examples = sum(shard.examples for shard in records.shards_of("train"))
     if examples < batch:
-        raise command_line.UserError(f"{directory} holds {examples} training examples, less than "
+        raise errors.UserError(f"{directory} holds {examples} training examples, less than "
                                      f"--batch={batch}.")
     steps = examples // batch
     strategy = create_strategy(RuntimeConfig())

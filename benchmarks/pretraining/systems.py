@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from benchmarks.pretraining.workload import Setting
 from benchmarks.process import Worker
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 
 _NOTES = {
     "model_garden": "Model Garden ties the word embeddings alone, and its inputs are masked before "

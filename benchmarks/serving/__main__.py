@@ -21,7 +21,7 @@ from benchmarks.serving import report, systems
 from benchmarks.serving.turns import BATCHES, Turns
 from benchmarks.serving.workload import MAX_LENGTH, write_texts
 from electra_tf import atomic_file, command_line
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 
 SENTENCES = "sst2"
 

@@ -21,7 +21,7 @@ from absl import flags
 
 from benchmarks.serving.load_clients import SLOW, Answer, Tally, Target, again_and_again, ask, quick
 from electra_tf import command_line
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 
 PHASES = ((1, 0), (8, 0), (256, 0), (256, 200))
 """Quick and slow clients."""

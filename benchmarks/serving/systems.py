@@ -10,7 +10,7 @@ from benchmarks import host
 from benchmarks.process import Worker
 from benchmarks.serving import models
 from benchmarks.serving.workload import FROZEN_WEIGHTS, Workload
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 
 _ROOT = pathlib.Path(__file__).parents[2]
 _TIMEOUT = 600

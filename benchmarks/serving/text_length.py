@@ -21,10 +21,10 @@ from absl import flags
 
 from electra_tf import command_line
 from electra_tf.checkpoints.pretrained import TextSettings
-from electra_tf.command_line import UserError
 from electra_tf.config.finetuning import finetuning_config
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import pretraining_config
+from electra_tf.errors import UserError
 from electra_tf.export import servable
 from electra_tf.export.signatures import Detector, Served
 from electra_tf.export.texts import Texts

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from benchmarks.process import WorkerFailed
 from benchmarks.serving.systems import System
 from benchmarks.serving.workload import Workload
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 
 BATCHES = (1, 32)
 TOLERANCE = 1e-3

@@ -16,7 +16,7 @@ from absl import flags
 from benchmarks import host
 from benchmarks.time_to_quality import report, systems
 from benchmarks.time_to_quality.curve import Curve
-from electra_tf import atomic_file, command_line, storage
+from electra_tf import atomic_file, command_line, errors, storage
 from electra_tf.config import setting_flags
 from electra_tf.reporting.json_file import write_json
 
@@ -43,11 +43,11 @@ def main() -> None:
         UserError: no records, an unknown system, a goal that is no AUC.
     """
     if not _DATA.value:
-        raise command_line.UserError(f"--data_dir is needed: {flags.FLAGS['data_dir'].help}")
+        raise errors.UserError(f"--data_dir is needed: {flags.FLAGS['data_dir'].help}")
     minutes = _parsed_minutes(_MINUTES.value)
     goals = [_parsed_goal(text) for text in _GOALS.value]
     if "hf" in minutes and not pathlib.Path(_PEERS.value).exists():
-        raise command_line.UserError(
+        raise errors.UserError(
             f"there is no {_PEERS.value} to run hf with: `make peers` builds it.")
     race = systems.Race(
         data_dir=pathlib.Path(_DATA.value), model_size=_SIZE.value,
@@ -74,7 +74,7 @@ def _parsed_minutes(parts: list[str]) -> dict[str, float]:
         except ValueError:
             minutes[name] = 0.0
         if name not in systems.NAMES or not 0 < minutes[name] < float("inf"):
-            raise command_line.UserError(
+            raise errors.UserError(
                 f"--minutes takes NAME:MINUTES, names {', '.join(systems.NAMES)}. "
                 f"Received: {part!r}")
     return minutes
@@ -86,7 +86,7 @@ def _parsed_goal(text: str) -> float:
     except ValueError:
         goal = 0.0
     if not 0.5 < goal < 1:
-        raise command_line.UserError(f"--goals takes AUCs between 0.5 and 1. Received: {text!r}")
+        raise errors.UserError(f"--goals takes AUCs between 0.5 and 1. Received: {text!r}")
     return goal
 
 

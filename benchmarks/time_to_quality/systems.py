@@ -19,9 +19,9 @@ from benchmarks.time_to_quality import arrays
 from benchmarks.time_to_quality.curve import Curve, Point, of_records
 from electra_tf import storage
 from electra_tf.checkpoints.run_directory import METRICS_FILE
-from electra_tf.command_line import UserError
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.pretraining_flags import build_config
+from electra_tf.errors import UserError
 from electra_tf.metrics.replaced_tokens import ranking_scores
 from electra_tf.records import manifest as manifests
 from electra_tf.reporting.metrics_log import read_metrics

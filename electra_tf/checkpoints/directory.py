@@ -22,7 +22,7 @@ import tensorflow as tf
 
 from electra_tf import storage
 from electra_tf.atomic_file import flush_to_disk, write_atomically
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.reading import strict_json
 from electra_tf.records.manifest import file_sha256
 from electra_tf.storage import Path, remove_tree

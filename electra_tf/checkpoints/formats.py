@@ -1,12 +1,14 @@
-"""The formats that networks come in, and a door to all of them."""
+"""The formats that networks come in, and a door to all of them.
+
+Google's and Hugging Face's are imported when one of their checkpoints is named.
+"""
 
 import enum
 
-from electra_tf.checkpoints import google, hugging_face
 from electra_tf.checkpoints.pretrained import Pretrained, read_run, write_run
 from electra_tf.checkpoints.run_directory import SETTINGS_FILE
 from electra_tf.checkpoints.shapes import require_finite
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.storage import Path
 
 
@@ -25,6 +27,9 @@ def format_of(path: Path) -> Format:
     """Returns whose checkpoint lies at a path; `UserError` if none does."""
     if (path / SETTINGS_FILE).exists():
         return Format.RUN
+    from electra_tf.checkpoints import google
+    from electra_tf.checkpoints.hugging_face import networks as hugging_face
+
     if hugging_face.is_directory_of(path):
         return Format.HUGGING_FACE
     if google.find(path) is not None:
@@ -51,8 +56,10 @@ def read(path: Path, *, vocab_file: Path | None = None, lower_case: bool = True,
     if found is Format.RUN:
         networks = read_run(path)
     elif found is Format.HUGGING_FACE:
+        from electra_tf.checkpoints.hugging_face import networks as hugging_face
         networks = hugging_face.read(path)
     else:
+        from electra_tf.checkpoints import google
         networks = google.read(path, vocab_file=vocab_file, lower_case=lower_case,
                                num_heads=num_heads)
     require_finite(networks.weights, networks.source)
@@ -65,5 +72,11 @@ def write(networks: Pretrained, directory: Path, form: Format) -> None:
     Raises:
         UserError: the format has no place for a weight; the directory can't be written.
     """
-    {Format.RUN: write_run, Format.GOOGLE: google.write,
-     Format.HUGGING_FACE: hugging_face.write}[form](networks, directory)
+    if form is Format.RUN:
+        write_run(networks, directory)
+    elif form is Format.HUGGING_FACE:
+        from electra_tf.checkpoints.hugging_face import networks as hugging_face
+        hugging_face.write(networks, directory)
+    else:
+        from electra_tf.checkpoints import google
+        google.write(networks, directory)

@@ -16,7 +16,7 @@ from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.shapes import model_of_weights, require_networks
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.reading import strict_json
 from electra_tf.reading.bounded import MIB
 from electra_tf.storage import Path

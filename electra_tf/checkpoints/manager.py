@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from electra_tf import storage
 from electra_tf.checkpoints import directory as checkpoints
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.storage import Path
 
 

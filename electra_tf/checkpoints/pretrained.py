@@ -7,11 +7,11 @@ from typing import Any
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE, read_identity
 from electra_tf.checkpoints.weights import ENCODER, Weights, read_step, read_weights, write_weights
-from electra_tf.command_line import UserError
 from electra_tf.config.finetuning import finetuning_config
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.errors import UserError
 from electra_tf.storage import Path
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.vocabulary import Vocabulary

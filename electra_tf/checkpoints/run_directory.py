@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 from electra_tf import process_lock
 from electra_tf.atomic_file import make_directory, write_atomically
 from electra_tf.checkpoints import settings_file
-from electra_tf.command_line import UserError, one_line
 from electra_tf.config.overrides import flatten, override
+from electra_tf.errors import UserError, one_line
 from electra_tf.reading import strict_json
 from electra_tf.reading.bounded import MIB
 from electra_tf.storage import Path, remove_tree

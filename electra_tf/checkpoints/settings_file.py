@@ -4,11 +4,11 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from electra_tf.command_line import UserError, shown
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.errors import UserError, shown
 from electra_tf.reading import strict_json
 from electra_tf.reading.bounded import MIB
 from electra_tf.storage import Path

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.command_line import UserError
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
+from electra_tf.errors import UserError
 
 Shapes = dict[str, tuple[int, ...]]
 

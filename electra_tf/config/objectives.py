@@ -8,8 +8,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from electra_tf.command_line import UserError, shown
 from electra_tf.config.checks import require, require_at_most
+from electra_tf.errors import UserError, shown
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

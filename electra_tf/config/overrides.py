@@ -13,7 +13,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from electra_tf.command_line import UserError, shown
+from electra_tf.errors import UserError, shown
 from electra_tf.reading import strict_yaml
 from electra_tf.storage import Path
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from electra_tf.command_line import UserError
 from electra_tf.config.initialization import Scheme
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.errors import UserError
 
 PAPER, SHORT = RECIPES = ("paper", "short")
 

@@ -1,6 +1,5 @@
 """The model sizes: tables 6 and 7 of the ELECTRA paper, and a tiny one for tests and demos."""
 
-from electra_tf.command_line import UserError
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.pretraining import (
     MaskingConfig,
@@ -8,6 +7,7 @@ from electra_tf.config.pretraining import (
     PretrainingConfig,
     TrainingConfig,
 )
+from electra_tf.errors import UserError
 
 SIZES = {
     "tiny": PretrainingConfig(

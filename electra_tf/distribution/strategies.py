@@ -6,8 +6,8 @@ import socket
 import tensorflow as tf
 
 from electra_tf import signals
-from electra_tf.command_line import UserError, shown
 from electra_tf.config.runtime import RuntimeConfig, Strategy
+from electra_tf.errors import UserError, shown
 from electra_tf.reading import strict_json
 
 TPU_CONNECT_SECONDS = 10

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
 
-from electra_tf.command_line import Abandoned, same_command
+from electra_tf.command_line import same_command
+from electra_tf.errors import Abandoned
 
 _LOST = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.DeadlineExceededError,
          tf.errors.CancelledError, tf.errors.InternalError)

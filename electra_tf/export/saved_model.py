@@ -18,7 +18,7 @@ from electra_tf.atomic_file import (
     remove_abandoned,
     write_error,
 )
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.export import verification, warmup
 from electra_tf.export.servable import Servable
 from electra_tf.storage import Path, RemotePath

@@ -13,8 +13,8 @@ import tensorflow as tf
 
 from electra_tf import storage
 from electra_tf.atomic_file import make_directory, replacing
-from electra_tf.command_line import UserError
 from electra_tf.distribution.cores import graph_rewriting
+from electra_tf.errors import UserError
 from electra_tf.export import tflite_check
 from electra_tf.export.servable import Servable
 from electra_tf.export.signatures import TOKEN_IDS, Served

@@ -12,8 +12,8 @@ import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
 from electra_tf import native_logging
-from electra_tf.command_line import UserError
 from electra_tf.distribution.cores import usable_cores
+from electra_tf.errors import UserError
 from electra_tf.export import verification
 from electra_tf.export.refusals import TOKEN_INPUTS
 from electra_tf.export.signatures import TOKEN_IDS

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.export.signatures import DEFAULT, Served
 from electra_tf.modeling.tracing import for_answers
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.command_line import UserError
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.pretraining import Precision
 from electra_tf.distribution.devices import use_xla
+from electra_tf.errors import UserError
 from electra_tf.input.buckets import (
     Row,
     RowBatch,

@@ -9,7 +9,7 @@ from electra_tf.checkpoints.run_directory import (
     MOST_RESULT_BYTES,
     RESULTS_FILE,
 )
-from electra_tf.command_line import UserError, shown
+from electra_tf.errors import UserError, shown
 from electra_tf.finetuning.results import Results, Trial
 from electra_tf.reading import strict_json
 from electra_tf.reporting.json_file import plain

@@ -12,12 +12,12 @@ import tensorflow as tf
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings, task_of, text_settings
 from electra_tf.checkpoints.weights import assign_weights, read_weights
-from electra_tf.command_line import UserError
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.distribution.cores import prepare_cpu
 from electra_tf.distribution.devices import POLICIES, resolve_precision
 from electra_tf.distribution.strategies import create_strategy
+from electra_tf.errors import UserError
 from electra_tf.finetuning.finetuner import TrialSettings
 from electra_tf.input.buckets import Row
 from electra_tf.modeling.electra import TaskModel

@@ -10,7 +10,7 @@ from typing import Any
 
 from official.nlp.tools import squad_evaluate_v2_0 as official
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 
 
 def answer_scores(gold: Mapping[str, Sequence[str]],

@@ -8,12 +8,12 @@ import tf_keras
 
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.pretrained import Pretrained
-from electra_tf.command_line import UserError
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.distribution.cores import prepare_cpu
 from electra_tf.distribution.devices import POLICIES, resolve_precision
 from electra_tf.distribution.strategies import create_strategy
+from electra_tf.errors import UserError
 from electra_tf.modeling.initialization import initialize
 from electra_tf.modeling.masking import SpecialTokens
 from electra_tf.objectives.objective import PretrainingObjective

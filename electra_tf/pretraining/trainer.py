@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.command_line import UserError
 from electra_tf.config.pretraining import Precision
+from electra_tf.errors import UserError
 from electra_tf.training.step import TrainStep
 
 Totals = dict[str, tuple[float, float]]

@@ -2,7 +2,7 @@
 
 import errno
 
-from electra_tf.command_line import UserError, shown
+from electra_tf.errors import UserError, shown
 from electra_tf.storage import Path
 
 MIB = 1 << 20

@@ -13,7 +13,7 @@ import math
 import re
 from typing import Any, TypeVar
 
-from electra_tf.command_line import UserError, shown
+from electra_tf.errors import UserError, shown
 from electra_tf.reading.bounded import cannot_read, read_bytes
 from electra_tf.storage import Path
 

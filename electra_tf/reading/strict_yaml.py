@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from electra_tf.command_line import UserError, shown
+from electra_tf.errors import UserError, shown
 from electra_tf.reading.bounded import cannot_read, read_bytes
 from electra_tf.storage import Path
 

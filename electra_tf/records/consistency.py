@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from electra_tf.command_line import shown
+from electra_tf.errors import shown
 
 LONGEST_SEQUENCE = 1 << 16
 """Tokens of an example; 128 times ELECTRA's, and a position still fits into 16 bits."""

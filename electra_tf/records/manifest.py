@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 
 from electra_tf import atomic_file, storage
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.reading import strict_json
 from electra_tf.reading.bounded import MIB
 from electra_tf.records import consistency

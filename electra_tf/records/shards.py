@@ -7,7 +7,7 @@ import tensorflow as tf
 from google.protobuf.message import DecodeError
 
 from electra_tf import atomic_file
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.records import manifest
 from electra_tf.records.example import stored_ids
 from electra_tf.storage import Path

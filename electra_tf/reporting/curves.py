@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from electra_tf import atomic_file, storage
-from electra_tf.command_line import UserError
 from electra_tf.config.objectives import measures, panels
+from electra_tf.errors import UserError
 from electra_tf.reporting.metrics_log import Record
 from electra_tf.storage import Path
 

@@ -5,7 +5,7 @@ import pathlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.server.errors import RequestError
 from electra_tf.server.model_versions import ModelSource, ModelVersions, Version
 

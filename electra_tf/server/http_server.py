@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine
 import uvicorn
 from starlette.types import ASGIApp
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.server.connections import LimitedConnection, Population
 
 # Requests still running after a signal to stop are given so long.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 from starlette.concurrency import run_in_threadpool
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.server import saved_models
 from electra_tf.server.errors import RequestError
 from electra_tf.server.saved_models import ServedModel

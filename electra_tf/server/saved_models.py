@@ -19,7 +19,7 @@ import tensorflow_text  # noqa: F401 - registers the ops that tokenize
 from google.protobuf import json_format, message
 from tensorflow.core.protobuf import meta_graph_pb2
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 
 Arrays = dict[str, np.ndarray]
 """One array per input or output; strings are arrays of `bytes` objects."""

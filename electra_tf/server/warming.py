@@ -14,7 +14,7 @@ import tensorflow as tf
 from google.protobuf import message
 from tensorflow_serving.apis import prediction_log_pb2
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.server.saved_models import DEFAULT_SIGNATURE, Arrays, ServedModel, Signature
 
 FILE = "assets.extra/tf_serving_warmup_requests"

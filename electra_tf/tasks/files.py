@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Collection, Sequence
 
-from electra_tf.command_line import UserError, shown
+from electra_tf.errors import UserError, shown
 from electra_tf.storage import Path
 from electra_tf.tasks.examples import TaggedExample, TextExample
 from electra_tf.tasks.tables import Row, read_rows

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.storage import Path
 from electra_tf.tasks.tables import read_rows
 

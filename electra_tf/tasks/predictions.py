@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from electra_tf.atomic_file import make_directory, write_atomically
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.storage import Path
-from electra_tf.tasks import glue
+from electra_tf.tasks import glue, glue_files
 from electra_tf.tasks.examples import Kind
 
 Record = Mapping[str, Any]
@@ -54,7 +54,7 @@ def write_submission(directory: Path, name: str, predictions: Mapping[str, Seque
         The files; none if the task has no server.
     """
     if name in glue.TASKS:
-        files = dict(glue.submission(
+        files = dict(glue_files.submission(
             glue.TASKS[name], split, [record["key"] for record in records],
             [record["prediction"] for record in records])
             for split, records in predictions.items())

@@ -4,22 +4,14 @@ import dataclasses
 import statistics
 from collections.abc import Mapping, Sequence
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.storage import Path
-from electra_tf.tasks import files, glue, minimal_pairs, tfds_source
+from electra_tf.tasks import files, glue, glue_files, minimal_pairs, tfds_source
 from electra_tf.tasks.examples import Example, Kind
 from electra_tf.tasks.files import Columns
 from electra_tf.tasks.squad import QuestionFile, read_squad
 from electra_tf.tasks.tagging import read_conll
-from electra_tf.tasks.task import Task, TaskSpec
-
-METRICS = {
-    Kind.CLASSIFICATION: ("accuracy", "f1_macro"),
-    Kind.REGRESSION: ("pearson", "spearman", "mean_squared_error"),
-    Kind.TAGGING: ("f1", "precision", "recall", "accuracy"),
-    Kind.QUESTION_ANSWERING: ("f1", "exact_match"),
-}
-"""What is reported where a task doesn't say otherwise; the first is the main one."""
+from electra_tf.tasks.task import METRICS, Task, TaskSpec
 
 QUESTION_FILES = {"squad": ("train-v1.1.json", "dev-v1.1.json"),
                   "squad2": ("train-v2.0.json", "dev-v2.0.json")}
@@ -147,18 +139,12 @@ def read_file(spec: TaskSpec, path: Path, *, labelled: bool,
             for example in examples]
 
 
-def glue_spec(task: glue.GlueTask) -> TaskSpec:
-    """Returns what a trained model has to know of a task of GLUE's."""
-    return TaskSpec(name=task.name, kind=task.kind, labels=task.labels, metrics=task.metrics,
-                    scale=task.largest or 1.0, texts=task.texts, label=task.label)
-
-
 def _glue(task: glue.GlueTask, data_dir: Path) -> Task:
     return Task(
-        spec=glue_spec(task), train=glue.read_split(task, data_dir, "train"),
-        dev={split: glue.read_split(task, data_dir, split) for split in task.dev},
-        test={split: glue.read_split(task, data_dir, split) for split, _ in task.tests
-              if glue.has_split(task, data_dir, split)})
+        spec=TaskSpec.of_glue(task), train=glue_files.read_split(task, data_dir, "train"),
+        dev={split: glue_files.read_split(task, data_dir, split) for split in task.dev},
+        test={split: glue_files.read_split(task, data_dir, split) for split, _ in task.tests
+              if glue_files.has_split(task, data_dir, split)})
 
 
 def _questions(name: str, own: Files) -> Task:
@@ -203,7 +189,7 @@ def _tfds(name: str, data_dir: Path | None, given: Sequence[str]) -> Task:
         raise UserError(f"{given[0]} names a file; leave it out with --data_source=tfds.")
     splits = tfds_source.read(name, data_dir)
     if name in glue.TASKS:
-        return Task(spec=glue_spec(glue.TASKS[name]), **splits)
+        return Task(spec=TaskSpec.of_glue(glue.TASKS[name]), **splits)
     if name in TAGGING_FILES:
         return _tagging(name, splits["train"], splits["dev"])
     return Task(spec=TaskSpec(name=name, kind=Kind.QUESTION_ANSWERING,

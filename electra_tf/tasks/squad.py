@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterator
 
-from electra_tf.command_line import UserError, shown
+from electra_tf.errors import UserError, shown
 from electra_tf.reading import strict_json
 from electra_tf.storage import Path
 from electra_tf.tasks.examples import Answer, QuestionExample

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from electra_tf.command_line import UserError, shown
+from electra_tf.errors import UserError, shown
 from electra_tf.reading import strict_json
 from electra_tf.reading.bounded import cannot_read, read_bytes
 from electra_tf.storage import Path

@@ -6,10 +6,18 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from electra_tf.command_line import shown
+from electra_tf.errors import shown
 from electra_tf.reading import strict_json
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Example, Kind
+
+METRICS = {
+    Kind.CLASSIFICATION: ("accuracy", "f1_macro"),
+    Kind.REGRESSION: ("pearson", "spearman", "mean_squared_error"),
+    Kind.TAGGING: ("f1", "precision", "recall", "accuracy"),
+    Kind.QUESTION_ANSWERING: ("f1", "exact_match"),
+}
+"""What is reported where a task doesn't say otherwise; the first is the main one."""
 
 _PREFIX = "task_"
 """Of a task's fields among a run's facts."""
@@ -72,6 +80,12 @@ class TaskSpec:
         """Returns all fields under names that don't look like settings."""
         return {f"{_PREFIX}{field.name}": list(value) if isinstance(value, tuple) else value
                 for field in dataclasses.fields(self) for value in [getattr(self, field.name)]}
+
+    @classmethod
+    def of_glue(cls, task: glue.GlueTask) -> "TaskSpec":
+        """Returns what a trained model has to know of a task of GLUE's."""
+        return cls(name=task.name, kind=task.kind, labels=task.labels, metrics=task.metrics,
+                   scale=task.largest or 1.0, texts=task.texts, label=task.label)
 
     @classmethod
     def of_facts(cls, saved: Mapping[str, Any]) -> "TaskSpec":

@@ -7,7 +7,7 @@ call them.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.storage import Path
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Answer, QuestionExample, TaggedExample, TextExample

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, UNK, Vocabulary
 
 MAX_WORD_CHARACTERS = 200

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from electra_tf import atomic_file, storage
-from electra_tf.command_line import UserError, shown
+from electra_tf.errors import UserError, shown
 from electra_tf.reading.bounded import MIB, read_bytes
 from electra_tf.storage import Path
 

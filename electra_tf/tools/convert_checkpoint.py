@@ -22,7 +22,7 @@ from electra_tf.atomic_file import (
     remove_abandoned,
     write_error,
 )
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 
 GROUPS = {"Networks": ("from", "to", "to_format"),
           "What Google's checkpoints don't say": ("vocab_file", "lower_case", "num_heads")}

@@ -14,7 +14,7 @@ import contextlib
 from absl import flags
 
 from electra_tf import command_line, storage
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.storage import Path
 
 GROUPS = {"Model": ("model_dir", "output", "saved_model"),

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from absl import flags
 
 from electra_tf import command_line, storage
-from electra_tf.command_line import UserError
 from electra_tf.cost.learning_curves import NETWORKS, Network
+from electra_tf.errors import UserError
 from electra_tf.records import manifest
 from electra_tf.tools import rate
 

@@ -7,7 +7,7 @@ Example:
 
 from absl import flags
 
-from electra_tf import command_line, storage
+from electra_tf import command_line, errors, storage
 from electra_tf.checkpoints.run_directory import METRICS_FILE
 from electra_tf.reporting.curves import draw_curves
 from electra_tf.reporting.metrics_log import read_metrics
@@ -28,7 +28,7 @@ def main() -> None:
     """
     directories = [storage.path(name) for name in _MODEL_DIR.value or ()]
     if not directories:
-        raise command_line.UserError("--model_dir is missing; name the directory of a run.")
+        raise errors.UserError("--model_dir is missing; name the directory of a run.")
     runs = {str(path): read_metrics(path / METRICS_FILE) for path in directories}
     home = directories[0] if len(directories) == 1 else storage.path(".")
     output = storage.path(_OUTPUT.value) if _OUTPUT.value else home / "loss_curves.png"

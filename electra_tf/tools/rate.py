@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from electra_tf import storage
 from electra_tf.checkpoints.run_directory import METRICS_FILE
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.reporting.metrics_log import TRAIN, read_metrics
 
 SCRIPT = pathlib.Path(__file__).parents[2] / "run_pretraining.py"

@@ -12,7 +12,7 @@ Stop it with Ctrl-C or SIGTERM: requests that are running are answered first.
 from absl import flags
 
 from electra_tf import command_line, storage
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 
 GROUPS = {"Models": ("model_dir", "name", "num_versions", "poll_seconds"),
           "Network": ("host", "port"),

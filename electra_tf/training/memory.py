@@ -6,11 +6,11 @@ without a word.
 
 import tensorflow as tf
 
-from electra_tf.command_line import UserError
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.runtime import RuntimeConfig
 from electra_tf.cost.flops import EncoderShape
 from electra_tf.cost.memory import least_activation_bytes, physical_bytes, state_bytes
+from electra_tf.errors import UserError
 from electra_tf.training.failures import SMALLER_STEPS
 
 _GB = 1e9

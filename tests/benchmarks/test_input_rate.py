@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.pretraining import input_rate
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.records import manifest
 
 

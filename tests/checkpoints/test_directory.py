@@ -6,7 +6,7 @@ import tensorflow as tf
 from electra_tf import storage
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints.manager import CheckpointManager
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 
 DATA = "data-00000-of-00001"
 

@@ -11,9 +11,10 @@ from scipy import special
 
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import Format
-from electra_tf.command_line import UserError
-from electra_tf.tasks import glue, registry
+from electra_tf.errors import UserError
+from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.vocabulary import CONTINUATION
 from tests import tiny_networks
 from tests.tiny_networks import NO_ANSWERABILITY, finetuned
@@ -131,7 +132,7 @@ def test_a_tokenizer_of_another_kind_is_refused(pair, model, words):
 
 def test_classes_are_called_by_words_and_come_back_as_the_tasks(networks, tmp_path):
     model = finetuned(networks, Kind.CLASSIFICATION, ("0", "1"), {"hidden": 32, "dense": 2})
-    model = dataclasses.replace(model, task=registry.glue_spec(glue.TASKS["cola"]))
+    model = dataclasses.replace(model, task=TaskSpec.of_glue(glue.TASKS["cola"]))
     formats.write(model, tmp_path / "out", Format.HUGGING_FACE)
     path = tmp_path / "out" / "config.json"
     config = json.loads(path.read_text())

@@ -6,9 +6,9 @@ import pytest
 
 from electra_tf import storage
 from electra_tf.checkpoints import run_directory, settings_file
-from electra_tf.command_line import UserError
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.errors import UserError
 
 FACTS = {"lower_case": True, "strip_accents": True, "dataset": "x", "initial": None}
 

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.checkpoints.weights import ENCODER, assign_parts, assign_weights, read_weights
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.modeling.electra import electra_encoder
 from tests import tiny_encoder, tiny_records, tiny_run
 

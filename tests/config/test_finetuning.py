@@ -2,10 +2,10 @@
 
 import pytest
 
-from electra_tf.command_line import UserError
 from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import SIZES
+from electra_tf.errors import UserError
 
 
 @pytest.mark.parametrize(("size", "rate", "decay"), [

@@ -2,11 +2,11 @@ import dataclasses
 
 import pytest
 
-from electra_tf.command_line import UserError
 from electra_tf.config.model import Tying
 from electra_tf.config.overrides import flatten, override, parse_assignments, read_yaml
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.runtime import Xla
+from electra_tf.errors import UserError
 
 CONFIG = PretrainingConfig()
 

@@ -1,10 +1,10 @@
 import pytest
 
-from electra_tf.command_line import UserError
 from electra_tf.config import pretraining_flags, recipes
 from electra_tf.config.initialization import Scheme
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import SIZES
+from electra_tf.errors import UserError
 
 
 @pytest.mark.parametrize("size", SIZES)

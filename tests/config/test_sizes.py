@@ -3,9 +3,9 @@
 import pytest
 import tensorflow as tf
 
-from electra_tf.command_line import UserError
 from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.config.sizes import pretraining_config
+from electra_tf.errors import UserError
 from electra_tf.modeling.electra import ElectraModel
 
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from data_prep.packing import PACKINGS, FullPacking, Layout, ReferencePacking, packing_named
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 
 CLS, SEP = 1, 2
 CONTINUATIONS = frozenset(range(1000, 2000))

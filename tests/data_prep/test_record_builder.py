@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from data_prep import record_builder, work_units
 from electra_tf import process_lock
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.records import manifest
 from electra_tf.records.example import parse_examples
 from electra_tf.text.tokenizer import Tokenizer

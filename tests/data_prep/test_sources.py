@@ -7,7 +7,7 @@ import lzma
 import pytest
 
 from data_prep import embedded_text, sources
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 
 TEXT = "one\ntwo\n\n\nthree\n"
 LINES = ["one", "two", "", "three", ""]

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from data_prep import sources, vocabulary_learner, word_counter
 from data_prep.work_units import WorkUnit, work_units
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 

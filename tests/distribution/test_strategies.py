@@ -4,11 +4,11 @@ import socket
 import pytest
 import tensorflow as tf
 
-from electra_tf.command_line import UserError
 from electra_tf.config.pretraining import Precision
 from electra_tf.config.runtime import RuntimeConfig, Strategy, Xla
 from electra_tf.distribution.devices import device_name, resolve_precision, use_xla
 from electra_tf.distribution.strategies import create_strategy
+from electra_tf.errors import UserError
 
 
 def with_strategy(kind: Strategy, **changes) -> RuntimeConfig:

@@ -8,8 +8,8 @@ import pytest
 
 import run_finetuning
 import run_pretraining
-from electra_tf.command_line import UserError
 from electra_tf.config import finetuning_flags, pretraining_flags
+from electra_tf.errors import UserError
 from tests import command_flags, tiny_encoder, tiny_run
 from tests.server import running
 

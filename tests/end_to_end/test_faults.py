@@ -10,8 +10,8 @@ import tensorflow as tf
 import run_pretraining
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints.weights import read_weights
-from electra_tf.command_line import UserError
 from electra_tf.config import pretraining_flags
+from electra_tf.errors import UserError
 from electra_tf.text.vocabulary import Vocabulary
 from tests import command_flags, tiny_records, tiny_run
 

@@ -6,7 +6,7 @@ import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
 from electra_tf.checkpoints.pretrained import TextSettings
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.export import servable, tflite, tflite_check
 from electra_tf.export.refusals import TOKEN_INPUTS
 from electra_tf.export.texts import Tokens

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.finetuning import results_file
 from electra_tf.finetuning.results import Epoch, Results, Trial, glue_average, glue_table
 

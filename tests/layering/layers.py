@@ -8,7 +8,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 # Lowest first. A module imports from lower rows or from its own package, never sideways.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("electra_tf.native_logging", "electra_tf.signals"),
+    ("electra_tf.native_logging", "electra_tf.signals", "electra_tf.errors"),
     ("electra_tf.command_line",),
     ("electra_tf.storage",),
     ("electra_tf.reading",),
@@ -26,7 +26,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 
 # Preparing data is a program of its own, beside the trainer: it shares the formats alone.
 DATA_PREP_IMPORTS = frozenset({
-    "electra_tf.native_logging", "electra_tf.signals", "electra_tf.command_line",
+    "electra_tf.native_logging", "electra_tf.signals", "electra_tf.errors",
+    "electra_tf.command_line",
     "electra_tf.storage", "electra_tf.reading", "electra_tf.atomic_file",
     "electra_tf.process_lock", "electra_tf.records", "electra_tf.text"})
 
@@ -58,10 +59,10 @@ def tree(path: pathlib.Path) -> ast.Module:
     return ast.parse((ROOT / path).read_text(encoding="utf-8"), filename=str(path))
 
 
-def imports(path: pathlib.Path) -> set[str]:
-    """Returns the dotted names of all modules that a file imports, inside functions too."""
+def imports(path: pathlib.Path, *, inside_functions: bool = True) -> set[str]:
+    """Returns the dotted names of all modules that a file imports, inside functions too or not."""
     found = set()
-    for node in ast.walk(tree(path)):
+    for node in ast.walk(tree(path)) if inside_functions else tree(path).body:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

@@ -3,7 +3,7 @@
 import pytest
 from official.nlp.tools import squad_evaluate_v1_1
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.metrics.questions import answer_scores, best_threshold
 
 

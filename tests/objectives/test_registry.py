@@ -1,9 +1,9 @@
 import pytest
 
-from electra_tf.command_line import UserError
 from electra_tf.config.objectives import OBJECTIVES, measures, panels
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.errors import UserError
 from electra_tf.modeling.masking import SpecialTokens
 from electra_tf.objectives.registry import build_objective
 

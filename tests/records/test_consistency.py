@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.records import manifest, shards
 from electra_tf.records.example import serialize_example
 from tests import tiny_records

@@ -8,7 +8,7 @@ from unittest import mock
 
 import pytest
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.records import manifest
 from electra_tf.records.manifest import Counts, Manifest, Shard, Tokenization
 

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf import atomic_file
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.records.shards import write_shard
 
 

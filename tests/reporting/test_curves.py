@@ -7,7 +7,7 @@ import sys
 import pytest
 from matplotlib.image import imread
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.reporting.curves import draw_curves, smooth
 
 

@@ -10,8 +10,9 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.objectives.tasks import ClassificationObjective
-from electra_tf.tasks import glue, registry
+from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.task import TaskSpec
 from tests.export.served_models import Example, tiny_detector
 from tests.server import running, string_models
 
@@ -51,7 +52,7 @@ PREDICTIONS = [example for example in EXAMPLES if "/v1/models/" in example[0]]
 def classifier(name):
     """Returns what would be exported of a task of GLUE with two classes."""
     example = Example(Kind.CLASSIFICATION)
-    example.spec = registry.glue_spec(glue.TASKS[name])
+    example.spec = TaskSpec.of_glue(glue.TASKS[name])
     example.model = ClassificationObjective(num_classes=2).build_model(
         example.config.model, seed=1, policy="float32")
     return example.served()

@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.server import catalog, local_server, saved_models, warming
 from electra_tf.server.model_versions import ModelSource, ModelVersions, State
 from electra_tf.server.saved_models import ServedModel

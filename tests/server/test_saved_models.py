@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.server import saved_models
 
 

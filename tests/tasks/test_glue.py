@@ -2,8 +2,8 @@
 
 import pytest
 
-from electra_tf.command_line import UserError
-from electra_tf.tasks import glue
+from electra_tf.errors import UserError
+from electra_tf.tasks import glue, glue_files
 from electra_tf.tasks.examples import Kind
 
 MNLI = ["index", "promptID", "pairID", "genre", "sentence1_binary_parse", "sentence2_binary_parse",
@@ -55,10 +55,10 @@ def test_every_task_reads_its_own_layout(tmp_path, name):
     for split, _ in task.tests:
         write(tmp_path / task.directory / f"{split}.tsv", unlabelled)
     for split in splits:
-        first = glue.read_split(task, tmp_path, split)[0]
+        first = glue_files.read_split(task, tmp_path, split)[0]
         assert (first.texts, first.label) == (texts, label)
     for split, _ in task.tests:
-        (first,) = glue.read_split(task, tmp_path, split)
+        (first,) = glue_files.read_split(task, tmp_path, split)
         assert (first.key, len(first.texts), first.label) == ("0", len(texts), None)
 
 
@@ -73,17 +73,17 @@ def test_the_benchmark_is_nine_tasks_and_eleven_files_to_submit():
 def test_the_diagnostic_set_may_lie_beside_the_tasks(tmp_path, place):
     (tmp_path / place).parent.mkdir(exist_ok=True)
     write(tmp_path / place, [["index", "sentence1", "sentence2"], ["7", "a", "b"]])
-    assert glue.read_split(glue.TASKS["mnli"], tmp_path, "diagnostic")[0].key == "7"
+    assert glue_files.read_split(glue.TASKS["mnli"], tmp_path, "diagnostic")[0].key == "7"
 
 
 def test_predictions_are_written_as_the_server_reads_them():
-    assert glue.submission(glue.TASKS["rte"], "test", ["0", "1"], glue.ENTAILMENT) == (
+    assert glue_files.submission(glue.TASKS["rte"], "test", ["0", "1"], glue.ENTAILMENT) == (
         "RTE.tsv", "index\tprediction\n0\tentailment\n1\tnot_entailment\n")
-    assert glue.submission(glue.TASKS["cola"], "test", ["0", "1"], [
+    assert glue_files.submission(glue.TASKS["cola"], "test", ["0", "1"], [
         "acceptable", "unacceptable"]) == ("CoLA.tsv", "index\tprediction\n0\t1\n1\t0\n")
-    assert glue.submission(glue.TASKS["wnli"], "test", ["0"], ["entailment"])[1] == (
+    assert glue_files.submission(glue.TASKS["wnli"], "test", ["0"], ["entailment"])[1] == (
         "index\tprediction\n0\t1\n")
-    assert glue.submission(glue.TASKS["stsb"], "test", ["0", "1"], [5.2, 1.23456]) == (
+    assert glue_files.submission(glue.TASKS["stsb"], "test", ["0", "1"], [5.2, 1.23456]) == (
         "STS-B.tsv", "index\tprediction\n0\t5.000\n1\t1.235\n")
 
 
@@ -97,12 +97,12 @@ def test_a_bad_row_is_named(tmp_path, name, row, message):
     task = glue.TASKS[name]
     write(tmp_path / task.directory / "dev.tsv", [FILES[name][0][0], row])
     with pytest.raises(UserError, match=message):
-        glue.read_split(task, tmp_path, "dev")
+        glue_files.read_split(task, tmp_path, "dev")
 
 
 def test_a_missing_file_says_what_the_directory_must_hold(tmp_path):
     with pytest.raises(UserError, match=r"no .*CoLA/train\.tsv; --data_dir must hold GLUE's"):
-        glue.read_split(glue.TASKS["cola"], tmp_path, "train")
+        glue_files.read_split(glue.TASKS["cola"], tmp_path, "train")
 
 
 def test_texts_have_names_that_an_export_can_use():

@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.tasks import glue, registry
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.registry import Files
+from electra_tf.tasks.task import TaskSpec
 
 
 def write(path, text):
@@ -34,7 +35,7 @@ def test_a_task_of_glue(tmp_path):
 
 
 def test_labels_of_another_file_may_be_numbers_or_words(tmp_path):
-    spec = registry.glue_spec(glue.TASKS["sst2"])
+    spec = TaskSpec.of_glue(glue.TASKS["sst2"])
     dev = write(tmp_path / "dev.tsv", "sentence\tlabel\nfine\tpositive\ndull\t0\n")
     examples = registry.load_dev(spec, None, Files(dev=dev))["dev"]
     assert [example.label for example in examples] == ["1", "0"]

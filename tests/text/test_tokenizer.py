@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 from data_prep import embedded_text
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.text.tokenizer import Tokenizer, WordSplitter
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.text.nasty_lines import lines

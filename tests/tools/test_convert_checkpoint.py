@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import Format
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.tasks.examples import Kind
 from electra_tf.tools import convert_checkpoint
 from tests import command_flags, tiny_networks

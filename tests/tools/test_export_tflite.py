@@ -7,7 +7,7 @@ import pytest
 
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import Format
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.export import saved_model, servable
 from electra_tf.tasks.examples import Kind
 from electra_tf.tools import export_tflite

@@ -2,8 +2,8 @@
 
 import pytest
 
-from electra_tf.command_line import UserError
 from electra_tf.cost.learning_curves import Network
+from electra_tf.errors import UserError
 from electra_tf.tools import plan, rate
 from tests import command_flags, tiny_records
 

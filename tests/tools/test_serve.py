@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from electra_tf.command_line import UserError
+from electra_tf.errors import UserError
 from electra_tf.tools import serve
 from tests import command_flags
 from tests.server import running, string_models

@@ -5,9 +5,9 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
-from electra_tf.checkpoints.hugging_face_files import CONFIG_FILE
-from electra_tf.command_line import UserError, shown
+from electra_tf.checkpoints.hugging_face.files import CONFIG_FILE
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
+from electra_tf.errors import UserError, shown
 from electra_tf.reading import strict_json
 from electra_tf.reading.bounded import MIB
 from electra_tf.storage import Path

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from electra_tf.checkpoints.hugging_face_config import Config
+from electra_tf.checkpoints.hugging_face.config import Config
 from electra_tf.checkpoints.shapes import Shapes, require_exactly
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.command_line import UserError, shown
+from electra_tf.errors import UserError, shown
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Kind
-from electra_tf.tasks.registry import METRICS, glue_spec
-from electra_tf.tasks.task import TaskSpec
+from electra_tf.tasks.task import METRICS, TaskSpec
 
 ARCHITECTURES = {
     Kind.CLASSIFICATION: "ElectraForSequenceClassification",
@@ -141,7 +140,7 @@ def _spec(config: Config, kind: Kind, labels: tuple[str, ...]) -> TaskSpec:
     """Returns GLUE's task if these are its classes, else one of nobody's in particular."""
     task = glue.TASKS.get(config.finetuning_task)
     if labels and task and labels == glue.label_words(task.name, task.labels):
-        return glue_spec(task)
+        return TaskSpec.of_glue(task)
     return TaskSpec(name=str(kind), kind=kind, labels=labels, metrics=METRICS[kind])
 
 

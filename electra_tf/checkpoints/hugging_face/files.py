@@ -16,7 +16,7 @@ from electra_tf.atomic_file import make_directory, write_atomically
 from electra_tf.checkpoints.pretrained import TextSettings
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.command_line import UserError, shown
+from electra_tf.errors import UserError, shown
 from electra_tf.reading import strict_json
 from electra_tf.reading.bounded import MIB, cannot_read, read_bytes
 from electra_tf.storage import Path

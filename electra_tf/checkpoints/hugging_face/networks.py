@@ -8,12 +8,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from electra_tf.checkpoints import hugging_face_config as config_file
-from electra_tf.checkpoints import hugging_face_files as files
-from electra_tf.checkpoints import hugging_face_heads as heads
-from electra_tf.checkpoints import hugging_face_names as naming
-from electra_tf.checkpoints.hugging_face_config import Config
-from electra_tf.checkpoints.hugging_face_files import CONFIG_FILE
+from electra_tf.checkpoints.hugging_face import config as config_file
+from electra_tf.checkpoints.hugging_face import files, heads
+from electra_tf.checkpoints.hugging_face import names as naming
+from electra_tf.checkpoints.hugging_face.config import Config
+from electra_tf.checkpoints.hugging_face.files import CONFIG_FILE
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.shapes import (
     generator_shapes,
@@ -22,8 +21,8 @@ from electra_tf.checkpoints.shapes import (
     require_networks,
 )
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.command_line import UserError
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
+from electra_tf.errors import UserError
 from electra_tf.storage import Path
 from electra_tf.tasks.task import TaskSpec
 

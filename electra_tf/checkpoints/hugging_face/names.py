@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from electra_tf.checkpoints.hugging_face_files import WEIGHTS_FILE
+from electra_tf.checkpoints.hugging_face.files import WEIGHTS_FILE
 from electra_tf.checkpoints.shapes import (
     Shapes,
     discriminator_shapes,
@@ -14,8 +14,8 @@ from electra_tf.checkpoints.shapes import (
     generator_shapes,
 )
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.command_line import UserError
 from electra_tf.config.model import ModelConfig, Tying
+from electra_tf.errors import UserError
 from electra_tf.storage import Path
 
 _RENAMED = {"generator_predictions/output_bias": "generator_lm_head.bias",
