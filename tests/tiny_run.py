@@ -7,10 +7,8 @@ import tensorflow as tf
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.sizes import pretraining_config
-from electra_tf.optimization.adam import Adam
-from electra_tf.optimization.loss_scale import LossScale
-from electra_tf.optimization.schedule import Schedule
 from electra_tf.pretraining.setup import Run, prepare
+from electra_tf.training.assembly import build_state, build_step
 from electra_tf.training.step import TrainState, TrainStep
 
 SETTINGS = {
@@ -38,16 +36,13 @@ def run_on(records: Path, model_dir: Path = Path("unused"), **changes) -> Run:
 
 
 def state_of(run: Run) -> TrainState:
-    model = run.build_model()
-    with run.strategy.scope():
-        return TrainState(model, Adam(run.config.optimizer, model.trainable_variables),
-                          LossScale(run.config.training.precision.value == "float16"))
+    return build_state(run.config, run.build_model(), run.strategy)
 
 
 def train_step(run: Run, state: TrainState, *, xla: bool = False) -> TrainStep:
-    schedule = Schedule.of(run.config.optimizer, run.config.training.num_train_steps)
-    return TrainStep(config=run.config, objective=run.objective, state=state, schedule=schedule,
-                     compile_with_xla=xla)
+    config = override(run.config, {"runtime.xla": "on" if xla else "off"})
+    return build_step(config, run.objective, state, run.strategy,
+                      config.training.num_train_steps)
 
 
 def step_function(run: Run, state: TrainState, *, xla: bool = False):

@@ -9,16 +9,13 @@ from benchmarks.pretraining.workload import Setting, Workload
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.distribution.cores import prepare_cpu
-from electra_tf.distribution.devices import POLICIES, use_xla
+from electra_tf.distribution.devices import use_xla
 from electra_tf.distribution.strategies import create_strategy
 from electra_tf.modeling.masking import SpecialTokens
 from electra_tf.objectives.registry import build_objective
-from electra_tf.optimization.adam import Adam
-from electra_tf.optimization.loss_scale import LossScale
-from electra_tf.optimization.schedule import Schedule
 from electra_tf.pretraining.trainer import Trainer
 from electra_tf.records.example import Batch
-from electra_tf.training.step import TrainState, TrainStep
+from electra_tf.training import assembly
 
 _SPECIAL = SpecialTokens(
     pad=plain.PAD_ID, cls=plain.CLS_ID, sep=plain.SEP_ID, mask=plain.MASK_ID)
@@ -34,21 +31,17 @@ def prepare(workload: Workload, setting: Setting) -> Prepared:
     return Prepared(
         label=f"{setting.precision}, XLA {'on' if xla else 'off'}",
         versions={"TensorFlow": tf.__version__},
-        build=lambda: _build(workload, config, strategy, xla))
+        build=lambda: _build(workload, config, strategy))
 
 
-def _build(workload: Workload, config: PretrainingConfig, strategy: tf.distribute.Strategy,
-           xla: bool) -> Step:
-    """Model, state and loop as training/pretraining.py puts them together."""
+def _build(workload: Workload, config: PretrainingConfig,
+           strategy: tf.distribute.Strategy) -> Step:
+    """Model, state and loop as a run puts them together."""
     objective = build_objective(config, _SPECIAL)
-    with strategy.scope():
-        model = objective.build_model(config.model, seed=config.training.seed,
-                                      policy=POLICIES[config.training.precision],
-                                      recompute=config.runtime.gradient_checkpointing)
-        state = TrainState(model, Adam(config.optimizer, model.trainable_variables),
-                           LossScale(enabled=False))
-    step = TrainStep(config=config, objective=objective, state=state, compile_with_xla=xla,
-                     schedule=Schedule.of(config.optimizer, config.training.num_train_steps))
+    model = assembly.build_model(objective, config, strategy, seed=config.training.seed)
+    state = assembly.build_state(config, model, strategy)
+    step = assembly.build_step(
+        config, objective, state, strategy, config.training.num_train_steps)
     batches = strategy.experimental_distribute_dataset(_batches(workload))
     trainer = Trainer(strategy, step, batches)
 

@@ -8,6 +8,7 @@ from electra_tf.config import export_flags, setting_flags
 from electra_tf.config.finetuning import finetuning_config
 from electra_tf.config.setting_flags import ANY_SETTING, HARDWARE, of_fields
 from electra_tf.config.sizes import SIZES
+from electra_tf.errors import UserError
 
 RECIPE = (
     *of_fields("training", "num_train_epochs"),
@@ -25,6 +26,9 @@ TRIALS = (
 SETTINGS = RECIPE + TRIALS + HARDWARE
 FILES, TFDS = "files", "tfds"
 """What `--data_source` takes."""
+NEEDED = {"train": ("task", "init_checkpoint"), "eval": (), "predict": ("input", "output"),
+          "export": ("export_dir",)}
+"""Flags that a mode can't do without, besides --model_dir."""
 GROUPS = {
     "Task and data": ("task", "data_dir", "data_source", "train", "dev", "test", "text_columns",
                       "label_column", "key_column", "strict"),
@@ -86,3 +90,10 @@ def define() -> None:
 def given_settings() -> dict[str, Any]:
     """Returns setting -> value of everything that the command line and its file set."""
     return setting_flags.given_settings(SETTINGS)
+
+
+def require(*names: str) -> None:
+    """Raises `UserError` for the first of these flags that wasn't given."""
+    for name in names:
+        if not flags.FLAGS[name].value:
+            raise UserError(f"--{name} is needed: {flags.FLAGS[name].help}")

@@ -9,8 +9,6 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.finetuning import FinetuningConfig
-from electra_tf.config.pretraining import Precision
-from electra_tf.distribution.devices import use_xla
 from electra_tf.errors import UserError
 from electra_tf.input.buckets import (
     Row,
@@ -21,11 +19,8 @@ from electra_tf.input.buckets import (
 )
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.objectives.objective import Objective, Ratio
-from electra_tf.optimization.adam import Adam
 from electra_tf.optimization.layer_rates import rate_factors
-from electra_tf.optimization.loss_scale import LossScale
-from electra_tf.optimization.schedule import Schedule
-from electra_tf.training.step import TrainState, TrainStep
+from electra_tf.training.assembly import build_state, build_step
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -105,18 +100,12 @@ class Finetuner:
         self.model = model
         self._settings, self._rows = settings, rows
         self._seed, self._clock = seed, clock
-        variables = model.trainable_variables
-        with settings.strategy.scope():
-            self.state = TrainState(
-                model, Adam(config.optimizer, variables, rate_factors(
-                    (variable.name for variable in variables),
-                    num_layers=config.model.num_layers, decay=config.optimizer.layerwise_decay,
-                    skip_first=config.optimizer.layerwise_decay_skips_one)),
-                LossScale(enabled=config.training.precision is Precision.FLOAT16))
-        self._step = TrainStep(
-            config=config, objective=settings.objective, state=self.state,
-            schedule=Schedule.of(config.optimizer, self.num_steps),
-            compile_with_xla=use_xla(config.runtime.xla, settings.strategy))
+        self.state = build_state(config, model, settings.strategy, rate_factors(
+            (variable.name for variable in model.trainable_variables),
+            num_layers=config.model.num_layers, decay=config.optimizer.layerwise_decay,
+            skip_first=config.optimizer.layerwise_decay_skips_one))
+        self._step = build_step(
+            config, settings.objective, self.state, settings.strategy, self.num_steps)
         self._compiled = ByLength(self._replicas_step)
 
     def epochs(self) -> Iterator[Interval]:

@@ -15,13 +15,12 @@ from electra_tf.checkpoints.weights import assign_weights, read_weights
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.distribution.cores import prepare_cpu
-from electra_tf.distribution.devices import POLICIES, resolve_precision
+from electra_tf.distribution.devices import resolve_precision
 from electra_tf.distribution.strategies import create_strategy
 from electra_tf.errors import UserError
 from electra_tf.finetuning.finetuner import TrialSettings
 from electra_tf.input.buckets import Row
 from electra_tf.modeling.electra import TaskModel
-from electra_tf.modeling.initialization import initialize
 from electra_tf.objectives.objective import Objective
 from electra_tf.objectives.tasks import (
     ClassificationObjective,
@@ -36,6 +35,7 @@ from electra_tf.tasks.task import Task, TaskSpec
 from electra_tf.text import coverage
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.training import memory
+from electra_tf.training.assembly import build_model
 
 SCRATCH = "none"
 """What `--init_checkpoint` says to train from scratch."""
@@ -85,11 +85,7 @@ class FinetuningRun:
 
     def build_model(self, seed: int) -> TaskModel:
         """Creates encoder and head on the run's devices, with the initial weights of a seed."""
-        with self.trial.strategy.scope():
-            model = self.trial.objective.build_model(
-                self.config.model, seed=seed, policy=POLICIES[self.config.training.precision],
-                recompute=self.config.runtime.gradient_checkpointing)
-            initialize(model, self.config.initialization)
+        model = build_model(self.trial.objective, self.config, self.trial.strategy, seed=seed)
         _freeze(model, self.config.training.freeze_layers)
         return model
 

@@ -11,10 +11,9 @@ from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.distribution.cores import prepare_cpu
-from electra_tf.distribution.devices import POLICIES, resolve_precision
+from electra_tf.distribution.devices import resolve_precision
 from electra_tf.distribution.strategies import create_strategy
 from electra_tf.errors import UserError
-from electra_tf.modeling.initialization import initialize
 from electra_tf.modeling.masking import SpecialTokens
 from electra_tf.objectives.objective import PretrainingObjective
 from electra_tf.objectives.registry import build_objective
@@ -24,6 +23,7 @@ from electra_tf.records.shards import look_at_first_examples
 from electra_tf.storage import Path
 from electra_tf.text.vocabulary import Vocabulary
 from electra_tf.training import memory
+from electra_tf.training.assembly import build_model
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -54,13 +54,8 @@ class Run:
 
     def build_model(self) -> tf_keras.Model:
         """Creates the networks on the run's devices, with their initial weights."""
-        with self.strategy.scope():
-            model = self.objective.build_model(
-                self.config.model, seed=self.config.training.seed,
-                policy=POLICIES[self.config.training.precision],
-                recompute=self.config.runtime.gradient_checkpointing)
-            initialize(model, self.config.initialization)
-        return model
+        return build_model(self.objective, self.config, self.strategy,
+                           seed=self.config.training.seed)
 
 
 def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,

@@ -15,9 +15,8 @@ from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager, training_manager
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.command_line import same_command
-from electra_tf.config.pretraining import Precision
 from electra_tf.cost.devices import peak_flops, peak_fraction
-from electra_tf.distribution.devices import device_name, use_xla
+from electra_tf.distribution.devices import device_name
 from electra_tf.distribution.workers import (
     Agreement,
     has_several_workers,
@@ -27,9 +26,6 @@ from electra_tf.distribution.workers import (
 from electra_tf.input.pipeline import training_batches
 from electra_tf.objectives.objective import count_parameters
 from electra_tf.objectives.samples import markdown_page
-from electra_tf.optimization.adam import Adam
-from electra_tf.optimization.loss_scale import LossScale
-from electra_tf.optimization.schedule import Schedule
 from electra_tf.pretraining.evaluation import Evaluator, evaluator_of
 from electra_tf.pretraining.loop import Loop
 from electra_tf.pretraining.reporter import Reporter
@@ -42,7 +38,8 @@ from electra_tf.reporting.metrics_log import read_metrics, saved_steps
 from electra_tf.signals import Interrupted, StopRequest
 from electra_tf.storage import Path
 from electra_tf.training import failures
-from electra_tf.training.step import TrainState, TrainStep
+from electra_tf.training.assembly import build_state, build_step
+from electra_tf.training.step import TrainState
 
 LOGGED_SAMPLES = 4
 
@@ -126,10 +123,8 @@ def _restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]
     """Returns also which parts of the networks another run, if one begins this, didn't have."""
     config, runtime = run.config, run.config.runtime
     model = run.build_model()
+    state = build_state(config, model, run.strategy)
     with run.strategy.scope():
-        state = TrainState(
-            model, Adam(config.optimizer, model.trainable_variables),
-            LossScale(enabled=config.training.precision is Precision.FLOAT16))
         checkpoint = tf.train.Checkpoint(
             model=model, optimizer=state.optimizer, loss_scale=state.loss_scale, step=state.step)
         manager = training_manager(
@@ -147,9 +142,7 @@ def _restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]
 
 def _trainer(run: Run, state: TrainState, table: Timetable) -> Trainer:
     config = run.config
-    step = TrainStep(config=config, objective=run.objective, state=state,
-                     schedule=Schedule.of(config.optimizer, table.num_steps),
-                     compile_with_xla=use_xla(config.runtime.xla, run.strategy))
+    step = build_step(config, run.objective, state, run.strategy, table.num_steps)
     batches = run.strategy.distribute_datasets_from_function(
         lambda context: training_batches(
             run.data_dir, run.manifest, pad_id=run.vocabulary.pad_id,

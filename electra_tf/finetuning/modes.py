@@ -1,0 +1,168 @@
+"""What the modes of run_finetuning.py do with its flags, export apart.
+
+Functions read `flags.FLAGS`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from absl import flags
+
+from electra_tf import storage
+from electra_tf.checkpoints import formats, run_directory
+from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
+from electra_tf.config import finetuning_flags
+from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
+from electra_tf.config.model import ModelConfig
+from electra_tf.config.overrides import override
+from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.config.sizes import pretraining_config
+from electra_tf.errors import UserError
+from electra_tf.finetuning import minimal_pairs, setup, trials
+from electra_tf.finetuning.setup import SCRATCH, FinetuningRun
+from electra_tf.storage import Path
+from electra_tf.tasks import registry
+from electra_tf.tasks.files import Columns
+from electra_tf.tasks.minimal_pairs import NAME, read_blimp
+from electra_tf.text.vocabulary import Vocabulary
+
+SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads", "intermediate_size")
+"""What `--model_size` says of an encoder."""
+BLIMP_FLAGS = {"task", "mode", "data_dir", "init_checkpoint", "model_dir"}
+"""What scoring without fine-tuning can use."""
+
+
+def task_names() -> tuple[str, ...]:
+    """Returns the tasks that `--task` stands for; `UserError` for unknown ones."""
+    return registry.resolved(flags.FLAGS.task)
+
+
+def train() -> list[FinetuningRun]:
+    """Fine-tunes on every task and returns the runs."""
+    values, changes = flags.FLAGS, finetuning_flags.given_settings()
+    names, model_dir = task_names(), storage.path(values.model_dir)
+    initial = _pretrained()
+    model, text = _scratch() if initial is None else (initial.model, initial.text)
+    begun = [name for name in changes if name.startswith("initialization.")]
+    if begun and initial is not None:
+        raise UserError(f"{begun[0]} is for an encoder that begins from scratch "
+                        f"(--init_checkpoint=none); {initial.source} brings its weights.")
+    runs = []
+    for name in names:
+        task = registry.load(name, _data_dir(), _own_files(), from_tfds=_from_tfds())
+        directory = model_dir / name if len(names) > 1 else model_dir
+        runs.append((setup.prepare(_config(name, model, changes), task.spec, text, directory),
+                     task))
+    if values.restart:
+        for run, _ in runs:
+            run_directory.restart(run.model_dir)
+    results = [trials.train(run, task, initial) for run, task in runs]
+    if len(results) > 1:
+        trials.report_glue(model_dir, results)
+    return [run for run, _ in runs]
+
+
+def is_minimal_pairs() -> bool:
+    """Tells whether `--task` names BLiMP, which has nothing to train on."""
+    return list(flags.FLAGS.task) == [NAME]
+
+
+def score_minimal_pairs() -> None:
+    """Scores pre-trained networks as they are on BLiMP."""
+    finetuning_flags.require("data_dir")
+    own = {name for group in finetuning_flags.GROUPS.values() for name in group}
+    more = sorted(name for name in own - BLIMP_FLAGS if flags.FLAGS[name].present)
+    if more:
+        raise UserError(f"--task=blimp trains nothing and knows no --{more[0]}; it takes "
+                        "--data_dir, --init_checkpoint and --model_dir.")
+    if flags.FLAGS.init_checkpoint == SCRATCH:
+        raise UserError("--task=blimp scores trained networks; --init_checkpoint must name them.")
+    paradigms = read_blimp(_data_dir())
+    networks = formats.read(storage.path(flags.FLAGS.init_checkpoint))
+    minimal_pairs.score(networks, paradigms, storage.path(flags.FLAGS.model_dir))
+
+
+def evaluate() -> None:
+    """Scores the trained model of `--model_dir`."""
+    run, asked = _trained_run(), flags.FLAGS.task
+    if asked and list(asked) != [run.spec.name]:
+        raise UserError(f"--model_dir holds a model for --task={run.spec.name}. "
+                        f"Received: --task={','.join(asked)}")
+    trials.evaluate(run, registry.load_dev(
+        run.spec, _data_dir(), _own_files(), from_tfds=_from_tfds()))
+
+
+def predict() -> None:
+    """Predicts `--input` by the trained model of `--model_dir`."""
+    trials.predict(_trained_run(), storage.path(flags.FLAGS.input),
+                   storage.path(flags.FLAGS.output))
+
+
+def _config(name: str, model: ModelConfig, changes: Mapping[str, Any]) -> FinetuningConfig:
+    """Returns a task's recipe with the changes; it depends on shape and on what is trained."""
+    model = override(PretrainingConfig(model=model), {
+        setting: value for setting, value in changes.items()
+        if setting.startswith("model.")}).model
+    feature_based = override(FinetuningConfig(), {
+        setting: value for setting, value in changes.items()
+        if setting == "task.feature_based"}).task.feature_based
+    return override(finetuning_config(name, model, feature_based=feature_based), changes)
+
+
+def _trained_run() -> FinetuningRun:
+    """Returns the run in --model_dir, with the runtime settings of the command line."""
+    return setup.prepare_trained(
+        storage.path(flags.FLAGS.model_dir), finetuning_flags.given_settings())
+
+
+def _data_dir() -> Path | None:
+    return storage.path(flags.FLAGS.data_dir) if flags.FLAGS.data_dir else None
+
+
+def _from_tfds() -> bool:
+    return flags.FLAGS.data_source == finetuning_flags.TFDS
+
+
+def _own_files() -> registry.Files:
+    values = flags.FLAGS
+    columns = {"texts": tuple(values.text_columns or ()), "label": values.label_column,
+               "key": values.key_column}
+    paths = {split: storage.path(values[split].value) for split in ("train", "dev", "test")
+             if values[split].value}
+    return registry.Files(
+        columns=Columns(**{field: value for field, value in columns.items() if value}),
+        strict=values.strict, **paths)
+
+
+def _pretrained() -> Pretrained | None:
+    """Returns the encoder of --init_checkpoint, or None from scratch."""
+    values = flags.FLAGS
+    if values.init_checkpoint == SCRATCH:
+        return None
+    initial = formats.read(storage.path(values.init_checkpoint))
+    shape = {}
+    if values.model_size:
+        wanted = pretraining_config(values.model_size).model
+        shape = {name: getattr(wanted, name) for name in SHAPE}
+    setup.require_same(
+        initial, shape,
+        Vocabulary.load(values.vocab_file).sha256 if values.vocab_file else None,
+        f"--model_size={values.model_size}")
+    for name in ("lower_case", "strip_accents"):
+        if values[name].value not in (None, getattr(initial.text, name)):
+            raise UserError(f"{initial.source} was trained with "
+                            f"--{'' if getattr(initial.text, name) else 'no'}{name}; leave the "
+                            "flag out.")
+    return initial
+
+
+def _scratch() -> tuple[ModelConfig, TextSettings]:
+    """Returns shape and text settings of an encoder that is trained from scratch."""
+    values = flags.FLAGS
+    if not values.vocab_file:
+        raise UserError("--vocab_file is needed with --init_checkpoint=none.")
+    lower = True if values.lower_case is None else values.lower_case
+    text = TextSettings(
+        vocabulary=Vocabulary.load(values.vocab_file), lower_case=lower,
+        strip_accents=lower if values.strip_accents is None else values.strip_accents)
+    return pretraining_config(values.model_size or "small").model, text

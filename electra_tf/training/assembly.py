@@ -1,0 +1,53 @@
+"""Puts networks, optimizer and step together, in one way for whatever trains."""
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+import tf_keras
+
+from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.pretraining import Precision, PretrainingConfig
+from electra_tf.distribution.devices import POLICIES, use_xla
+from electra_tf.modeling.initialization import initialize
+from electra_tf.objectives.objective import Objective
+from electra_tf.optimization.adam import Adam
+from electra_tf.optimization.loss_scale import LossScale
+from electra_tf.optimization.schedule import Schedule
+from electra_tf.training.step import TrainState, TrainStep
+
+Config = PretrainingConfig | FinetuningConfig
+
+
+def build_model(objective: Objective, config: Config, strategy: tf.distribute.Strategy, *,
+                seed: int) -> tf_keras.Model:
+    """Creates an objective's networks on the devices, with their initial weights."""
+    with strategy.scope():
+        model = objective.build_model(
+            config.model, seed=seed, policy=POLICIES[config.training.precision],
+            recompute=config.runtime.gradient_checkpointing)
+        initialize(model, config.initialization)
+    return model
+
+
+def build_state(config: Config, model: tf_keras.Model, strategy: tf.distribute.Strategy,
+                rate_factors: Sequence[float] | None = None) -> TrainState:
+    """Creates what is trained, at step 0.
+
+    Args:
+        config: of the run, its precision resolved.
+        model: what isn't trainable in it has no slots.
+        strategy: of its devices.
+        rate_factors: of each trainable variable; None for 1.
+    """
+    variables = model.trainable_variables
+    with strategy.scope():
+        return TrainState(model, Adam(config.optimizer, variables, rate_factors),
+                          LossScale(enabled=config.training.precision is Precision.FLOAT16))
+
+
+def build_step(config: Config, objective: Objective, state: TrainState,
+               strategy: tf.distribute.Strategy, num_steps: int) -> TrainStep:
+    """Creates the step of a run over `num_steps`."""
+    return TrainStep(config=config, objective=objective, state=state,
+                     schedule=Schedule.of(config.optimizer, num_steps),
+                     compile_with_xla=use_xla(config.runtime.xla, strategy))
