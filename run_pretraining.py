@@ -50,7 +50,7 @@ def _run() -> None:
 
     # TensorFlow takes seconds to import: only once the flags are right.
     from electra_tf.checkpoints import run_directory
-    from electra_tf.pretraining import scoring, setup, training_run
+    from electra_tf.pretraining import results, setup, training_run
 
     data_dir, model_dir = storage.path(values.data_dir), storage.path(values.model_dir)
     vocab_file = storage.path(values.vocab_file) if values.vocab_file else None
@@ -68,7 +68,7 @@ def _run() -> None:
     config = run_directory.saved_config(model_dir, config, given)
     vocab_file = vocab_file or model_dir / run_directory.VOCABULARY_FILE
     run = setup.prepare(config, data_dir, model_dir, vocab_file)
-    {"eval": scoring.evaluate, "samples": scoring.show_samples}[values.mode](run)
+    {"eval": results.evaluate, "samples": results.show_samples}[values.mode](run)
 
 
 def _initial(path: str | None):

@@ -7,7 +7,7 @@ _INTERVAL = 10.0
 """Seconds between lines."""
 
 
-class Progress:
+class ByteProgress:
     """Prints how far a job is, at most every ten seconds.
 
     Args:

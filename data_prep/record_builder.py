@@ -5,7 +5,7 @@ import functools
 
 from data_prep import local_runner, work_units
 from data_prep.held_out import held_out_of
-from data_prep.progress import Progress
+from data_prep.progress import ByteProgress
 from data_prep.record_directory import Outcome, RecordDirectory
 from data_prep.settings import BuildSettings
 from data_prep.sources import Source
@@ -68,7 +68,7 @@ def _collect(source: Source, settings: BuildSettings, work, num_workers: int) ->
     units = work_units.work_units(
         source.lines(), settings.shard_text_bytes,
         held_out_of(source.lines(), settings.held_out_fraction))
-    progress = Progress(source.size)
+    progress = ByteProgress(source.size)
     outcomes: list[Outcome] = []
     total = manifest.Counts()
     for outcome in local_runner.in_order(work, units, num_workers):

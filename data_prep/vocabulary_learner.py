@@ -5,7 +5,7 @@ import functools
 import re
 
 from data_prep import local_runner, work_units
-from data_prep.progress import Progress
+from data_prep.progress import ByteProgress
 from data_prep.sources import Source
 from electra_tf.errors import UserError
 from electra_tf.text import coverage
@@ -41,7 +41,7 @@ def count_corpus_words(
     count = functools.partial(
         word_counter.count_words, lower_case=lower_case, strip_accents=strip_accents)
     units = work_units.work_units(source.lines(), _UNIT_BYTES)
-    progress = Progress(source.size)
+    progress = ByteProgress(source.size)
 
     def parts():
         words = 0

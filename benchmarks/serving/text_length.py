@@ -101,7 +101,7 @@ def _served(name: str, vocabulary: Vocabulary) -> Served:
         network = Discriminator(
             electra_encoder(model.discriminator, seed=1, policy="float32"), seed=1,
             policy="float32")
-        encoder = InferenceEncoder(model.discriminator, tf.float32, servable.WAYS)
+        encoder = InferenceEncoder(model.discriminator, tf.float32, servable.TENSOR_PARALLEL)
         encoder.take(network.encoder)
         return Detector(encoder, network.head, Texts(
             Tokenizer(vocabulary), vocabulary, model.max_position_embeddings))

@@ -17,7 +17,7 @@ from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.tokenizer import Tokenizer
 
-WAYS = 2
+TENSOR_PARALLEL = 2
 """Of a layer's computation: one request takes two cores."""
 
 
@@ -37,7 +37,7 @@ class Servable:
     def for_inference(self, dtype: tf.DType) -> Served:
         """Returns it on an encoder that answers faster; `dtype` is float32 or bfloat16."""
         config = self.encoder.config
-        encoder = InferenceEncoder(config, dtype, _ways(config))
+        encoder = InferenceEncoder(config, dtype, _tensor_parallel(config))
         encoder.take(self.encoder)
         return self.served_by(encoder)
 
@@ -78,6 +78,6 @@ def _texts(text: TextSettings, max_length: int) -> Texts:
     return Texts(tokenizer, text.vocabulary, max_length)
 
 
-def _ways(config: EncoderConfig) -> int:
+def _tensor_parallel(config: EncoderConfig) -> int:
     sizes: Sequence[int] = (config.num_heads, config.intermediate_size)
-    return WAYS if all(size % WAYS == 0 for size in sizes) else 1
+    return TENSOR_PARALLEL if all(size % TENSOR_PARALLEL == 0 for size in sizes) else 1

@@ -24,7 +24,7 @@ from electra_tf.modeling.task_heads import (
     last_layers,
     vectors_at,
 )
-from electra_tf.modeling.tracing import for_answers
+from electra_tf.modeling.tracing import inference_mode
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.glue import input_names
 from electra_tf.tasks.task import TaskSpec
@@ -105,7 +105,7 @@ class Served(tf.Module, abc.ABC):
 
     @staticmethod
     def _traced(function, specs: Sequence[tf.TensorSpec]):
-        with for_answers():
+        with inference_mode():
             return tf.function(function, autograph=False).get_concrete_function(*specs)
 
     def _hidden(self, tokens: Tokens) -> tf.Tensor:

@@ -40,7 +40,7 @@ what they cost is a matter of the task, and printed."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Target:
+class TfliteTarget:
     """Which file is written."""
 
     path: Path
@@ -50,7 +50,7 @@ class Target:
     """Of the single row that the file takes; None takes any number of rows of any length."""
 
     @classmethod
-    def of(cls, output: str, quantization: str, sequence_length: int | None) -> "Target":
+    def of(cls, output: str, quantization: str, sequence_length: int | None) -> "TfliteTarget":
         """Checks what flags say.
 
         Raises:
@@ -71,7 +71,7 @@ class Target:
                    sequence_length=sequence_length)
 
 
-def export(model: Servable, target: Target, references: Mapping[str, Network]) -> None:
+def export(model: Servable, target: TfliteTarget, references: Mapping[str, Network]) -> None:
     """Converts a model, runs the result, and keeps it if it says what the model says.
 
     Args:
@@ -109,7 +109,7 @@ def _check_length(trained: Served, length: int | None) -> None:
                         "alone; give --sequence_length.")
 
 
-def _converted(trained: Served, target: Target) -> bytes:
+def _converted(trained: Served, target: TfliteTarget) -> bytes:
     """Returns the file's content."""
     fixed = target.sequence_length
     function = trained.for_token_ids((None, None) if fixed is None else (1, fixed))
@@ -129,7 +129,7 @@ def _converted(trained: Served, target: Target) -> bytes:
 
 
 def _compared(lite: tflite_check.Lite, trained: Served, references: Mapping[str, Network],
-              target: Target) -> str:
+              target: TfliteTarget) -> str:
     """Returns lines for people: differences, and how long a row takes."""
     tokens = tflite_check.probes(trained.texts, trained.columns, target.sequence_length)
     found = lite.answers(tokens)

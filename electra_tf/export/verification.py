@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from electra_tf.errors import UserError
 from electra_tf.export.signatures import DEFAULT, Served
-from electra_tf.modeling.tracing import for_answers
+from electra_tf.modeling.tracing import inference_mode
 
 _ROOT = Path(__file__).parents[2]
 Requests = Sequence[Mapping[str, Sequence[str]]]
@@ -56,7 +56,7 @@ def compare(directory: Path, trained: Served, asked: Requests, dtype: tf.DType) 
     """
     largest = 0.0
     for request, answers in zip(asked, ask_elsewhere(directory, asked), strict=True):
-        with for_answers():
+        with inference_mode():
             expected = trained.answer(*(tf.constant(texts) for texts in request.values()))
         for name, values in expected.items():
             found, wanted = np.asarray(answers[name]), np.array(_plain(values))

@@ -15,7 +15,7 @@ from electra_tf.input.buckets import Row, RowBatch, make_batch, plan_in_order_of
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.tracing import for_answers
+from electra_tf.modeling.tracing import inference_mode
 from electra_tf.training.parts import joined
 
 RowResults = dict[str, np.ndarray]
@@ -88,7 +88,7 @@ class _OneCpu:
 
     def _details(self, batch: RowBatch) -> Mapping[str, tf.Tensor]:
         model = _InferenceModel(self._encoder, self._model.head)
-        with for_answers():
+        with inference_mode():
             return self._settings.objective.compute(
                 model, batch, _nothing_drawn(), training=False).details
 

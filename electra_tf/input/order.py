@@ -20,7 +20,7 @@ class ShardSize:
 
 
 @dataclasses.dataclass(frozen=True)
-class Window:
+class ShuffleWindow:
     """A run of shards whose examples are shuffled together, or a part of it."""
 
     shards: tuple[str, ...]
@@ -35,7 +35,7 @@ class Window:
 
 
 def windows(shards: Sequence[ShardSize], *, seed: int, window_examples: int, start: int,
-            stop: int) -> Iterator[Window]:
+            stop: int) -> Iterator[ShuffleWindow]:
     """Yields the windows that hold positions [start, stop) of the endless stream of examples.
 
     Args:
@@ -61,7 +61,7 @@ def windows(shards: Sequence[ShardSize], *, seed: int, window_examples: int, sta
 
 
 def _epoch(shards: Sequence[ShardSize], seed: int, epoch: int,
-           window_examples: int) -> Iterator[Window]:
+           window_examples: int) -> Iterator[ShuffleWindow]:
     draw = random.Random(f"{seed}:{epoch}")
     order = draw.sample(shards, len(shards))
     group: list[ShardSize] = []
@@ -69,6 +69,6 @@ def _epoch(shards: Sequence[ShardSize], seed: int, epoch: int,
         group.append(shard)
         size = sum(member.examples for member in group)
         if size >= window_examples or index == len(order) - 1:
-            yield Window(tuple(member.name for member in group), size, draw.getrandbits(62), 0,
-                         size)
+            yield ShuffleWindow(
+                tuple(member.name for member in group), size, draw.getrandbits(62), 0, size)
             group = []

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import tensorflow as tf
 
-from electra_tf.input.order import ShardSize, Window, windows
+from electra_tf.input.order import ShardSize, ShuffleWindow, windows
 from electra_tf.records.example import Batch, parse_examples
 from electra_tf.records.manifest import Manifest
 from electra_tf.storage import Path
@@ -85,7 +85,7 @@ def evaluation_batches(data_dir: Path, manifest: Manifest, *, pad_id: int,
     )
 
 
-def _window_examples(data_dir: Path, needed: Iterable[Window]) -> tf.data.Dataset:
+def _window_examples(data_dir: Path, needed: Iterable[ShuffleWindow]) -> tf.data.Dataset:
     """Serialized examples, window after window; the next window loads meanwhile."""
     needed = list(needed)
     files = ["\n".join(str(data_dir / name) for name in window.shards) for window in needed]

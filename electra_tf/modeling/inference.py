@@ -20,7 +20,7 @@ from electra_tf.modeling.fused import LAYER_NORM_EPSILON
 from electra_tf.modeling.layers import Dense, LayerNorm
 
 
-class Places(NamedTuple):
+class TokenPositions(NamedTuple):
     """Where the T tokens of a batch stand in its rows, and the way back."""
 
     rows: tf.Tensor
@@ -41,7 +41,7 @@ class Places(NamedTuple):
     [B, heads, L]."""
 
     @classmethod
-    def of(cls, valid: tf.Tensor, dtype: tf.DType, heads: int) -> "Places":
+    def of(cls, valid: tf.Tensor, dtype: tf.DType, heads: int) -> "TokenPositions":
         """Finds them in bool [B, L], whose every row has a token; heads are those of a share."""
         batch_size, length = tf.unstack(tf.shape(valid))
         flat = tf.reshape(valid, [-1])
@@ -73,17 +73,17 @@ class InferenceEncoder(tf.Module):
     Args:
         config: sizes.
         dtype: of weights and arithmetic, float32 or bfloat16; softmax and norms are float32 within.
-        ways: shares that every layer is computed in, side by side: heads and hidden units of the
-            feed-forward network are divided between them (Shoeybi et al., 2019, section 3). With
-            two, one sentence takes two cores: 6.0 ms instead of 8.0 for ELECTRA-Small and 24
-            tokens. Must divide both.
+        tensor_parallel: shares that every layer is computed in, side by side: heads and hidden
+            units of the feed-forward network are divided between them (Shoeybi et al., 2019,
+            section 3). With two, one sentence takes two cores: 6.0 ms instead of 8.0 for
+            ELECTRA-Small and 24 tokens. Must divide both.
     """
 
-    def __init__(self, config: EncoderConfig, dtype: tf.DType, ways: int = 1):
+    def __init__(self, config: EncoderConfig, dtype: tf.DType, tensor_parallel: int = 1):
         super().__init__(name="inference_encoder")
         self.config = config
         self.dtype = dtype
-        self._heads = config.num_heads // ways
+        self._heads = config.num_heads // tensor_parallel
         size = config.embedding_size
         self._words = _weight([config.vocab_size, size], dtype)
         self._positions = _weight([config.max_position_embeddings, size], dtype)
@@ -91,7 +91,7 @@ class InferenceEncoder(tf.Module):
         self._norm = _Norm(size, dtype)
         self._project = None if size == config.hidden_size else _Affine(
             size, config.hidden_size, dtype)
-        self._layers = [_Layer(config, dtype, ways) for _ in range(config.num_layers)]
+        self._layers = [_Layer(config, dtype, tensor_parallel) for _ in range(config.num_layers)]
 
     def take(self, encoder: Encoder) -> None:
         """Copies the weights of an encoder of the same sizes."""
@@ -116,44 +116,45 @@ class InferenceEncoder(tf.Module):
     def all_layers(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
                    randomness: None = None) -> list[tf.Tensor]:
         """Like `__call__`, but returns the embedding output and every layer's."""
-        x, places = self._embedded(ids, segment_ids, valid, randomness)
+        x, positions = self._embedded(ids, segment_ids, valid, randomness)
         outputs = [x]
         for layer in self._layers:
-            outputs.append(layer(outputs[-1], places))
-        return [places.padded(output) for output in outputs]
+            outputs.append(layer(outputs[-1], positions))
+        return [positions.padded(output) for output in outputs]
 
     def first(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
               randomness: None = None) -> tf.Tensor:
         """Returns the vectors [B, H] of [CLS]; the last layer computes no others."""
-        x, places = self._embedded(ids, segment_ids, valid, randomness)
+        x, positions = self._embedded(ids, segment_ids, valid, randomness)
         for layer in self._layers[:-1]:
-            x = layer(x, places)
-        return self._layers[-1].first(x, places)
+            x = layer(x, positions)
+        return self._layers[-1].first(x, positions)
 
     def _embedded(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
-                  randomness: None) -> tuple[tf.Tensor, Places]:
+                  randomness: None) -> tuple[tf.Tensor, TokenPositions]:
         if randomness is not None:
             raise ValueError("InferenceEncoder drops nothing out; train an Encoder.")
-        places = Places.of(valid, self.dtype, self._heads)
+        positions = TokenPositions.of(valid, self.dtype, self._heads)
 
         def looked_up(table: tf.Variable, indices: tf.Tensor) -> tf.Tensor:
             return tf.cast(tf.gather(table, indices), tf.float32)
 
         def of_tokens(values: tf.Tensor) -> tf.Tensor:
-            return tf.gather(tf.reshape(values, [-1]), places.rows)
+            return tf.gather(tf.reshape(values, [-1]), positions.rows)
 
-        x = (looked_up(self._words, of_tokens(ids)) + looked_up(self._positions, places.columns)
+        x = (looked_up(self._words, of_tokens(ids)) + looked_up(self._positions, positions.columns)
              + looked_up(self._segments, of_tokens(segment_ids)))
         x = self._norm(tf.cast(x, self.dtype))
-        return (x if self._project is None else self._project(x)), places
+        return (x if self._project is None else self._project(x)), positions
 
 
 class _Layer(tf.Module):
     """`EncoderLayer` over a list of tokens [T, H]."""
 
-    def __init__(self, config: EncoderConfig, dtype: tf.DType, ways: int):
+    def __init__(self, config: EncoderConfig, dtype: tf.DType, tensor_parallel: int):
         super().__init__(name="layer")
-        self._shares = [_Share(config, dtype, ways, number) for number in range(ways)]
+        self._shares = [_Share(config, dtype, tensor_parallel, number)
+                        for number in range(tensor_parallel)]
         self._attention_bias = _weight([config.hidden_size], dtype)
         self._attention_norm = _Norm(config.hidden_size, dtype)
         self._output_bias = _weight([config.hidden_size], dtype)
@@ -168,13 +169,13 @@ class _Layer(tf.Module):
         self._attention_norm.take(layer.attention_norm)
         self._output_norm.take(layer.output_norm)
 
-    def __call__(self, x: tf.Tensor, places: Places) -> tf.Tensor:
-        return self._finish(x, [share.attend(x, places) for share in self._shares])
+    def __call__(self, x: tf.Tensor, positions: TokenPositions) -> tf.Tensor:
+        return self._finish(x, [share.attend(x, positions) for share in self._shares])
 
-    def first(self, x: tf.Tensor, places: Places) -> tf.Tensor:
+    def first(self, x: tf.Tensor, positions: TokenPositions) -> tf.Tensor:
         """Computes the first token of every row alone: [B, H]."""
-        return self._finish(tf.gather(x, places.first()),
-                            [share.attend_from_first(x, places) for share in self._shares])
+        return self._finish(tf.gather(x, positions.first()),
+                            [share.attend_from_first(x, positions) for share in self._shares])
 
     def _finish(self, x: tf.Tensor, attended: Sequence[tf.Tensor]) -> tf.Tensor:
         x = self._attention_norm(x + _sum(attended, self._attention_bias))
@@ -185,10 +186,11 @@ class _Layer(tf.Module):
 class _Share(tf.Module):
     """Some heads and some hidden units of a layer; the results of all shares add up."""
 
-    def __init__(self, config: EncoderConfig, dtype: tf.DType, ways: int, number: int):
+    def __init__(self, config: EncoderConfig, dtype: tf.DType, tensor_parallel: int, number: int):
         super().__init__(name="share")
         self._head_size = config.hidden_size // config.num_heads
-        size, wide = config.hidden_size // ways, config.intermediate_size // ways
+        size = config.hidden_size // tensor_parallel
+        wide = config.intermediate_size // tensor_parallel
         self._heads = slice(number * size, (number + 1) * size)
         self._units = slice(number * wide, (number + 1) * wide)
         self._project = _Affine(config.hidden_size, 3 * size, dtype)
@@ -208,24 +210,24 @@ class _Share(tf.Module):
                             (self._contract, layer.output_dense.kernel[self._units])):
             own.assign(tf.cast(kernel, own.dtype))
 
-    def attend(self, x: tf.Tensor, places: Places) -> tf.Tensor:
+    def attend(self, x: tf.Tensor, positions: TokenPositions) -> tf.Tensor:
         """Maps [T, H] to the share's part of the attention's output, [T, H]."""
-        query, key, value = self._queries_keys_values(x, places)
-        context = self._context(query, key, value, places.bias)
-        return self._joined(tf.gather(self._parts(context), places.attended))
+        query, key, value = self._queries_keys_values(x, positions)
+        context = self._context(query, key, value, positions.bias)
+        return self._joined(tf.gather(self._parts(context), positions.attended))
 
-    def attend_from_first(self, x: tf.Tensor, places: Places) -> tf.Tensor:
+    def attend_from_first(self, x: tf.Tensor, positions: TokenPositions) -> tf.Tensor:
         """Like `attend`, for the first token of every row: [B, H]."""
-        query, key, value = self._queries_keys_values(x, places)
-        return self._joined(self._context(query[:, :, :1], key, value, places.bias))
+        query, key, value = self._queries_keys_values(x, positions)
+        return self._joined(self._context(query[:, :, :1], key, value, positions.bias))
 
     def feed_forward(self, x: tf.Tensor) -> tf.Tensor:
         """Maps [T, H] to the share's part of the feed-forward network's output, [T, H]."""
         return tf.matmul(tf.nn.gelu(self._expand(x), approximate=False), self._contract)
 
-    def _queries_keys_values(self, x: tf.Tensor, places: Places) -> list[tf.Tensor]:
+    def _queries_keys_values(self, x: tf.Tensor, positions: TokenPositions) -> list[tf.Tensor]:
         """Returns three tensors [B, heads, L, D]."""
-        return tf.unstack(tf.gather(self._parts(self._project(x)), places.projected))
+        return tf.unstack(tf.gather(self._parts(self._project(x)), positions.projected))
 
     def _context(self, query: tf.Tensor, key: tf.Tensor, value: tf.Tensor,
                  bias: tf.Tensor) -> tf.Tensor:

@@ -18,7 +18,7 @@ class Corrupted(NamedTuple):
     ids: tf.Tensor
     """int32 [B, L]."""
     replaced: tf.Tensor
-    """bool [B, L], where the generator changed the token."""
+    """bool [B, L], where the token is another one now."""
 
 
 class TokenReplacement(tf_keras.layers.Layer):

@@ -8,17 +8,17 @@ from typing import Any
 
 import tensorflow as tf
 
-_ANSWERS = contextvars.ContextVar("answers", default=False)
+_INFERENCE = contextvars.ContextVar("answers", default=False)
 
 
 @contextlib.contextmanager
-def for_answers() -> Iterator[None]:
+def inference_mode() -> Iterator[None]:
     """Traces plain ops, for shapes that vary and for runtimes without XLA; nothing is learned."""
-    token = _ANSWERS.set(True)
+    token = _INFERENCE.set(True)
     try:
         yield
     finally:
-        _ANSWERS.reset(token)
+        _INFERENCE.reset(token)
 
 
 def fused(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -27,7 +27,7 @@ def fused(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def run(*tensors):
-        return (function if _ANSWERS.get() else compiled)(*tensors)
+        return (function if _INFERENCE.get() else compiled)(*tensors)
 
     return run
 
@@ -41,6 +41,6 @@ def with_gradient(function: Callable[..., tuple[Any, Callable[..., Any]]]) -> Ca
 
     @functools.wraps(function)
     def run(*tensors):
-        return function(*tensors)[0] if _ANSWERS.get() else learning(*tensors)
+        return function(*tensors)[0] if _INFERENCE.get() else learning(*tensors)
 
     return run

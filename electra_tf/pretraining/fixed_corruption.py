@@ -11,12 +11,12 @@ example. (How many examples: `runtime.eval_steps` batches.)
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from electra_tf.modeling.masking import SpecialTokens, maskable
+from electra_tf.modeling.token_replacement import Corrupted
 from electra_tf.records.example import Batch, parse_examples
 from electra_tf.records.manifest import Manifest
 from electra_tf.storage import Path
@@ -28,15 +28,6 @@ COUNTED_EXAMPLES = 1 << 16
 """Of the training records, evenly over all shards: 8 million tokens of 128 each."""
 _READ = 4096
 """Examples parsed together."""
-
-
-class Corrupted(NamedTuple):
-    """A batch with tokens replaced."""
-
-    ids: tf.Tensor
-    """int32 [B, L]."""
-    replaced: tf.Tensor
-    """bool [B, L], where the token is another one now."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

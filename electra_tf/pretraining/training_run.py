@@ -29,7 +29,7 @@ from electra_tf.objectives.samples import markdown_page
 from electra_tf.pretraining.evaluation import Evaluator, evaluator_of
 from electra_tf.pretraining.loop import Loop
 from electra_tf.pretraining.reporter import Reporter
-from electra_tf.pretraining.scoring import report
+from electra_tf.pretraining.results import report
 from electra_tf.pretraining.setup import Run
 from electra_tf.pretraining.timetable import Timetable
 from electra_tf.pretraining.trainer import Trainer

@@ -24,7 +24,7 @@ from electra_tf.server.errors import RequestError
 from electra_tf.server.saved_models import DEFAULT_SIGNATURE, Arrays, ServedModel, Signature
 
 
-class Format(enum.StrEnum):
+class RequestFormat(enum.StrEnum):
     """How tensors are laid out, named by the key that a request has."""
 
     ROW = "instances"
@@ -36,7 +36,7 @@ class PredictRequest:
     """A request whose inputs fit its signature."""
 
     signature: Signature
-    format: Format
+    format: RequestFormat
     inputs: Arrays
     rows: int
 
@@ -54,14 +54,14 @@ def parse(body: bytes, model: ServedModel, *, max_rows: int) -> PredictRequest:
     """
     content = _json_object(body)
     signature = _signature(content, model)
-    formats = [form for form in Format if form.value in content]
+    formats = [form for form in RequestFormat if form.value in content]
     if len(formats) != 1:
         raise RequestError("the request needs exactly one of 'instances' (row format) and "
                            f"'inputs' (column format). Received: {len(formats)} of them")
     values = content[formats[0].value]
-    _check_rows(len(values) if formats[0] is Format.ROW and isinstance(values, list) else 0,
+    _check_rows(len(values) if formats[0] is RequestFormat.ROW and isinstance(values, list) else 0,
                 max_rows)
-    columns = _from_rows if formats[0] is Format.ROW else _from_columns
+    columns = _from_rows if formats[0] is RequestFormat.ROW else _from_columns
     inputs = {name: json_tensors.to_array(value, signature.inputs[name])
               for name, value in columns(values, signature).items()}
     rows = max((len(array) for array in inputs.values() if array.ndim), default=0)
@@ -69,7 +69,7 @@ def parse(body: bytes, model: ServedModel, *, max_rows: int) -> PredictRequest:
     return PredictRequest(signature=signature, format=formats[0], inputs=inputs, rows=rows)
 
 
-def render(pieces: Sequence[Arrays], form: Format) -> dict[str, Any]:
+def render(pieces: Sequence[Arrays], form: RequestFormat) -> dict[str, Any]:
     """Returns the answer's JSON in the request's format.
 
     Args:
@@ -80,7 +80,7 @@ def render(pieces: Sequence[Arrays], form: Format) -> dict[str, Any]:
     Raises:
         RequestError: the outputs have no rows of their own, but the row format was asked for.
     """
-    if form is Format.ROW:
+    if form is RequestFormat.ROW:
         return {"predictions": [row for outputs in pieces for row in _rendered_rows(outputs)]}
     whole = pieces[0] if len(pieces) == 1 else {
         name: np.concatenate([outputs[name] for outputs in pieces]) for name in pieces[0]}

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from electra_tf.server import answers, predict_request, request_body
 from electra_tf.server.admission import Visit
 from electra_tf.server.batching import Batcher
-from electra_tf.server.predict_request import Format, PredictRequest
+from electra_tf.server.predict_request import PredictRequest, RequestFormat
 from electra_tf.server.request_body import Limits
 from electra_tf.server.saved_models import Arrays, ServedModel
 
@@ -72,7 +72,7 @@ class Predictor:
     async def _computed(self, asked: PredictRequest, visit: Visit) -> tuple[list[Arrays], int]:
         pieces, size = [], 0
         async for piece in self._batcher.answers(
-                asked.signature, asked.inputs, in_pieces=asked.format is Format.ROW):
+                asked.signature, asked.inputs, in_pieces=asked.format is RequestFormat.ROW):
             bytes_of_piece = _size(piece)
             visit.hold(bytes_of_piece)
             pieces.append(piece)
@@ -100,7 +100,7 @@ async def _unless_gone(request: Request, work: Coroutine[Any, Any, _T]) -> _T:
         working.cancel()
 
 
-def _rendered(pieces: Sequence[Arrays], form: Format, pack: bool) -> Response:
+def _rendered(pieces: Sequence[Arrays], form: RequestFormat, pack: bool) -> Response:
     return answers.answer(predict_request.render(pieces, form), pack)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from electra_tf.errors import UserError, shown
 from electra_tf.storage import Path
 from electra_tf.tasks.examples import TaggedExample, TextExample
-from electra_tf.tasks.tables import Row, read_rows
+from electra_tf.tasks.tables import TableRow, read_rows
 from electra_tf.tasks.tagging import read_conll, to_iob2
 
 _NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*", re.ASCII)
@@ -97,7 +97,7 @@ def _labels_of(example: TextExample | TaggedExample) -> tuple[str, ...]:
     return () if example.label is None else (example.label,)
 
 
-def _require_columns(row: Row, columns: Columns, *, labelled: bool) -> None:
+def _require_columns(row: TableRow, columns: Columns, *, labelled: bool) -> None:
     """Raises `UserError` that names the flag of a column that a row doesn't have."""
     wanted = [("text_columns", name) for name in columns.texts]
     if labelled:
@@ -111,11 +111,11 @@ def _require_columns(row: Row, columns: Columns, *, labelled: bool) -> None:
                             "file's columns.")
 
 
-def _key(row: Row, columns: Columns) -> str:
+def _key(row: TableRow, columns: Columns) -> str:
     return row.text(columns.key) if columns.key else str(row.line)
 
 
-def _word(row: Row, column: str) -> str:
+def _word(row: TableRow, column: str) -> str:
     value = row.values.get(column)
     if isinstance(value, (bool, int)):  # JSON's; true and 1 are labels like others.
         return str(value)
@@ -125,7 +125,7 @@ def _word(row: Row, column: str) -> str:
     return word
 
 
-def _number(row: Row, column: str) -> float:
+def _number(row: TableRow, column: str) -> float:
     value = row.values.get(column)
     if isinstance(value, bool) or not isinstance(value, int | float):
         value = row.text(column) if column not in row.values or isinstance(value, str) else ""
@@ -135,7 +135,7 @@ def _number(row: Row, column: str) -> float:
     return float(value)
 
 
-def _list(row: Row, column: str) -> list[str]:
+def _list(row: TableRow, column: str) -> list[str]:
     value = row.values.get(column)
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
         raise row.error(f"{column!r} must be a list of texts. Received: {shown(value)}")

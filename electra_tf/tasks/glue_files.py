@@ -10,7 +10,7 @@ from electra_tf.errors import UserError
 from electra_tf.storage import Path
 from electra_tf.tasks.examples import TextExample
 from electra_tf.tasks.glue import GlueTask, label_words
-from electra_tf.tasks.tables import Row, read_rows
+from electra_tf.tasks.tables import TableRow, read_rows
 
 
 def read_split(task: GlueTask, data_dir: Path, split: str) -> list[TextExample]:
@@ -55,14 +55,14 @@ def submission(task: GlueTask, split: str, keys: Sequence[str],
     return name, "\n".join(lines) + "\n"
 
 
-def _example(task: GlueTask, row: Row, is_test: bool) -> TextExample:
+def _example(task: GlueTask, row: TableRow, is_test: bool) -> TextExample:
     if is_test:
         return TextExample(key=row.text(task.key), texts=tuple(map(row.text, task.texts)))
     return TextExample(key=str(row.line), texts=tuple(map(row.text, task.texts)),
                        label=_label(task, row))
 
 
-def _label(task: GlueTask, row: Row) -> str | float:
+def _label(task: GlueTask, row: TableRow) -> str | float:
     word = row.text(task.label)
     if task.labels:
         if word not in task.labels:

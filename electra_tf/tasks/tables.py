@@ -19,7 +19,7 @@ Value = str | float | list[str] | None
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
+class TableRow:
     """One row and where it stands."""
 
     path: Path
@@ -46,7 +46,7 @@ class Row:
         return value
 
 
-def read_rows(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[Row]:
+def read_rows(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[TableRow]:
     """Reads a table by its suffix: `.tsv` (tabs, no quoting), `.csv` (RFC 4180), `.jsonl`.
 
     Args:
@@ -101,7 +101,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _named(path: Path, cells: Iterator[tuple[int, list[str]]],
-           columns: Sequence[str] | None) -> Iterator[Row]:
+           columns: Sequence[str] | None) -> Iterator[TableRow]:
     if columns is None:
         number, columns = next(cells, (1, []))
         repeated = {name for name in columns if columns.count(name) > 1}
@@ -111,7 +111,7 @@ def _named(path: Path, cells: Iterator[tuple[int, list[str]]],
         if len(values) != len(columns):
             raise UserError(f"{path}:{number}: {len(values)} columns, but "
                             f"{len(columns)} are expected ({', '.join(columns)}).")
-        yield Row(path, number, dict(zip(columns, values, strict=True)))
+        yield TableRow(path, number, dict(zip(columns, values, strict=True)))
 
 
 def _tab_separated(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -131,7 +131,7 @@ def _comma_separated(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise UserError(f"{path}:{begin}: {error}.") from None
 
 
-def _json_lines(path: Path) -> Iterator[Row]:
+def _json_lines(path: Path) -> Iterator[TableRow]:
     for number, line in read_lines(path):
         try:
             values = strict_json.parse(line)
@@ -140,4 +140,4 @@ def _json_lines(path: Path) -> Iterator[Row]:
         if not isinstance(values, dict):
             raise UserError(f"{path}:{number}: a JSON object is expected, for example "
                             f'{{"text": "...", "label": "..."}}. Received: {shown(values)}')
-        yield Row(path, number, values)
+        yield TableRow(path, number, values)

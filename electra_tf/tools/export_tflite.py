@@ -29,7 +29,7 @@ def main() -> None:
             raise UserError(f"--{name} is needed: {values[name].help}")
     from electra_tf.export import tflite, tflite_check  # TensorFlow takes seconds to import.
 
-    target = tflite.Target.of(values.output, values.quantization, values.sequence_length)
+    target = tflite.TfliteTarget.of(values.output, values.quantization, values.sequence_length)
     _use_as_in_serving()
     model = _servable(storage.path(values.model_dir))
     references = {values.saved_model: tflite_check.load(storage.path(values.saved_model))

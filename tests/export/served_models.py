@@ -66,9 +66,9 @@ class Example:
         for variable in self.model.variables:
             variable.assign_add(draw.normal(0.0, 0.2, variable.shape))
 
-    def served(self, threshold=None, dtype=tf.float32, ways=1):
+    def served(self, threshold=None, dtype=tf.float32, tensor_parallel=1):
         """Returns what would be exported."""
-        encoder = InferenceEncoder(self.model.encoder.config, dtype, ways)
+        encoder = InferenceEncoder(self.model.encoder.config, dtype, tensor_parallel)
         encoder.take(self.model.encoder)
         return TASKS[self.spec.kind](
             encoder, self.model.head, Texts(TOKENIZER, VOCABULARY, self.config.task.max_seq_length),

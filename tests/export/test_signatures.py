@@ -9,7 +9,7 @@ import tensorflow as tf
 from electra_tf.export import chunks
 from electra_tf.export.signatures import Detector
 from electra_tf.export.texts import Texts
-from electra_tf.modeling.tracing import for_answers
+from electra_tf.modeling.tracing import inference_mode
 from electra_tf.objectives.tasks import ClassificationObjective
 from electra_tf.tasks.examples import Kind, QuestionExample, TaggedExample, TextExample
 from tests.export.served_models import TOKENIZER, VOCABULARY, Example, tiny_discriminator
@@ -26,10 +26,10 @@ def answer(served, *columns):
     return {name: value.numpy() for name, value in found.items()}
 
 
-@pytest.mark.parametrize("ways", [1, 2])
-def test_classes(ways):
+@pytest.mark.parametrize("tensor_parallel", [1, 2])
+def test_classes(tensor_parallel):
     example = Example(Kind.CLASSIFICATION)
-    found = answer(example.served(ways=ways), TEXTS)
+    found = answer(example.served(tensor_parallel=tensor_parallel), TEXTS)
     expected = example.predicted([TextExample(key="", texts=(text,)) for text in TEXTS])
     assert [label.decode() for label in found["label"]] == [row["prediction"] for row in expected]
     np.testing.assert_allclose(found["score"], [row["probability"] for row in expected], atol=1e-5)
@@ -129,7 +129,7 @@ def test_the_detector_judges_words_by_their_worst_piece(discriminator, detector)
         [b"The", "cafés".encode(), b"won", b"."], [b""] * 4, [b"a", b"", b"", b""]]
     # [CLS] the cafe ##s won . [SEP]
     tokens = detector.texts.encode(tf.constant(["The cafés won."]))
-    with for_answers():
+    with inference_mode():
         shares = tf.sigmoid(discriminator(*tokens))[0].numpy()
     np.testing.assert_allclose(found["replaced_probability"][0], [
         shares[1], max(shares[2:4]), shares[4], shares[5]], atol=1e-6)

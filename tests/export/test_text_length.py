@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.modeling.tracing import for_answers
+from electra_tf.modeling.tracing import inference_mode
 from electra_tf.tasks.examples import Kind
 from tests.export.served_models import Example, tiny_detector
 
@@ -25,7 +25,7 @@ def bytes_of_all_tensors(served):
 
     What is computed in loops is left out: chunks of rows, whose size doesn't grow.
     """
-    with for_answers():
+    with inference_mode():
         graph = tf.compat.v1.wrap_function(served.answer, [
             tf.TensorSpec([None], tf.string) for _ in served.columns])
     tensors = [tensor for operation in graph.graph.get_operations()

@@ -23,7 +23,7 @@ TOKENS = (IDS, SEGMENTS, MASK)
 
 def export(example, path, quantization="none", sequence_length=None, references=None):
     model = servable.of_task(example.model, example.spec, example.config.task, TEXT, None)
-    tflite.export(model, tflite.Target.of(str(path), quantization, sequence_length),
+    tflite.export(model, tflite.TfliteTarget.of(str(path), quantization, sequence_length),
                   references or {})
     return path
 

@@ -12,7 +12,7 @@ import pytest
 from tests.layering import layers
 
 ENTRANCES = ("run_pretraining", "electra_tf.pretraining.setup",
-             "electra_tf.pretraining.training_run", "electra_tf.pretraining.scoring",
+             "electra_tf.pretraining.training_run", "electra_tf.pretraining.results",
              "electra_tf.objectives.electra")
 """Of a run: what the command imports once its flags are right."""
 ALGORITHM = (

@@ -32,25 +32,25 @@ def batch():
             tf.constant(draw.integers(0, 2, shape), tf.int32), tf.sequence_mask(LENGTHS, shape[1]))
 
 
-def answering(encoder, dtype=tf.float32, ways=1):
-    answers = InferenceEncoder(encoder.config, dtype, ways)
+def answering(encoder, dtype=tf.float32, tensor_parallel=1):
+    answers = InferenceEncoder(encoder.config, dtype, tensor_parallel)
     answers.take(encoder)
     return answers
 
 
-@pytest.mark.parametrize("ways", [1, 2, 4])
-def test_every_layer_is_the_trained_encoders(encoder, batch, ways):
+@pytest.mark.parametrize("tensor_parallel", [1, 2, 4])
+def test_every_layer_is_the_trained_encoders(encoder, batch, tensor_parallel):
     expected = encoder.all_layers(*batch)
-    found = answering(encoder, ways=ways).all_layers(*batch)
+    found = answering(encoder, tensor_parallel=tensor_parallel).all_layers(*batch)
     valid = batch[2].numpy()
     assert len(found) == len(expected) == 4
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one.numpy()[valid], other.numpy()[valid], atol=1e-5)
 
 
-@pytest.mark.parametrize("ways", [1, 2])
-def test_the_first_vectors_alone_are_the_same(encoder, batch, ways):
-    np.testing.assert_allclose(answering(encoder, ways=ways).first(*batch),
+@pytest.mark.parametrize("tensor_parallel", [1, 2])
+def test_the_first_vectors_alone_are_the_same(encoder, batch, tensor_parallel):
+    np.testing.assert_allclose(answering(encoder, tensor_parallel=tensor_parallel).first(*batch),
                                encoder(*batch)[:, 0], atol=1e-5)
 
 

@@ -24,7 +24,7 @@ from electra_tf.export import servable
 from electra_tf.modeling.electra import Discriminator, electra_encoder
 from electra_tf.objectives.objective import Outcome, PretrainingObjective
 from electra_tf.objectives.samples import Corruption
-from electra_tf.pretraining import scoring, training_run
+from electra_tf.pretraining import results, training_run
 from electra_tf.reporting.metrics_log import read_metrics
 from tests import tiny_records, tiny_run
 
@@ -127,7 +127,7 @@ def test_it_trains_evaluates_draws_and_shows_samples(records, tmp_path, capsys, 
     assert "random_called" in printed and "of all tokens" in printed
     assert "  random 0." in printed  # The loss on the line of progress.
     assert [*drawn.values()][0] == metrics
-    scoring.show_samples(run)
+    results.show_samples(run)
     assert "caught" in capsys.readouterr().out
 
 

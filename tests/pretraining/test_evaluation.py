@@ -5,7 +5,7 @@ import io
 import pytest
 
 from electra_tf.pretraining.evaluation import evaluator_of
-from electra_tf.pretraining.scoring import report
+from electra_tf.pretraining.results import report
 from electra_tf.reading import strict_json
 from tests import tiny_records, tiny_run
 
