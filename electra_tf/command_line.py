@@ -1,5 +1,6 @@
 """What every command line of the project shares: how it ends, and a grouped `--help`."""
 
+import atexit
 import os
 import select
 import shlex
@@ -60,6 +61,9 @@ def run(
             if str(interrupted):
                 print(interrupted, file=sys.stderr)
             _end(interrupted.status)
+        if "TF_CONFIG" not in os.environ:  # Several workers end together.
+            atexit._run_exitfuncs()
+            _end(0)
 
     native_logging.quiet()
     try:
@@ -82,7 +86,11 @@ def _refuse(problem: str) -> NoReturn:
 
 
 def _end(status: int) -> NoReturn:
-    """Ends the process now: at its usual end TensorFlow waits for other workers, up to minutes."""
+    """Ends the process now.
+
+    At its usual end TensorFlow waits for other workers, up to minutes, and for threads that still
+    read ahead, up to half a minute: nothing would be printed, and nobody needs what they read.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

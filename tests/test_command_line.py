@@ -42,3 +42,19 @@ command_line.run(main, summary="", groups={{}})
             process.stdout.close()
         error = process.stderr.read()
         assert (process.wait(), words in error, bool(error)) == (status, True, bool(words))
+
+
+def test_a_finished_command_ends_without_waiting_for_what_is_left_in_memory():
+    program = """
+import atexit, time
+from electra_tf import command_line
+class Slow:
+    def __del__(self):
+        time.sleep(60)
+slow = Slow()
+atexit.register(print, "tidied up")
+command_line.run(lambda: print("done"), summary="", groups={})
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          check=False, timeout=30)
+    assert (done.returncode, done.stdout.split("\n")[:2]) == (0, ["done", "tidied up"])
