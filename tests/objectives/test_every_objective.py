@@ -1,0 +1,146 @@
+"""What holds for every objective in the registry, the next one too."""
+
+import io
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.config.objectives import OBJECTIVES, measures
+from electra_tf.input.pipeline import training_batches
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.objectives.samples import markdown_page, terminal_page
+from electra_tf.pretraining.evaluation import evaluator_of
+from electra_tf.pretraining.results import report
+from tests import tiny_records, tiny_run
+
+EVERY = pytest.mark.parametrize("name", OBJECTIVES)
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("objectives") / "records"
+    tiny_records.write(directory)
+    return directory
+
+
+def run_on(records, name, **changes):
+    return tiny_run.run_on(records, objective__name=name, runtime__cpu_parts=1, **changes)
+
+
+def first_batch(run):
+    return next(iter(training_batches(
+        run.data_dir, run.manifest, pad_id=run.vocabulary.pad_id, seed=1, window_examples=64,
+        global_batch_size=run.config.training.train_batch_size, first_step=0, last_step=1,
+        context=tf.distribute.InputContext())))
+
+
+@EVERY
+def test_weights_have_names_of_their_own_and_fine_tunings_encoder_is_among_them(records, name):
+    names = [variable.name for variable in run_on(records, name).build_model().variables]
+    assert len(set(names)) == len(names)
+    assert any(one.startswith("electra/embeddings/") for one in names)
+    assert any(one.startswith("electra/encoder/layer_1/") for one in names)
+
+
+@EVERY
+def test_initial_weights_are_a_function_of_the_seed(records, name):
+    one, same, other = (
+        {variable.name: variable.numpy() for variable in run_on(
+            records, name, training__seed=seed).build_model().variables} for seed in (1, 1, 2))
+    assert one.keys() == other.keys()
+    assert all((one[key] == same[key]).all() for key in one)
+    assert any((one[key] != other[key]).any() for key in one)
+
+
+@EVERY
+def test_losses_have_weights_coefficients_and_measures(records, name):
+    run = run_on(records, name)
+    randomness = Randomness(seed=1, step=tf.constant(0, tf.int64),
+                            first_example=tf.constant(0, tf.int64))
+    inputs, weights = run.objective.prepare(first_batch(run), randomness)
+    outcome = run.objective.compute(run.build_model(), inputs, randomness, training=True)
+    assert weights.keys() == outcome.loss_sums.keys() == run.objective.coefficients.keys()
+    assert weights.keys() <= measures().keys()
+    rows = run.config.training.train_batch_size
+    assert all(part.shape[0] == rows for part in tf.nest.flatten(inputs))
+    assert all(value.shape[0] == rows for value in outcome.details.values())
+
+
+@EVERY
+@pytest.mark.parametrize(("precision", "xla"), [
+    ("float32", True), ("bfloat16", False), ("bfloat16", True)])
+def test_a_step_changes_every_weight_alike_in_every_precision_with_and_without_xla(
+        records, name, precision, xla):
+    losses = {}
+    for case in (("float32", False), (precision, xla)):
+        run = run_on(records, name, training__precision=case[0], model__hidden_dropout=0.0,
+                     model__attention_dropout=0.0)
+        state = tiny_run.state_of(run)
+        before = tiny_run.weights(state)
+        results = tiny_run.step_function(run, state, xla=case[1])(first_batch(run))
+        losses[case] = {key: float(value.sum / value.weight) for key, value in results.items()
+                        if key.endswith("loss")}
+        after = tiny_run.weights(state)
+        assert all((before[key] != after[key]).any() for key in before)
+    assert losses[precision, xla] == pytest.approx(
+        losses["float32", False], rel=1e-5 if precision == "float32" else 2e-2)
+
+
+@EVERY
+def test_parts_and_micro_batches_dont_change_the_loss(records, name):
+    found = []
+    for changes in ({}, {"runtime__gradient_accumulation_steps": 2}):
+        run = run_on(records, name, **changes)
+        results = tiny_run.step_function(run, tiny_run.state_of(run))(first_batch(run))
+        found.append({key: float(value.sum / value.weight) for key, value in results.items()})
+    assert found[0] == pytest.approx(found[1], rel=1e-4)
+
+
+@EVERY
+def test_an_evaluation_has_only_known_scores_and_is_the_same_twice(records, name):
+    run = run_on(records, name)
+    evaluator = evaluator_of(run, run.build_model())
+    results = evaluator.evaluate()
+    assert results.keys() <= measures().keys()
+    assert all(measures()[score].unit for score in results)
+    assert evaluator.evaluate() == pytest.approx(results, nan_ok=True)
+    assert ("unigram_auc" in results) == run.objective.judges
+
+
+@EVERY
+def test_samples_and_the_table_of_scores_can_be_shown(records, name, tmp_path):
+    run = tiny_run.run_on(records, tmp_path, objective__name=name, runtime__eval_steps=1)
+    evaluator = evaluator_of(run, run.build_model())
+    samples = evaluator.samples(2, run.vocabulary)
+    assert len(samples) == 2
+    assert "tokens filled in" in terminal_page(samples)
+    assert "**" in markdown_page(samples)
+    printed = io.StringIO()
+    report(run, evaluator.evaluate(1), 3, printed)
+    assert "evaluation at step 3" in printed.getvalue()
+
+
+@EVERY
+def test_flops_are_at_least_three_forward_passes_of_the_encoder(records, name):
+    run = run_on(records, name)
+    flops = run.objective.flops_per_token(32)
+    layers = run.config.model.num_layers * (4 * 32 * 32 + 2 * 32 * 64) * 2
+    assert flops is None or flops > 3 * layers
+
+
+@EVERY
+def test_no_padding_counts(records, name):
+    """The same rows with more padding behind them have the same losses."""
+    run = run_on(records, name, model__hidden_dropout=0.0, model__attention_dropout=0.0)
+    model, batch = run.build_model(), first_batch(run)
+    randomness = Randomness(seed=1, step=tf.constant(0, tf.int64),
+                            first_example=tf.constant(0, tf.int64))
+    inputs, weights = run.objective.prepare(batch, randomness)
+    sums = run.objective.compute(model, inputs, randomness, training=False).loss_sums
+    other = batch._replace(ids=tf.where(batch.valid, batch.ids, 7))
+    inputs, same_weights = run.objective.prepare(other, randomness)
+    same = run.objective.compute(model, inputs, randomness, training=False).loss_sums
+    for loss in sums:
+        np.testing.assert_allclose(same[loss], sums[loss], rtol=1e-5)
+        np.testing.assert_array_equal(same_weights[loss], weights[loss])
