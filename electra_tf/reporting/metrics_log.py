@@ -9,6 +9,7 @@ from electra_tf import atomic_file, storage
 from electra_tf.errors import UserError, shown
 from electra_tf.reading import strict_json
 from electra_tf.reading.bounded import cannot_read, read_bytes
+from electra_tf.reporting.json_file import plain
 from electra_tf.storage import Path
 
 Record = dict[str, Any]
@@ -18,7 +19,7 @@ TRAIN, EVAL, CHECKPOINT = KINDS = ("train", "eval", "checkpoint")
 _MOST_BYTES = 256 << 20
 """A record takes 300 bytes: room for 800,000 of them."""
 
-# JSON has no NaN; protobuf's JSON mapping writes it so, and so do we.
+# As runs of earlier versions wrote them. Now they are null, as in every JSON of the program.
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
@@ -39,8 +40,8 @@ class MetricsLog:
         """Writes one record as one line and hands it to the operating system.
 
         Args:
-            record: numbers and truth values by name, "step" among them, and "kind". NaN and
-                infinities become the strings "NaN", "Infinity" and "-Infinity".
+            record: numbers and truth values by name, "step" among them, and "kind". What isn't
+                finite becomes null, and is NaN when it is read.
 
         Raises:
             UserError: the file cannot be written.
@@ -48,7 +49,7 @@ class MetricsLog:
                 a value that is no number.
         """
         _check(record)
-        line = json.dumps(_to_json(record), allow_nan=False) + "\n"
+        line = json.dumps(plain(record), allow_nan=False) + "\n"
         try:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(line)
@@ -68,7 +69,7 @@ class MetricsLog:
         if not self.path.exists():
             return
         kept = [record for record in read_metrics(self.path) if record["step"] <= step]
-        lines = [json.dumps(_to_json(record), allow_nan=False) + "\n" for record in kept]
+        lines = [json.dumps(plain(record), allow_nan=False) + "\n" for record in kept]
         atomic_file.write_atomically(self.path, "".join(lines).encode())
 
 
@@ -106,8 +107,13 @@ def _parse(line: bytes, path: Path, row: int) -> Record:
         _check(record)
     except ValueError as error:
         raise UserError(f"{path}:{row}: {error}; delete the line.") from None
-    return {name: _NOT_FINITE.get(value, value) if isinstance(value, str) else value
-            for name, value in record.items()}
+    return {name: _number(value) for name, value in record.items()}
+
+
+def _number(value: Any) -> Any:
+    if value is None:
+        return math.nan
+    return _NOT_FINITE.get(value, value) if isinstance(value, str) else value
 
 
 def _check(record: Any) -> None:
@@ -118,18 +124,8 @@ def _check(record: Any) -> None:
         raise ValueError(f"\"step\" must be 0 or more and \"kind\" {' or '.join(KINDS)}. "
                          f"Received: {shown(record)}")
     for name, value in record.items():
-        number = isinstance(value, int | float) or (
+        number = value is None or isinstance(value, int | float) or (
             isinstance(value, str) and value in _NOT_FINITE)
         if name != "kind" and not number:
             raise ValueError(f"{shown(name)} must be a number, as all metrics are. "
                              f"Received: {shown(value)}")
-
-
-def _to_json(record: Mapping[str, Any]) -> Record:
-    return {name: _finite(value) for name, value in record.items()}
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return value
