@@ -9,6 +9,7 @@ from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import EncoderConfig
+from electra_tf.errors import UserError
 from electra_tf.export.signatures import TASKS, Detector, Served
 from electra_tf.export.texts import Texts
 from electra_tf.modeling.electra import Discriminator, TaskModel, electra_encoder
@@ -64,6 +65,9 @@ def of_discriminator(networks: Pretrained) -> Servable:
     Raises:
         UserError: the networks have none.
     """
+    if not any(name.startswith("discriminator_predictions/") for name in networks.weights):
+        raise UserError(f"{networks.source} has no discriminator: its objective trains none. "
+                        "Fine-tune its encoder with run_finetuning.py, and export that.")
     config = networks.model.discriminator
     discriminator = Discriminator(
         electra_encoder(config, seed=0, policy="float32"), seed=0, policy="float32")

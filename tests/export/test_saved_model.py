@@ -1,5 +1,6 @@
 """What is written for TensorFlow Serving is complete, checked in a new process, or not there."""
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -16,6 +17,7 @@ from electra_tf.export import saved_model as exporting
 from electra_tf.export import servable, verification, warmup
 from electra_tf.export.saved_model import Target
 from electra_tf.tasks.examples import Kind
+from tests import tiny_networks
 from tests.export import allowed_ops
 from tests.export.served_models import VOCABULARY, Example
 
@@ -156,3 +158,11 @@ def test_a_file_in_the_way_is_one_line(tmp_path):
 def test_probes_are_plain_json():
     assert json.loads(json.dumps(verification.requests(["a", "b"]))) == [
         dict(request) for request in verification.requests(["a", "b"])]
+
+
+def test_networks_without_a_discriminator_are_refused_in_one_line():
+    networks = tiny_networks.pretrained()
+    encoder_alone = dataclasses.replace(networks, weights=networks.encoder_weights)
+    with pytest.raises(UserError, match="the tiny networks has no discriminator: its objective "
+                       "trains none. Fine-tune its encoder"):
+        servable.of_discriminator(encoder_alone)
