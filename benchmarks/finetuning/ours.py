@@ -5,7 +5,6 @@ import tensorflow as tf
 
 from benchmarks.finetuning import workload as plain
 from benchmarks.finetuning.workload import Prepared, Workload, read_rows, serve
-from electra_tf.config.finetuning import finetuning_config
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import pretraining_config
 from electra_tf.distribution.cores import prepare_cpu
@@ -15,6 +14,7 @@ from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.input.buckets import Row
 from electra_tf.objectives.tasks import ClassificationObjective
+from electra_tf.tasks.recipes import recipe
 
 _ENDLESS = 10_000
 """Epochs; nobody waits for the last."""
@@ -25,7 +25,7 @@ def prepare(workload: Workload) -> Prepared:
     ids, labels = read_rows(workload.rows)
     rows = [Row(one, np.zeros_like(one), {"label": np.int32(label)})
             for one, label in zip(ids, labels, strict=True)]
-    config = finetuning_config("sst2", pretraining_config("small").model)
+    config = recipe("sst2", pretraining_config("small").model)
     parts = prepare_cpu(config.runtime, workload.batch)
     config = override(config, {
         "runtime.cpu_parts": parts, "runtime.log_every_steps": _ENDLESS * len(rows),

@@ -7,12 +7,12 @@ from benchmarks.serving.workload import MAX_LENGTH
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import Format
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
-from electra_tf.config.finetuning import finetuning_config
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import pretraining_config
 from electra_tf.export import saved_model, servable
 from electra_tf.objectives.tasks import ClassificationObjective
 from electra_tf.tasks import glue
+from electra_tf.tasks.recipes import recipe
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.vocabulary import Vocabulary
 
@@ -39,7 +39,7 @@ def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str,
         UserError: no such size; what the export refuses.
     """
     config = override(
-        finetuning_config(_SPEC.name, pretraining_config(size).model),
+        recipe(_SPEC.name, pretraining_config(size).model),
         {"model.vocab_size": vocabulary.size, "task.max_seq_length": MAX_LENGTH,
          "task.hidden_layer": True, "model.initializer_range": _INITIALIZER_RANGE})
     text = TextSettings(vocabulary=vocabulary)

@@ -21,7 +21,6 @@ from absl import flags
 
 from electra_tf import command_line
 from electra_tf.checkpoints.pretrained import TextSettings
-from electra_tf.config.finetuning import finetuning_config
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import pretraining_config
 from electra_tf.errors import UserError
@@ -37,6 +36,7 @@ from electra_tf.objectives.tasks import (
     TaggingObjective,
 )
 from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.recipes import recipe
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
@@ -109,7 +109,7 @@ def _served(name: str, vocabulary: Vocabulary) -> Served:
     texts = ("first", "second") if kind is Kind.REGRESSION else ("text",)
     labels = {Kind.CLASSIFICATION: ("no", "yes"), Kind.TAGGING: ("B-X", "I-X", "O")}.get(kind, ())
     spec = TaskSpec(name=name, kind=kind, labels=labels, metrics=("f1",), texts=texts)
-    config = override(finetuning_config(name, model), {"task.max_seq_length": 512})
+    config = override(recipe(name, model), {"task.max_seq_length": 512})
     network = _OBJECTIVES[kind].build_model(model, seed=1, policy="float32")
     return servable.of_task(network, spec, config.task, TextSettings(vocabulary=vocabulary),
                             None).for_inference(tf.float32)

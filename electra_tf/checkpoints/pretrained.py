@@ -7,12 +7,12 @@ from typing import Any
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE, read_identity
 from electra_tf.checkpoints.weights import ENCODER, Weights, read_step, read_weights, write_weights
-from electra_tf.config.finetuning import finetuning_config
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.errors import UserError
 from electra_tf.storage import Path
+from electra_tf.tasks.recipes import recipe
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.vocabulary import Vocabulary
 
@@ -79,7 +79,7 @@ def write_run(networks: Pretrained, directory: Path) -> None:
             PretrainingConfig(model=networks.model)).items() if name.startswith("model.")}
         identity = settings | facts
     else:
-        config = override(finetuning_config(networks.task.name, networks.model),
+        config = override(recipe(networks.task.name, networks.model),
                           networks.head_settings)
         identity = run_directory.identity(config, facts | networks.task.facts())
     run_directory.claim(directory, identity)

@@ -176,7 +176,8 @@ def refuse_differences(model_dir: Path, saved: Identity, wanted: Identity) -> No
 def _differences(saved: Identity, wanted: Identity, names: Iterable[str] | None = None
                  ) -> list[str]:
     """Returns every setting whose value isn't the saved one, in words."""
-    return [f"{name}: {_shown(saved.get(name))} then, {_shown(wanted.get(name))} now"
+    none = "no such setting"
+    return [f"{name}: {_shown(saved.get(name, none))} then, {_shown(wanted.get(name, none))} now"
             for name in sorted(wanted if names is None else names)
             if saved.get(name) != wanted.get(name)]
 

@@ -167,21 +167,16 @@ BASE, LARGE = 768, 1024
 """Hidden sizes of the paper's larger encoders."""
 
 
-def finetuning_config(task: str, model: ModelConfig, *,
-                      feature_based: bool = False) -> FinetuningConfig:
-    """Returns the recipe for a task: the paper's appendix B, table 7, by the encoder's width.
+def finetuning_config(model: ModelConfig, *, feature_based: bool = False) -> FinetuningConfig:
+    """Returns the general recipe: the paper's appendix B, table 7, by the encoder's width.
 
     Weight decay is that of Google's code, 0.01; the table says 0. Dropout is 0.1, whatever the
     encoder was pre-trained with.
 
     Args:
-        task: as `--task` names it; unknown ones get the general recipe.
         model: the encoder's settings.
         feature_based: the encoder is frozen; what reads it learns at 1e-3.
     """
-    questions = task in ("squad", "squad2", "question_answering")
-    epochs = {"rte": 10.0, "stsb": 10.0, "squad": 2.0, "squad2": 2.0,
-              "question_answering": 2.0}.get(task, 3.0)
     if model.hidden_size < BASE:
         rate, decay = 3e-4, 0.8
     elif model.hidden_size < LARGE:
@@ -190,11 +185,10 @@ def finetuning_config(task: str, model: ModelConfig, *,
         rate, decay = 5e-5, 0.9
     if feature_based:
         rate = 1e-3
-    longest = min(512 if questions else 128, model.max_position_embeddings)
+    longest = min(128, model.max_position_embeddings)
     model = dataclasses.replace(model, hidden_dropout=0.1, attention_dropout=0.1)
     return FinetuningConfig(
         model=model,
-        task=TaskConfig(max_seq_length=longest, swap_pairs=task in ("mrpc", "stsb"),
-                        answerability=task != "squad", feature_based=feature_based),
+        task=TaskConfig(max_seq_length=longest, feature_based=feature_based),
         optimizer=FinetuningOptimizerConfig(learning_rate=rate, layerwise_decay=decay),
-        training=FinetuningTrainingConfig(num_train_epochs=epochs))
+        training=FinetuningTrainingConfig(num_train_epochs=3.0))

@@ -84,7 +84,7 @@ def define() -> None:
     flags.DEFINE_bool("strip_accents", None, "From scratch: strip accents. As --lower_case.")
     export_flags.define()
     setting_flags.define(SETTINGS, {
-        size: finetuning_config("", config.model) for size, config in SIZES.items()})
+        size: finetuning_config(config.model) for size, config in SIZES.items()})
 
 
 def given_settings() -> dict[str, Any]:

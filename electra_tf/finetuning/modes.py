@@ -12,7 +12,7 @@ from electra_tf import storage
 from electra_tf.checkpoints import formats, run_directory
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.config import finetuning_flags
-from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
+from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -24,6 +24,7 @@ from electra_tf.storage import Path
 from electra_tf.tasks import registry
 from electra_tf.tasks.files import Columns
 from electra_tf.tasks.minimal_pairs import NAME, read_blimp
+from electra_tf.tasks.recipes import recipe
 from electra_tf.text.vocabulary import Vocabulary
 
 SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads", "intermediate_size")
@@ -106,7 +107,7 @@ def _config(name: str, model: ModelConfig, changes: Mapping[str, Any]) -> Finetu
     feature_based = override(FinetuningConfig(), {
         setting: value for setting, value in changes.items()
         if setting == "task.feature_based"}).task.feature_based
-    return override(finetuning_config(name, model, feature_based=feature_based), changes)
+    return override(recipe(name, model, feature_based=feature_based), changes)
 
 
 def _trained_run() -> FinetuningRun:

@@ -52,7 +52,7 @@ _SHARED = ("model", "initialization", "runtime")
 
 def page() -> str:
     """Returns the whole page."""
-    recipes = {size: finetuning_config("", config.model) for size, config in SIZES.items()}
+    recipes = {size: finetuning_config(config.model) for size, config in SIZES.items()}
     sections = [field.name for field in dataclasses.fields(FinetuningConfig)
                 if field.name not in _SHARED]
     parts = [

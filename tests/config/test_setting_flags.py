@@ -11,7 +11,7 @@ from tests import command_flags
 
 PROGRAMS = pytest.mark.parametrize(("program", "config"), [
     (pretraining_flags, PretrainingConfig()),
-    (finetuning_flags, finetuning_config("cola", PretrainingConfig().model))],
+    (finetuning_flags, finetuning_config(PretrainingConfig().model))],
     ids=["pretraining", "finetuning"])
 
 

@@ -2,16 +2,17 @@
 
 import pytest
 
-from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
+from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import SIZES
 from electra_tf.errors import UserError
+from electra_tf.tasks.recipes import recipe
 
 
 @pytest.mark.parametrize(("size", "rate", "decay"), [
     ("small", 3e-4, 0.8), ("base", 1e-4, 0.8), ("large", 5e-5, 0.9), ("tiny", 3e-4, 0.8)])
 def test_rates_go_by_the_size_of_the_encoder(size, rate, decay):
-    optimizer = finetuning_config("sst2", SIZES[size].model).optimizer
+    optimizer = recipe("sst2", SIZES[size].model).optimizer
     assert (optimizer.learning_rate, optimizer.layerwise_decay) == (rate, decay)
     assert not optimizer.layerwise_decay_skips_one
 
@@ -20,7 +21,7 @@ def test_rates_go_by_the_size_of_the_encoder(size, rate, decay):
     ("cola", 3, False, 128), ("mrpc", 3, True, 128), ("rte", 10, False, 128),
     ("stsb", 10, True, 128), ("squad", 2, False, 512), ("chunk", 3, False, 128)])
 def test_epochs_and_lengths_go_by_the_task(task, epochs, swaps, length):
-    config = finetuning_config(task, SIZES["small"].model)
+    config = recipe(task, SIZES["small"].model)
     assert config.training.num_train_epochs == epochs
     assert config.task.swap_pairs is swaps
     assert config.task.max_seq_length == length
@@ -28,7 +29,7 @@ def test_epochs_and_lengths_go_by_the_task(task, epochs, swaps, length):
 
 
 def test_an_encoder_of_few_positions_reads_short_rows():
-    assert finetuning_config("squad", SIZES["tiny"].model).task.max_seq_length == 128
+    assert recipe("squad", SIZES["tiny"].model).task.max_seq_length == 128
 
 
 def test_steps_cover_all_examples_and_a_tenth_of_them_warm_up():

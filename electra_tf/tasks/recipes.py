@@ -1,0 +1,35 @@
+"""How tasks are fine-tuned: the general recipe, and what some tasks have otherwise."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
+from electra_tf.config.model import ModelConfig
+from electra_tf.config.overrides import override
+from electra_tf.tasks.examples import Kind
+
+_QUESTIONS = {"training.num_train_epochs": 2.0, "task.max_seq_length": 512}
+DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
+    "rte": {"training.num_train_epochs": 10.0},
+    "stsb": {"training.num_train_epochs": 10.0, "task.swap_pairs": True},
+    "mrpc": {"task.swap_pairs": True},
+    "squad": _QUESTIONS | {"task.answerability": False},
+    "squad2": _QUESTIONS,
+    Kind.QUESTION_ANSWERING: _QUESTIONS,
+}
+"""Task, as `--task` names it -> its settings (ELECTRA, appendix B, table 7)."""
+
+
+def recipe(task: str, model: ModelConfig, *, feature_based: bool = False) -> FinetuningConfig:
+    """Returns the settings that a task is fine-tuned with unless flags say otherwise.
+
+    Args:
+        task: as `--task` names it; unknown ones get the general recipe.
+        model: the encoder's settings; rows are no longer than it has positions for.
+        feature_based: as for `finetuning_config`.
+    """
+    general = finetuning_config(model, feature_based=feature_based)
+    changes = {"task.max_seq_length": general.task.max_seq_length, **DIFFERENCES.get(task, {})}
+    changes["task.max_seq_length"] = min(
+        changes["task.max_seq_length"], model.max_position_embeddings)
+    return override(general, changes)
