@@ -66,8 +66,9 @@ def of_discriminator(networks: Pretrained) -> Servable:
         UserError: the networks have none.
     """
     if not any(name.startswith("discriminator_predictions/") for name in networks.weights):
-        raise UserError(f"{networks.source} has no discriminator: its objective trains none. "
-                        "Fine-tune its encoder with run_finetuning.py, and export that.")
+        raise UserError(f"{networks.source} has no discriminator to export (not every "
+                        "objective trains one). Fine-tuned models are exported by "
+                        "run_finetuning.py --mode=export.")
     config = networks.model.discriminator
     discriminator = Discriminator(
         electra_encoder(config, seed=0, policy="float32"), seed=0, policy="float32")

@@ -116,7 +116,7 @@ def test_an_export_that_exists_stops_training_before_it_starts(trained, encoder,
 
 def test_a_run_without_a_discriminator_or_a_task_says_so(trained, encoder, tmp_path):
     target = f"--export_dir={tmp_path / 'served'}"
-    assert "discriminator_predictions" in refused(
+    assert "has no discriminator to export" in refused(
         pretrain, "--mode=export", f"--model_dir={trained / 'run'}", target)
     assert "holds no fine-tuned model" in refused(
         finetune, "--mode=export", f"--model_dir={encoder}", target)
