@@ -33,8 +33,6 @@ from electra_tf.records.example import Batch
 class ElectraObjective(PretrainingObjective):
     """min L_MLM(generator) + 50 L_Disc(discriminator)."""
 
-    judges = True
-
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> ElectraModel:
         """Creates generator and discriminator."""
@@ -90,7 +88,7 @@ class ElectraObjective(PretrainingObjective):
                 **detection_scores(details["replaced"][valid], details["logits"][valid])}
 
     def judge(self, model: ElectraModel, batch: Batch) -> tf.Tensor:
-        """Runs the discriminator."""
+        """Runs the discriminator; logits float32 [B, L], positive where a token looks replaced."""
         return model.discriminator(batch.ids, batch.segment_ids, batch.valid)
 
     def samples(self, details: Arrays, tokens: Sequence[str]) -> list[Corruption]:

@@ -78,8 +78,10 @@ class PretrainingObjective(abc.ABC):
     takes by `modeling.electra.electra_encoder`, which names its weights "electra/...".
     """
 
-    judges: ClassVar[bool] = False
-    """Whether `judge` says of every token whether it was replaced."""
+    judge: ClassVar[Callable[..., tf.Tensor] | None] = None
+    """Where an objective finds replaced tokens, a method of (model, batch) that returns logits
+    float32 [B, L], positive where a token of the `Batch` looks replaced. Evaluation tries it on the
+    corruptions that are the same for every run."""
 
     def __init__(self, config: PretrainingConfig, special: SpecialTokens):
         """Takes the run's settings, and the ids that are never selected."""
@@ -120,10 +122,6 @@ class PretrainingObjective(abc.ABC):
             means: of the `Outcome`'s measures over them.
         """
         return {}
-
-    def judge(self, model: tf_keras.Model, batch: Batch) -> tf.Tensor:
-        """Returns logits float32 [B, L], positive where a token looks replaced, if `judges`."""
-        raise NotImplementedError(f"{type(self).__name__} judges no tokens")
 
     def samples(self, details: Arrays, tokens: Sequence[str]) -> list[Corruption]:
         """Returns examples to look at; none if there is nothing to see.

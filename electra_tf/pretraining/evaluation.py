@@ -42,7 +42,7 @@ def evaluator_of(run: Run, model: tf_keras.Model) -> "Evaluator | None":
             global_batch_size=batch_size, context=context),
         batch_size=batch_size, seed=run.config.training.seed,
         parts=largest_divisor(batch_size // replicas, run.config.runtime.cpu_parts),
-        fixed_corruption=fixed_corruption if run.objective.judges else None)
+        fixed_corruption=None if run.objective.judge is None else fixed_corruption)
 
 
 class Evaluator:
@@ -102,7 +102,7 @@ class Evaluator:
         means = {name.removesuffix("/sum"): _mean(batches, name.removesuffix("/sum"))
                  for name in batches[0] if name.endswith("/sum")}
         details = {name: np.concatenate([batch[name] for batch in batches])
-                   for name in batches[0] if not name.endswith(("/sum", "/weight"))}
+                   for name in _details(batches[0])}
         results |= self._objective.scores(details, means)
         for kind in () if self._fixed_corruption is None else KINDS:
             valid = details["valid"]
@@ -118,8 +118,7 @@ class Evaluator:
         outcome = next(self._outcomes(1))
         real = np.flatnonzero(outcome["valid"].any(axis=1))
         spread = real[np.linspace(0, len(real) - 1, min(count, len(real))).astype(int)]
-        rows = {name: value[spread] for name, value in outcome.items()
-                if len(value) == len(outcome["valid"])}
+        rows = {name: outcome[name][spread] for name in _details(outcome)}
         return self._objective.samples(rows, vocabulary.tokens)
 
     def _outcomes(self, num_batches: int) -> Iterator[Arrays]:
@@ -172,6 +171,11 @@ class Evaluator:
             sums |= {f"{name}/sum": ratio.sum, f"{name}/weight": ratio.weight}
         return ({name: value[tf.newaxis] for name, value in sums.items()}
                 | _for_workers(outcome.details))
+
+
+def _details(outcome: Arrays) -> list[str]:
+    """Returns the names of what has a row per example; sums and weights have one per part."""
+    return [name for name in outcome if not name.endswith(("/sum", "/weight"))]
 
 
 def _mean(batches: list[Arrays], name: str) -> float:

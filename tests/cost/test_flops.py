@@ -6,6 +6,7 @@ from electra_tf.cost.flops import (
     EncoderShape,
     matmul_electra_flops_per_token,
     matmul_encoder_flops_per_token,
+    matmul_mlm_flops_per_token,
     paper_binary_head_flops,
     paper_block_flops,
     paper_electra_flops_per_token,
@@ -92,3 +93,13 @@ def test_impossible_shapes_are_refused_with_what_was_received():
     with pytest.raises(ValueError, match="multiple of num_heads. Received: 10 and 4"):
         EncoderShape(hidden_size=10, num_layers=1, num_heads=4, intermediate_size=8,
                      embedding_size=2)
+
+
+def test_a_masked_language_models_products_by_hand():
+    shape = EncoderShape(hidden_size=2, num_layers=1, num_heads=1, intermediate_size=4,
+                         embedding_size=2, vocab_size=5)
+    # Attention 4 x 2 x 2 weights, feed-forward 2 x 2 x 4, scores and sums 4 x 2 x 3; the head
+    # 2 x 2 + 2 x 5 for a third of the tokens; two operations a weight, three passes.
+    assert matmul_mlm_flops_per_token(
+        shape, sequence_length=3, predicted_fraction=1 / 3) == pytest.approx(
+            3 * (2 * (16 + 16) + 24 + 28 / 3))

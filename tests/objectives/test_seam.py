@@ -26,7 +26,7 @@ from electra_tf.objectives.objective import Outcome, PretrainingObjective
 from electra_tf.objectives.samples import Corruption
 from electra_tf.pretraining import results, training_run
 from electra_tf.reporting.metrics_log import read_metrics
-from tests import tiny_records, tiny_run
+from tests import tiny_run
 
 TURN = 4
 
@@ -49,8 +49,6 @@ class RandomWordsModel(tf_keras.Model):
 
 
 class RandomWords(PretrainingObjective):
-    judges = True
-
     def build_model(self, config, *, seed, policy, recompute=False):
         return RandomWordsModel(config, seed=seed, policy=policy, recompute=recompute)
 
@@ -97,13 +95,6 @@ def registered(monkeypatch):
             "random_loss": Measure(unit="nats per token", panel="random words (nats / token)",
                                    curve="loss"),
             "random_called": Measure(unit="of all tokens")}))
-
-
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("seam") / "records"
-    tiny_records.write(directory)
-    return directory
 
 
 def run_on(records, directory, **changes):
