@@ -75,8 +75,9 @@ def _build(values: flags.FlagValues) -> None:
     vocabulary = Vocabulary.load(values.vocab_file)
     result = record_builder.build_records(
         sources.open_source(values.input), vocabulary, _settings(values),
-        storage.path(values.output_dir), overwrite=values.overwrite,
-        num_workers=local_runner.worker_count(values.num_workers))
+        storage.path(values.output_dir),
+        local_runner.LocalRunner(local_runner.worker_count(values.num_workers)),
+        overwrite=values.overwrite)
     if result is None:
         print(f"{values.output_dir} is finished with these settings and this text; nothing to do.")
         return

@@ -49,9 +49,10 @@ def _learn(values: flags.FlagValues) -> None:
     start = time.monotonic()
     lower_case, strip_accents = values.lower_case, values.strip_accents
     counts = vocabulary_learner.count_corpus_words(
-        sources.open_source(values.input), lower_case=lower_case,
-        strip_accents=lower_case if strip_accents is None else strip_accents,
-        num_workers=local_runner.worker_count(values.num_workers))
+        sources.open_source(values.input),
+        local_runner.LocalRunner(local_runner.worker_count(values.num_workers)),
+        lower_case=lower_case,
+        strip_accents=lower_case if strip_accents is None else strip_accents)
     counted = time.monotonic() - start
     print(f"{counts.total():,} words, {len(counts):,} different ones, counted in {counted:.1f} s")
     if warning := vocabulary_learner.korean_warning(counts):

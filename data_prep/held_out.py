@@ -1,52 +1,60 @@
-"""Which documents are kept from training: a fraction of them, of few documents one."""
+"""Which documents are kept from training: a fraction of them by their hash, of few documents one.
+
+What a document's hash says doesn't depend on its place, so any cut of a corpus into files, units
+and machines holds out the same documents, and copies of a document stay on one side.
+"""
 
 import dataclasses
 import statistics
 from collections.abc import Iterable
 
-from data_prep.sources import DOCUMENT_END
+from data_prep.documents import DocumentPart
+
+_KEYS = 2**64
 
 
 @dataclasses.dataclass(frozen=True)
 class HeldOut:
-    """A rule that knows a document by its number, from 0."""
+    """A rule that knows a document by its key, a hash in [0, 2^64)."""
 
-    period: int = 0
-    """Every period-th document is held out, the first one in the middle of a period; 0: none."""
+    below: int = 0
+    """Keys below are held out; 0: none."""
     only: int | None = None
-    """The one document that is, where there are too few for a whole half of a period."""
+    """The one key that is, where a fraction of so few documents would be none."""
 
-    def __contains__(self, document: int) -> bool:
-        if self.only is not None:
-            return document == self.only
-        return bool(self.period) and document % self.period == self.period // 2
+    def __contains__(self, key: int) -> bool:
+        return key < self.below if self.only is None else key == self.only
 
 
 NOTHING = HeldOut()
 
 
-def held_out_of(lines: Iterable[str], fraction: float) -> HeldOut:
-    """Returns the rule for a text, after a look at its first 1 / (2 * fraction) documents.
+def held_out_of(parts: Iterable[DocumentPart], fraction: float) -> HeldOut:
+    """Returns the rule for a text, after a look at its first documents.
 
-    Of fewer documents the one of median length is held out, if there are at least two.
+    These are at least 1 / (2 * fraction), and as many as it takes to meet one that is held out
+    and one that isn't. Of fewer documents the one of median length is held out, if there are at
+    least two.
 
     Args:
-        lines: non-empty lines, and `DOCUMENT_END` after each document.
-        fraction: f; of enough documents every (1/f)-th. 0 holds out none.
+        parts: the documents in any order, the parts of one after another.
+        fraction: f, the probability of being held out. 0 holds out none.
     """
     if not fraction:
         return NOTHING
-    rule = HeldOut(period=round(1 / fraction))
-    sizes = [0]
-    for line in lines:
-        if line != DOCUMENT_END:
-            sizes[-1] += len(line)
-        elif len(sizes) > rule.period // 2:
-            return rule
-        else:
-            sizes.append(0)
-    if not sizes[-1]:
-        sizes.pop()
-    if len(sizes) < 2:
+    rule = HeldOut(below=round(fraction * _KEYS))
+    documents: list[tuple[int, int]] = []
+    sides = set()
+    for part in parts:
+        if part.begins:
+            if len(documents) > 0.5 / fraction and len(sides) == 2:
+                return rule
+            documents.append((0, part.key))
+        length, key = documents[-1]
+        documents[-1] = length + len(part.content), key
+        sides.add(key in rule)
+    if len({key for _, key in documents}) < 2:
         return NOTHING
-    return HeldOut(only=sizes.index(statistics.median_low(sizes)))
+    if len(documents) > 0.5 / fraction and len(sides) == 2:
+        return rule
+    return HeldOut(only=statistics.median_low(documents)[1])

@@ -3,6 +3,7 @@
 import collections
 import concurrent.futures
 import contextlib
+import dataclasses
 import multiprocessing
 import multiprocessing.connection
 import multiprocessing.resource_tracker
@@ -10,8 +11,8 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
 
+from data_prep.work_units import Item, Result
 from electra_tf import native_logging
 from electra_tf.errors import UserError
 from electra_tf.signals import STOPPING
@@ -19,50 +20,49 @@ from electra_tf.signals import STOPPING
 MOST_WORKERS = 1000
 """Processes; each takes 0.8 GB."""
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
-
-def in_order(
-    function: Callable[[Item], Result], items: Iterable[Item], num_workers: int
-) -> Iterator[Result]:
-    """Yields `function(item)` in the order of `items`, whatever the number of workers.
-
-    At most `num_workers` + 2 items and results exist at a time, so memory stays flat.
-
-    Args:
-        function: picklable if there are several workers.
-        items: consumed as workers become free.
-        num_workers: processes; 1 runs in this one.
+@dataclasses.dataclass(frozen=True)
+class LocalRunner:
+    """Works in processes of this machine.
 
     Raises:
-        UserError: a worker died (of memory, most likely), or `function` raised one.
-        Interrupted: a signal came; no worker is left.
+        UserError: (from `map`) a worker died, of memory most likely, or the function raised one.
+        Interrupted: (from `map`) a signal came; no worker is left.
     """
-    if num_workers == 1:
-        yield from map(function, items)
-        return
-    pool = concurrent.futures.ProcessPoolExecutor(
-        num_workers, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker)
-    pending: collections.deque[concurrent.futures.Future] = collections.deque()
-    multiprocessing.resource_tracker.ensure_running()  # It would unblock signals below.
-    try:
-        for item in items:
-            with _signals_blocked():
-                pending.append(pool.submit(function, item))
-            if len(pending) > num_workers:
+
+    num_workers: int = 1
+    """1 works in this process."""
+
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """See `Runner`. At most `num_workers` + 2 items and results exist at a time."""
+        if self.num_workers == 1:
+            return map(function, items)
+        return self._spread(function, items)
+
+    def _spread(self, function: Callable[[Item], Result], items: Iterable[Item]
+                ) -> Iterator[Result]:
+        pool = concurrent.futures.ProcessPoolExecutor(
+            self.num_workers, mp_context=multiprocessing.get_context("spawn"),
+            initializer=_start_worker)
+        pending: collections.deque[concurrent.futures.Future] = collections.deque()
+        multiprocessing.resource_tracker.ensure_running()  # It would unblock signals below.
+        try:
+            for item in items:
+                with _signals_blocked():
+                    pending.append(pool.submit(function, item))
+                if len(pending) > self.num_workers:
+                    yield pending.popleft().result()
+            while pending:
                 yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
-    except KeyboardInterrupt:
-        for worker in multiprocessing.active_children():
-            worker.kill()  # What it works on isn't finished, and won't be.
-        raise
-    except concurrent.futures.process.BrokenProcessPool as error:
-        raise UserError("a worker process was killed, most likely for want of memory; run the same "
-                        "command again with a smaller --num_workers.") from error
-    finally:
-        pool.shutdown(cancel_futures=True)
+        except KeyboardInterrupt:
+            for worker in multiprocessing.active_children():
+                worker.kill()  # What it works on isn't finished, and won't be.
+            raise
+        except concurrent.futures.process.BrokenProcessPool as error:
+            raise UserError("a worker process was killed, most likely for want of memory; run the "
+                            "same command again with a smaller --num_workers.") from error
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def worker_count(asked: int | None) -> int:

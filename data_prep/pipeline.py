@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 
 import tensorflow as tf
 
+from data_prep.documents import DOCUMENT_END
 from data_prep.packing import Example, Layout, Packing, packing_named
 from data_prep.settings import BuildSettings
-from data_prep.sources import DOCUMENT_END
 from data_prep.work_units import WorkUnit
 from electra_tf.records import example, manifest, shards
 from electra_tf.storage import Path
@@ -42,10 +42,9 @@ def build_shard(
     token_bytes = manifest.token_bytes_for(vocabulary.size)
     chain = Chain(vocabulary, settings, unit.name)
     serialized = ((example.serialize_example(*item, token_bytes), len(item.ids))
-                  for item in chain.examples(unit.lines))
+                  for item in chain.examples(unit.lines()))
     shard = shards.write_shard(directory / f"{unit.name}.tfrecord", unit.split, serialized)
-    return shard, dataclasses.replace(
-        chain.counts, documents=unit.documents, text_bytes=unit.text_bytes)
+    return shard, dataclasses.replace(chain.counts, documents=unit.documents)
 
 
 class Chain:
@@ -71,7 +70,7 @@ class Chain:
 
     @property
     def counts(self) -> manifest.Counts:
-        """Of what `examples` has handed out so far, but for documents and bytes."""
+        """Of what `examples` has handed out so far, but for documents."""
         return manifest.Counts(**self._tally)
 
     def examples(self, lines: Iterable[str]) -> Iterator[Example]:
@@ -79,6 +78,7 @@ class Chain:
         for batch in batches(lines):
             self._tally["lines"] += sum(map(bool, batch))
             self._tally["words"] += sum(len(line.split()) for line in batch)
+            self._tally["text_bytes"] += sum(map(_utf8_length, batch))
             self._tally["characters"] += sum(map(len, batch))
             self._tally["hangul_characters"] += coverage.count_hangul(batch)
             for line, ids in zip(batch, self._token_ids(batch), strict=True):
@@ -108,6 +108,10 @@ class Chain:
             tally["examples"] += 1
             tally["single_segment_examples"] += item.first_segment_length == length
             yield item
+
+
+def _utf8_length(line: str) -> int:
+    return len(line) if line.isascii() else len(line.encode())
 
 
 @functools.lru_cache(maxsize=2)

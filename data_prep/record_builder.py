@@ -3,12 +3,12 @@
 import dataclasses
 import functools
 
-from data_prep import local_runner, work_units
 from data_prep.held_out import held_out_of
 from data_prep.progress import ByteProgress
 from data_prep.record_directory import Outcome, RecordDirectory
 from data_prep.settings import BuildSettings
 from data_prep.sources import Source
+from data_prep.work_units import Runner, WorkUnit, work_units
 from electra_tf import atomic_file, process_lock
 from electra_tf.errors import UserError
 from electra_tf.records import manifest
@@ -19,7 +19,7 @@ from electra_tf.text.vocabulary import Vocabulary
 
 def build_records(
     source: Source, vocabulary: Vocabulary, settings: BuildSettings, output_dir: Path,
-    *, num_workers: int = 1, overwrite: bool = False,
+    runner: Runner, *, overwrite: bool = False,
 ) -> manifest.Manifest | None:
     """Builds all records, or what an earlier interrupted call with equal arguments left undone.
 
@@ -28,7 +28,7 @@ def build_records(
         vocabulary: copied to `output_dir`/vocab.txt.
         settings: what decides the examples.
         output_dir: made if need be; holds one build.
-        num_workers: processes; the bytes don't depend on it.
+        runner: does the work; the bytes don't depend on it.
         overwrite: remove another build from `output_dir` first.
 
     Returns:
@@ -44,19 +44,19 @@ def build_records(
     with process_lock.only_process(
             output_dir, f"another process is building in --output_dir={output_dir}; wait for it "
             "or name another directory."):
-        return _build(source, vocabulary, settings, identity, RecordDirectory(output_dir),
-                      num_workers=num_workers, overwrite=overwrite)
+        return _build(source, vocabulary, settings, identity, RecordDirectory(output_dir), runner,
+                      overwrite=overwrite)
 
 
 def _build(source: Source, vocabulary: Vocabulary, settings: BuildSettings, identity: dict,
-           directory: RecordDirectory, *, num_workers: int, overwrite: bool,
+           directory: RecordDirectory, runner: Runner, *, overwrite: bool,
            ) -> manifest.Manifest | None:
     if directory.claim(identity, overwrite):
         return None
     vocabulary.save(directory.path / manifest.VOCABULARY_NAME)
     work = functools.partial(_finish_unit, directory, vocabulary, settings, identity)
     try:
-        outcomes = _collect(source, settings, work, num_workers)
+        outcomes = _collect(source, settings, work, runner)
     finally:
         atomic_file.remove_unfinished(directory.path)
     result = _manifest(vocabulary, settings, identity, outcomes)
@@ -64,14 +64,14 @@ def _build(source: Source, vocabulary: Vocabulary, settings: BuildSettings, iden
     return result
 
 
-def _collect(source: Source, settings: BuildSettings, work, num_workers: int) -> list[Outcome]:
-    units = work_units.work_units(
-        source.lines(), settings.shard_text_bytes,
-        held_out_of(source.lines(), settings.held_out_fraction))
+def _collect(source: Source, settings: BuildSettings, work, runner: Runner) -> list[Outcome]:
+    units = work_units(
+        source.documents(), source.parse, settings.shard_text_bytes,
+        held_out_of(source.documents(), settings.held_out_fraction))
     progress = ByteProgress(source.size)
     outcomes: list[Outcome] = []
     total = manifest.Counts()
-    for outcome in local_runner.in_order(work, units, num_workers):
+    for outcome in runner.map(work, units):
         outcomes.append(outcome)
         total += outcome[1]
         progress.update(source.position(), {
@@ -83,8 +83,8 @@ def _collect(source: Source, settings: BuildSettings, work, num_workers: int) ->
 
 
 def _finish_unit(directory: RecordDirectory, vocabulary: Vocabulary, settings: BuildSettings,
-                 identity: dict, unit: work_units.WorkUnit) -> Outcome:
-    def build(unit: work_units.WorkUnit) -> Outcome:
+                 identity: dict, unit: WorkUnit) -> Outcome:
+    def build(unit: WorkUnit) -> Outcome:
         # Here, because only the processes that tokenize need TensorFlow's 400 MB.
         from data_prep import pipeline
         return pipeline.build_shard(unit, directory.path, vocabulary, settings)

@@ -125,8 +125,9 @@ def _receipt_key(unit: WorkUnit, identity: Mapping[str, Any], shard: manifest.Sh
                  counts: manifest.Counts) -> str:
     """Returns a digest of all that a receipt is about, and of what it says."""
     digest = hashlib.sha256(_json(identity))
-    for line in unit.lines:
-        digest.update(line.encode() + b"\n")
+    for part in unit.parts:
+        digest.update(b"%d %d %d\n" % (len(part.content), part.begins, part.ends))
+        digest.update(part.content)
     for part in (shard, counts):
         digest.update(_json(dataclasses.asdict(part)))
     return digest.hexdigest()

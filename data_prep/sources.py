@@ -1,7 +1,6 @@
-"""Streams of text lines: files of plain text, compressed or not, and text that Python carries.
+"""Streams of documents: files of plain text, compressed or not, and text that Python carries.
 
-A source yields non-empty lines without line ends, and `DOCUMENT_END` ("") after the last line of
-every document; memory stays flat whatever the size of a file, a document or a line.
+Memory stays flat whatever the size of a file, a document or a line.
 """
 
 import bz2
@@ -9,19 +8,20 @@ import dataclasses
 import gzip
 import hashlib
 import io
+import itertools
 import lzma
 import typing
 import zlib
 from collections.abc import Callable, Iterator
 
 from data_prep import embedded_text
+from data_prep.documents import LONGEST_PART, DocumentPart, Parser, key_of, parse_plain_text
 from electra_tf import storage
 from electra_tf.errors import UserError
 from electra_tf.storage import Path
 
-DOCUMENT_END = ""
-LONGEST_LINE = 1 << 20
-"""Bytes; a longer line is cut at a space, so that an endless one can't fill the memory."""
+_LONGEST_BLANK = 64
+"""Bytes of a line that may be blank for spaces that aren't ASCII."""
 EMBEDDED = "embedded:python"
 _OPENERS: dict[str, Callable] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _CORRUPT = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
@@ -32,15 +32,17 @@ class Source(typing.Protocol):
 
     size: int
     """Bytes to read in all."""
+    parse: Parser
+    """Reads text out of the documents."""
 
-    def lines(self) -> Iterator[str]:
-        """Yields the lines, and `DOCUMENT_END` after every document."""
+    def documents(self) -> Iterator[DocumentPart]:
+        """Yields the documents, those that are too long in parts."""
 
     def position(self) -> int:
         """Returns how many of `size` bytes have been read, for progress."""
 
     def sha256(self) -> str:
-        """Returns a digest of everything that `lines` will yield."""
+        """Returns a digest of everything that `documents` will yield."""
 
 
 def open_source(pattern: str) -> Source:
@@ -76,15 +78,15 @@ def matching_files(pattern: str) -> tuple[Path, ...]:
 class TextFiles:
     """Text files (.txt, or .gz, .bz2, .xz of one), read one after another.
 
-    A blank line ends a document, and so does the end of a file. Windows line ends and a
-    byte-order mark are fine.
+    A blank line ends a document, and so does the end of a file.
 
     Raises:
-        UserError: (from `lines`) a file can't be read, is corrupt or isn't UTF-8; (at once) all
-            files are empty.
+        UserError: (from `documents`) a file can't be read or is corrupt; (at once) all files are
+            empty.
     """
 
     paths: tuple[Path, ...]
+    parse: Parser = parse_plain_text
 
     def __post_init__(self):
         self.size = sum(path.stat().st_size for path in self.paths)
@@ -95,18 +97,14 @@ class TextFiles:
                             f"{' and so are the others' if len(self.paths) > 1 else ''}; "
                             "give files with text.")
 
-    def lines(self) -> Iterator[str]:
+    def documents(self) -> Iterator[DocumentPart]:
         """See `Source`."""
         self._finished_bytes = 0
         for path in self.paths:
-            open_document = False
-            for line in self._text_lines(path):
-                if line or open_document:
-                    yield line
-                open_document = bool(line)
+            with _readable(path), path.open("rb") as self._raw:
+                opener = _OPENERS.get(path.suffix)
+                yield from _documents(opener(self._raw) if opener else self._raw, str(path))
             self._finished_bytes += path.stat().st_size
-            if open_document:
-                yield DOCUMENT_END
 
     def position(self) -> int:
         """See `Source`."""
@@ -121,34 +119,24 @@ class TextFiles:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
         return digest.hexdigest()
 
-    def _text_lines(self, path: Path) -> Iterator[str]:
-        """Yields the stripped lines of a file; blank ones as ""."""
-        offset = 0
-        with _readable(path), path.open("rb") as self._raw:
-            opener = _OPENERS.get(path.suffix)
-            for raw in _bounded_lines(opener(self._raw) if opener else self._raw):
-                line = _decode(raw, path, offset)
-                yield (line.removeprefix("\ufeff") if not offset else line).strip()
-                offset += len(raw)
-
 
 @dataclasses.dataclass
 class EmbeddedText:
     """English that every Python carries: its language reference and its modules' docstrings."""
 
+    parse: Parser = parse_plain_text
+
     def __post_init__(self):
-        self._documents = embedded_text.documents()
-        self.size = sum(len(line) for document in self._documents for line in document)
+        self._texts = ["\n".join(lines).encode() for lines in embedded_text.documents()]
+        self.size = sum(map(len, self._texts))
         self._read = 0
 
-    def lines(self) -> Iterator[str]:
+    def documents(self) -> Iterator[DocumentPart]:
         """See `Source`."""
         self._read = 0
-        for document in self._documents:
-            for line in document:
-                self._read += len(line)
-                yield line
-            yield DOCUMENT_END
+        for text in self._texts:
+            self._read += len(text)
+            yield DocumentPart(content=text, key=key_of(text), path=EMBEDDED)
 
     def position(self) -> int:
         """See `Source`."""
@@ -156,19 +144,40 @@ class EmbeddedText:
 
     def sha256(self) -> str:
         """See `Source`."""
-        digest = hashlib.sha256()
-        for line in self.lines():
-            digest.update(f"{line}\n".encode())
-        return digest.hexdigest()
+        return hashlib.sha256(b"\n\n".join(self._texts)).hexdigest()
+
+
+def _documents(file: io.BufferedIOBase, path: str) -> Iterator[DocumentPart]:
+    """Yields the documents of a file: what stands between blank lines."""
+    gathered: list[bytes] = []
+    size = offset = key = 0
+    begins = True
+    for line in itertools.chain(_bounded_lines(file), (b"",)):
+        blank = _is_blank(line)
+        if gathered and (blank or size + len(line) > LONGEST_PART):
+            content = b"".join(gathered)
+            key = key_of(content) if begins else key
+            yield DocumentPart(content=content, key=key, begins=begins, ends=blank, path=path,
+                               offset=offset - size)
+            gathered, size, begins = [], 0, blank
+        if not blank:
+            gathered.append(line)
+            size += len(line)
+        offset += len(line)
+
+
+def _is_blank(line: bytes) -> bool:
+    return not line.strip() or (len(line) < _LONGEST_BLANK and not line.isascii() and not
+                                line.decode(errors="replace").removeprefix("\ufeff").strip())
 
 
 def _bounded_lines(file: io.BufferedIOBase) -> Iterator[bytes]:
-    """Yields lines with their ends; a line past `LONGEST_LINE` in parts, cut behind a space."""
+    """Yields lines with their ends; a line past `LONGEST_PART` in parts, cut behind a space."""
     rest = b""
-    while part := file.readline(LONGEST_LINE - len(rest)):
+    while part := file.readline(LONGEST_PART - len(rest)):
         part = rest + part
         rest = b""
-        if len(part) >= LONGEST_LINE and not part.endswith(b"\n"):
+        if len(part) >= LONGEST_PART and not part.endswith(b"\n"):
             cut = part.rfind(b" ") + 1 or _character_start(part)
             part, rest = part[:cut], part[cut:]
         yield part
@@ -180,17 +189,6 @@ def _character_start(part: bytes) -> int:
     """Returns where the last UTF-8 character of `part` begins."""
     return max((i for i in range(len(part) - 4, len(part)) if part[i] & 0xC0 != 0x80),
                default=len(part))
-
-
-def _decode(raw: bytes, path: Path, offset: int) -> str:
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        unpacked = " of the decompressed text" if path.suffix in _OPENERS else ""
-        raise UserError(
-            f"{path} is not UTF-8: bad byte 0x{raw[error.start]:02x} at offset "
-            f"{offset + error.start}{unpacked}; convert the file, for example with "
-            "`iconv -f latin1 -t utf-8`.") from error
 
 
 class _readable:

@@ -4,9 +4,9 @@ import collections
 import functools
 import re
 
-from data_prep import local_runner, work_units
 from data_prep.progress import ByteProgress
 from data_prep.sources import Source
+from data_prep.work_units import Runner, work_units
 from electra_tf.errors import UserError
 from electra_tf.text import coverage
 from electra_tf.text.vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
@@ -29,9 +29,9 @@ _SLACK = 0.02
 
 
 def count_corpus_words(
-    source: Source, *, lower_case: bool, strip_accents: bool, num_workers: int
+    source: Source, runner: Runner, *, lower_case: bool, strip_accents: bool
 ) -> collections.Counter[bytes]:
-    """Returns how often each word of a text occurs; the same for every number of workers.
+    """Returns how often each word of a text occurs; the same for every runner.
 
     Raises:
         UserError: the text can't be read, or it holds no word.
@@ -40,12 +40,12 @@ def count_corpus_words(
     from data_prep import word_counter
     count = functools.partial(
         word_counter.count_words, lower_case=lower_case, strip_accents=strip_accents)
-    units = work_units.work_units(source.lines(), _UNIT_BYTES)
+    units = work_units(source.documents(), source.parse, _UNIT_BYTES)
     progress = ByteProgress(source.size)
 
     def parts():
         words = 0
-        for part in local_runner.in_order(count, units, num_workers):
+        for part in runner.map(count, units):
             words += part.total()
             progress.update(source.position(), {"words": words})
             yield part

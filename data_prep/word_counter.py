@@ -20,7 +20,7 @@ def count_words(
     """Returns how often each word, as the tokenizer sees it, stands in a unit of text."""
     splitter = _splitter(lower_case, strip_accents)
     counts: collections.Counter[bytes] = collections.Counter()
-    for batch in batches(unit.lines):
+    for batch in batches(unit.lines()):
         counts.update(splitter.words(tf.constant(batch)).flat_values.numpy().tolist())
     return counts
 

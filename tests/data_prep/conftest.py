@@ -6,6 +6,7 @@ import random
 import pytest
 
 from data_prep import record_builder, settings, sources
+from data_prep.local_runner import LocalRunner
 from electra_tf.records import manifest
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
@@ -57,6 +58,6 @@ def build(corpus, vocabulary, tmp_path):
                                             "held_out_fraction": 0.1} | changes))
         source = sources.open_source(text or f"{corpus}/*.txt")
         return record_builder.build_records(source, vocabulary, chosen, tmp_path / name,
-                                            num_workers=num_workers, overwrite=overwrite)
+                                            LocalRunner(num_workers), overwrite=overwrite)
 
     return call

@@ -1,34 +1,93 @@
-"""A part of the documents is kept from training; of few documents one."""
+"""A part of the documents is kept from training, whatever their order; of few documents one."""
+
+import random
 
 import pytest
 
-from data_prep import record_builder
+from data_prep import record_builder, settings, sources
+from data_prep.documents import DocumentPart, key_of
 from data_prep.held_out import HeldOut, held_out_of
-from data_prep.sources import DOCUMENT_END
+from data_prep.local_runner import LocalRunner
+from data_prep.work_units import work_units
+
+TENTH = HeldOut(below=round(2**64 / 10))
 
 
-def text_of(*lengths):
-    return [line for length in lengths for line in ("a" * length, DOCUMENT_END)]
+def documents(*contents):
+    return [DocumentPart(content=content.encode(), key=key_of(content.encode()))
+            for content in contents]
 
 
-@pytest.mark.parametrize(("documents", "fraction", "expected"), [
-    (51, 0.01, HeldOut(period=100)), (10, 0.1, HeldOut(period=10)), (300, 0.0, HeldOut()),
-    (1, 0.01, HeldOut()), (0, 0.01, HeldOut()), (2, 0.5, HeldOut(period=2))])
+def numbered(count):
+    return documents(*(f"document {number}" for number in range(count)))
+
+
+def kept(parts, rule):
+    return [part for part in parts if part.key in rule]
+
+
+@pytest.mark.parametrize(("count", "fraction", "expected"), [
+    (100, 0.1, TENTH), (300, 0.0, HeldOut()), (1, 0.01, HeldOut()), (0, 0.01, HeldOut())])
 def test_enough_documents_follow_the_fraction_and_a_single_one_is_trained_on(
-        documents, fraction, expected):
-    assert held_out_of(text_of(*[4] * documents), fraction) == expected
+        count, fraction, expected):
+    assert held_out_of(numbered(count), fraction) == expected
 
 
-@pytest.mark.parametrize(("lengths", "number"), [
-    ((9, 2), 1), ((2, 9), 0), ((5, 1, 7), 0), ((3, 3, 3), 0), (range(50, 0, -1), 25)])
-def test_of_few_documents_the_one_of_median_length_is_held_out(lengths, number):
-    rule = held_out_of(text_of(*lengths), 0.01)
-    assert [document for document in range(len(lengths)) if document in rule] == [number]
+def test_about_the_fraction_is_held_out():
+    assert 940 < len(kept(numbered(10_000), TENTH)) < 1060
 
 
-def test_a_rule_holds_out_what_the_fraction_says():
-    rule = HeldOut(period=100)
-    assert [document for document in range(300) if document in rule] == [50, 150, 250]
+def test_the_order_does_not_matter_nor_a_copy():
+    few = documents("aaa", "bb", "ccccc", "d", "aaa")
+    for parts in (few, numbered(100)):
+        mixed = random.Random(0).sample(parts, len(parts))
+        assert held_out_of(mixed, 0.1) == held_out_of(parts, 0.1)
+    assert key_of(b"a copy") == key_of(b"\na copy\r\n") != key_of(b"another")
+
+
+@pytest.mark.parametrize("lengths", [(9, 2), (2, 9), (5, 1, 7), range(50, 0, -1)])
+def test_of_few_documents_the_one_of_median_length_is_held_out(lengths):
+    parts = documents(*("a" * length for length in lengths))
+    rule = held_out_of(parts, 0.01)
+    median = sorted(lengths)[(len(lengths) - 1) // 2]
+    assert [len(part.content) for part in kept(parts, rule)] == [median]
+
+
+def test_copies_of_one_document_are_trained_on():
+    assert held_out_of(documents("same", "same"), 0.1) == HeldOut()
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_something_is_held_out_and_something_is_not_whatever_the_hashes_say(wanted):
+    """Twenty documents whose hashes are all below or all above a tenth."""
+    parts = [part for part in numbered(1000) if (part.key in TENTH) is wanted][:20]
+    rule = held_out_of(parts, 0.1)
+    assert len(kept(parts, rule)) == 1
+
+
+def test_all_parts_of_a_long_document_stay_on_one_side(tmp_path):
+    (tmp_path / "long.txt").write_text("".join(f"line {n} {'x' * 999}\n" for n in range(4000)))
+    source = sources.TextFiles((tmp_path / "long.txt",))
+    parts = list(source.documents())
+    assert len(parts) == 4
+    assert len({part.key for part in parts}) == 1
+    assert [(part.begins, part.ends) for part in parts] == [
+        (True, False), (False, False), (False, False), (False, True)]
+    everything = HeldOut(only=parts[0].key)
+    (unit,) = work_units(parts, source.parse, 1 << 24, everything)
+    assert (unit.split, unit.documents, len(list(unit.lines()))) == ("eval", 1, 4001)
+
+
+def test_a_corpus_cut_into_other_files_holds_out_the_same_documents(build, tmp_path):
+    contents = [f"document {'abcdefghij'[number % 10] * (number // 10 + 1)}"
+                for number in range(100)]
+    (tmp_path / "one.txt").write_text("\n\n".join(contents))
+    for number in range(0, 100, 25):
+        (tmp_path / f"part{number:02d}.txt").write_text(
+            "\n\n".join(contents[number:number + 25]) + "\n")
+    one, four = (build(name, text=f"{tmp_path}/{name}*.txt") for name in ("one", "part"))
+    assert one.shards_of("eval") == four.shards_of("eval")
+    assert one.shards_of("eval")
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -49,3 +108,20 @@ def test_what_is_held_out_is_told(build, tmp_path):
     (tmp_path / "one.txt").write_text("a single document\n")
     note = record_builder.held_out_note(build("single", text=str(tmp_path / "one.txt")))
     assert "the text is a single document. Put blank lines between documents" in note
+
+
+class _Backwards:
+    """A runner that does the last piece of work first."""
+
+    def map(self, function, items):
+        done = [function(item) for item in reversed(list(items))]
+        return iter(done[::-1])
+
+
+def test_any_runner_makes_the_same_records(build, corpus, vocabulary, tmp_path):
+    chosen = settings.BuildSettings(max_seq_length=32, shard_text_bytes=30_000)
+    made = [record_builder.build_records(sources.open_source(f"{corpus}/*.txt"), vocabulary, chosen,
+                                         tmp_path / str(number), runner)
+            for number, runner in enumerate((LocalRunner(), _Backwards()))]
+    assert made[0].shards == made[1].shards
+    assert len(made[0].shards) > 3

@@ -6,7 +6,7 @@ import lzma
 
 import pytest
 
-from data_prep import embedded_text, sources
+from data_prep import documents, embedded_text, sources
 from electra_tf.errors import UserError
 
 TEXT = "one\ntwo\n\n\nthree\n"
@@ -14,7 +14,8 @@ LINES = ["one", "two", "", "three", ""]
 
 
 def read(pattern):
-    return list(sources.open_source(str(pattern)).lines())
+    source = sources.open_source(str(pattern))
+    return list(documents.lines_of(source.documents(), source.parse))
 
 
 @pytest.mark.parametrize("name, pack", [
@@ -44,7 +45,7 @@ def test_an_endless_line_is_cut_at_spaces_and_loses_nothing(tmp_path):
     (tmp_path / "a.txt").write_text(text)
     lines = read(tmp_path / "a.txt")
     assert len(lines) == 4
-    assert max(map(len, lines)) <= sources.LONGEST_LINE
+    assert max(map(len, lines)) <= documents.LONGEST_PART
     assert " ".join(lines[:-1]) == text.strip()
 
 
@@ -66,7 +67,7 @@ def test_the_position_ends_at_the_size(tmp_path):
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress(TEXT.encode()))
     (tmp_path / "b.txt").write_text(TEXT)
     source = sources.open_source(f"{tmp_path}/*")
-    positions = [source.position() for _ in source.lines()]
+    positions = [source.position() for _ in source.documents()]
     assert positions == sorted(positions)
     assert source.position() == source.size
 
@@ -113,11 +114,11 @@ def test_missing_and_empty_corpora_are_refused(tmp_path):
 
 
 def test_the_embedded_text_is_a_megabyte_of_english():
-    documents = embedded_text.documents()
-    lines = [line for document in documents for line in document]
+    texts = embedded_text.documents()
+    lines = [line for text in texts for line in text]
     text = " ".join(lines)
-    assert len(documents) > 150
+    assert len(texts) > 150
     assert len(text) > 1_000_000
     assert sum(c.isascii() and (c.isalpha() or c == " ") for c in text) > 0.93 * len(text)
     assert not any(mark in text for mark in ("\n", ">>>", "::=", "*", "`", "----", "===="))
-    assert [line for line in sources.open_source("embedded:python").lines() if line] == lines
+    assert [line for line in read("embedded:python") if line] == lines

@@ -6,6 +6,8 @@ import pytest
 import tensorflow as tf
 
 from data_prep import sources, vocabulary_learner, word_counter
+from data_prep.documents import DocumentPart, lines_of, parse_plain_text
+from data_prep.local_runner import LocalRunner
 from data_prep.work_units import WorkUnit, work_units
 from electra_tf.errors import UserError
 from electra_tf.text.tokenizer import Tokenizer
@@ -15,7 +17,7 @@ from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 @pytest.fixture(scope="module")
 def counts():
     return vocabulary_learner.count_corpus_words(
-        sources.open_source("embedded:python"), lower_case=True, strip_accents=True, num_workers=1)
+        sources.open_source("embedded:python"), LocalRunner(), lower_case=True, strip_accents=True)
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +32,8 @@ def test_it_has_the_size_asked_for_and_begins_with_the_special_tokens(learned):
 
 
 def test_it_knows_nearly_every_word_of_its_text_and_the_common_ones_whole(learned, counts):
-    lines = [line for line in sources.open_source("embedded:python").lines() if line]
+    text = sources.open_source("embedded:python")
+    lines = [line for line in lines_of(text.documents(), text.parse) if line]
     ids = Tokenizer(learned).tokenize(tf.constant(lines)).flat_values.numpy()
     assert (ids == learned.unk_id).mean() < 0.001
     assert len(ids) / counts.total() < 1.7
@@ -61,16 +64,16 @@ def test_a_quarter_of_the_size_may_be_different_characters():
 
 
 def test_words_are_counted_as_the_tokenizer_sees_them():
-    unit = WorkUnit(split="train", index=0, lines=("Café, CAFÉ!", "", "x cafe"), text_bytes=0,
-                    documents=2)
+    parts = [DocumentPart(content=text.encode(), key=0) for text in ("Café, CAFÉ!", "x cafe")]
+    unit = WorkUnit(split="train", index=0, parts=tuple(parts), parse=parse_plain_text)
     assert word_counter.count_words(unit, True, True) == {b"cafe": 3, b",": 1, b"!": 1, b"x": 1}
     assert word_counter.count_words(unit, False, False)["Café".encode()] == 1
 
 
 def test_counts_do_not_depend_on_how_the_text_is_cut(counts):
-    lines = list(sources.open_source("embedded:python").lines())
+    text = sources.open_source("embedded:python")
     parts = [word_counter.count_words(unit, True, True)
-             for unit in work_units(lines, 50_000)]
+             for unit in work_units(text.documents(), text.parse, 50_000)]
     assert len(parts) > 20
     assert word_counter.merge_counts(parts) == counts
 

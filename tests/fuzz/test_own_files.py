@@ -7,6 +7,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
+from data_prep.documents import DocumentPart, parse_plain_text
 from data_prep.record_directory import RecordDirectory
 from data_prep.work_units import WorkUnit
 from electra_tf.checkpoints import settings_file
@@ -72,7 +73,8 @@ def test_a_changed_manifest_is_refused_or_describes_the_same_records(records, da
 
 SETTINGS = tiny_run.config()
 IDENTITY = {"max_seq_length": 32, "packing": "full", "seed": 0, "rate": 0.1, "lower_case": True}
-UNIT = WorkUnit(split="train", index=0, lines=("some text",), text_bytes=9, documents=1)
+UNIT = WorkUnit(split="train", index=0, parts=(DocumentPart(content=b"some text", key=0),),
+                parse=parse_plain_text)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from hypothesis import strategies as st
 
-from data_prep import sources
+from data_prep import documents, sources
 from electra_tf.config.overrides import flatten, override, parse_assignments, read_yaml
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.tasks import files, tables
@@ -223,7 +223,12 @@ def test_a_corpus_is_read_to_its_end_or_refused(home, suffix, data):
               ".xz": lzma.decompress}[suffix]
     path = home / f"corpus{suffix}"
     path.write_bytes(data.draw(bytes_changed(pack(text))))
-    found = attempt("--input", lambda: list(sources.open_source(str(path)).lines()))
+
+    def read():
+        source = sources.open_source(str(path))
+        return list(documents.lines_of(source.documents(), source.parse))
+
+    found = attempt("--input", read)
     if found is not REFUSED:
         whole = unpack(path.read_bytes()).decode()
         assert [line for line in found if line] == [
