@@ -15,23 +15,18 @@ import time
 
 from absl import flags
 
-from data_prep import local_runner, record_builder, settings, sources
+from data_prep import local_runner, record_builder, settings, text_flags
 from electra_tf import command_line, errors, signals, storage
 from electra_tf.text.vocabulary import Vocabulary
 
 _DEFAULT = settings.BuildSettings()
 
-flags.DEFINE_string("input", "", "Text files: patterns separated by commas; .txt, or .gz, .bz2, "
-                    ".xz of it. UTF-8, a blank line between documents. embedded:python reads the "
-                    "text that Python itself carries.")
 flags.DEFINE_string("vocab_file", "", "The vocabulary, from data_prep.build_vocab or a model's.")
 flags.DEFINE_string("output_dir", "", "Where shards, vocab.txt and manifest.json go.")
 flags.DEFINE_integer("max_seq_length", _DEFAULT.max_seq_length, "Tokens of an example.")
 flags.DEFINE_string("packing", _DEFAULT.packing,
                     "full: examples without padding, documents run on with a [SEP] between them. "
                     "reference: as ELECTRA's own builder, documents not mixed, some padding.")
-flags.DEFINE_bool("lower_case", True, "Lower-case the text.")
-flags.DEFINE_bool("strip_accents", None, "Strip accents; as --lower_case if not given.")
 flags.DEFINE_float("held_out_fraction", _DEFAULT.held_out_fraction,
                    "Part of the documents kept from training, for --mode=eval; of few documents "
                    "at least one, unless 0.")
@@ -43,16 +38,14 @@ flags.DEFINE_float("short_example_rate", None,
 flags.DEFINE_integer("seed", _DEFAULT.seed, "Decides the random choices.")
 flags.DEFINE_integer("shard_text_bytes", _DEFAULT.shard_text_bytes,
                      "Bytes of text that make one shard.")
-flags.DEFINE_integer("num_workers", None,
-                     "Processes, as many as there are CPUs if not given; the result is the same.")
 flags.DEFINE_bool("overwrite", False, "Replace another build in --output_dir.")
 
 GROUPS = {
-    "Input and output": ("input", "vocab_file", "output_dir", "overwrite"),
+    "Input and output": (*text_flags.INPUT, "vocab_file", "output_dir", "overwrite"),
     "Examples": ("max_seq_length", "packing", "single_segment_rate", "short_example_rate",
                  "held_out_fraction", "seed"),
-    "Text": ("lower_case", "strip_accents"),
-    "Speed": ("num_workers", "shard_text_bytes"),
+    "Text": text_flags.TEXT,
+    "Speed": (*text_flags.SPEED, "shard_text_bytes"),
 }
 
 
@@ -74,10 +67,8 @@ def _build(values: flags.FlagValues) -> None:
     start = time.monotonic()
     vocabulary = Vocabulary.load(values.vocab_file)
     result = record_builder.build_records(
-        sources.open_source(values.input), vocabulary, _settings(values),
-        storage.path(values.output_dir),
-        local_runner.LocalRunner(local_runner.worker_count(values.num_workers)),
-        overwrite=values.overwrite)
+        text_flags.source(), vocabulary, _settings(values), storage.path(values.output_dir),
+        text_flags.runner(), overwrite=values.overwrite)
     if result is None:
         print(f"{values.output_dir} is finished with these settings and this text; nothing to do.")
         return
@@ -89,16 +80,14 @@ def _build(values: flags.FlagValues) -> None:
 
 
 def _settings(values: flags.FlagValues) -> settings.BuildSettings:
-    lower_case, strip_accents = values.lower_case, values.strip_accents
     short_rate = values.short_example_rate
     if short_rate is None:
         short_rate = settings.SHORT_EXAMPLE_RATES.get(values.packing, 0.0)
     return settings.BuildSettings(
-        max_seq_length=values.max_seq_length, packing=values.packing, lower_case=lower_case,
-        strip_accents=lower_case if strip_accents is None else strip_accents,
-        held_out_fraction=values.held_out_fraction, shard_text_bytes=values.shard_text_bytes,
-        single_segment_rate=values.single_segment_rate, short_example_rate=short_rate,
-        seed=values.seed)
+        max_seq_length=values.max_seq_length, packing=values.packing,
+        normalization=text_flags.normalization(), held_out_fraction=values.held_out_fraction,
+        shard_text_bytes=values.shard_text_bytes, single_segment_rate=values.single_segment_rate,
+        short_example_rate=short_rate, seed=values.seed)
 
 
 if __name__ == "__main__":

@@ -12,24 +12,18 @@ import time
 
 from absl import flags
 
-from data_prep import local_runner, sources, vocabulary_learner
+from data_prep import local_runner, text_flags, vocabulary_learner
 from electra_tf import atomic_file, command_line, errors, signals, storage
 from electra_tf.storage import Path
 
-flags.DEFINE_string("input", "", "Text files: patterns separated by commas; .txt, or .gz, .bz2, "
-                    ".xz of it. UTF-8. embedded:python reads the text that Python itself carries.")
 flags.DEFINE_string("output", "", "The vocabulary file to write.")
 flags.DEFINE_integer("vocab_size", 30522, "The most tokens, [PAD] and such included.")
-flags.DEFINE_bool("lower_case", True, "Lower-case the text.")
-flags.DEFINE_bool("strip_accents", None, "Strip accents; as --lower_case if not given.")
-flags.DEFINE_integer("num_workers", None,
-                     "Processes, as many as there are CPUs if not given; the result is the same.")
 flags.DEFINE_bool("overwrite", False, "Replace --output if it exists.")
 
 GROUPS = {
-    "Input and output": ("input", "output", "overwrite"),
-    "Vocabulary": ("vocab_size", "lower_case", "strip_accents"),
-    "Speed": ("num_workers",),
+    "Input and output": (*text_flags.INPUT, "output", "overwrite"),
+    "Vocabulary": ("vocab_size", *text_flags.TEXT),
+    "Speed": text_flags.SPEED,
 }
 
 
@@ -47,12 +41,8 @@ def _learn(values: flags.FlagValues) -> None:
     vocabulary_learner.check_size(values.vocab_size)
     local_runner.quiet_tensorflow()
     start = time.monotonic()
-    lower_case, strip_accents = values.lower_case, values.strip_accents
     counts = vocabulary_learner.count_corpus_words(
-        sources.open_source(values.input),
-        local_runner.LocalRunner(local_runner.worker_count(values.num_workers)),
-        lower_case=lower_case,
-        strip_accents=lower_case if strip_accents is None else strip_accents)
+        text_flags.source(), text_flags.normalization(), text_flags.runner())
     counted = time.monotonic() - start
     print(f"{counts.total():,} words, {len(counts):,} different ones, counted in {counted:.1f} s")
     if warning := vocabulary_learner.korean_warning(counts):

@@ -15,6 +15,7 @@ from data_prep.work_units import WorkUnit
 from electra_tf.records import example, manifest, shards
 from electra_tf.storage import Path
 from electra_tf.text import coverage
+from electra_tf.text.normalization import Normalization
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
 
@@ -58,7 +59,7 @@ class Chain:
 
     def __init__(self, vocabulary: Vocabulary, settings: BuildSettings, name: str):
         self._settings, self._vocabulary = settings, vocabulary
-        self._tokenizer = _tokenizer(vocabulary, settings.lower_case, settings.strip_accents)
+        self._tokenizer = _tokenizer(vocabulary, settings.normalization)
         self._layout = Layout(
             max_seq_length=settings.max_seq_length, cls_id=vocabulary.cls_id,
             sep_id=vocabulary.sep_id, continuations=vocabulary.continuations,
@@ -115,8 +116,8 @@ def _utf8_length(line: str) -> int:
 
 
 @functools.lru_cache(maxsize=2)
-def _tokenizer(vocabulary: Vocabulary, lower_case: bool, strip_accents: bool) -> Tokenizer:
-    return Tokenizer(vocabulary, lower_case, strip_accents)
+def _tokenizer(vocabulary: Vocabulary, normalization: Normalization) -> Tokenizer:
+    return Tokenizer(vocabulary, normalization)
 
 
 def batches(lines: Iterable[str]) -> Iterator[list[str]]:

@@ -1,6 +1,5 @@
 """Builds a directory of records: text in; shards, vocab.txt and manifest.json out."""
 
-import dataclasses
 import functools
 
 from data_prep.held_out import held_out_of
@@ -38,7 +37,7 @@ def build_records(
         UserError: see `Source`, `RecordDirectory.claim` and `write_shard`; there is no text; or
             another process builds there.
     """
-    identity = dataclasses.asdict(settings) | {
+    identity = settings.identity() | {
         "vocabulary_sha256": vocabulary.sha256, "corpus_sha256": source.sha256()}
     atomic_file.make_directory(output_dir)
     with process_lock.only_process(
@@ -98,8 +97,7 @@ def _manifest(vocabulary: Vocabulary, settings: BuildSettings, identity: dict,
         format_version=manifest.FORMAT_VERSION, max_seq_length=settings.max_seq_length,
         packing=settings.packing, token_bytes=manifest.token_bytes_for(vocabulary.size),
         vocabulary=manifest.Tokenization(
-            size=vocabulary.size, sha256=vocabulary.sha256, lower_case=settings.lower_case,
-            strip_accents=settings.strip_accents),
+            size=vocabulary.size, sha256=vocabulary.sha256, **settings.normalization.facts()),
         settings=identity, counts=sum((counts for _, counts in outcomes), manifest.Counts()),
         shards=tuple(shard for shard, _ in outcomes))
 
@@ -145,7 +143,7 @@ def text_warnings(result: manifest.Manifest) -> list[str]:
     """Returns what is wrong between the text and the way it was tokenized."""
     counts = result.counts
     found = [coverage.unknown_warning(counts.unknown_words, counts.tokenizer_words)]
-    if result.vocabulary.strip_accents:
+    if result.vocabulary.normalization.strip_accents:
         found.append(coverage.hangul_warning(counts.hangul_characters, counts.characters))
     return list(filter(None, found))
 

@@ -5,6 +5,7 @@ import dataclasses
 from data_prep import packing
 from electra_tf.errors import UserError, shown
 from electra_tf.records import consistency
+from electra_tf.text.normalization import UNCASED, Normalization
 
 SHORT_EXAMPLE_RATES = {"full": 0.0, "reference": 0.05}
 """Defaults by packing; `full` never makes short examples."""
@@ -15,7 +16,7 @@ _LARGEST_SHARD = 1 << 30
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BuildSettings:
-    """Settings of the chain from text to examples; each is a flag of the same name.
+    """Settings of the chain from text to examples; flags of the same names.
 
     Raises:
         UserError: a value is out of range or contradicts another.
@@ -23,8 +24,7 @@ class BuildSettings:
 
     max_seq_length: int = 128
     packing: str = "full"
-    lower_case: bool = True
-    strip_accents: bool = True
+    normalization: Normalization = UNCASED
     held_out_fraction: float = 0.01
     """Part of the documents that goes to the "eval" split."""
     shard_text_bytes: int = 16 << 20
@@ -32,6 +32,11 @@ class BuildSettings:
     single_segment_rate: float = 0.1
     short_example_rate: float = 0.0
     seed: int = 0
+
+    def identity(self) -> dict[str, str | int | float | bool]:
+        """Returns all of it, by name, as an unfinished build and the manifest keep it."""
+        values = dataclasses.asdict(self)
+        return values | values.pop("normalization")
 
     def __post_init__(self):
         for name, allowed, holds in (

@@ -9,6 +9,7 @@ from data_prep.sources import Source
 from data_prep.work_units import Runner, work_units
 from electra_tf.errors import UserError
 from electra_tf.text import coverage
+from electra_tf.text.normalization import Normalization
 from electra_tf.text.vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
 
 SMALLEST_VOCABULARY = 100
@@ -29,7 +30,7 @@ _SLACK = 0.02
 
 
 def count_corpus_words(
-    source: Source, runner: Runner, *, lower_case: bool, strip_accents: bool
+    source: Source, normalization: Normalization, runner: Runner
 ) -> collections.Counter[bytes]:
     """Returns how often each word of a text occurs; the same for every runner.
 
@@ -38,8 +39,7 @@ def count_corpus_words(
     """
     # Here, because only the processes that split words need TensorFlow.
     from data_prep import word_counter
-    count = functools.partial(
-        word_counter.count_words, lower_case=lower_case, strip_accents=strip_accents)
+    count = functools.partial(word_counter.count_words, normalization=normalization)
     units = work_units(source.documents(), source.parse, _UNIT_BYTES)
     progress = ByteProgress(source.size)
 

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from data_prep.pipeline import batches
 from data_prep.work_units import WorkUnit
+from electra_tf.text.normalization import Normalization
 from electra_tf.text.tokenizer import WordSplitter
 
 MOST_WORDS = 4_000_000
@@ -15,10 +16,10 @@ MOST_WORDS = 4_000_000
 
 
 def count_words(
-    unit: WorkUnit, lower_case: bool, strip_accents: bool
+    unit: WorkUnit, normalization: Normalization
 ) -> collections.Counter[bytes]:
     """Returns how often each word, as the tokenizer sees it, stands in a unit of text."""
-    splitter = _splitter(lower_case, strip_accents)
+    splitter = _splitter(normalization)
     counts: collections.Counter[bytes] = collections.Counter()
     for batch in batches(unit.lines()):
         counts.update(splitter.words(tf.constant(batch)).flat_values.numpy().tolist())
@@ -54,5 +55,5 @@ def _without_rarest(counts: collections.Counter[bytes], most: int) -> collection
 
 
 @functools.lru_cache(maxsize=2)
-def _splitter(lower_case: bool, strip_accents: bool) -> WordSplitter:
-    return WordSplitter(lower_case, strip_accents)
+def _splitter(normalization: Normalization) -> WordSplitter:
+    return WordSplitter(normalization)

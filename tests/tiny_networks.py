@@ -6,6 +6,7 @@ from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.checkpoints.shapes import discriminator_shapes, generator_shapes
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.task import TaskSpec
+from electra_tf.text.normalization import UNCASED, Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests import seeded, tiny_run
 
@@ -13,15 +14,14 @@ VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *(f"word{index}" for index in range(35
 NO_ANSWERABILITY = {"task.ends_given_starts": False, "task.answerability": False}
 
 
-def pretrained(vocabulary: Vocabulary = VOCABULARY, *, lower_case: bool = True,
-               strip_accents: bool = True, **changes) -> Pretrained:
+def pretrained(vocabulary: Vocabulary = VOCABULARY, *,
+               normalization: Normalization = UNCASED, **changes) -> Pretrained:
     """Two networks; `model__field=value` changes one of `tiny_run.SETTINGS`."""
     model = tiny_run.config(model__vocab_size=vocabulary.size, **changes).model
     shapes = discriminator_shapes(model) | generator_shapes(model)
     return Pretrained(
         source="the tiny networks", model=model,
-        text=TextSettings(vocabulary=vocabulary, lower_case=lower_case,
-                          strip_accents=strip_accents),
+        text=TextSettings(vocabulary=vocabulary, normalization=normalization),
         weights={name: seeded.weight(name, shape) for name, shape in shapes.items()})
 
 

@@ -112,14 +112,19 @@ def _encode(data_dir: str, vocab_file: str, count: int, path: pathlib.Path) -> l
     """Writes the first sentences' ids and classes; returns their lengths."""
     import numpy as np
 
+    from electra_tf.config.finetuning import TaskConfig
     from electra_tf.tasks import glue, glue_files
-    from electra_tf.tasks.encoding import ExampleEncoder
+    from electra_tf.tasks.kinds.registry import KINDS
+    from electra_tf.tasks.task import TaskSpec
+    from electra_tf.text.rows import RowEncoder
     from electra_tf.text.tokenizer import Tokenizer
     from electra_tf.text.vocabulary import Vocabulary
 
     task, vocabulary = glue.TASKS["sst2"], Vocabulary.load(vocab_file)
     examples = glue_files.read_split(task, pathlib.Path(data_dir), "train")[:count]
-    rows = ExampleEncoder(Tokenizer(vocabulary), vocabulary, 128).texts(examples, task.labels)
+    rows = KINDS[task.kind].encode(
+        TaskSpec.of_glue(task), examples, RowEncoder(Tokenizer(vocabulary), vocabulary, 128),
+        TaskConfig()).rows
     write_rows(str(path), [row.ids for row in rows],
                np.array([int(row.targets["label"]) for row in rows]))
     return [len(row.ids) for row in rows]

@@ -13,7 +13,7 @@ from electra_tf.distribution.strategies import create_strategy
 from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.input.buckets import Row
-from electra_tf.objectives.tasks import ClassificationObjective
+from electra_tf.tasks.kinds.classification import ClassificationObjective
 from electra_tf.tasks.recipes import recipe
 
 _ENDLESS = 10_000

@@ -10,8 +10,8 @@ from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import pretraining_config
 from electra_tf.export import saved_model, servable
-from electra_tf.objectives.tasks import ClassificationObjective
 from electra_tf.tasks import glue
+from electra_tf.tasks.kinds.classification import ClassificationObjective
 from electra_tf.tasks.recipes import recipe
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.vocabulary import Vocabulary

@@ -26,18 +26,16 @@ from electra_tf.config.sizes import pretraining_config
 from electra_tf.errors import UserError
 from electra_tf.export import servable
 from electra_tf.export.signatures import Detector, Served
-from electra_tf.export.texts import Texts
 from electra_tf.modeling.electra import Discriminator, electra_encoder
 from electra_tf.modeling.inference import InferenceEncoder
-from electra_tf.objectives.tasks import (
-    ClassificationObjective,
-    QuestionObjective,
-    RegressionObjective,
-    TaggingObjective,
-)
 from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.kinds.classification import ClassificationObjective
+from electra_tf.tasks.kinds.questions import QuestionObjective
+from electra_tf.tasks.kinds.regression import RegressionObjective
+from electra_tf.tasks.kinds.tagging import TaggingObjective
 from electra_tf.tasks.recipes import recipe
 from electra_tf.tasks.task import TaskSpec
+from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
 
@@ -103,7 +101,7 @@ def _served(name: str, vocabulary: Vocabulary) -> Served:
             policy="float32")
         encoder = InferenceEncoder(model.discriminator, tf.float32, servable.TENSOR_PARALLEL)
         encoder.take(network.encoder)
-        return Detector(encoder, network.head, Texts(
+        return Detector(encoder, network.head, RowEncoder(
             Tokenizer(vocabulary), vocabulary, model.max_position_embeddings))
     kind = Kind(name)
     texts = ("first", "second") if kind is Kind.REGRESSION else ("text",)

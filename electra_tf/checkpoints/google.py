@@ -20,6 +20,7 @@ from electra_tf.errors import UserError
 from electra_tf.reading import strict_json
 from electra_tf.reading.bounded import MIB
 from electra_tf.storage import Path
+from electra_tf.text.normalization import Normalization
 from electra_tf.text.vocabulary import Vocabulary
 
 PREFIX = "model.ckpt"
@@ -76,7 +77,7 @@ def read(path: Path, *, vocab_file: Path | None = None, lower_case: bool = True,
     require_networks(weights, model, prefix)
     return Pretrained(
         source=prefix, model=model, weights=weights,
-        text=TextSettings(vocabulary=vocabulary, lower_case=lower_case, strip_accents=lower_case))
+        text=TextSettings(vocabulary=vocabulary, normalization=Normalization.of(lower_case)))
 
 
 def write(networks: Pretrained, directory: Path) -> None:

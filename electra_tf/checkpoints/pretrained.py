@@ -12,8 +12,8 @@ from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.errors import UserError
 from electra_tf.storage import Path
-from electra_tf.tasks.recipes import recipe
 from electra_tf.tasks.task import TaskSpec
+from electra_tf.text.normalization import UNCASED, Normalization
 from electra_tf.text.vocabulary import Vocabulary
 
 HEAD_SETTINGS = ("task.hidden_layer", "task.feature_based", "task.ends_given_starts",
@@ -25,8 +25,11 @@ class TextSettings:
     """How text becomes token ids."""
 
     vocabulary: Vocabulary
-    lower_case: bool = True
-    strip_accents: bool = True
+    normalization: Normalization = UNCASED
+
+    def facts(self) -> dict[str, str | bool]:
+        """Returns what a run keeps of it beside the vocabulary itself."""
+        return {run_directory.VOCABULARY_FACT: self.vocabulary.sha256} | self.normalization.facts()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -71,14 +74,14 @@ def write_run(networks: Pretrained, directory: Path) -> None:
 
     Another run can begin with it; it can't be continued itself, for no optimizer is there.
     """
-    facts = {"lower_case": networks.text.lower_case,
-             "strip_accents": networks.text.strip_accents, "initial": networks.source,
-             run_directory.VOCABULARY_FACT: networks.text.vocabulary.sha256}
+    facts = networks.text.facts() | {"initial": networks.source}
     if networks.task is None:
         settings = {name: value for name, value in flatten(
             PretrainingConfig(model=networks.model)).items() if name.startswith("model.")}
         identity = settings | facts
     else:
+        # Here, because it takes all kinds of tasks, which pre-training doesn't need.
+        from electra_tf.tasks.recipes import recipe
         config = override(recipe(networks.task.name, networks.model),
                           networks.head_settings)
         identity = run_directory.identity(config, facts | networks.task.facts())
@@ -114,5 +117,4 @@ def text_settings(model_dir: Path) -> TextSettings:
         raise UserError(f"{vocabulary.source} isn't the vocabulary that the run was trained with "
                         f"(SHA-256 {vocabulary.sha256[:12]}..., not {str(digest)[:12]}...): its "
                         "tokens would get other ids. Restore the file.")
-    return TextSettings(vocabulary=vocabulary, lower_case=saved["lower_case"],
-                        strip_accents=saved["strip_accents"])
+    return TextSettings(vocabulary=vocabulary, normalization=Normalization.of_facts(saved))

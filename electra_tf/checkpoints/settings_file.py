@@ -13,14 +13,15 @@ from electra_tf.reading import strict_json
 from electra_tf.reading.bounded import MIB
 from electra_tf.storage import Path
 from electra_tf.tasks.task import TaskSpec
+from electra_tf.text import normalization
 
 Saved = dict[str, str | int | float | bool | list[str] | None]
 """Settings by names with a dot, other facts by names without."""
 
-_FACTS = {"dataset": str, "data": str, "vocabulary": str, "lower_case": bool,
-          "strip_accents": bool, "initial": (str, type(None))}
+_FACTS = {"dataset": str, "data": str, "vocabulary": str, "initial": (str, type(None)),
+          **dict.fromkeys(normalization.FACTS, bool)}
 """What a run knows beside settings and its task."""
-_NEEDED = ("lower_case", "strip_accents", "model.vocab_size")
+_NEEDED = (*normalization.FACTS, "model.vocab_size")
 _MAY_CHANGE = frozenset({"training.num_trials"})
 """Settings that decide a result and yet aren't kept: trials can be added."""
 _TRAINED, _PRETRAINED = "optimizer.", "masking."

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import tensorflow as tf
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.export.texts import Tokens
+from electra_tf.text.rows import Tokens
 
 TOKEN_INPUTS = ("input_ids", "token_type_ids", "attention_mask")
 """Of the signature `token_ids`, int32 [B, L]: BERT's names."""

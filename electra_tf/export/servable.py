@@ -11,11 +11,11 @@ from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import EncoderConfig
 from electra_tf.errors import UserError
 from electra_tf.export.signatures import TASKS, Detector, Served
-from electra_tf.export.texts import Texts
 from electra_tf.modeling.electra import Discriminator, TaskModel, electra_encoder
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.tasks.task import TaskSpec
+from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenizer import Tokenizer
 
 TENSOR_PARALLEL = 2
@@ -78,9 +78,9 @@ def of_discriminator(networks: Pretrained) -> Servable:
         encoder, discriminator.head, texts))
 
 
-def _texts(text: TextSettings, max_length: int) -> Texts:
-    tokenizer = Tokenizer(text.vocabulary, text.lower_case, text.strip_accents)
-    return Texts(tokenizer, text.vocabulary, max_length)
+def _texts(text: TextSettings, max_length: int) -> RowEncoder:
+    tokenizer = Tokenizer(text.vocabulary, text.normalization)
+    return RowEncoder(tokenizer, text.vocabulary, max_length)
 
 
 def _tensor_parallel(config: EncoderConfig) -> int:

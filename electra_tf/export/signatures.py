@@ -12,9 +12,8 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.finetuning import TaskConfig
-from electra_tf.export import chunks, questions, words
+from electra_tf.export import chunks, questions
 from electra_tf.export.refusals import TOKEN_INPUTS, checked_shapes, checked_tokens
-from electra_tf.export.texts import Texts, Tokens
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.task_heads import (
@@ -28,6 +27,8 @@ from electra_tf.modeling.tracing import inference_mode
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.glue import input_names
 from electra_tf.tasks.task import TaskSpec
+from electra_tf.text import words
+from electra_tf.text.rows import RowEncoder, Tokens
 
 Outputs = Mapping[str, tf.Tensor]
 DEFAULT = "serving_default"
@@ -45,7 +46,7 @@ class Served(tf.Module, abc.ABC):
     """
 
     def __init__(self, encoder: InferenceEncoder | Encoder, head: tf_keras.layers.Layer,
-                 texts: Texts):
+                 texts: RowEncoder):
         super().__init__(name="served")
         # Behind a function, where TensorFlow doesn't find Keras's layers: it would save them with
         # graphs of their own. The weights are what the signatures need.
@@ -63,7 +64,7 @@ class Served(tf.Module, abc.ABC):
         return self._parts()[1]
 
     @property
-    def texts(self) -> Texts:
+    def texts(self) -> RowEncoder:
         """How text is read."""
         return self._parts()[2]
 
@@ -125,7 +126,7 @@ class _ServedTask(Served):
     """A fine-tuned network."""
 
     def __init__(self, encoder: InferenceEncoder | Encoder, head: tf_keras.layers.Layer,
-                 texts: Texts, spec: TaskSpec, config: TaskConfig, threshold: float | None):
+                 texts: RowEncoder, spec: TaskSpec, config: TaskConfig, threshold: float | None):
         super().__init__(encoder, head, texts)
         self.spec, self.config, self.threshold = spec, config, threshold
 
@@ -241,10 +242,11 @@ class Answerer(_ServedTask):
         """
         config = self.config
         asked, contexts = columns
-        windows = questions.encode(self.texts, asked, contexts, stride=config.doc_stride,
-                                   max_query=config.max_query_length)
+        windows, pieces = questions.encode(self.texts, asked, contexts, stride=config.doc_stride,
+                                           max_query=config.max_query_length)
         beams = questions.beams_of(self._beams, windows.tokens)
-        found = questions.answers(contexts, windows, beams, max_pieces=config.max_answer_length)
+        found = questions.answers(contexts, windows, pieces, beams,
+                                  max_pieces=config.max_answer_length)
         outputs = {"answer": found.text, "start": found.start, "end": found.end,
                    "score": found.score}
         if self.head.impossible is None:

@@ -17,8 +17,8 @@ from electra_tf.errors import UserError
 from electra_tf.export import verification
 from electra_tf.export.refusals import TOKEN_INPUTS
 from electra_tf.export.signatures import TOKEN_IDS
-from electra_tf.export.texts import Texts, Tokens
 from electra_tf.storage import Path
+from electra_tf.text.rows import RowEncoder, Tokens
 
 Answers = Mapping[str, np.ndarray]
 Network = Callable[[Sequence[np.ndarray]], Answers]
@@ -79,7 +79,7 @@ class Lite:
         return {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
 
 
-def probes(texts: Texts, columns: Sequence[str], length: int | None) -> list[np.ndarray]:
+def probes(texts: RowEncoder, columns: Sequence[str], length: int | None) -> list[np.ndarray]:
     """Returns rows of several lengths: ids, segment ids and mask, cut at `length`."""
     whole, *_ = verification.requests(columns)
     tokens = Tokens(*texts.encode(*(tf.constant(column) for column in whole.values())))

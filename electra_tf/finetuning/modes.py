@@ -22,9 +22,10 @@ from electra_tf.finetuning import minimal_pairs, setup, trials
 from electra_tf.finetuning.setup import SCRATCH, FinetuningRun
 from electra_tf.storage import Path
 from electra_tf.tasks import registry
-from electra_tf.tasks.files import Columns
+from electra_tf.tasks.files import Columns, Files
 from electra_tf.tasks.minimal_pairs import NAME, read_blimp
 from electra_tf.tasks.recipes import recipe
+from electra_tf.text.normalization import Normalization
 from electra_tf.text.vocabulary import Vocabulary
 
 SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads", "intermediate_size")
@@ -124,13 +125,13 @@ def _from_tfds() -> bool:
     return flags.FLAGS.data_source == finetuning_flags.TFDS
 
 
-def _own_files() -> registry.Files:
+def _own_files() -> Files:
     values = flags.FLAGS
     columns = {"texts": tuple(values.text_columns or ()), "label": values.label_column,
                "key": values.key_column}
     paths = {split: storage.path(values[split].value) for split in ("train", "dev", "test")
              if values[split].value}
-    return registry.Files(
+    return Files(
         columns=Columns(**{field: value for field, value in columns.items() if value}),
         strict=values.strict, **paths)
 
@@ -149,11 +150,10 @@ def _pretrained() -> Pretrained | None:
         initial, shape,
         Vocabulary.load(values.vocab_file).sha256 if values.vocab_file else None,
         f"--model_size={values.model_size}")
-    for name in ("lower_case", "strip_accents"):
-        if values[name].value not in (None, getattr(initial.text, name)):
-            raise UserError(f"{initial.source} was trained with "
-                            f"--{'' if getattr(initial.text, name) else 'no'}{name}; leave the "
-                            "flag out.")
+    for name, value in initial.text.normalization.facts().items():
+        if values[name].value not in (None, value):
+            raise UserError(f"{initial.source} was trained with --{'' if value else 'no'}{name}; "
+                            "leave the flag out.")
     return initial
 
 
@@ -162,8 +162,7 @@ def _scratch() -> tuple[ModelConfig, TextSettings]:
     values = flags.FLAGS
     if not values.vocab_file:
         raise UserError("--vocab_file is needed with --init_checkpoint=none.")
-    lower = True if values.lower_case is None else values.lower_case
     text = TextSettings(
-        vocabulary=Vocabulary.load(values.vocab_file), lower_case=lower,
-        strip_accents=lower if values.strip_accents is None else values.strip_accents)
+        vocabulary=Vocabulary.load(values.vocab_file),
+        normalization=Normalization.of(values.lower_case, values.strip_accents))
     return pretraining_config(values.model_size or "small").model, text

@@ -18,7 +18,8 @@ from electra_tf.config.model import Tying
 from electra_tf.errors import UserError
 from electra_tf.finetuning.finetuner import ByLength
 from electra_tf.modeling.electra import ElectraModel
-from electra_tf.tasks.encoding import ExampleEncoder
+from electra_tf.tasks.encoding import encode_texts
+from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenizer import Tokenizer
 
 GENERATOR, DISCRIMINATOR = NETWORKS = ("generator", "discriminator")
@@ -60,12 +61,9 @@ class PseudoLikelihood:
             UserError: a sentence is longer than the model can read.
         """
         vocabulary = self._text.vocabulary
-        encoder = ExampleEncoder(
-            Tokenizer(vocabulary, lower_case=self._text.lower_case,
-                      strip_accents=self._text.strip_accents),
-            vocabulary, max_length=1 << 20)
-        rows = [np.concatenate([[vocabulary.cls_id], pieces, [vocabulary.sep_id]])
-                for pieces in encoder.pieces(sentences)]
+        encoder = RowEncoder(Tokenizer(vocabulary, self._text.normalization), vocabulary,
+                             max_length=1 << 20)
+        rows = [row.ids for row in encode_texts([(text,) for text in sentences], encoder)]
         longest = max(map(len, rows))
         if longest > self._longest:
             raise UserError(f"a sentence of {longest} tokens; the model reads "

@@ -21,18 +21,13 @@ from electra_tf.errors import UserError
 from electra_tf.finetuning.finetuner import TrialSettings
 from electra_tf.input.buckets import Row
 from electra_tf.modeling.electra import TaskModel
-from electra_tf.objectives.objective import Objective
-from electra_tf.objectives.tasks import (
-    ClassificationObjective,
-    QuestionObjective,
-    RegressionObjective,
-    TaggingObjective,
-)
 from electra_tf.storage import Path
-from electra_tf.tasks import split
-from electra_tf.tasks.examples import Example, Kind, TaggedExample, TextExample
+from electra_tf.tasks.examples import Example
+from electra_tf.tasks.kinds.kind import Split, TaskKind
+from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import Task, TaskSpec
 from electra_tf.text import coverage
+from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.training import memory
 from electra_tf.training.assembly import build_model
@@ -55,15 +50,20 @@ class FinetuningRun:
         """With nothing left to choose automatically."""
         return self.trial.config
 
-    @functools.cached_property
-    def tokenizer(self) -> Tokenizer:
-        """The encoder's."""
-        return Tokenizer(self.text.vocabulary, self.text.lower_case, self.text.strip_accents)
+    @property
+    def kind(self) -> TaskKind:
+        """What a task of this kind does."""
+        return KINDS[self.spec.kind]
 
-    def encode(self, examples: Sequence[Example]) -> split.Split:
+    @functools.cached_property
+    def row_encoder(self) -> RowEncoder:
+        """Turns text into rows."""
+        tokenizer = Tokenizer(self.text.vocabulary, self.text.normalization)
+        return RowEncoder(tokenizer, self.text.vocabulary, self.config.task.max_seq_length)
+
+    def encode(self, examples: Sequence[Example]) -> Split:
         """Returns examples as rows, and the way back."""
-        return split.encode(
-            self.spec, examples, self.tokenizer, self.text.vocabulary, self.config.task)
+        return self.kind.encode(self.spec, examples, self.row_encoder, self.config.task)
 
     def warnings(self, examples: Sequence[Example], rows: Sequence[Row]) -> list[str]:
         """Returns what is wrong between texts and the way that the encoder reads them.
@@ -77,8 +77,8 @@ class FinetuningRun:
         special = [vocabulary.cls_id, vocabulary.sep_id]
         words, unknown = coverage.count_words(ids[~np.isin(ids, special)], vocabulary)
         found = [coverage.unknown_warning(unknown, words)]
-        if self.text.strip_accents:
-            texts = [text for example in examples for text in _texts(example)]
+        if self.text.normalization.strip_accents:
+            texts = [text for example in examples for text in self.kind.texts(example)]
             found.append(coverage.hangul_warning(
                 coverage.count_hangul(texts), sum(map(len, texts))))
         return list(filter(None, found))
@@ -108,10 +108,8 @@ class FinetuningRun:
             task: with its examples.
             source: where the encoder's weights come from.
         """
-        identity = run_directory.identity(self.config, self.spec.facts() | {
-            "lower_case": self.text.lower_case, "strip_accents": self.text.strip_accents,
-            run_directory.VOCABULARY_FACT: self.text.vocabulary.sha256, "initial": source,
-            "data": _fingerprint(task)})
+        identity = run_directory.identity(self.config, self.spec.facts() | self.text.facts() | {
+            "initial": source, "data": _fingerprint(task)})
         del identity["training.num_trials"]
         return identity
 
@@ -142,7 +140,7 @@ def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
     return FinetuningRun(
         spec=spec, text=text, model_dir=model_dir,
         trial=TrialSettings(config=config, strategy=strategy, pad_id=text.vocabulary.pad_id,
-                            objective=_objective(spec, config)))
+                            objective=KINDS[spec.kind].objective(spec, config.task)))
 
 
 def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRun:
@@ -192,35 +190,9 @@ def require_same(initial: Pretrained, wanted: Mapping[str, Any], vocabulary_sha2
 
 
 def _check_settings(config: FinetuningConfig, spec: TaskSpec) -> None:
-    task = config.task
-    if task.feature_based and spec.kind is not Kind.TAGGING:
-        raise UserError(f"--feature_based is for tagging; --task={spec.name} is "
-                        f"{spec.kind.replace('_', ' ')}.")
-    if task.swap_pairs and len(spec.texts) != 2:
+    KINDS[spec.kind].check(spec, config.task)
+    if config.task.swap_pairs and len(spec.texts) != 2:
         raise UserError(f"--swap_pairs needs two texts; --task={spec.name} has one.")
-    longest = task.max_seq_length - 4
-    if spec.kind is Kind.QUESTION_ANSWERING and task.max_query_length > longest:
-        raise UserError(f"task.max_query_length={task.max_query_length} leaves no room for a "
-                        f"context in --max_seq_length={task.max_seq_length}; at most {longest} "
-                        "do.")
-
-
-def _objective(spec: TaskSpec, config: FinetuningConfig) -> Objective:
-    task = config.task
-    if spec.kind is Kind.CLASSIFICATION:
-        return ClassificationObjective(num_classes=len(spec.labels), dropout_rate=task.dropout,
-                                       hidden_layer=task.hidden_layer)
-    if spec.kind is Kind.REGRESSION:
-        return RegressionObjective(
-            scale=spec.scale, offset=spec.offset, dropout_rate=task.dropout,
-            hidden_layer=task.hidden_layer)
-    if spec.kind is Kind.TAGGING:
-        return TaggingObjective(num_tags=len(spec.labels), dropout_rate=task.dropout,
-                                feature_based=task.feature_based,
-                                by_sentence=task.tagging_loss_by_sentence)
-    return QuestionObjective(
-        conditioned=task.ends_given_starts, answerability=task.answerability,
-        answerability_weight=task.answerability_weight, beam_size=task.beam_size)
 
 
 def _freeze(model: TaskModel, layers: int) -> None:
@@ -233,14 +205,6 @@ def _freeze(model: TaskModel, layers: int) -> None:
         for part in below:
             if part is not None:
                 part.trainable = False
-
-
-def _texts(example: Example) -> tuple[str, ...]:
-    """Returns what the encoder reads of an example."""
-    if isinstance(example, TextExample):
-        return example.texts
-    return example.words if isinstance(example, TaggedExample) else (
-        example.question, example.context)
 
 
 def _fingerprint(task: Task) -> str:

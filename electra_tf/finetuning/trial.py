@@ -12,8 +12,7 @@ from electra_tf.input.buckets import Row
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.reporting.pace import Pace
 from electra_tf.reporting.progress import duration
-from electra_tf.tasks.scoring import Scored
-from electra_tf.tasks.split import Split
+from electra_tf.tasks.kinds.kind import Scored, Split
 
 
 def run_trial(run: FinetuningRun, model: TaskModel, rows: Sequence[Row],

@@ -31,10 +31,9 @@ from electra_tf.reporting.json_file import write_json
 from electra_tf.signals import Interrupted
 from electra_tf.storage import Path
 from electra_tf.tasks import predictions, registry
-from electra_tf.tasks.examples import Example, Kind
-from electra_tf.tasks.scoring import Scored
-from electra_tf.tasks.split import Split, swapped
-from electra_tf.tasks.task import Task, TaskSpec
+from electra_tf.tasks.examples import Example
+from electra_tf.tasks.kinds.kind import Scored, Split
+from electra_tf.tasks.task import Task
 from electra_tf.training import failures
 
 SUBMISSION = "submission"
@@ -69,7 +68,7 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
             task=task.spec.name, metrics=task.spec.metrics, initial=source)
         if results.trials:  # Found now, not after hours of further trials.
             checkpoint_in_use(run.model_dir)
-        rows = run.encode(swapped(task.train) if run.config.task.swap_pairs else task.train).rows
+        rows = run.encode(_swapped(task.train) if run.config.task.swap_pairs else task.train).rows
         dev = {name: run.encode(examples) for name, examples in task.dev.items()}
         _print_header(run, task, initial, len(rows), len(results.trials))
         for warning in run.warnings(task.train, rows):
@@ -161,6 +160,12 @@ def _add_trial(run: FinetuningRun, results: Results, number: int, rows: Sequence
     return results
 
 
+def _swapped(examples: Sequence[Example]) -> list[Example]:
+    """Returns pairs in both orders: every pair, then all of them turned round."""
+    return [*examples, *(dataclasses.replace(example, texts=example.texts[::-1])
+                         for example in examples)]
+
+
 def threshold_of(model_dir: Path) -> float | None:
     """Returns the threshold that was best on dev in training; None if none was searched."""
     results = results_file.load(model_dir)
@@ -186,7 +191,7 @@ def _write_outputs(run: FinetuningRun, task: Task, dev: Mapping[str, Split],
              for name, examples in task.test.items()}
     # SQuAD's server scores the dev file too, as long as it has no answers for test.
     served = tests or ({name: one.records for name, one in on_dev.items()}
-                       if run.spec.kind is Kind.QUESTION_ANSWERING else {})
+                       if run.spec.name in predictions.SCORED_ON_DEV else {})
     predictions.write_submission(run.model_dir / SUBMISSION, run.spec.name, served)
     _draw(run, task, on_dev, results)
 
@@ -194,23 +199,11 @@ def _write_outputs(run: FinetuningRun, task: Task, dev: Mapping[str, Split],
 def _draw(run: FinetuningRun, task: Task, on_dev: Mapping[str, Scored], results: Results) -> None:
     figures.draw_learning_curves(results, run.model_dir / "learning_curve.png")
     name, examples = next(iter(task.dev.items()))
-    truth, found = _labels(run.spec, examples, on_dev[name])
+    truth, found = run.kind.confusion(run.spec, examples, on_dev[name].records)
     if truth:
         figures.draw_confusion(
             truth, found, run.spec.label_words, f"{run.spec.name}, {name}",
             run.model_dir / "confusion_matrix.png")
-
-
-def _labels(spec: TaskSpec, examples: Sequence[Example],
-            found: Scored) -> tuple[list[str], list[str]]:
-    """Returns true and predicted label of every text or word; nothing for other kinds."""
-    predicted = [record["prediction"] for record in found.records]
-    if spec.kind is Kind.TAGGING:
-        return ([tag for example in examples for tag in example.tags],
-                [tag for tags in predicted for tag in tags])
-    if spec.kind is Kind.CLASSIFICATION:
-        return [spec.in_words(example.label) for example in examples], predicted
-    return [], []
 
 
 def _print_header(run: FinetuningRun, task: Task, initial: Pretrained | None, rows: int,

@@ -7,7 +7,7 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.checkpoints import run_directory
-from electra_tf.checkpoints.pretrained import Pretrained
+from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.distribution.cores import prepare_cpu
@@ -44,12 +44,10 @@ class Run:
     @property
     def identity(self) -> dict[str, Any]:
         """What decides the run's result, as `run_directory` keeps it."""
-        tokenization = self.manifest.vocabulary
-        return run_directory.identity(self.config, {
+        text = TextSettings(vocabulary=self.vocabulary,
+                            normalization=self.manifest.vocabulary.normalization)
+        return run_directory.identity(self.config, text.facts() | {
             "dataset": self.manifest.fingerprint,
-            run_directory.VOCABULARY_FACT: self.vocabulary.sha256,
-            "lower_case": tokenization.lower_case,
-            "strip_accents": tokenization.strip_accents,
             "initial": None if self.initial is None else self.initial.source})
 
     def build_model(self) -> tf_keras.Model:
@@ -123,8 +121,7 @@ def _vocabulary(data_dir: Path, manifest: Manifest, vocab_file: Path | None) -> 
 def _check_text(initial: Pretrained, data_dir: Path, manifest: Manifest) -> None:
     """Refuses networks that read text otherwise than the records were made."""
     text, built = initial.text, manifest.vocabulary
-    if (text.vocabulary.sha256, text.lower_case, text.strip_accents) != (
-            built.sha256, built.lower_case, built.strip_accents):
+    if (text.vocabulary.sha256, text.normalization) != (built.sha256, built.normalization):
         raise UserError(f"{initial.source} has another vocabulary, or another way with "
                         f"case and accents, than the records in {data_dir}.")
 

@@ -66,8 +66,7 @@ def _of_settings(manifest: Any) -> Iterator[str]:
     tokenization = manifest.vocabulary
     for name, value in (("max_seq_length", manifest.max_seq_length),
                         ("packing", manifest.packing),
-                        ("lower_case", tokenization.lower_case),
-                        ("strip_accents", tokenization.strip_accents),
+                        *tokenization.normalization.facts().items(),
                         ("vocabulary_sha256", tokenization.sha256)):
         if manifest.settings.get(name, value) != value:
             yield f"{name} is {shown(value)}, but settings say {shown(manifest.settings[name])}"

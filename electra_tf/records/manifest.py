@@ -13,6 +13,7 @@ from electra_tf.reading import strict_json
 from electra_tf.reading.bounded import MIB
 from electra_tf.records import consistency
 from electra_tf.storage import Path
+from electra_tf.text.normalization import Normalization
 
 FORMAT_VERSION = 1
 MANIFEST_NAME = "manifest.json"
@@ -56,6 +57,11 @@ class Tokenization:
     """`Vocabulary.sha256`."""
     lower_case: bool
     strip_accents: bool
+
+    @property
+    def normalization(self) -> Normalization:
+        """What was done to text."""
+        return Normalization.of_facts(dataclasses.asdict(self))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

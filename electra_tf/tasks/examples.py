@@ -13,6 +13,9 @@ class Kind(enum.StrEnum):
     QUESTION_ANSWERING = "question_answering"
 
 
+LABELLED = (Kind.CLASSIFICATION, Kind.TAGGING)
+"""Those with a set of labels."""
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextExample:
     """One or two texts with a label, for classification and regression."""

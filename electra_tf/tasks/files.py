@@ -32,6 +32,19 @@ class Columns:
                             f"Received: {','.join(self.texts)!r}")
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Files:
+    """The user's own files, or other names for a benchmark's."""
+
+    train: Path | None = None
+    dev: Path | None = None
+    test: Path | None = None
+    """To predict, without labels."""
+    columns: Columns = Columns()
+    strict: bool = False
+    """Refuse questions whose answer doesn't stand at its offset."""
+
+
 def read_texts(path: Path, columns: Columns, *, numbers: bool = False,
                labelled: bool = True) -> list[TextExample]:
     """Returns the rows of a table as examples for classification or regression.

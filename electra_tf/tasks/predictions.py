@@ -2,39 +2,33 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from electra_tf.atomic_file import make_directory, write_atomically
 from electra_tf.errors import UserError
 from electra_tf.storage import Path
 from electra_tf.tasks import glue, glue_files
 from electra_tf.tasks.examples import Kind
-
-Record = Mapping[str, Any]
+from electra_tf.tasks.kinds.answers import as_squad
+from electra_tf.tasks.kinds.kind import Record
+from electra_tf.tasks.kinds.registry import KINDS
 
 ANSWERS_FILE, NO_ANSWER_FILE = "predictions.json", "null_odds.json"
 """What SQuAD's evaluation takes: answers, and for 2.0 how likely there is none."""
+SCORED_ON_DEV = ("squad", "squad2")
+"""Whose server scores the dev file, where there is none without answers."""
 
 
 def writer_for(path: Path, kind: Kind) -> Callable[[Sequence[Record]], None]:
     """Returns a function that writes predictions to a file, in the form that its suffix asks for.
 
     Args:
-        path: .jsonl holds every record whole; .tsv key and prediction of classes and numbers;
-            .txt words and tags, a line each and an empty line after a sentence; .json SQuAD's
-            object from question to answer.
+        path: .jsonl holds every record whole; the kind's own suffix has its own form.
         kind: of the task.
 
     Raises:
         UserError: another suffix.
     """
-    forms: dict[str, Callable[[Sequence[Record]], str]] = {".jsonl": _json_lines}
-    if kind in (Kind.CLASSIFICATION, Kind.REGRESSION):
-        forms[".tsv"] = _table
-    elif kind is Kind.TAGGING:
-        forms[".txt"] = _columns
-    else:
-        forms[".json"] = _answers
+    forms = {".jsonl": _json_lines, KINDS[kind].suffix: KINDS[kind].written}
     if path.suffix not in forms:
         raise UserError(f"--output={path} must end in {' or '.join(forms)}.")
     form = forms[path.suffix]
@@ -58,10 +52,10 @@ def write_submission(directory: Path, name: str, predictions: Mapping[str, Seque
             glue.TASKS[name], split, [record["key"] for record in records],
             [record["prediction"] for record in records])
             for split, records in predictions.items())
-    elif name in ("squad", "squad2"):
+    elif name in SCORED_ON_DEV:
         files = {}
         for records in predictions.values():
-            files[ANSWERS_FILE] = _answers(records)
+            files[ANSWERS_FILE] = as_squad(records)
             if all("no_answer_score" in record for record in records):
                 files[NO_ANSWER_FILE] = json.dumps(
                     {record["key"]: record["no_answer_score"] for record in records}) + "\n"
@@ -77,18 +71,3 @@ def write_submission(directory: Path, name: str, predictions: Mapping[str, Seque
 def _json_lines(records: Sequence[Record]) -> str:
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
-
-def _table(records: Sequence[Record]) -> str:
-    lines = ["key\tprediction", *(f"{one['key']}\t{one['prediction']}" for one in records)]
-    return "\n".join(lines) + "\n"
-
-
-def _columns(records: Sequence[Record]) -> str:
-    return "".join(
-        "".join(f"{word} {tag}\n" for word, tag in zip(
-            record["words"], record["prediction"], strict=True)) + "\n" for record in records)
-
-
-def _answers(records: Sequence[Record]) -> str:
-    return json.dumps({record["key"]: record["prediction"] for record in records},
-                      ensure_ascii=False, indent=1) + "\n"

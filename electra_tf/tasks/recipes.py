@@ -6,16 +6,17 @@ from typing import Any
 from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
-from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.kinds.questions import QuestionAnswering
+from electra_tf.tasks.kinds.registry import KINDS
 
-_QUESTIONS = {"training.num_train_epochs": 2.0, "task.max_seq_length": 512}
+_QUESTIONS = QuestionAnswering.recipe
 DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
     "rte": {"training.num_train_epochs": 10.0},
     "stsb": {"training.num_train_epochs": 10.0, "task.swap_pairs": True},
     "mrpc": {"task.swap_pairs": True},
     "squad": _QUESTIONS | {"task.answerability": False},
     "squad2": _QUESTIONS,
-    Kind.QUESTION_ANSWERING: _QUESTIONS,
+    **{kind: room.recipe for kind, room in KINDS.items()},
 }
 """Task, as `--task` names it -> its settings (ELECTRA, appendix B, table 7)."""
 

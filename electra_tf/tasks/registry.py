@@ -1,17 +1,18 @@
 """Tasks by name, with all their examples."""
 
 import dataclasses
-import statistics
 from collections.abc import Mapping, Sequence
 
 from electra_tf.errors import UserError
 from electra_tf.storage import Path
 from electra_tf.tasks import files, glue, glue_files, minimal_pairs, tfds_source
 from electra_tf.tasks.examples import Example, Kind
-from electra_tf.tasks.files import Columns
-from electra_tf.tasks.squad import QuestionFile, read_squad
+from electra_tf.tasks.files import Columns, Files
+from electra_tf.tasks.kinds.questions import QuestionAnswering
+from electra_tf.tasks.kinds.registry import KINDS
+from electra_tf.tasks.kinds.tagging import tagging_task
 from electra_tf.tasks.tagging import read_conll
-from electra_tf.tasks.task import METRICS, Task, TaskSpec
+from electra_tf.tasks.task import Task, TaskSpec
 
 QUESTION_FILES = {"squad": ("train-v1.1.json", "dev-v1.1.json"),
                   "squad2": ("train-v2.0.json", "dev-v2.0.json")}
@@ -21,19 +22,6 @@ TAGGING_FILES = {"chunk": ("train.txt", "test.txt"),
 """CoNLL-2000 has no file for development: its test file is what is scored."""
 GLUE = "glue"
 """Stands for all nine."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Files:
-    """The user's own files, or other names for a benchmark's."""
-
-    train: Path | None = None
-    dev: Path | None = None
-    test: Path | None = None
-    """To predict, without labels."""
-    columns: Columns = Columns()
-    strict: bool = False
-    """Refuse questions whose answer doesn't stand at its offset."""
 
 
 def names() -> tuple[str, ...]:
@@ -80,14 +68,13 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
     if name in set(Kind):
         _required(own.train, "train", name)
         _required(own.dev, "dev", name)
-        if name == Kind.QUESTION_ANSWERING:
-            return _questions(name, own)
-        return _own(Kind(name), own)
+        return KINDS[Kind(name)].own_task(name, own)
     if name in QUESTION_FILES:
         train, dev = (own_path or _required(data_dir, "data_dir", name) / file
                       for own_path, file in zip((own.train, own.dev), QUESTION_FILES[name],
                                                 strict=True))
-        return _questions(name, dataclasses.replace(own, train=train, dev=dev))
+        return KINDS[Kind.QUESTION_ANSWERING].own_task(
+            name, dataclasses.replace(own, train=train, dev=dev))
     if given:
         raise UserError(f"--task={name} reads its files from --data_dir; {given[0]} goes with "
                         f"SQuAD's tasks and with your own ({', '.join(Kind)}).")
@@ -127,13 +114,8 @@ def read_file(spec: TaskSpec, path: Path, *, labelled: bool,
         UserError: it can't be read, or lacks a column.
     """
     columns = Columns(texts=spec.texts, label=spec.label, key=spec.key)
-    if spec.kind is Kind.QUESTION_ANSWERING:
-        return read_squad(path, strict=strict, labelled=labelled).examples
-    if spec.kind is Kind.TAGGING:
-        return files.read_tagged(path, columns, labelled=labelled)
-    numbers = spec.kind is Kind.REGRESSION
-    examples = files.read_texts(path, columns, numbers=numbers, labelled=labelled)
-    if numbers or not labelled:
+    examples = KINDS[spec.kind].read(path, columns, labelled=labelled, strict=strict)
+    if spec.kind is not Kind.CLASSIFICATION or not labelled:
         return examples
     return [dataclasses.replace(example, label=spec.as_in_files(example.label))
             for example in examples]
@@ -147,41 +129,9 @@ def _glue(task: glue.GlueTask, data_dir: Path) -> Task:
               if glue_files.has_split(task, data_dir, split)})
 
 
-def _questions(name: str, own: Files) -> Task:
-    parts = {split: read_squad(path, strict=own.strict, labelled=split != "test")
-             for split, path in (("train", own.train), ("dev", own.dev), ("test", own.test))
-             if path is not None}
-    return Task(
-        spec=TaskSpec(name=name, kind=Kind.QUESTION_ANSWERING,
-                      metrics=METRICS[Kind.QUESTION_ANSWERING]),
-        notes=tuple(_misplaced(split, part) for split, part in parts.items() if part.misplaced),
-        train=_with_answers(parts["train"], own.train), dev={"dev": parts["dev"].examples},
-        test={"test": parts["test"].examples} if "test" in parts else {})
-
-
-def _misplaced(split: str, part: QuestionFile) -> str:
-    count = len(part.misplaced)
-    return (f"{split}: {count} question{'s have' if count > 1 else ' has'} an answer that doesn't "
-            f"stand at its offset, {part.misplaced[0]!r} among them; these answers are left out")
-
-
-def _with_answers(part: QuestionFile, path: Path) -> Sequence[Example]:
-    if not part.examples:
-        raise UserError(f"{path}: no answer stands at its offset; there is nothing to learn.")
-    return part.examples
-
-
 def _tagging_benchmark(name: str, data_dir: Path) -> Task:
     train, *others = (data_dir / file for file in TAGGING_FILES[name])
-    return _tagging(name, read_conll(train), {path.stem: read_conll(path) for path in others})
-
-
-def _tagging(name: str, train: Sequence[Example], dev: dict[str, Sequence[Example]]) -> Task:
-    # Rare tags may occur in what is scored alone: they can't be found, but must be counted.
-    labels = files.label_set([*train, *(one for part in dev.values() for one in part)])
-    return Task(spec=TaskSpec(name=name, kind=Kind.TAGGING, labels=labels,
-                              metrics=METRICS[Kind.TAGGING], texts=("words",), label="tags"),
-                train=train, dev=dev, test={})
+    return tagging_task(name, read_conll(train), {path.stem: read_conll(path) for path in others})
 
 
 def _tfds(name: str, data_dir: Path | None, given: Sequence[str]) -> Task:
@@ -191,32 +141,9 @@ def _tfds(name: str, data_dir: Path | None, given: Sequence[str]) -> Task:
     if name in glue.TASKS:
         return Task(spec=TaskSpec.of_glue(glue.TASKS[name]), **splits)
     if name in TAGGING_FILES:
-        return _tagging(name, splits["train"], splits["dev"])
+        return tagging_task(name, splits["train"], splits["dev"])
     return Task(spec=TaskSpec(name=name, kind=Kind.QUESTION_ANSWERING,
-                              metrics=METRICS[Kind.QUESTION_ANSWERING]), **splits)
-
-
-def _own(kind: Kind, own: Files) -> Task:
-    spec = TaskSpec(
-        name=str(kind), kind=kind, metrics=METRICS[kind], texts=own.columns.texts,
-        label=own.columns.label, key=own.columns.key)
-    train, dev = (read_file(spec, path, labelled=True) for path in (own.train, own.dev))
-    labels, scale, offset = (), 1.0, 0.0
-    if kind is Kind.REGRESSION:
-        numbers = [example.label for example in train]
-        offset, scale = statistics.fmean(numbers), statistics.pstdev(numbers)
-        if scale == 0.0:
-            raise UserError(f"{own.train} has one number only, {offset:g}; there is nothing to "
-                            "learn.")
-    else:
-        labels = files.label_set(train)
-        files.require_known_labels(own.dev, dev, labels)
-    if kind is Kind.CLASSIFICATION and len(labels) < 2:
-        raise UserError(f"{own.train} has one label only, {labels[0]!r}; there is nothing to "
-                        "tell apart.")
-    test = {"test": read_file(spec, own.test, labelled=False)} if own.test else {}
-    return Task(spec=dataclasses.replace(spec, labels=labels, scale=scale, offset=offset),
-                train=train, dev={"dev": dev}, test=test)
+                              metrics=QuestionAnswering.metrics), **splits)
 
 
 def _required(value: Path | None, flag: str, task: str) -> Path:

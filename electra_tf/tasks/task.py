@@ -9,15 +9,7 @@ from typing import Any
 from electra_tf.errors import shown
 from electra_tf.reading import strict_json
 from electra_tf.tasks import glue
-from electra_tf.tasks.examples import Example, Kind
-
-METRICS = {
-    Kind.CLASSIFICATION: ("accuracy", "f1_macro"),
-    Kind.REGRESSION: ("pearson", "spearman", "mean_squared_error"),
-    Kind.TAGGING: ("f1", "precision", "recall", "accuracy"),
-    Kind.QUESTION_ANSWERING: ("f1", "exact_match"),
-}
-"""What is reported where a task doesn't say otherwise; the first is the main one."""
+from electra_tf.tasks.examples import LABELLED, Example, Kind
 
 _PREFIX = "task_"
 """Of a task's fields among a run's facts."""
@@ -101,7 +93,7 @@ class TaskSpec:
         if missing:
             raise strict_json.Unreadable(f"{min(missing)!r} is missing")
         spec = strict_json.loads(json.dumps(values).encode(), cls)
-        if bool(spec.labels) != (spec.kind in (Kind.CLASSIFICATION, Kind.TAGGING)):
+        if bool(spec.labels) != (spec.kind in LABELLED):
             raise strict_json.Unreadable(f"{spec.kind} with {len(spec.labels)} labels")
         return spec
 

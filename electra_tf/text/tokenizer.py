@@ -6,6 +6,7 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from electra_tf.errors import UserError
+from electra_tf.text.normalization import UNCASED, Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, UNK, Vocabulary
 
 MAX_WORD_CHARACTERS = 200
@@ -58,28 +59,23 @@ class Pieces(NamedTuple):
 
 
 class WordSplitter(tf.Module):
-    """Text to normalized words: the tokenizer's first half, which needs no vocabulary.
+    """Text to normalized words: the tokenizer's first half, which needs no vocabulary."""
 
-    Args:
-        lower_case: lower-case the text first.
-        strip_accents: decompose characters (NFD) and drop their accents. None follows `lower_case`,
-            as the reference does. Korean needs False: NFD splits its syllables.
-    """
-
-    def __init__(self, lower_case: bool = True, strip_accents: bool | None = None):
+    def __init__(self, normalization: Normalization = UNCASED):
         super().__init__(name="word_splitter")
-        self.lower_case = lower_case
-        self.strip_accents = lower_case if strip_accents is None else strip_accents
+        self.normalization = normalization
 
     def normalize(self, texts: tf.Tensor) -> tf.Tensor:
         """Returns string [N]: texts cleaned, lower-cased and stripped of accents as configured."""
+        lower_case, strip_accents = (
+            self.normalization.lower_case, self.normalization.strip_accents)
         texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
         texts = tf.strings.regex_replace(texts, _SPACES, " ")
         texts = tf.strings.regex_replace(
-            texts, _DROPPED_WITH_ACCENTS if self.strip_accents else _DROPPED, "")
-        if self.lower_case:
-            texts = _lower(texts, keep_accents=not self.strip_accents)
-        if self.strip_accents:
+            texts, _DROPPED_WITH_ACCENTS if strip_accents else _DROPPED, "")
+        if lower_case:
+            texts = _lower(texts, keep_accents=not strip_accents)
+        if strip_accents:
             texts = tf_text.normalize_utf8(_shorten_runs_of_marks(texts), "NFD")
             texts = tf.strings.regex_replace(texts, _ACCENTS, "")
         return texts
@@ -106,25 +102,24 @@ class Tokenizer(tf.Module):
 
     Args:
         vocabulary: its line numbers are the ids.
-        lower_case: see `WordSplitter`.
-        strip_accents: see `WordSplitter`.
+        normalization: what is done to text first.
 
     Raises:
         UserError: the vocabulary holds nothing but special tokens.
 
     Example:
-        >>> from electra_tf.text.vocabulary import SPECIAL_TOKENS
+        >>> from electra_tf.text.normalization import UNCASED, Normalization
+    from electra_tf.text.vocabulary import SPECIAL_TOKENS
         >>> tokenizer = Tokenizer(Vocabulary((*SPECIAL_TOKENS, "cafe", "##s", "!")))
         >>> tokenizer.tokenize(tf.constant(["Cafés!", ""])).to_list()
         [[5, 6, 7], []]
     """
 
-    def __init__(self, vocabulary: Vocabulary, lower_case: bool = True,
-                 strip_accents: bool | None = None):
+    def __init__(self, vocabulary: Vocabulary, normalization: Normalization = UNCASED):
         super().__init__(name="tokenizer")
         if vocabulary.size == len(SPECIAL_TOKENS):
             raise UserError(f"{vocabulary.source} holds special tokens only; give it words.")
-        self.splitter = WordSplitter(lower_case, strip_accents)
+        self.splitter = WordSplitter(normalization)
         self._pieces = tf_text.FastWordpieceTokenizer(
             vocab=list(vocabulary.tokens), unknown_token=UNK, token_out_type=tf.int32,
             max_bytes_per_word=_MAX_WORD_BYTES, support_detokenization=False)

@@ -10,6 +10,7 @@ from data_prep.documents import DocumentPart, lines_of, parse_plain_text
 from data_prep.local_runner import LocalRunner
 from data_prep.work_units import WorkUnit, work_units
 from electra_tf.errors import UserError
+from electra_tf.text.normalization import UNCASED, Normalization
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
@@ -17,7 +18,7 @@ from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 @pytest.fixture(scope="module")
 def counts():
     return vocabulary_learner.count_corpus_words(
-        sources.open_source("embedded:python"), LocalRunner(), lower_case=True, strip_accents=True)
+        sources.open_source("embedded:python"), UNCASED, LocalRunner())
 
 
 @pytest.fixture(scope="module")
@@ -66,13 +67,13 @@ def test_a_quarter_of_the_size_may_be_different_characters():
 def test_words_are_counted_as_the_tokenizer_sees_them():
     parts = [DocumentPart(content=text.encode(), key=0) for text in ("Café, CAFÉ!", "x cafe")]
     unit = WorkUnit(split="train", index=0, parts=tuple(parts), parse=parse_plain_text)
-    assert word_counter.count_words(unit, True, True) == {b"cafe": 3, b",": 1, b"!": 1, b"x": 1}
-    assert word_counter.count_words(unit, False, False)["Café".encode()] == 1
+    assert word_counter.count_words(unit, UNCASED) == {b"cafe": 3, b",": 1, b"!": 1, b"x": 1}
+    assert word_counter.count_words(unit, Normalization.of(False))["Café".encode()] == 1
 
 
 def test_counts_do_not_depend_on_how_the_text_is_cut(counts):
     text = sources.open_source("embedded:python")
-    parts = [word_counter.count_words(unit, True, True)
+    parts = [word_counter.count_words(unit, UNCASED)
              for unit in work_units(text.documents(), text.parse, 50_000)]
     assert len(parts) > 20
     assert word_counter.merge_counts(parts) == counts
@@ -88,5 +89,4 @@ def test_a_text_without_words_is_refused(tmp_path):
     (tmp_path / "blank.txt").write_text("\n\n")
     with pytest.raises(UserError, match="holds no word"):
         vocabulary_learner.count_corpus_words(
-            sources.open_source(str(tmp_path / "blank.txt")), lower_case=True, strip_accents=True,
-            num_workers=1)
+            sources.open_source(str(tmp_path / "blank.txt")), UNCASED, LocalRunner())

@@ -6,20 +6,18 @@ import tensorflow as tf
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.export.signatures import TASKS, Detector
-from electra_tf.export.texts import Texts
 from electra_tf.finetuning.finetuner import TrialSettings
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.modeling.electra import Discriminator, electra_encoder
 from electra_tf.modeling.inference import InferenceEncoder
-from electra_tf.objectives.tasks import (
-    ClassificationObjective,
-    QuestionObjective,
-    RegressionObjective,
-    TaggingObjective,
-)
-from electra_tf.tasks import split
 from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.kinds.classification import ClassificationObjective
+from electra_tf.tasks.kinds.questions import QuestionObjective
+from electra_tf.tasks.kinds.registry import KINDS
+from electra_tf.tasks.kinds.regression import RegressionObjective
+from electra_tf.tasks.kinds.tagging import TaggingObjective
 from electra_tf.tasks.task import TaskSpec
+from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
@@ -71,12 +69,17 @@ class Example:
         encoder = InferenceEncoder(self.model.encoder.config, dtype, tensor_parallel)
         encoder.take(self.model.encoder)
         return TASKS[self.spec.kind](
-            encoder, self.model.head, Texts(TOKENIZER, VOCABULARY, self.config.task.max_seq_length),
-            self.spec, self.config.task, threshold)
+            encoder, self.model.head, self.row_encoder, self.spec, self.config.task, threshold)
+
+    @property
+    def row_encoder(self):
+        """Reads text as this task does."""
+        return RowEncoder(TOKENIZER, VOCABULARY, self.config.task.max_seq_length)
 
     def predicted(self, examples):
         """Returns the records that fine-tuning writes as predictions."""
-        encoded = split.encode(self.spec, examples, TOKENIZER, VOCABULARY, self.config.task)
+        encoded = KINDS[self.spec.kind].encode(
+            self.spec, examples, self.row_encoder, self.config.task)
         settings = TrialSettings(config=self.config, objective=self.objective, pad_id=0,
                                  strategy=self.strategy)
         return encoded.score(Predictor(settings, self.model).predict(encoded.rows), None).records
@@ -98,4 +101,4 @@ def tiny_detector():
     network = tiny_discriminator()
     encoder = InferenceEncoder(network.encoder.config, tf.float32)
     encoder.take(network.encoder)
-    return Detector(encoder, network.head, Texts(TOKENIZER, VOCABULARY, 16))
+    return Detector(encoder, network.head, RowEncoder(TOKENIZER, VOCABULARY, 16))

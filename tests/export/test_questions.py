@@ -1,15 +1,15 @@
-"""Windows and answers made inside a graph are those of fine-tuning."""
+"""Answers found inside a graph are those of fine-tuning."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from electra_tf.export import questions
-from electra_tf.export.texts import Texts
 from electra_tf.modeling.task_heads import SpanBeams
-from electra_tf.tasks import answers
-from electra_tf.tasks.answers import Beams
 from electra_tf.tasks.examples import QuestionExample
+from electra_tf.tasks.kinds import answers
+from electra_tf.tasks.kinds import questions as kind
+from electra_tf.text.rows import RowEncoder
 from tests.export.served_models import TOKENIZER, VOCABULARY
 
 PAIRS = [
@@ -24,31 +24,17 @@ PAIRS = [
 def both(max_length, stride):
     examples = [QuestionExample(key=str(number), question=question, context=context, answers=())
                 for number, (question, context) in enumerate(PAIRS)]
-    expected = answers.encode_questions(
-        examples, TOKENIZER, VOCABULARY, max_length=max_length, stride=stride, max_query=4)
+    encoder = RowEncoder(TOKENIZER, VOCABULARY, max_length)
+    expected = kind.encode(examples, encoder, stride=stride, max_query=4)
     asked, contexts = (tf.constant(column) for column in zip(*PAIRS, strict=True))
-    windows = questions.encode(Texts(TOKENIZER, VOCABULARY, max_length), asked, contexts,
-                               stride=stride, max_query=4)
-    return examples, expected, contexts, windows
-
-
-@pytest.mark.parametrize(("max_length", "stride"), [(12, 3), (12, 30), (64, 8)])
-def test_windows_are_trainings_rows(max_length, stride):
-    _, expected, _, windows = both(max_length, stride)
-    assert windows.tokens.ids.shape[0] == len(expected.rows)
-    assert windows.example.numpy().tolist() == [place.example for place in expected.windows]
-    assert windows.position.numpy().tolist() == [place.position for place in expected.windows]
-    for line, row in enumerate(expected.rows):
-        np.testing.assert_array_equal(windows.tokens.ids[line, :len(row.ids)], row.ids)
-        np.testing.assert_array_equal(
-            windows.tokens.segment_ids[line, :len(row.ids)], row.segment_ids)
-        assert windows.tokens.valid[line].numpy().sum() == len(row.ids)
+    windows, pieces = questions.encode(encoder, asked, contexts, stride=stride, max_query=4)
+    return examples, expected, contexts, windows, pieces
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize(("max_length", "stride"), [(12, 3), (64, 8)])
+@pytest.mark.parametrize(("max_length", "stride"), [(12, 3), (12, 30), (64, 8)])
 def test_answers_are_fine_tunings(max_length, stride, seed):
-    examples, expected, contexts, windows = both(max_length, stride)
+    examples, expected, contexts, windows, pieces = both(max_length, stride)
     draw = np.random.default_rng(seed)
     count, length = windows.tokens.ids.shape
     size = 4
@@ -58,11 +44,11 @@ def test_answers_are_fine_tunings(max_length, stride, seed):
         draw.normal(-2.0, 1.0, [count, size, size]).astype(np.float32),
         draw.integers(0, length, [count, size, size]).astype(np.int32),
         draw.normal(0.0, 1.0, [count]).astype(np.float32))
-    found = questions.answers(contexts, windows, SpanBeams(*map(tf.constant, beams)), max_pieces=5)
+    found = questions.answers(contexts, windows, pieces, SpanBeams(*map(tf.constant, beams)),
+                              max_pieces=5)
     best = answers.best_answers(
-        examples, expected, [Beams(**{name: part[row] for name, part in beams._asdict().items()
-                                      if name != "impossible"}) for row in range(count)],
-        max_pieces=5, count=1)
+        examples, expected, [{name: part[row] for name, part in beams._asdict().items()}
+                             for row in range(count)], max_pieces=5, count=1)
     logits = answers.no_answer_scores(expected, beams.impossible)
     np.testing.assert_allclose(found.impossible, logits)
     for line, (_, context) in enumerate(PAIRS):
@@ -77,7 +63,7 @@ def test_answers_are_fine_tunings(max_length, stride, seed):
 
 
 def test_chunks_change_nothing(monkeypatch):
-    _, _, _, windows = both(12, 3)
+    _, _, _, windows, _ = both(12, 3)
 
     def compute(tokens):
         ids = tf.cast(tokens.ids[:, :3], tf.float32)

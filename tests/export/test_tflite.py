@@ -9,8 +9,8 @@ from electra_tf.checkpoints.pretrained import TextSettings
 from electra_tf.errors import UserError
 from electra_tf.export import servable, tflite, tflite_check
 from electra_tf.export.refusals import TOKEN_INPUTS
-from electra_tf.export.texts import Tokens
 from electra_tf.tasks.examples import Kind
+from electra_tf.text.rows import Tokens
 from tests.export.served_models import VOCABULARY, Example
 
 TEXT = TextSettings(vocabulary=VOCABULARY)

@@ -12,7 +12,9 @@ from electra_tf.finetuning import predictor
 from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.input.buckets import Row
-from electra_tf.objectives.tasks import ClassificationObjective, QuestionObjective, TaggingObjective
+from electra_tf.tasks.kinds.classification import ClassificationObjective
+from electra_tf.tasks.kinds.questions import QuestionObjective
+from electra_tf.tasks.kinds.tagging import TaggingObjective
 
 SETTINGS = {
     "model.vocab_size": 40, "model.embedding_size": 16, "model.hidden_size": 32,

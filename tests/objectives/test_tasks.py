@@ -9,12 +9,10 @@ import tensorflow as tf
 from electra_tf.config.model import ModelConfig
 from electra_tf.input.buckets import Row, make_batch
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.objectives.tasks import (
-    ClassificationObjective,
-    QuestionObjective,
-    RegressionObjective,
-    TaggingObjective,
-)
+from electra_tf.tasks.kinds.classification import ClassificationObjective
+from electra_tf.tasks.kinds.questions import QuestionObjective
+from electra_tf.tasks.kinds.regression import RegressionObjective
+from electra_tf.tasks.kinds.tagging import TaggingObjective
 from tests.parity import golden_files
 
 CONFIG = ModelConfig(vocab_size=30, embedding_size=8, hidden_size=16, num_layers=2, num_heads=2,

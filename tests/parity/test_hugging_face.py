@@ -14,6 +14,7 @@ from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import Format
 from electra_tf.config.model import Tying
 from electra_tf.tasks.examples import Kind
+from electra_tf.text.normalization import Normalization
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
 from tests import tiny_networks
@@ -59,7 +60,8 @@ def arrays_of(arrays, network):
 
 def our_ids(mode):
     vocabulary = Vocabulary(tuple(GOLDEN_IDS["vocabulary"]))
-    rows = Tokenizer(vocabulary, *MODES[mode]).tokenize(tf.constant(TEXTS)).to_list()
+    tokenizer = Tokenizer(vocabulary, Normalization.of(*MODES[mode]))
+    rows = tokenizer.tokenize(tf.constant(TEXTS)).to_list()
     return [[vocabulary.cls_id, *row, vocabulary.sep_id] for row in rows]
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
-from electra_tf.objectives.tasks import ClassificationObjective
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.kinds.classification import ClassificationObjective
 from electra_tf.tasks.task import TaskSpec
 from tests.export.served_models import Example, tiny_detector
 from tests.server import running, string_models

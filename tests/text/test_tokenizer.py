@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from data_prep import embedded_text
 from electra_tf.errors import UserError
+from electra_tf.text.normalization import Normalization
 from electra_tf.text.tokenizer import Tokenizer, WordSplitter
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.text.nasty_lines import lines
@@ -50,7 +51,7 @@ def differing(tokenizer: Tokenizer, reference: Reference, texts: list[str]) -> l
 
 @pytest.mark.parametrize("mode", MODES)
 def test_nasty_lines_give_the_reference_ids(mode, nasty, nasty_vocabulary, tmp_path):
-    tokenizer = Tokenizer(nasty_vocabulary, *MODES[mode])
+    tokenizer = Tokenizer(nasty_vocabulary, Normalization.of(*MODES[mode]))
     assert differing(tokenizer, Reference(nasty_vocabulary, tmp_path, *MODES[mode]), nasty) == []
 
 
@@ -63,7 +64,7 @@ def test_nasty_lines_exercise_known_and_unknown_words(nasty, nasty_vocabulary):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_real_text_gives_the_reference_ids(mode, real_text, real_vocabulary, tmp_path):
-    tokenizer = Tokenizer(real_vocabulary, *MODES[mode])
+    tokenizer = Tokenizer(real_vocabulary, Normalization.of(*MODES[mode]))
     reference = Reference(real_vocabulary, tmp_path, *MODES[mode])
     assert len(real_text) > 9000
     assert differing(tokenizer, reference, real_text) == []
@@ -76,7 +77,7 @@ def test_every_character_between_letters_acts_as_in_the_reference(mode, tmp_path
              *range(0xE000, 0x1FFFF)]
     texts = [f"a{chr(code)}b" for code in codes if unicodedata.category(chr(code)) != "Cn"]
     vocabulary = Vocabulary((*SPECIAL_TOKENS, "a", "##b", "b", "##i"))
-    tokenizer = Tokenizer(vocabulary, *MODES[mode])
+    tokenizer = Tokenizer(vocabulary, Normalization.of(*MODES[mode]))
     assert len(texts) > 50_000
     assert differing(tokenizer, Reference(vocabulary, tmp_path, *MODES[mode]), texts) == []
 
@@ -85,7 +86,7 @@ def test_every_character_between_letters_acts_as_in_the_reference(mode, tmp_path
 def test_words_are_those_that_the_reference_cuts_into_pieces(mode, nasty, nasty_vocabulary,
                                                              tmp_path):
     reference = Reference(nasty_vocabulary, tmp_path, *MODES[mode])
-    words = WordSplitter(*MODES[mode]).words(tf.constant(nasty)).to_list()
+    words = WordSplitter(Normalization.of(*MODES[mode])).words(tf.constant(nasty)).to_list()
     differing_lines = [text for text, found in zip(nasty, words, strict=True)
                        if [word.decode() for word in found] != reference.words(text)]
     # Python 3.11 has Unicode 14, TensorFlow's tables know a few more small letters.
@@ -99,7 +100,7 @@ def _holds_recent_capital(line: str) -> bool:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_pieces_that_know_their_words_are_the_same_pieces(mode, nasty, nasty_vocabulary):
-    tokenizer = Tokenizer(nasty_vocabulary, *MODES[mode])
+    tokenizer = Tokenizer(nasty_vocabulary, Normalization.of(*MODES[mode]))
     lines_without_sigma = [line for line in nasty if "Σ" not in line]
     texts = tf.constant([*lines_without_sigma, "clark\x00able \x00 un\x00", ""])
     assert texts.shape[0] > 3000
@@ -122,7 +123,7 @@ def test_words_are_found_in_the_text_as_it_was_written():
 @pytest.mark.parametrize("letter", ["a", "é", "д", "中", "𐍈"])
 def test_words_past_200_characters_are_unknown_however_many_bytes_they_take(letter):
     vocabulary = Vocabulary((*SPECIAL_TOKENS, letter, f"##{letter}"))
-    tokenizer = Tokenizer(vocabulary, strip_accents=False)
+    tokenizer = Tokenizer(vocabulary, Normalization(strip_accents=False))
     at_limit, past_limit = tokenizer.tokenize(tf.constant([letter * 200, letter * 201])).to_list()
     if letter == "中":  # Each Chinese character is a word.
         assert (len(at_limit), len(past_limit)) == (200, 201)
@@ -156,14 +157,16 @@ def test_words_that_cleaning_takes_away_stay_in_the_list_without_pieces():
 def test_special_tokens_typed_in_a_text_are_split():
     vocabulary = Vocabulary((*SPECIAL_TOKENS, "[", "]", "mask", "MASK"))
     for lower_case, word in ((True, "mask"), (False, "MASK")):
-        ids = Tokenizer(vocabulary, lower_case).tokenize(tf.constant(["[MASK]"])).to_list()
+        tokenizer = Tokenizer(vocabulary, Normalization.of(lower_case))
+        ids = tokenizer.tokenize(tf.constant(["[MASK]"])).to_list()
         assert ids == [[vocabulary.ids[token] for token in ("[", word, "]")]]
 
 
 def test_korean_syllables_survive_only_if_accents_are_kept():
     vocabulary = Vocabulary((*SPECIAL_TOKENS, "한국"))
     texts = tf.constant(["한국"])
-    assert Tokenizer(vocabulary, strip_accents=False).tokenize(texts).to_list() == [[5]]
+    kept = Tokenizer(vocabulary, Normalization(strip_accents=False))
+    assert kept.tokenize(texts).to_list() == [[5]]
     assert Tokenizer(vocabulary).tokenize(texts).to_list() == [[vocabulary.unk_id]]
 
 
@@ -180,8 +183,10 @@ def test_a_vocabulary_without_words_is_refused():
 @pytest.mark.parametrize("locale", ["tr_TR.UTF-8", "lt_LT.UTF-8"])
 def test_lower_casing_does_not_depend_on_the_locale(locale):
     program = ("import tensorflow as tf; from electra_tf.text.tokenizer import WordSplitter as W;"
+               "from electra_tf.text.normalization import Normalization as N;"
                "t = tf.constant(['TITLE İI Ì Í Ĩ Į Į́ J́ I\u0307']);"
-               "print(ascii([W(True, s).normalize(t).numpy()[0].decode() for s in (True, False)]))")
+               "print(ascii([W(N(strip_accents=s)).normalize(t).numpy()[0].decode() "
+               "for s in (True, False)]))")
     text = "TITLE İI Ì Í Ĩ Į Į́ J́ I\u0307".lower()
     stripped = "".join(c for c in unicodedata.normalize("NFD", text)
                        if unicodedata.category(c) != "Mn")

@@ -20,6 +20,7 @@ from electra_tf.errors import UserError, shown
 from electra_tf.reading import strict_json
 from electra_tf.reading.bounded import MIB, cannot_read, read_bytes
 from electra_tf.storage import Path
+from electra_tf.text.normalization import Normalization
 from electra_tf.text.vocabulary import CLS, CONTINUATION, MASK, PAD, SEP, UNK, Vocabulary
 
 CONFIG_FILE, WEIGHTS_FILE = "config.json", "model.safetensors"
@@ -48,8 +49,9 @@ def write(directory: Path, config: Mapping[str, Any], weights: Weights, text: Te
     content = save({name: np.ascontiguousarray(value) for name, value in weights.items()},
                    metadata={"format": "pt"})
     write_atomically(directory / WEIGHTS_FILE, content)
-    settings = {"tokenizer_class": "ElectraTokenizer", "do_lower_case": text.lower_case,
-                "strip_accents": text.strip_accents, "tokenize_chinese_chars": True,
+    settings = {"tokenizer_class": "ElectraTokenizer",
+                "do_lower_case": text.normalization.lower_case,
+                "strip_accents": text.normalization.strip_accents, "tokenize_chinese_chars": True,
                 "model_max_length": config["max_position_embeddings"], "pad_token": PAD,
                 "unk_token": UNK, "cls_token": CLS, "sep_token": SEP, "mask_token": MASK}
     for file, content in ((CONFIG_FILE, config), (TOKENIZER_SETTINGS_FILE, settings)):
@@ -106,10 +108,8 @@ def read_text(directory: Path, vocab_size: int, pad_id: int | None = None) -> Te
     if pad_id not in (None, vocabulary.pad_id):
         raise UserError(f"{directory / CONFIG_FILE}: pad_token_id is {pad_id}, but {PAD} stands at "
                         f"{vocabulary.pad_id} of {vocabulary.source}.")
-    lower_case = settings.do_lower_case is not False  # Theirs, if it doesn't say.
-    strip_accents = lower_case if settings.strip_accents is None else settings.strip_accents
-    return TextSettings(
-        vocabulary=vocabulary, lower_case=lower_case, strip_accents=strip_accents)
+    return TextSettings(vocabulary=vocabulary, normalization=Normalization.of(
+        settings.do_lower_case, settings.strip_accents))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

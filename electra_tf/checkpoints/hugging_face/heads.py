@@ -16,7 +16,8 @@ from electra_tf.checkpoints.weights import Weights
 from electra_tf.errors import UserError, shown
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Kind
-from electra_tf.tasks.task import METRICS, TaskSpec
+from electra_tf.tasks.kinds.registry import KINDS
+from electra_tf.tasks.task import TaskSpec
 
 ARCHITECTURES = {
     Kind.CLASSIFICATION: "ElectraForSequenceClassification",
@@ -110,7 +111,7 @@ def from_theirs(config: Config, weights: Weights,
         require_exactly(weights, {"qa_outputs.weight": (2, hidden), "qa_outputs.bias": (2,)},
                         source)
         kernel, bias = weights["qa_outputs.weight"].T, weights["qa_outputs.bias"]
-        return (TaskSpec(name=str(kind), kind=kind, metrics=METRICS[kind]),
+        return (TaskSpec(name=str(kind), kind=kind, metrics=KINDS[kind].metrics),
                 {"task.ends_given_starts": False, "task.answerability": False},
                 {f"{_START}/kernel": kernel[:, :1], f"{_START}/bias": bias[:1],
                  f"{_END}/kernel": kernel[:, 1:], f"{_END}/bias": bias[1:]})
@@ -118,7 +119,7 @@ def from_theirs(config: Config, weights: Weights,
     if kind is Kind.TAGGING:
         require_exactly(weights, {"classifier.weight": (len(labels), hidden),
                                   "classifier.bias": (len(labels),)}, source)
-        return (TaskSpec(name=str(kind), kind=kind, labels=labels, metrics=METRICS[kind],
+        return (TaskSpec(name=str(kind), kind=kind, labels=labels, metrics=KINDS[kind].metrics,
                          texts=("words",), label="tags"), {},
                 {f"{_OUTPUT}/kernel": weights["classifier.weight"].T,
                  f"{_OUTPUT}/bias": weights["classifier.bias"]})
@@ -141,7 +142,7 @@ def _spec(config: Config, kind: Kind, labels: tuple[str, ...]) -> TaskSpec:
     task = glue.TASKS.get(config.finetuning_task)
     if labels and task and labels == glue.label_words(task.name, task.labels):
         return TaskSpec.of_glue(task)
-    return TaskSpec(name=str(kind), kind=kind, labels=labels, metrics=METRICS[kind])
+    return TaskSpec(name=str(kind), kind=kind, labels=labels, metrics=KINDS[kind].metrics)
 
 
 def _labels(config: Config, source: str) -> tuple[str, ...]:

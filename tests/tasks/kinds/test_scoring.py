@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from electra_tf.config.finetuning import TaskConfig
-from electra_tf.tasks import scoring
-from electra_tf.tasks.answers import Context, Questions, Window
+from electra_tf.input.buckets import Row
 from electra_tf.tasks.examples import Answer, QuestionExample, TaggedExample, TextExample
+from electra_tf.tasks.kinds import answers, classification, regression, tagging
+from electra_tf.tasks.kinds.answers import Context, Questions, Windowed
+from electra_tf.tasks.task import TaskSpec
 
 
 def texts(*labels):
@@ -15,34 +17,36 @@ def texts(*labels):
 
 
 def test_classes():
+    # As GLUE's files write RTE's labels, and as people read them.
+    spec = TaskSpec(name="sst2", kind="classification", labels=("0", "1"), metrics=("accuracy",))
     results = [{"logits": np.array(logits, np.float32)} for logits in ([2, 0], [0, 1], [0, 0.5])]
-    scored = scoring.score_classes(
-        texts("0", "1", "0"), results, labels=("0", "1"), words=("no", "yes"),
-        metrics=["accuracy"])
+    scored = classification.score(spec, texts("0", "1", "0"), results)
     assert scored.scores == {"accuracy": pytest.approx(2 / 3)}
-    assert [record["prediction"] for record in scored.records] == ["no", "yes", "yes"]
+    assert [record["prediction"] for record in scored.records] == [
+        spec.label_words[0], spec.label_words[1], spec.label_words[1]]
     assert scored.records[0]["probability"] == pytest.approx(1 / (1 + np.exp(-2)))
     assert scored.records[1]["key"] == "k1"
-    unknown = scoring.score_classes(texts(None), results[:1], labels=("0", "1"),
-                                    words=("no", "yes"), metrics=["accuracy"])
-    assert (unknown.scores, unknown.records[0]["prediction"]) == ({}, "no")
+    unknown = classification.score(spec, texts(None), results[:1])
+    assert (unknown.scores, unknown.records[0]["prediction"]) == ({}, spec.label_words[0])
 
 
 def test_numbers():
+    spec = TaskSpec(name="regression", kind="regression", metrics=("spearman",))
     results = [{"predictions": np.float32(value)} for value in (1.0, 3.0, 8.0)]
-    scored = scoring.score_numbers(texts(1.0, 2.0, 3.0), results, metrics=["spearman"])
+    scored = regression.score(spec, texts(1.0, 2.0, 3.0), results)
     assert scored.scores == {"spearman": pytest.approx(1.0)}
     assert scored.records[2] == {"key": "k2", "prediction": 8.0}
-    assert scoring.score_numbers(texts(None), results[:1], metrics=["spearman"]).scores == {}
+    assert regression.score(spec, texts(None), results[:1]).scores == {}
 
 
 def test_tags_of_a_sentence_in_several_rows_are_joined():
+    spec = TaskSpec(name="tagging", kind="tagging", labels=("O", "B-X", "I-X"), metrics=("f1",))
     examples = [TaggedExample(key="1", words=("a", "b", "c"), tags=("B-X", "I-X", "O")),
                 TaggedExample(key="2", words=("d",), tags=("B-X",))]
+    rows = [Row(np.zeros(4), np.zeros(4), {"tag": np.zeros(size)}) for size in (2, 1, 1)]
     results = [{"tags": np.array([1, 2, 0, 0])}, {"tags": np.array([0, 2])},
                {"tags": np.array([0, 1])}]
-    scored = scoring.score_tags(examples, results, origins=[(0, 0), (0, 2), (1, 0)],
-                                tags=("O", "B-X", "I-X"))
+    scored = tagging.score(spec, examples, rows, results)
     assert [record["prediction"] for record in scored.records] == [["B-X", "I-X", "O"], ["O"]]
     assert scored.scores["recall"] == pytest.approx(1 / 2)
     assert scored.scores["precision"] == 1.0
@@ -69,12 +73,14 @@ def said(*logits):
 
 
 def score(examples, results, threshold=None):
-    context = Context(np.array([5, 6]), np.array([0, 7]), np.array([6, 10]))
+    count = len(examples)
     questions = Questions(
-        rows=[], contexts=[context] * len(examples), windows=[
-            Window(example=number, first=0, position=3, is_best=np.array([True, True]))
-            for number in range(len(examples))])
-    return scoring.score_answers(examples, questions, results, TaskConfig(), threshold)
+        rows=[], contexts=[Context(np.array([0, 7]), np.array([6, 10]))] * count,
+        windows=Windowed(example=np.arange(count, dtype=np.int32),
+                         first=np.zeros(count, np.int32),
+                         sizes=np.full(count, 2, np.int32), position=np.full(count, 3, np.int32),
+                         is_best=np.full(2 * count, True)))
+    return answers.score(examples, questions, results, TaskConfig(), threshold)
 
 
 def test_the_threshold_is_searched_where_the_truth_is_known():

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from electra_tf.tasks import answers
-from electra_tf.tasks.answers import Beams, Prediction, best_windows, encode_questions, window_spans
 from electra_tf.tasks.examples import Answer, QuestionExample
+from electra_tf.tasks.kinds import answers, questions
+from electra_tf.tasks.kinds.answers import Prediction
+from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
@@ -23,7 +24,7 @@ def question(text="1999", **changes):
 
 
 def encode(*examples, max_length=32, stride=4, max_query=8, **options):
-    return encode_questions(examples, Tokenizer(VOCABULARY), VOCABULARY, max_length=max_length,
+    return questions.encode(examples, RowEncoder(Tokenizer(VOCABULARY), VOCABULARY, max_length),
                             stride=stride, max_query=max_query, **options)
 
 
@@ -54,7 +55,7 @@ def test_a_long_context_is_read_through_windows_and_a_question_is_cut():
         ["(", "1999", ")", "."]]
     assert [row.targets["impossible"] for row in encoded.rows] == [1.0, 0.0, 0.0]
     assert [int(row.targets["start"]) for row in encoded.rows] == [0, 8, 5]
-    assert [window.first for window in encoded.windows] == [0, 3, 6]
+    assert encoded.windows.first.tolist() == [0, 3, 6]
 
 
 def test_a_window_without_the_answer_may_count_as_its_question_does():
@@ -71,22 +72,38 @@ def test_a_question_without_an_answer_aims_at_cls():
     assert (row.targets["start"], row.targets["end"], row.targets["impossible"]) == (0, 0, 1.0)
 
 
-def test_every_piece_is_best_in_exactly_one_window():
-    spans = window_spans(23, 9, 4)
-    counts = np.zeros(23, int)
-    for (first, end), best in zip(spans, best_windows(spans), strict=True):
-        counts[first:end] += best
-    assert (counts == 1).all()
-    # Piece 5 has 3 to its right in the first window, 1 to its left in the second; piece 7 has 1
-    # and 3.
-    assert best_windows(spans)[0][5]
-    assert best_windows(spans)[1][7 - 4]
-
-
-def test_empty_contexts_and_strides_past_the_room_still_cover():
-    assert window_spans(0, 5, 3) == [(0, 0)]
-    assert window_spans(7, 3, 99) == [(0, 3), (3, 6), (6, 7)]
+def test_questions_without_a_context_have_a_row():
     assert len(encode(question(None, context="")).rows) == 1
+
+
+@pytest.mark.parametrize("chunk", [1, 2])
+def test_more_questions_than_one_call_takes_are_all_there(monkeypatch, chunk):
+    examples = [question(), question("Cafés", context="The Cafés"), question()]
+    whole = encode(*examples, max_length=10, stride=3, max_query=2)
+    monkeypatch.setattr(questions, "CHUNK", chunk)
+    parts = encode(*examples, max_length=10, stride=3, max_query=2)
+    assert [words(row) for row in whole.rows] == [words(row) for row in parts.rows]
+    assert [dict(row.targets) for row in whole.rows] == [dict(row.targets) for row in parts.rows]
+    for name, value in vars(whole.windows).items():
+        np.testing.assert_array_equal(value, getattr(parts.windows, name))
+    assert len(whole.contexts) == len(parts.contexts) == 3
+
+
+def test_offsets_count_characters_where_bytes_are_more():
+    example = question(context="Ünïcödé, 世界 won", answers=(Answer(text="世界", start=9),))
+    encoded = encode(example)
+    first, last = (int(encoded.rows[0].targets[name]) for name in ("start", "end"))
+    (found,) = answers.best_answers([example], encoded, [beams([(first, last, -1.0)])],
+                                    max_pieces=5, count=1)
+    assert found == [Prediction(text="世界", start=9, log_probability=-1.0)]
+
+
+def test_rows_that_are_shorter_than_the_beam_have_narrower_ones():
+    example = question()
+    encoded = encode(example, example)
+    claims = [beams([(11, 11, -3.0)], size=2), beams([(5, 6, -1.0)], size=5)]
+    found = answers.best_answers([example, example], encoded, claims, max_pieces=5, count=5)
+    assert [[one.text for one in part] for part in found] == [["1999"], ["Cafés"]]
 
 
 def beams(spans, size=3):
@@ -96,8 +113,8 @@ def beams(spans, size=3):
     for rank, (start, end, score) in enumerate(spans):
         starts[rank], start_scores[rank] = start, score / 2
         ends[rank, 0], end_scores[rank, 0] = end, score / 2
-    return Beams(start_log_probs=start_scores, start_index=starts, end_log_probs=end_scores,
-                 end_index=ends)
+    return {"start_log_probs": start_scores, "start_index": starts,
+            "end_log_probs": end_scores, "end_index": ends}
 
 
 def best(spans, **options):

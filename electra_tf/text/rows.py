@@ -1,4 +1,8 @@
-"""Texts to token ids inside a graph, as `tasks/encoding.py` makes them outside of one."""
+"""Texts as rows of token ids, [CLS] text [SEP] and [CLS] text [SEP] text [SEP], by TensorFlow ops.
+
+Training, prediction and exported graphs read text by this path alone, with `text/words.py` for
+tagged words and `text/windows.py` for questions.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -20,7 +24,7 @@ class Tokens(NamedTuple):
     """bool [B, L]."""
 
 
-class Texts:
+class RowEncoder:
     """Turns texts into rows of at most `max_length` tokens."""
 
     def __init__(self, tokenizer: Tokenizer, vocabulary: Vocabulary, max_length: int):
@@ -70,7 +74,19 @@ def head(rows: tf.RaggedTensor, limits: tf.Tensor) -> tf.RaggedTensor:
 
 
 def shortened(lengths: Sequence[tf.Tensor], limit: int) -> list[tf.Tensor]:
-    """`encoding.shortened` for a batch: int32 [B] each."""
+    """Takes from the longer of two texts, the second if they are equal, until both fit.
+
+    Args:
+        lengths: of one or two texts, int32 [B] each.
+        limit: tokens for both.
+
+    Returns:
+        int32 [B] each.
+
+    Example:
+        >>> [int(kept[0]) for kept in shortened([tf.constant([10]), tf.constant([4])], 7)]
+        [4, 3]
+    """
     if len(lengths) == 1:
         return [tf.minimum(lengths[0], limit)]
     first, second = lengths

@@ -1,0 +1,193 @@
+"""From what a network says of windows to answers, as they stand in the contexts, and scores."""
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from electra_tf.config.finetuning import TaskConfig
+from electra_tf.input.buckets import Row
+from electra_tf.metrics.questions import answer_scores, best_threshold
+from electra_tf.tasks.examples import QuestionExample
+from electra_tf.tasks.kinds.kind import Record, RowResults, Scored
+from electra_tf.text.windows import Windows, spans
+
+_BEAMS = ("start_log_probs", "start_index", "end_log_probs", "end_index")
+"""Fields of `SpanBeams`: [K], [K], [K, K], [K, K]."""
+_NOWHERE = -1
+"""Index of what fills up beams that are narrower than others."""
+
+
+class Context(NamedTuple):
+    """Where the words of a context's pieces stand in its UTF-8."""
+
+    starts: np.ndarray
+    """int64 [n]: first byte of the piece's word."""
+    ends: np.ndarray
+    """int64 [n]: one past its last byte."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Windowed:
+    """Where rows' contexts come from: `windows.Windows` without the tokens."""
+
+    example: np.ndarray
+    first: np.ndarray
+    sizes: np.ndarray
+    position: np.ndarray
+    """int32 [W], like the three above."""
+    is_best: np.ndarray
+    """bool [sum of sizes]."""
+
+    @classmethod
+    def joined(cls, parts: Sequence["Windowed"]) -> "Windowed":
+        """Puts windows after windows."""
+        return cls(**{field.name: np.concatenate([getattr(part, field.name) for part in parts]
+                                                 or [np.zeros([0], np.int32)])
+                      for field in dataclasses.fields(cls)})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Questions:
+    """Encoded questions: rows, and how to get back from them."""
+
+    rows: list[Row]
+    """With the targets "start" and "end", int32 positions in the row, 0 where the window holds no
+    answer, and "impossible", 1.0 there (or where the question has none) and 0.0 elsewhere."""
+    windows: Windowed
+    """Of the rows."""
+    contexts: list[Context]
+    """One per example."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """A candidate answer."""
+
+    text: str
+    start: int
+    """First character in the context."""
+    log_probability: float
+    """Of start and end together, within its window."""
+
+
+def score(examples: Sequence[QuestionExample], questions: Questions,
+          results: Sequence[RowResults], config: TaskConfig, threshold: float | None) -> Scored:
+    """Scores question answering; results hold the fields of `SpanBeams`.
+
+    Args:
+        examples: that were encoded.
+        questions: what they were encoded to.
+        results: per row.
+        config: longest answer and number of candidates.
+        threshold: logit above which a question gets no answer; None searches the best one where
+            answerability was learned and the truth is known.
+    """
+    found = best_answers(examples, questions, results, max_pieces=config.max_answer_length,
+                         count=config.n_best)
+    keys = [example.key for example in examples]
+    learned = "impossible" in results[0]
+    none = (no_answer_scores(questions, [result["impossible"] for result in results])
+            if learned else [-np.inf] * len(examples))
+    known = all(example.answers or example.is_impossible for example in examples)
+    gold = {example.key: [answer.text for answer in example.answers] for example in examples}
+    extra = {}
+    if threshold is None and learned and known:
+        threshold = extra["threshold"] = _best_threshold(gold, keys, found, none)
+    chosen = chosen_answers(
+        keys, found, none, config.no_answer_threshold if threshold is None else threshold)
+    records = [
+        {"key": key, "prediction": chosen[key]} | ({"no_answer_score": float(value)} if learned
+                                                  else {})
+        | {"n_best": [dataclasses.asdict(one) for one in candidates]}
+        for key, value, candidates in zip(keys, none, found, strict=True)]
+    scores = answer_scores(gold, chosen) | extra if known else {}
+    return Scored(records=records, scores=scores)
+
+
+def best_answers(examples: Sequence[QuestionExample], questions: Questions,
+                 results: Sequence[RowResults], *, max_pieces: int,
+                 count: int) -> list[list[Prediction]]:
+    """Returns the likeliest answers to every question, no two with the same text.
+
+    Args:
+        examples: that were encoded.
+        questions: what they were encoded to.
+        results: per row, with the fields of `SpanBeams`.
+        max_pieces: longest answer.
+        count: most answers per question.
+
+    Returns:
+        Per example, likeliest first; none if no window has a span that is allowed.
+    """
+    candidates: list[list[tuple[float, int, int]]] = [[] for _ in examples]
+    starts, start_index, ends, end_index = (
+        _stacked([result[name] for result in results], fill=_NOWHERE) for name in _BEAMS)
+    windows = {name: tf.constant(value) for name, value in vars(questions.windows).items()}
+    found = spans(Windows(tokens=None, **windows), tf.constant(start_index, tf.int32),
+                  tf.constant(end_index, tf.int32), most_pieces=max_pieces)
+    scores, last = starts[:, :, np.newaxis] + ends, found.last.numpy()
+    first = np.broadcast_to(found.first.numpy(), last.shape)
+    for place in zip(*np.nonzero(found.allowed.numpy()), strict=True):
+        candidates[questions.windows.example[place[0]]].append(
+            (float(scores[place]), int(first[place]), int(last[place])))
+    return [_distinct(example.context.encode(), context, spans_found, count)
+            for example, context, spans_found in zip(
+                examples, questions.contexts, candidates, strict=True)]
+
+
+def _stacked(values: Sequence[np.ndarray], *, fill: int) -> np.ndarray:
+    """Returns beams of all rows, those of short rows, which have fewer positions, filled up."""
+    most = max(len(value) for value in values)
+    return np.stack([value if len(value) == most else np.pad(
+        value, [[0, most - len(value)]] * value.ndim, constant_values=fill) for value in values])
+
+
+def _distinct(text: bytes, context: Context, found: Sequence[tuple[float, int, int]],
+              count: int) -> list[Prediction]:
+    answers: dict[str, Prediction] = {}
+    for value, first, last in sorted(found, key=lambda span: -span[0]):
+        start = int(context.starts[first])
+        answer = text[start:int(context.ends[last])].decode()
+        answers.setdefault(answer, Prediction(
+            text=answer, start=len(text[:start].decode()), log_probability=value))
+        if len(answers) == count:
+            break
+    return list(answers.values())
+
+
+def no_answer_scores(questions: Questions, logits: Sequence[float]) -> list[float]:
+    """Returns the smallest logit of "impossible" over the windows of every question.
+
+    One window that seems to hold the answer is enough.
+    """
+    scores = np.full(len(questions.contexts), np.inf)
+    np.minimum.at(scores, questions.windows.example, np.asarray(logits, np.float64))
+    return scores.tolist()
+
+
+def chosen_answers(keys: Sequence[str], answers: Sequence[Sequence[Prediction]],
+                   scores: Sequence[float], threshold: float) -> Mapping[str, str]:
+    """Returns question's key -> answer, empty where "no answer" scores above the threshold."""
+    return {key: "" if score > threshold or not found else found[0].text
+            for key, found, score in zip(keys, answers, scores, strict=True)}
+
+
+def as_squad(records: Sequence[Record]) -> str:
+    """Returns SQuAD's object from question to answer."""
+    return json.dumps({record["key"]: record["prediction"] for record in records},
+                      ensure_ascii=False, indent=1) + "\n"
+
+
+def _best_threshold(gold: Mapping[str, Sequence[str]], keys: Sequence[str],
+                    found: Sequence[Sequence[Prediction]], scores: Sequence[float]) -> float:
+    """Searches among probabilities, which is how the official script does it; returns a logit."""
+    always = chosen_answers(keys, found, scores, np.inf)
+    probabilities = 1.0 / (1.0 + np.exp(-np.asarray(scores, np.float64)))
+    best = best_threshold(gold, always, dict(zip(keys, map(float, probabilities), strict=True)))
+    # Below all of them no question has an answer; a finite number, so that JSON can hold it.
+    return max((score for score, probability in zip(scores, probabilities, strict=True)
+                if probability <= best), default=min(scores) - 1.0)

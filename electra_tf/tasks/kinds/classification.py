@@ -1,0 +1,105 @@
+"""Classification: one of several labels for a text or a pair."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from electra_tf.config.finetuning import TaskConfig
+from electra_tf.errors import UserError
+from electra_tf.input.buckets import RowBatch
+from electra_tf.metrics.labels import label_scores
+from electra_tf.modeling.electra import TaskModel
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.objectives.objective import Outcome, Ratio
+from electra_tf.objectives.tasks import ScoreObjective, count, sum_where
+from electra_tf.storage import Path
+from electra_tf.tasks import files
+from electra_tf.tasks.examples import Kind, TextExample
+from electra_tf.tasks.files import Columns, Files
+from electra_tf.tasks.kinds.kind import Record, RowResults, Scored, Split
+from electra_tf.tasks.kinds.texts import TextKind, labelled_rows
+from electra_tf.tasks.task import TaskSpec
+from electra_tf.text.rows import RowEncoder
+
+
+class Classification(TextKind):
+    """See the module."""
+
+    kind = Kind.CLASSIFICATION
+    metrics = ("accuracy", "f1_macro")
+
+    def read(self, path: Path, columns: Columns, *, labelled: bool,
+             strict: bool) -> Sequence[TextExample]:
+        """A table; see `files.read_texts`."""
+        return files.read_texts(path, columns, labelled=labelled)
+
+    def fitted(self, spec: TaskSpec, own: Files, train: Sequence[TextExample],
+               dev: Sequence[TextExample]) -> TaskSpec:
+        """The labels are those of the training file, two at least."""
+        labels = files.label_set(train)
+        files.require_known_labels(own.dev, dev, labels)
+        if len(labels) < 2:
+            raise UserError(f"{own.train} has one label only, {labels[0]!r}; there is nothing to "
+                            "tell apart.")
+        return dataclasses.replace(spec, labels=labels)
+
+    def encode(self, spec: TaskSpec, examples: Sequence[TextExample], encoder: RowEncoder,
+               config: TaskConfig) -> Split:
+        """Targets are "label", int32 index; 0 where not known."""
+        index = {label: np.int32(number) for number, label in enumerate(spec.labels)}
+        rows = labelled_rows(examples, encoder, [
+            np.int32(0) if example.label is None else index[example.label]
+            for example in examples])
+        return Split(rows=rows, score=lambda results, _: score(spec, examples, results))
+
+    def objective(self, spec: TaskSpec, config: TaskConfig) -> "ClassificationObjective":
+        """Cross entropy."""
+        return ClassificationObjective(num_classes=len(spec.labels), dropout_rate=config.dropout,
+                                       hidden_layer=config.hidden_layer)
+
+    def confusion(self, spec: TaskSpec, examples: Sequence[TextExample],
+                  records: Sequence[Record]) -> tuple[list[str], list[str]]:
+        """Of every text."""
+        return ([spec.in_words(example.label) for example in examples],
+                [record["prediction"] for record in records])
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClassificationObjective(ScoreObjective):
+    """Cross entropy of one of several classes."""
+
+    num_classes: int
+
+    @property
+    def outputs(self) -> int:
+        """One per class."""
+        return self.num_classes
+
+    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """Needs the target "label", int32 [B]; details hold "logits", float32 [B, classes]."""
+        logits = self.score_first(model, inputs, randomness, training=training)
+        labels = inputs.targets["label"]
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        right = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
+        return Outcome({"loss": sum_where(losses, inputs.present)},
+                       {"accuracy": Ratio(count(right & inputs.present), count(inputs.present))},
+                       {"logits": logits})
+
+
+def score(spec: TaskSpec, examples: Sequence[TextExample],
+          results: Sequence[RowResults]) -> Scored:
+    """Scores examples; results hold "logits" [classes] for each."""
+    logits = np.stack([result["logits"] for result in results]).astype(np.float64)
+    shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    chosen = logits.argmax(axis=1)
+    records = [{"key": example.key, "prediction": spec.label_words[choice],
+                "probability": float(share[choice])}
+               for example, choice, share in zip(examples, chosen, shares, strict=True)]
+    if any(example.label is None for example in examples):
+        return Scored(records=records, scores={})
+    truth = np.array([spec.labels.index(example.label) for example in examples])
+    return Scored(records=records, scores=label_scores(spec.metrics, truth, chosen))

@@ -1,0 +1,215 @@
+"""Questions about a context that holds the answer, or doesn't."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from electra_tf.config.finetuning import TaskConfig
+from electra_tf.config.model import ModelConfig
+from electra_tf.errors import UserError
+from electra_tf.input.buckets import Row, RowBatch
+from electra_tf.modeling.electra import TaskModel
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.shapes import dimensions
+from electra_tf.modeling.task_heads import QuestionHead, answer_positions
+from electra_tf.objectives.objective import Outcome
+from electra_tf.objectives.tasks import HEAD, TaskObjective, sum_where
+from electra_tf.storage import Path
+from electra_tf.tasks.encoding import token_rows
+from electra_tf.tasks.examples import Answer, Kind, QuestionExample
+from electra_tf.tasks.files import Columns, Files
+from electra_tf.tasks.kinds import answers
+from electra_tf.tasks.kinds.answers import Context, Questions, Windowed
+from electra_tf.tasks.kinds.kind import Record, Split, TaskKind
+from electra_tf.tasks.squad import QuestionFile, read_squad
+from electra_tf.tasks.task import Task, TaskSpec
+from electra_tf.text import windows
+from electra_tf.text.rows import RowEncoder
+
+CHUNK = 1000
+"""Questions that are encoded by one call; those about the same context share its pieces."""
+NO_ANSWER = 0
+"""Position of [CLS], where questions without an answer start and end."""
+
+
+class QuestionAnswering(TaskKind):
+    """See the module."""
+
+    kind = Kind.QUESTION_ANSWERING
+    metrics = ("f1", "exact_match")
+    recipe = {"training.num_train_epochs": 2.0, "task.max_seq_length": 512}
+    suffix = ".json"
+
+    def read(self, path: Path, columns: Columns, *, labelled: bool,
+             strict: bool) -> Sequence[QuestionExample]:
+        """SQuAD's format; see `squad.read_squad`."""
+        return read_squad(path, strict=strict, labelled=labelled).examples
+
+    def own_task(self, name: str, own: Files) -> Task:
+        """Answers that don't stand at their offset are left out, and a note says so."""
+        parts = {split: read_squad(path, strict=own.strict, labelled=split != "test")
+                 for split, path in (("train", own.train), ("dev", own.dev), ("test", own.test))
+                 if path is not None}
+        if not parts["train"].examples:
+            raise UserError(
+                f"{own.train}: no answer stands at its offset; there is nothing to learn.")
+        return Task(
+            spec=TaskSpec(name=name, kind=self.kind, metrics=self.metrics),
+            notes=tuple(_misplaced(split, part) for split, part in parts.items()
+                        if part.misplaced),
+            train=parts["train"].examples, dev={"dev": parts["dev"].examples},
+            test={"test": parts["test"].examples} if "test" in parts else {})
+
+    def check(self, spec: TaskSpec, config: TaskConfig) -> None:
+        """A question must leave room for a context."""
+        super().check(spec, config)
+        longest = config.max_seq_length - 4
+        if config.max_query_length > longest:
+            raise UserError(
+                f"task.max_query_length={config.max_query_length} leaves no room for a "
+                f"context in --max_seq_length={config.max_seq_length}; at most {longest} do.")
+
+    def texts(self, example: QuestionExample) -> tuple[str, ...]:
+        """The question and its context."""
+        return example.question, example.context
+
+    def encode(self, spec: TaskSpec, examples: Sequence[QuestionExample], encoder: RowEncoder,
+               config: TaskConfig) -> Split:
+        """See `encode`."""
+        questions = encode(examples, encoder, stride=config.doc_stride,
+                           max_query=config.max_query_length,
+                           by_window=config.answerable_by_window)
+        return Split(rows=questions.rows, score=lambda results, threshold: answers.score(
+            examples, questions, results, config, threshold))
+
+    def objective(self, spec: TaskSpec, config: TaskConfig) -> "QuestionObjective":
+        """Starts, ends, and whether there is an answer."""
+        return QuestionObjective(
+            conditioned=config.ends_given_starts, answerability=config.answerability,
+            answerability_weight=config.answerability_weight, beam_size=config.beam_size)
+
+    def written(self, records: Sequence[Record]) -> str:
+        """SQuAD's object from question to answer."""
+        return answers.as_squad(records)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class QuestionObjective(TaskObjective):
+    """Mean of the cross entropies of start and end, and half of the answerability's."""
+
+    conditioned: bool = True
+    """Ends are scored given the start (`QuestionHead`)."""
+    answerability: bool = True
+    answerability_weight: float = 0.5
+    beam_size: int = 20
+    """Starts, and ends for each, that evaluation looks at."""
+
+    def build_head(self, config: ModelConfig, *, seed: int, policy: str) -> QuestionHead:
+        """See `QuestionHead`."""
+        return QuestionHead(HEAD, config.hidden_size, conditioned=self.conditioned,
+                            answerability=self.answerability, seed=seed, policy=policy)
+
+    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """Needs "start", "end", int32 [B], and "impossible", float32 [B].
+
+        Details are the fields of `SpanBeams`, outside of training only; there is no loss then.
+        """
+        hidden = model.encoder(inputs.ids, inputs.segment_ids, inputs.valid,
+                               randomness if training else None)
+        allowed = answer_positions(inputs.segment_ids, inputs.valid)
+        if not training:
+            length = dimensions(allowed)[1]
+            size = (min if isinstance(length, int) else tf.minimum)(self.beam_size, length)
+            beams = model.head.beams(hidden, allowed, size)._asdict()
+            return Outcome({"loss": tf.zeros([])}, {}, {
+                name: part for name, part in beams.items() if part is not None})
+        targets = inputs.targets
+        logits = model.head(hidden, allowed, targets["start"])
+        losses = (_cross_entropy(targets["start"], logits.start)
+                  + _cross_entropy(targets["end"], logits.end)) / 2.0
+        if logits.impossible is not None:
+            losses += self.answerability_weight * tf.nn.sigmoid_cross_entropy_with_logits(
+                targets["impossible"], logits.impossible)
+        return Outcome({"loss": sum_where(losses, inputs.present)}, {}, {})
+
+
+def encode(examples: Sequence[QuestionExample], encoder: RowEncoder, *, stride: int,
+           max_query: int, by_window: bool = True) -> Questions:
+    """Encodes questions as [CLS] question [SEP] part of the context [SEP].
+
+    Args:
+        examples: the first answer of each is what training aims at.
+        encoder: makes the rows.
+        stride: pieces from one window's beginning to the next's.
+        max_query: pieces kept of a question.
+        by_window: a window without the answer is "impossible"; else its question decides.
+    """
+    rows: list[Row] = []
+    parts: list[Windowed] = []
+    contexts: list[Context] = []
+    for begin in range(0, len(examples), CHUNK):
+        chunk = examples[begin:begin + CHUNK]
+        found = _windows(chunk, encoder, stride=stride, max_query=max_query)
+        contexts += found.contexts
+        answered = [_piece_span(one.answers[0], one.context, context) if one.answers else None
+                    for one, context in zip(chunk, found.contexts, strict=True)]
+        parts.append(dataclasses.replace(found.windows, example=found.windows.example + begin))
+        for tokens, number, first, size, position in zip(
+                found.tokens, found.windows.example, found.windows.first, found.windows.sizes,
+                found.windows.position, strict=True):
+            span = answered[number]
+            inside = span is not None and first <= span[0] and span[1] < first + size
+            start, last = ((piece - first + position for piece in span) if inside
+                           else (NO_ANSWER, NO_ANSWER))
+            rows.append(Row(*tokens, {
+                "start": np.int32(start), "end": np.int32(last), "impossible": np.float32(
+                    not inside if by_window else chunk[number].is_impossible)}))
+    return Questions(rows=rows, windows=Windowed.joined(parts), contexts=contexts)
+
+
+class _Encoded(NamedTuple):
+    tokens: list
+    windows: Windowed
+    contexts: list[Context]
+
+
+def _windows(examples: Sequence[QuestionExample], encoder: RowEncoder, *, stride: int,
+             max_query: int) -> _Encoded:
+    distinct = {text: number for number, text in enumerate(
+        dict.fromkeys(example.context for example in examples))}
+    context_of = [distinct[example.context] for example in examples]
+    pieces = encoder.tokenizer.tokenize_with_words(tf.constant(list(distinct)))
+    queries = encoder.tokenizer.tokenize(tf.constant([one.question for one in examples]))
+    found = windows.encode(encoder, queries[:, :max_query], pieces.ids,
+                           tf.constant(context_of), stride=stride)
+    splits = pieces.starts.row_splits.numpy()[1:-1]
+    contexts = [Context(starts, ends) for starts, ends in zip(
+        np.split(pieces.starts.flat_values.numpy(), splits),
+        np.split(pieces.ends.flat_values.numpy(), splits), strict=True)]
+    return _Encoded(token_rows(found.tokens), Windowed(
+        **{field.name: getattr(found, field.name).numpy()
+           for field in dataclasses.fields(Windowed)}),
+        [contexts[number] for number in context_of])
+
+
+def _piece_span(answer: Answer, text: str, context: Context) -> tuple[int, int] | None:
+    """Returns the first and the last piece of the words that an answer touches."""
+    start = len(text[:answer.start].encode())
+    end = start + len(answer.text.encode())
+    touched = np.flatnonzero((context.ends > start) & (context.starts < end))
+    return (int(touched[0]), int(touched[-1])) if touched.size else None
+
+
+def _cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+
+
+def _misplaced(split: str, part: QuestionFile) -> str:
+    number = len(part.misplaced)
+    asked = "questions have" if number > 1 else "question has"
+    return (f"{split}: {number} {asked} an answer that doesn't stand at its offset, "
+            f"{part.misplaced[0]!r} among them; these answers are left out")

@@ -1,0 +1,14 @@
+"""The kinds of tasks by name. A new kind is registered here, and in `tasks/examples.py`."""
+
+from collections.abc import Mapping
+
+from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.kinds.classification import Classification
+from electra_tf.tasks.kinds.kind import TaskKind
+from electra_tf.tasks.kinds.questions import QuestionAnswering
+from electra_tf.tasks.kinds.regression import Regression
+from electra_tf.tasks.kinds.tagging import Tagging
+
+KINDS: Mapping[Kind, TaskKind] = {
+    Kind.CLASSIFICATION: Classification(), Kind.REGRESSION: Regression(),
+    Kind.TAGGING: Tagging(), Kind.QUESTION_ANSWERING: QuestionAnswering()}

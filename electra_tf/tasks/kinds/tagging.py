@@ -1,0 +1,199 @@
+"""Tagging: a label for every word of a sentence."""
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from electra_tf.config.finetuning import TaskConfig
+from electra_tf.config.model import ModelConfig
+from electra_tf.input.buckets import Row, RowBatch
+from electra_tf.metrics.spans import span_scores
+from electra_tf.modeling.electra import TaskModel
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.task_heads import (
+    FEATURE_LAYERS,
+    RecurrentHead,
+    ScoreHead,
+    last_layers,
+    vectors_at,
+)
+from electra_tf.objectives.objective import Outcome, Ratio
+from electra_tf.objectives.tasks import HEAD, ScoreObjective, count, sum_where
+from electra_tf.storage import Path
+from electra_tf.tasks import files
+from electra_tf.tasks.encoding import CHUNK, token_rows
+from electra_tf.tasks.examples import Kind, TaggedExample
+from electra_tf.tasks.files import Columns, Files
+from electra_tf.tasks.kinds.kind import Record, RowResults, Scored, Split, TaskKind
+from electra_tf.tasks.task import Task, TaskSpec
+from electra_tf.text import words
+from electra_tf.text.rows import RowEncoder
+
+
+class Tagging(TaskKind):
+    """See the module."""
+
+    kind = Kind.TAGGING
+    metrics = ("f1", "precision", "recall", "accuracy")
+    suffix = ".txt"
+
+    def read(self, path: Path, columns: Columns, *, labelled: bool,
+             strict: bool) -> Sequence[TaggedExample]:
+        """JSON lines, or columns as CoNLL's; see `files.read_tagged`."""
+        return files.read_tagged(path, columns, labelled=labelled)
+
+    def fitted(self, spec: TaskSpec, own: Files, train: Sequence[TaggedExample],
+               dev: Sequence[TaggedExample]) -> TaskSpec:
+        """The tags are those of the training file."""
+        labels = files.label_set(train)
+        files.require_known_labels(own.dev, dev, labels)
+        return dataclasses.replace(spec, labels=labels)
+
+    def check(self, spec: TaskSpec, config: TaskConfig) -> None:
+        """All settings go with tags."""
+
+    def texts(self, example: TaggedExample) -> tuple[str, ...]:
+        """Its words."""
+        return example.words
+
+    def encode(self, spec: TaskSpec, examples: Sequence[TaggedExample], encoder: RowEncoder,
+               config: TaskConfig) -> Split:
+        """See `encode`."""
+        rows = encode(examples, encoder, spec.labels)
+        return Split(rows=rows, score=lambda results, _: score(spec, examples, rows, results))
+
+    def objective(self, spec: TaskSpec, config: TaskConfig) -> "TaggingObjective":
+        """Cross entropy."""
+        return TaggingObjective(num_tags=len(spec.labels), dropout_rate=config.dropout,
+                                feature_based=config.feature_based,
+                                by_sentence=config.tagging_loss_by_sentence)
+
+    def written(self, records: Sequence[Record]) -> str:
+        """Words and tags, a line each and an empty line after a sentence."""
+        return "".join(
+            "".join(f"{word} {tag}\n" for word, tag in zip(
+                record["words"], record["prediction"], strict=True)) + "\n" for record in records)
+
+    def confusion(self, spec: TaskSpec, examples: Sequence[TaggedExample],
+                  records: Sequence[Record]) -> tuple[list[str], list[str]]:
+        """Of every word."""
+        return ([tag for example in examples for tag in example.tags],
+                [tag for record in records for tag in record["prediction"]])
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TaggingObjective(ScoreObjective):
+    """Cross entropy of every word's tag; words, not sentences, count alike unless asked for."""
+
+    num_tags: int
+    feature_based: bool = False
+    """Read a frozen encoder's last four layers by a BiLSTM."""
+    by_sentence: bool = False
+    """Average over rows, whose loss is the sum over their words, as in Google's code."""
+
+    @property
+    def outputs(self) -> int:
+        """One per tag."""
+        return self.num_tags
+
+    def build_model(self, config: ModelConfig, *, seed: int, policy: str,
+                    recompute: bool = False) -> TaskModel:
+        """Creates encoder and head; the encoder is frozen where features are read."""
+        model = super().build_model(config, seed=seed, policy=policy, recompute=recompute)
+        model.encoder.trainable = not self.feature_based
+        return model
+
+    def build_head(self, config: ModelConfig, *, seed: int,
+                   policy: str) -> ScoreHead | RecurrentHead:
+        """A dense layer, or a BiLSTM before it where features are read."""
+        if not self.feature_based:
+            return super().build_head(config, seed=seed, policy=policy)
+        inputs = min(FEATURE_LAYERS, config.num_layers) * config.hidden_size
+        return RecurrentHead(HEAD, inputs, config.hidden_size, self.num_tags,
+                             dropout_rate=self.dropout_rate, seed=seed, policy=policy)
+
+    def counted(self, batch: RowBatch) -> tf.Tensor:
+        """Words, unless sentences are asked for."""
+        return batch.present if self.by_sentence else self._words(batch)
+
+    def _words(self, batch: RowBatch) -> tf.Tensor:
+        return batch.targets["first_piece"] > 0  # [CLS] is at 0: no word begins there.
+
+    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """Needs "first_piece" and "tag", int32 [B, W]; details hold "tags", int32 [B, W]."""
+        dropout = randomness if training else None
+        counted, places = self._words(inputs), inputs.targets["first_piece"]
+        if self.feature_based:
+            layers = model.encoder.all_layers(inputs.ids, inputs.segment_ids, inputs.valid)
+            features = vectors_at(last_layers(layers), places)
+            logits = model.head(features, counted, dropout)
+        else:
+            hidden = model.encoder(inputs.ids, inputs.segment_ids, inputs.valid, dropout)
+            logits = model.head(vectors_at(hidden, places), dropout)
+        tags = tf.argmax(logits, axis=-1, output_type=tf.int32)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(inputs.targets["tag"], logits)
+        right = (tags == inputs.targets["tag"]) & counted
+        return Outcome({"loss": sum_where(losses, counted)},
+                       {"accuracy": Ratio(count(right), count(counted))}, {"tags": tags})
+
+
+def encode(examples: Sequence[TaggedExample], encoder: RowEncoder,
+           tags: Sequence[str]) -> list[Row]:
+    """Encodes sentences word by word; one that is too long becomes several rows.
+
+    Args:
+        examples: sentences.
+        encoder: makes the rows.
+        tags: the tag set.
+
+    Returns:
+        Rows with the targets "first_piece", int32 position of every word, and "tag", int32 index
+        (0 where not known); they hold all words in order.
+    """
+    in_rows = tf.function(functools.partial(words.in_rows, encoder), autograph=False,
+                          reduce_retracing=True)
+    index = {tag: number for number, tag in enumerate(tags)}
+    rows: list[Row] = []
+    for begin in range(0, len(examples), CHUNK):
+        part = examples[begin:begin + CHUNK]
+        found = in_rows(words.given(encoder, tf.RaggedTensor.from_row_lengths(
+            tf.constant([word for one in part for word in one.words], tf.string),
+            [len(one.words) for one in part])))
+        row, column = found.first_piece.numpy().T
+        known = np.array([index[tag] for one in part for tag in one.tags or
+                          [tags[0]] * len(one.words)], np.int32)
+        ends = np.searchsorted(row, np.arange(1, len(found.tokens.ids)))
+        rows += [Row(*tokens, {"first_piece": places, "tag": own}) for tokens, places, own in zip(
+            token_rows(found.tokens), np.split(column, ends), np.split(known, ends), strict=True)]
+    return rows
+
+
+def score(spec: TaskSpec, examples: Sequence[TaggedExample], rows: Sequence[Row],
+          results: Sequence[RowResults]) -> Scored:
+    """Scores sentences; results hold "tags", int32 [W], for each of the rows."""
+    tags = [spec.labels[index] for row, result in zip(rows, results, strict=True)
+            for index in result["tags"][:len(row.targets["tag"])]]
+    ends = np.cumsum([len(example.words) for example in examples])
+    records = [{"key": example.key, "words": list(example.words),
+                "prediction": tags[end - len(example.words):end]}
+               for example, end in zip(examples, ends, strict=True)]
+    if any(example.tags is None for example in examples):
+        return Scored(records=records, scores={})
+    return Scored(records=records, scores=span_scores(
+        [example.tags for example in examples], [record["prediction"] for record in records]))
+
+
+def tagging_task(name: str, train: Sequence[TaggedExample],
+                 dev: dict[str, Sequence[TaggedExample]]) -> Task:
+    """Returns a benchmark's task; rare tags may occur in what is scored alone.
+
+    These can't be found, but must be counted.
+    """
+    labels = files.label_set([*train, *(one for part in dev.values() for one in part)])
+    return Task(spec=TaskSpec(name=name, kind=Kind.TAGGING, labels=labels,
+                              metrics=Tagging.metrics, texts=("words",), label="tags"),
+                train=train, dev=dev, test={})

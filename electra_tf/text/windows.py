@@ -1,0 +1,107 @@
+"""Questions as windows over their contexts, and which spans of these can be answers.
+
+A context that doesn't fit is read through several windows, `stride` pieces apart (BERT, section
+4.2).
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from electra_tf.text.rows import RowEncoder, Tokens, head
+
+
+class Windows(NamedTuple):
+    """Parts of the contexts of B questions, W rows."""
+
+    tokens: Tokens
+    """[CLS] question [SEP] part of the context [SEP]."""
+    example: tf.Tensor
+    """int32 [W]: which question's."""
+    first: tf.Tensor
+    """int32 [W]: the part's first piece, among those of its context."""
+    sizes: tf.Tensor
+    """int32 [W]: its pieces."""
+    position: tf.Tensor
+    """int32 [W]: column of its first piece in the row."""
+    is_best: tf.Tensor
+    """bool [sum of sizes]: no other window of the question shows more on both sides of the piece.
+    More on the poorer side counts, then the longer window, then the earlier one."""
+
+
+class Spans(NamedTuple):
+    """What begins and ends at the K likeliest starts of W windows and the K ends of each."""
+
+    allowed: tf.Tensor
+    """bool [W, K, K]: within the context, not too long, and seen best by this window."""
+    first: tf.Tensor
+    """int32 [W, K, 1]: first piece of the context."""
+    last: tf.Tensor
+    """int32 [W, K, K]: last one."""
+
+
+def encode(encoder: RowEncoder, queries: tf.RaggedTensor, contexts: tf.RaggedTensor,
+           context_of: tf.Tensor, *, stride: int) -> Windows:
+    """Makes windows of questions.
+
+    Args:
+        encoder: makes the rows.
+        queries: int32 [B, (pieces)].
+        contexts: int32 [C, (pieces)].
+        context_of: int32 [B], each question's.
+        stride: pieces from one window's beginning to the next's.
+    """
+    query_sizes = tf.cast(queries.row_lengths(), tf.int32)
+    lengths = tf.gather(tf.cast(contexts.row_lengths(), tf.int32), context_of)
+    starts = tf.gather(tf.cast(contexts.row_starts(), tf.int32), context_of)
+    room = encoder.max_length - 3 - query_sizes
+    step = tf.minimum(stride, room)
+    numbers = tf.ragged.range(1 + -(-tf.maximum(lengths - room, 0) // step))
+    example = tf.cast(numbers.value_rowids(), tf.int32)
+    first = numbers.flat_values * tf.gather(step, example)
+    sizes = tf.minimum(tf.gather(room, example), tf.gather(lengths, example) - first)
+    begin = tf.gather(starts, example) + first
+    parts = tf.gather(contexts.flat_values, tf.ragged.range(begin, begin + sizes))
+    asked = tf.gather(head(queries, query_sizes), example)
+    return Windows(encoder.rows([asked, parts]), example, first, sizes,
+                   2 + tf.gather(query_sizes, example), _is_best(example, first, sizes, lengths))
+
+
+def _is_best(example: tf.Tensor, first: tf.Tensor, sizes: tf.Tensor,
+             lengths: tf.Tensor) -> tf.Tensor:
+    """Returns `Windows.is_best`; `lengths`, int32 [B], are the contexts'."""
+    columns = tf.ragged.range(sizes)
+    window = tf.cast(columns.value_rowids(), tf.int32)
+    column, size = columns.flat_values, tf.gather(sizes, window)
+    before = tf.gather(tf.cumsum(lengths, exclusive=True), example)
+    piece = tf.gather(before + first, window) + column
+    # In hundredths, so that ties are ties.
+    seen = 100 * tf.minimum(column, size - 1 - column) + size
+    pieces = tf.reduce_sum(lengths)
+    most = tf.math.unsorted_segment_max(seen, piece, pieces)
+    candidates = tf.where(seen == tf.gather(most, piece), window, tf.size(sizes))
+    return candidates == tf.gather(
+        tf.math.unsorted_segment_min(candidates, piece, pieces), piece)
+
+
+def spans(windows: Windows, starts: tf.Tensor, ends: tf.Tensor, *, most_pieces: int) -> Spans:
+    """Looks at positions in rows as spans of contexts.
+
+    Args:
+        windows: W rows.
+        starts: int32 [W, K], positions in the row.
+        ends: int32 [W, K, K], for each of the starts.
+        most_pieces: of a span.
+    """
+    first = starts - windows.position[:, tf.newaxis]
+    last = ends - windows.position[:, tf.newaxis, tf.newaxis]
+    sizes = windows.sizes[:, tf.newaxis]
+    offsets = tf.cumsum(windows.sizes, exclusive=True)[:, tf.newaxis]
+    is_best = tf.concat([windows.is_best, [False]], axis=0)
+    place = offsets + tf.clip_by_value(first, 0, tf.maximum(sizes - 1, 0))
+    starts_here = (first >= 0) & (first < sizes) & tf.gather(is_best, place)
+    wide = first[:, :, tf.newaxis]
+    allowed = (starts_here[:, :, tf.newaxis] & (last >= wide)
+               & (last < sizes[:, :, tf.newaxis]) & (last - wide < most_pieces))
+    before = windows.first[:, tf.newaxis, tf.newaxis]
+    return Spans(allowed, before + wide, before + last)

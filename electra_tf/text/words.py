@@ -1,0 +1,119 @@
+"""Words of texts in rows of the encoder's length, and the way back from rows to words.
+
+A text that is too long becomes several rows, cut between words: each takes as many words as fit.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from electra_tf.text.rows import RowEncoder, Tokens, head
+
+
+class WordRows(NamedTuple):
+    """What the encoder reads, and where the W words of all texts begin in it."""
+
+    tokens: Tokens
+    """R rows."""
+    first_piece: tf.Tensor
+    """int32 [W, 2]: row and column of every word's first piece."""
+    sizes: tf.Tensor
+    """int32 [W]: pieces of every word, all in one row."""
+
+
+class Words(NamedTuple):
+    """Words of B texts."""
+
+    texts: tf.RaggedTensor
+    """string [B, (words)], as written."""
+    pieces: tf.RaggedTensor
+    """int32 [W, (pieces)], at least 1 each: of all words of all texts."""
+
+
+def split_at_spaces(encoder: RowEncoder, column: tf.Tensor) -> Words:
+    """Takes what stands between spaces for a word, as in files of tagged words.
+
+    A word of which nothing is left after cleaning is an [UNK].
+    """
+    return given(encoder, tf.strings.split(column))
+
+
+def given(encoder: RowEncoder, words: tf.RaggedTensor) -> Words:
+    """Takes words as they are, string [B, (words)].
+
+    One of which nothing is left after cleaning is an [UNK], one that is too long for a row is cut.
+    """
+    pieces = encoder.tokenizer.tokenize(words.flat_values)
+    lengths = tf.cast(pieces.row_lengths(), tf.int32)
+    table = tf.concat([[encoder.vocabulary.unk_id], pieces.flat_values], axis=0)
+    begin = tf.where(lengths == 0, 0, 1 + tf.cast(pieces.row_starts(), tf.int32))
+    kept = tf.clip_by_value(lengths, 1, encoder.max_length - 2)
+    return Words(words, tf.gather(table, tf.ragged.range(begin, begin + kept)))
+
+
+def split_as_tokenized(encoder: RowEncoder, column: tf.Tensor) -> Words:
+    """Takes punctuation marks and Chinese characters for words too, as WordPiece does.
+
+    A word of which nothing is left after cleaning is left out.
+    """
+    words = encoder.tokenizer.tokenize_words(column)
+    lengths = tf.cast(words.pieces.row_lengths(), tf.int32)
+    kept = tf.squeeze(tf.where(lengths > 0), axis=1)
+    written = tf.RaggedTensor.from_value_rowids(
+        tf.gather(words.texts.flat_values, kept), tf.gather(words.texts.value_rowids(), kept),
+        nrows=words.texts.nrows(), validate=False)
+    limits = tf.minimum(tf.gather(lengths, kept), encoder.max_length - 2)
+    return Words(written, head(tf.gather(words.pieces, kept), limits))
+
+
+def in_rows(encoder: RowEncoder, words: Words) -> WordRows:
+    """Lays words out in rows; the rows of a text depend on nothing but its own words."""
+    sizes = tf.cast(words.pieces.row_lengths(), tf.int32)
+    first_words = row_starts(
+        sizes, tf.cast(words.texts.row_splits, tf.int32), encoder.max_length - 2)
+    before = tf.cumsum(sizes, exclusive=True)
+    ends = tf.concat([before, [tf.reduce_sum(sizes)]], axis=0)
+    begins = tf.gather(ends, first_words)
+    pieces = tf.RaggedTensor.from_row_starts(words.pieces.flat_values, begins, validate=False)
+    row = tf.searchsorted(first_words, tf.range(tf.size(sizes)), side="right") - 1
+    column = 1 + before - tf.gather(begins, row)
+    return WordRows(encoder.rows([pieces]), tf.stack([row, column], axis=1), sizes)
+
+
+def per_text(words: Words, values: tf.Tensor, fill: tf.Tensor) -> tf.Tensor:
+    """Turns values [W] of words into [B, most words of a text], filled up with `fill`."""
+    return words.texts.with_flat_values(values).to_tensor(fill)
+
+
+def row_starts(sizes: tf.Tensor, text_splits: tf.Tensor, room: int) -> tf.Tensor:
+    """Returns the first word of every row, int32 [R].
+
+    All texts are cut side by side, a row of each at a time, so that the steps are as many as the
+    longest text has rows, and a text's rows depend on nothing but its own words.
+
+    Args:
+        sizes: int32 [W], pieces of every word of all texts; none above `room`.
+        text_splits: int32 [B + 1], number of words before every text, and W.
+        room: most pieces of a row.
+
+    Example:
+        >>> row_starts(tf.constant([3, 3, 3, 3, 1]), tf.constant([0, 4, 5]), 7).numpy().tolist()
+        [0, 2, 4]
+    """
+    ends = tf.cumsum(sizes)
+    before = tf.concat([[0], ends], axis=0)
+    stops = text_splits[1:]
+
+    def next_rows(first: tf.Tensor) -> tf.Tensor:
+        fits = tf.searchsorted(ends, tf.gather(before, first) + room, side="right")
+        return tf.minimum(fits, stops)
+
+    def step(number: tf.Tensor, first: tf.Tensor, found: tf.TensorArray):
+        return number + 1, next_rows(first), found.write(number, first)
+
+    number, first, found = step(tf.constant(0), text_splits[:-1], tf.TensorArray(
+        tf.int32, size=1, dynamic_size=True, element_shape=[None]))
+    _, _, found = tf.while_loop(lambda _, first, __: tf.reduce_any(first < stops), step,
+                                [number, first, found], parallel_iterations=1)
+    rows = tf.transpose(found.stack())
+    return tf.boolean_mask(rows, rows < stops[:, tf.newaxis])

@@ -1,0 +1,97 @@
+"""Examples become rows that lose nothing unsaid, with the targets that their loss needs."""
+
+import numpy as np
+import pytest
+
+from electra_tf.config.finetuning import TaskConfig
+from electra_tf.tasks.examples import TaggedExample, TextExample
+from electra_tf.tasks.kinds import tagging
+from electra_tf.tasks.kinds.registry import KINDS
+from electra_tf.tasks.task import TaskSpec
+from electra_tf.text.rows import RowEncoder
+from electra_tf.text.tokenizer import Tokenizer
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+
+WORDS = ("a", "b", "c", "##d", ".")
+VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *WORDS))
+CLS, SEP, UNK = VOCABULARY.cls_id, VOCABULARY.sep_id, VOCABULARY.unk_id
+A, B, C, D, DOT = (VOCABULARY.ids[word] for word in WORDS)
+
+
+def encoder(max_length=16):
+    return RowEncoder(Tokenizer(VOCABULARY), VOCABULARY, max_length)
+
+
+def rows_of(kind, examples, *, labels=(), max_length=16):
+    spec = TaskSpec(name=kind, kind=kind, labels=labels, metrics=("accuracy",))
+    return KINDS[spec.kind].encode(spec, examples, encoder(max_length), TaskConfig()).rows
+
+
+def test_every_kind_has_a_room():
+    assert {kind: room.kind for kind, room in KINDS.items()} == {kind: kind for kind in KINDS}
+
+
+def test_texts():
+    rows = rows_of("classification", [TextExample(key="1", texts=("A cd.",), label="yes"),
+                                      TextExample(key="3", texts=("",))], labels=("no", "yes"))
+    assert rows[0].ids.tolist() == [CLS, A, C, D, DOT, SEP]
+    assert rows[0].segment_ids.tolist() == [0] * 6
+    assert rows[1].ids.tolist() == [CLS, SEP]
+    assert [int(row.targets["label"]) for row in rows] == [1, 0]
+    assert rows[0].ids.dtype == rows[0].segment_ids.dtype == np.int32
+
+
+def test_pairs():
+    rows = rows_of("classification", [TextExample(key="2", texts=("a", "b c"), label="no"),
+                                      TextExample(key="3", texts=("", "zz"))],
+                   labels=("no", "yes"))
+    assert rows[0].ids.tolist() == [CLS, A, SEP, B, C, SEP]
+    assert rows[0].segment_ids.tolist() == [0, 0, 0, 1, 1, 1]
+    assert rows[1].ids.tolist() == [CLS, SEP, UNK, SEP]
+
+
+def test_numbers_stay_numbers():
+    (row,) = rows_of("regression", [TextExample(key="1", texts=("a",), label=3.8)])
+    assert row.targets["label"] == np.float32(3.8)
+
+
+def test_a_long_pair_loses_tokens_of_the_longer_text():
+    (row,) = rows_of("regression", [TextExample(key="1", texts=("a a a a a a", "b b"))],
+                     max_length=8)
+    assert row.ids.tolist() == [CLS, A, A, A, SEP, B, B, SEP]
+
+
+def test_words_are_tagged_at_their_first_pieces():
+    example = TaggedExample(key="1", words=("a", "cd", "\u200b", "b"), tags=("O", "X", "X", "O"))
+    (row,) = tagging.encode([example], encoder(), ["O", "X"])
+    assert row.ids.tolist() == [CLS, A, C, D, UNK, B, SEP]
+    assert row.targets["first_piece"].tolist() == [1, 2, 4, 5]
+    assert row.targets["tag"].tolist() == [0, 1, 1, 0]
+    assert row.segment_ids.tolist() == [0] * 7
+
+
+def test_a_long_sentence_becomes_rows_that_hold_every_word_once():
+    words = ("a", "cd", "cd", "b", "a")
+    rows = tagging.encode(
+        [TaggedExample(key="1", words=("b",)), TaggedExample(key="2", words=words)],
+        encoder(5), ["O"])
+    assert [row.ids.tolist() for row in rows] == [
+        [CLS, B, SEP], [CLS, A, C, D, SEP], [CLS, C, D, B, SEP], [CLS, A, SEP]]
+    assert [len(row.targets["tag"]) for row in rows] == [1, 2, 2, 1]
+
+
+@pytest.mark.parametrize("chunk", [1, 3])
+def test_more_sentences_than_one_call_takes_are_all_there(monkeypatch, chunk):
+    examples = [TaggedExample(key=str(number), words=("a", "cd") * number)
+                for number in range(1, 9)]
+    whole = tagging.encode(examples, encoder(5), ["O"])
+    monkeypatch.setattr(tagging, "CHUNK", chunk)
+    parts = tagging.encode(examples, encoder(5), ["O"])
+    assert [row.ids.tolist() for row in whole] == [row.ids.tolist() for row in parts]
+    assert [row.targets["first_piece"].tolist() for row in whole] == [
+        row.targets["first_piece"].tolist() for row in parts]
+
+
+def test_no_examples_make_no_rows():
+    assert tagging.encode([], encoder(), ["O"]) == []
+    assert rows_of("regression", []) == []

@@ -1,0 +1,88 @@
+"""Windows cover their contexts, and each piece is best seen by exactly one of them."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.text import windows
+from electra_tf.text.rows import RowEncoder
+from tests.text.test_rows import CLS, SEP, TOKENIZER, VOCABULARY
+
+
+def covering(pieces, room, stride):
+    """First and one past the last piece of every window."""
+    spans = [(0, min(room, pieces))]
+    while spans[-1][1] < pieces:
+        first = spans[-1][0] + min(stride, room)
+        spans.append((first, min(first + room, pieces)))
+    return spans
+
+
+def best_window(spans, piece):
+    """The window that shows most on a piece's poorer side; the longer, then the earlier one."""
+    inside = [(min(piece - first, end - 1 - piece), end - first, -number)
+              for number, (first, end) in enumerate(spans) if first <= piece < end]
+    return -max(inside)[2]
+
+
+def encode(queries, contexts, context_of, max_length, stride):
+    return windows.encode(
+        RowEncoder(TOKENIZER, VOCABULARY, max_length), tf.ragged.constant(queries, tf.int32),
+        tf.ragged.constant(contexts, tf.int32), tf.constant(context_of), stride=stride)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_windows_are_those_made_one_by_one(seed):
+    draw = np.random.default_rng(seed)
+    contexts = [draw.integers(5, 19, size).tolist() for size in (0, 1, 9, 33, 60)]
+    queries = [draw.integers(5, 19, size).tolist() for size in (0, 3, 2, 4, 1, 2, 3)]
+    context_of = [3, 3, 0, 4, 1, 2, 4]  # Some questions share a context.
+    max_length, stride = 16, int(draw.choice([1, 4, 50]))
+    found = encode(queries, contexts, context_of, max_length, stride)
+    line = piece = 0
+    for number, (query, chosen) in enumerate(zip(queries, context_of, strict=True)):
+        context = contexts[chosen]
+        spans = covering(len(context), max_length - 3 - len(query), stride)
+        for window, (first, end) in enumerate(spans):
+            ids = [CLS, *query, SEP, *context[first:end], SEP]
+            assert found.tokens.ids[line, :len(ids)].numpy().tolist() == ids
+            assert int(tf.reduce_sum(tf.cast(found.tokens.valid[line], tf.int32))) == len(ids)
+            assert found.tokens.segment_ids[line, :len(ids)].numpy().tolist() == (
+                [0] * (len(query) + 2) + [1] * (end - first + 1))
+            assert [int(part[line]) for part in (
+                found.example, found.first, found.sizes, found.position)] == [
+                number, first, end - first, len(query) + 2]
+            assert found.is_best[piece:piece + end - first].numpy().tolist() == [
+                best_window(spans, place) == window for place in range(first, end)]
+            line, piece = line + 1, piece + end - first
+    assert line == len(found.example)
+
+
+def test_no_questions_have_no_windows():
+    empty = tf.RaggedTensor.from_row_lengths(tf.constant([], tf.int32), tf.constant([], tf.int32))
+    found = windows.encode(RowEncoder(TOKENIZER, VOCABULARY, 16), empty, empty,
+                           tf.constant([], tf.int32), stride=4)
+    assert found.tokens.ids.shape[0] == 0
+
+
+@pytest.mark.parametrize(("span", "allowed"), [
+    ((5, 5), True), ((5, 7), True), ((7, 6), False), ((0, 0), False), ((1, 2), False),
+    ((3, 5), False), ((7, 9), False), ((4, 8), False), ((4, 7), True)])
+def test_spans_stay_in_the_context_forwards_and_short(span, allowed):
+    """A row of 9: [CLS], two pieces, [SEP], four of the context at 4 to 7, [SEP]."""
+    made = encode([[5, 6]], [[7, 8, 9, 10]], [0], 16, 4)
+    start, end = span
+    found = windows.spans(made, tf.constant([[start]]), tf.constant([[[end]]]), most_pieces=4)
+    assert bool(found.allowed[0, 0, 0]) is allowed
+    if allowed:
+        assert (int(found.first[0, 0, 0]), int(found.last[0, 0, 0])) == (start - 4, end - 4)
+
+
+def test_only_the_window_that_sees_a_piece_best_may_begin_there():
+    made = encode([[5, 6]], [list(range(5, 15))], [0], 10, 3)
+    assert made.first.numpy().tolist() == [0, 3, 6, 9][:len(made.first)]
+    # Piece 4 ends the first window and stands inside the second.
+    claims = windows.spans(made, tf.constant([[8], [5], [4]])[:len(made.first)],
+                           tf.constant([[[8]], [[5]], [[4]]])[:len(made.first)], most_pieces=4)
+    assert claims.allowed.numpy()[:2, 0, 0].tolist() == [False, True]
+    assert int(claims.first[1, 0, 0]) == 4

@@ -1,0 +1,154 @@
+"""Words keep their order, their spelling and their pieces, however long the text."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.text.rows import RowEncoder
+from electra_tf.text.words import given, in_rows, row_starts, split_as_tokenized, split_at_spaces
+from tests.text.test_rows import TOKENIZER, VOCABULARY
+
+TEXTS = RowEncoder(TOKENIZER, VOCABULARY, 8)
+CLS, SEP, UNK = VOCABULARY.cls_id, VOCABULARY.sep_id, VOCABULARY.unk_id
+
+
+def words_of(tokens):
+    return [VOCABULARY.tokens[index] for index in tokens]
+
+
+def test_spaces_separate_words_and_nothing_else_does():
+    words = split_at_spaces(TEXTS, tf.constant(["The  cafés, won.", "", " a "]))
+    assert [[word.decode() for word in row] for row in words.texts.to_list()] == [
+        ["The", "cafés,", "won."], [], ["a"]]
+    assert [words_of(pieces) for pieces in words.pieces.to_list()] == [
+        ["the"], ["cafe", "##s", "[UNK]"], ["won", "."], ["a"]]
+
+
+def test_a_word_of_which_nothing_is_left_is_unknown():
+    words = split_at_spaces(TEXTS, tf.constant(["a \u200b b"]))
+    assert words.pieces.to_list() == [[VOCABULARY.ids["a"]], [UNK], [VOCABULARY.ids["b"]]]
+
+
+def test_punctuation_is_a_word_for_the_detector():
+    words = split_as_tokenized(TEXTS, tf.constant(["The Cafés(1999)", "", "\u200b", "bc 世界"]))
+    assert [[word.decode() for word in row] for row in words.texts.to_list()] == [
+        ["The", "Cafés", "(", "1999", ")"], [], [], ["bc", "世", "界"]]
+    assert [len(pieces) for pieces in words.pieces.to_list()] == [1, 2, 1, 1, 1, 2, 1, 1]
+
+
+def by_hand(sentences):
+    """Returns ids and first pieces of rows that take a word after the other, as many as fit."""
+    rows = []
+    for sentence in sentences:
+        ids, places = [], []
+        for word in sentence.split(" "):
+            pieces = (TOKENIZER.tokenize(tf.constant([word])).to_list()[0] or [UNK])[:6]
+            if len(ids) + len(pieces) > 6:
+                rows.append((ids, places))
+                ids, places = [], []
+            places = [*places, 1 + len(ids)]
+            ids = [*ids, *pieces]
+        rows.append((ids, places))
+    return [([CLS, *ids, SEP], places) for ids, places in rows]
+
+
+@tf.function(autograph=False, input_signature=[tf.TensorSpec([None], tf.string)])
+def rows_in_graph(sentences):
+    return in_rows(TEXTS, split_at_spaces(TEXTS, sentences))
+
+
+@pytest.mark.parametrize("batch", [1, 7, 300])
+def test_long_sentences_have_the_rows_that_they_have_alone(batch):
+    draw = np.random.default_rng(batch)
+    words = ["a", "the", "cafes", "bc", "(1999)", "\u200b", "(" * 9]
+    sentences = [" ".join(draw.choice(words, size)) for size in draw.integers(1, 60, 300)]
+    sentences = sentences[:40] if batch == 1 else sentences
+    found = []
+    for number in range(0, len(sentences), batch):
+        rows = rows_in_graph(tf.constant(sentences[number:number + batch]))
+        places = rows.first_piece.numpy()
+        found += [(ids[mask].tolist(), places[places[:, 0] == line, 1].tolist())
+                  for line, (ids, mask) in enumerate(zip(
+                      rows.tokens.ids.numpy(), rows.tokens.valid.numpy(), strict=True))]
+    assert found == by_hand(sentences)
+
+
+def test_given_words_are_not_split_at_their_spaces():
+    words = given(TEXTS, tf.ragged.constant([["a b", "\u200b"], [], ["the"]]))
+    assert [words_of(pieces) for pieces in words.pieces.to_list()] == [
+        ["a", "b"], ["[UNK]"], ["the"]]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_long_text_becomes_rows_without_a_word_cut_or_lost(seed):
+    draw = np.random.default_rng(seed)
+    sentences = [" ".join(draw.choice(["a", "the", "cafes", "bc", "(1999)"], size))
+                 for size in (0, 40, 3, 17)]
+    words = split_at_spaces(TEXTS, tf.constant(sentences))
+    rows = in_rows(TEXTS, words)
+    ids, valid = rows.tokens.ids.numpy(), rows.tokens.valid.numpy()
+    pieces = [piece for word in words.pieces.to_list() for piece in word]
+    assert [index for row, mask in zip(ids, valid, strict=True) for index in row[mask][1:-1]] == (
+        pieces)
+    assert ids.shape[1] <= 8
+    assert np.all(ids[:, 0] == CLS)
+    for (line, column), word in zip(rows.first_piece.numpy(), words.pieces.to_list(), strict=True):
+        assert ids[line, column:column + len(word)].tolist() == word
+
+
+def test_a_word_longer_than_a_row_loses_its_end():
+    words = split_at_spaces(TEXTS, tf.constant(["(((((((((((( a"]))
+    assert [len(word) for word in words.pieces.to_list()] == [6, 1]
+    assert in_rows(TEXTS, words).first_piece.numpy().tolist() == [[0, 1], [1, 1]]
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["", ""]])
+def test_no_words_make_no_rows(texts):
+    for split in (split_at_spaces, split_as_tokenized):
+        words = split(TEXTS, tf.constant(texts, tf.string))
+        rows = in_rows(TEXTS, words)
+        assert words.texts.nrows() == len(texts)
+        assert rows.tokens.ids.shape[0] == 0
+        assert rows.first_piece.shape == (0, 2)
+
+
+starts_in_graph = tf.function(row_starts, autograph=False, input_signature=[
+    tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int32), tf.TensorSpec([], tf.int32)])
+
+
+def greedy(sizes, room):
+    """Takes one word at a time."""
+    starts, total = [], room
+    for number, size in enumerate(sizes):
+        if total + size > room:
+            starts.append(number)
+            total = 0
+        total += size
+    return starts
+
+
+def found(texts, room):
+    """Returns the first words of every text's rows, numbered within the text."""
+    splits = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+    sizes = np.concatenate([np.zeros(0, np.int32), *texts]).astype(np.int32)
+    starts = starts_in_graph(tf.constant(sizes), tf.constant(splits), tf.constant(room)).numpy()
+    return [(starts[(starts >= first) & (starts < last)] - first).tolist()
+            for first, last in zip(splits[:-1], splits[1:], strict=True)]
+
+
+def test_every_row_takes_the_words_that_fit():
+    draw = np.random.default_rng(1)
+    for room in (1, 2, 6, 30):
+        texts = [draw.integers(1, room + 1, draw.integers(0, 50)) for _ in range(1000)]
+        assert found(texts, room) == [greedy(sizes, room) for sizes in texts]
+
+
+def test_a_text_has_the_rows_that_it_has_alone():
+    draw = np.random.default_rng(2)
+    texts = [draw.integers(1, 7, size) for size in (40, 0, 1, 300, 7)]
+    assert found(texts, 6) == [found([sizes], 6)[0] for sizes in texts]
+
+
+def test_no_words_have_no_rows():
+    assert found([], 6) == []
+    assert found([[], []], 6) == [[], []]
