@@ -10,7 +10,6 @@ first. benchmarks/README.md says what is measured and how.
 import contextlib
 import dataclasses
 import json
-import os
 import pathlib
 import statistics
 import sys
@@ -19,12 +18,12 @@ from collections.abc import Sequence
 
 from absl import flags
 
-from benchmarks import host
 from benchmarks.finetuning.workload import Workload, write_rows
-from benchmarks.process import Worker, WorkerFailed
+from benchmarks.harness import host, systems
+from benchmarks.harness.process import Worker
+from benchmarks.harness.turns import failing, rotated
 from electra_tf import atomic_file, command_line, errors
 
-_ROOT = pathlib.Path(__file__).parents[2]
 WHAT = ("train", "infer")
 
 
@@ -100,7 +99,7 @@ def table(measured: Sequence[Measurement], *, batch: int, lengths: Sequence[int]
         for what in WHAT:
             median = one.median(what)
             if median is None:
-                cells += [one.failure or "-", ""]
+                cells += [f"failed: {one.failure}" if one.failure else "-", ""]
                 continue
             cells += [f"{median:,.0f} ({min(one.rates[what]):,.0f} to {max(one.rates[what]):,.0f})",
                       f"{median / best[what]:.2f}" if best[what] else ""]
@@ -144,7 +143,7 @@ def _measure(rows: pathlib.Path, batch: int, rounds: int,
             processes.callback(worker.close)
             one = Measurement(label=system.title, ours=ours)
             measured.append(one)
-            with _failing(one, worker):
+            with failing(one, worker):
                 hello = worker.ask(dataclasses.asdict(Workload(
                     rows=str(rows), batch=batch, precision=system.precision,
                     grouped=system.grouped, threads=host.available_cores())))
@@ -154,11 +153,10 @@ def _measure(rows: pathlib.Path, batch: int, rounds: int,
                 running.append((one, worker))
                 print(f"ready: {one.label}", file=sys.stderr, flush=True)
         for number in range(rounds):
-            turn = number % max(len(running), 1)
-            for one, worker in [*running[turn:], *running[:turn]]:
+            for one, worker in rotated(running, number):
                 if one.failure:
                     continue
-                with _failing(one, worker):
+                with failing(one, worker):
                     for what in WHAT:
                         reply = worker.ask({"what": what})
                         one.rates[what].append(reply["examples"] / reply["seconds"])
@@ -166,24 +164,9 @@ def _measure(rows: pathlib.Path, batch: int, rounds: int,
     return measured
 
 
-@contextlib.contextmanager
-def _failing(measurement: Measurement, worker: Worker):
-    """Notes why a worker failed, and goes on."""
-    try:
-        yield
-    except WorkerFailed as error:
-        measurement.failure = f"failed: {error}"
-        worker.close()
-
-
 def _launch(system: System, peers_python: pathlib.Path) -> Worker:
-    ours = system.module == "ours"
-    return Worker(
-        [sys.executable if ours else str(peers_python.absolute()), "-m",
-         f"benchmarks.finetuning.{system.module}"], directory=_ROOT, timeout=1200,
-        environment=os.environ | {
-            "CUDA_VISIBLE_DEVICES": "-1", "HF_HUB_OFFLINE": "1", "TF_CPP_MIN_LOG_LEVEL": "2",
-            "OMP_NUM_THREADS": str(host.available_cores())})
+    return systems.launch(f"benchmarks.finetuning.{system.module}", timeout=1200,
+                          peers_python=None if system.module == "ours" else peers_python)
 
 
 def _define() -> None:
@@ -191,10 +174,7 @@ def _define() -> None:
     flags.DEFINE_string("vocab_file", None, "BERT's uncased vocabulary.")
     flags.DEFINE_integer("examples", 1600, "Sentences of a turn.", lower_bound=1)
     flags.DEFINE_integer("batch", 32, "Examples of a batch.", lower_bound=1)
-    flags.DEFINE_integer("rounds", 5, "Turns of every system.", lower_bound=1)
-    flags.DEFINE_string("output_dir", "benchmarks/results", "Where the results go.")
-    flags.DEFINE_string(
-        "peers_python", ".venv-peers/bin/python", "Python of the environment with PyTorch.")
+    systems.define_flags(rounds=5)
 
 
 if __name__ == "__main__":

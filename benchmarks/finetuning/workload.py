@@ -6,16 +6,16 @@
     < {"seconds": 8.1, "examples": 1600}
 
 A turn goes once over all rows, to train on them or to predict. The first turn of either kind holds
-tracing and compiling. A closed stdin ends the worker. Needs NumPy alone: both environments have it.
+tracing and compiling. Needs NumPy alone: both environments have it.
 """
 
 import dataclasses
-import json
-import sys
 import time
 from collections.abc import Callable, Mapping
 
 import numpy as np
+
+from benchmarks.harness import worker
 
 PAD_ID = 0
 """Of BERT's vocabulary."""
@@ -66,17 +66,16 @@ def read_rows(path: str) -> tuple[list[np.ndarray], np.ndarray]:
 
 def serve(prepare: Callable[[Workload], Prepared]) -> None:
     """Answers requests until stdin closes."""
-    requests = (json.loads(line) for line in sys.stdin)
-    workload = Workload(**next(requests))
-    examples = len(read_rows(workload.rows)[1])
-    prepared = prepare(workload)
-    _reply(label=prepared.label, versions=prepared.versions)
-    for request in requests:
-        start = time.perf_counter()
-        prepared.turns[request["what"]]()
-        _reply(seconds=time.perf_counter() - start, examples=examples)
+    def begin(opening: worker.Fields) -> tuple[worker.Fields, worker.Answer]:
+        workload = Workload(**opening)
+        examples = len(read_rows(workload.rows)[1])
+        prepared = prepare(workload)
 
+        def answer(request: worker.Fields) -> worker.Fields:
+            start = time.perf_counter()
+            prepared.turns[request["what"]]()
+            return {"seconds": time.perf_counter() - start, "examples": examples}
 
-def _reply(**fields: object) -> None:
-    # On a line of its own even after a library that printed half a line.
-    print(f"\n{json.dumps(fields)}", flush=True)
+        return {"label": prepared.label, "versions": prepared.versions}, answer
+
+    worker.serve(begin)

@@ -15,7 +15,8 @@ import tempfile
 
 from absl import flags
 
-from benchmarks import host
+from benchmarks.harness import host
+from benchmarks.harness.systems import define_flags
 from benchmarks.pretraining import cases, chart, report, systems
 from benchmarks.pretraining.interleave import Turns
 from benchmarks.pretraining.summary import CaseSummary, summarise
@@ -26,15 +27,12 @@ _CASES = flags.DEFINE_list(
     f"Some of {', '.join(cases.CASES)}; or {cases.OTHER_CASES}.")
 _SYSTEMS = flags.DEFINE_list(
     "systems", [], "Names of systems, or beginnings of names (ours, hf, mg); all if empty.")
-_ROUNDS = flags.DEFINE_integer("rounds", 7, "Turns of every system.", lower_bound=1)
 _STEPS = flags.DEFINE_integer("steps", 1, "Training steps per turn.", lower_bound=1)
 _THREADS = flags.DEFINE_integer("threads", 0, "CPU cores to use; 0 for all.", lower_bound=0)
 _TIMEOUT = flags.DEFINE_float(
     "timeout", 1200, "Seconds to wait for one answer; the first includes compiling.",
     lower_bound=1)
-_OUTPUT = flags.DEFINE_string("output_dir", "benchmarks/results", "Where the results go.")
-_PEERS = flags.DEFINE_string(
-    "peers_python", ".venv-peers/bin/python", "Python of the environment with PyTorch.")
+define_flags(rounds=7)
 
 
 def main() -> None:
@@ -45,9 +43,9 @@ def main() -> None:
     """
     for name in _CASES.value:
         cases.case_of(name)
-    peers_python = pathlib.Path(_PEERS.value)
+    peers_python = pathlib.Path(flags.FLAGS.peers_python)
     compared = systems.chosen(_SYSTEMS.value, with_peers_environment=peers_python.exists())
-    output, machine = pathlib.Path(_OUTPUT.value), host.describe()
+    output, machine = pathlib.Path(flags.FLAGS.output_dir), host.describe()
     atomic_file.make_directory(output)
     notes = [] if peers_python.exists() else [
         f"There is no {peers_python}: the peers in PyTorch are left out; `make bench` builds it."]
@@ -68,13 +66,14 @@ def _run(name: str, compared: list[systems.System],
     workload = cases.workload_of(name, _THREADS.value or host.available_cores())
     with tempfile.TemporaryDirectory() as caches:
         turns = Turns(
-            workload=workload, rounds=_ROUNDS.value, steps=_STEPS.value, has_room=host.has_room,
+            workload=workload, rounds=flags.FLAGS.rounds, steps=_STEPS.value,
+            has_room=host.has_room,
             launch=lambda system: systems.launch(
                 system, peers_python=peers_python, threads=workload.threads,
                 cache=pathlib.Path(caches) / system.name, timeout=_TIMEOUT.value),
             say=functools.partial(print, f"{name}:", file=sys.stderr, flush=True))
         measured = turns.measure(compared)
-    return summarise(workload, measured, rounds=_ROUNDS.value, steps=_STEPS.value), measured
+    return summarise(workload, measured, rounds=flags.FLAGS.rounds, steps=_STEPS.value), measured
 
 
 def _save(output: pathlib.Path, summaries: list[CaseSummary], page: str, data: str) -> None:

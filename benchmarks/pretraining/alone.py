@@ -5,7 +5,7 @@ import pathlib
 import sys
 import tempfile
 
-from benchmarks import host
+from benchmarks.harness import host
 from benchmarks.pretraining import cases, systems
 from benchmarks.pretraining.interleave import Measurement, Turns
 

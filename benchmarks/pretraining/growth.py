@@ -12,7 +12,7 @@ import statistics
 
 from absl import flags
 
-from benchmarks import host
+from benchmarks.harness import host
 from benchmarks.pretraining import cases
 from benchmarks.pretraining.alone import measure_alone
 from electra_tf import command_line, errors

@@ -4,27 +4,15 @@ import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from contextlib import AbstractContextManager
+from typing import Any
 
+from benchmarks.harness.turns import Asked, failing, rotated
 from benchmarks.pretraining.systems import Role, System
 from benchmarks.pretraining.workload import Workload
-from benchmarks.process import WorkerFailed
 
 WARM_UP_STEPS = 2
 """After the first step and before the rounds."""
-Item = TypeVar("Item")
-
-
-class Asked(Protocol):
-    """A worker, as far as turns need it."""
-
-    def ask(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Returns the reply, or raises `WorkerFailed`."""
-        ...
-
-    def close(self) -> None:
-        """Ends it."""
-        ...
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -99,7 +87,7 @@ class Turns:
     def _start(self, system: System, measurement: Measurement, worker: Asked, begun: float,
                others: Sequence[Measurement]) -> bool:
         """Imports, builds, warms up; False if the setting turns out to be measured already."""
-        try:
+        with self._failing(measurement, worker):
             hello = worker.ask({"workload": dataclasses.asdict(self.workload),
                                 "setting": dataclasses.asdict(system.setting)})
             measurement.label = f"{system.title} {hello['label']}"
@@ -111,19 +99,16 @@ class Turns:
             measurement.start_seconds = time.perf_counter() - begun
             self._note(measurement, worker.ask({"steps": WARM_UP_STEPS}))
             self.say(f"{measurement.label}: first step after {measurement.start_seconds:.0f} s")
-        except WorkerFailed as error:
-            self._give_up(measurement, worker, error)
         return True
 
     def _run_rounds(self, group: dict[str, tuple[Measurement, Asked]]) -> None:
         for index in range(self.rounds):
             for measurement, worker in rotated(list(group.values()), index):
-                try:
+                with self._failing(measurement, worker):
                     reply = worker.ask({"steps": self.steps})
                     measurement.seconds.append(reply["seconds"])
                     self._note(measurement, reply)
-                except WorkerFailed as error:
-                    self._give_up(measurement, worker, error)
+                if measurement.failure:
                     del group[measurement.name]
             self.say(f"round {index + 1} of {self.rounds}: {len(group)} systems")
 
@@ -131,13 +116,6 @@ class Turns:
         measurement.loss = reply["loss"]
         measurement.peak_rss_bytes = reply["peak_rss_bytes"]
 
-    def _give_up(self, measurement: Measurement, worker: Asked, error: WorkerFailed) -> None:
-        worker.close()
-        measurement.failure = str(error)
-        self.say(f"{measurement.label}: {measurement.failure}")
-
-
-def rotated(items: Sequence[Item], by: int) -> list[Item]:
-    """Returns the items from the `by`-th on, then those before it."""
-    start = by % len(items) if items else 0
-    return [*items[start:], *items[:start]]
+    def _failing(self, measurement: Measurement, worker: Asked) -> AbstractContextManager[None]:
+        return failing(measurement, worker,
+                       lambda reason: self.say(f"{measurement.label}: {reason}"))

@@ -1,21 +1,20 @@
-"""The worker's side: requests on stdin, replies on stdout, one JSON object a line.
+"""What the workers of the pre-training benchmark are asked, and answer.
 
     > {"workload": {...}, "setting": {...}}
     < {"label": "bfloat16, XLA off", "versions": {"TensorFlow": "2.20.0"}}
     > {"steps": 1}
     < {"seconds": 21.4, "loss": 45.1, "peak_rss_bytes": 1500000000}
 
-The first steps include building the model, tracing and compiling. A closed stdin ends the worker.
-Standard library only.
+The first steps include building the model, tracing and compiling. Standard library only.
 """
 
 import dataclasses
-import json
 import resource
 import sys
 import time
 from collections.abc import Callable, Mapping
 
+from benchmarks.harness import worker
 from benchmarks.pretraining.workload import Setting, Workload, workload_from
 
 Step = Callable[[], float | None]
@@ -35,22 +34,22 @@ class Prepared:
 
 def serve(prepare: Callable[[Workload, Setting], Prepared]) -> None:
     """Answers requests until stdin closes."""
-    requests = (json.loads(line) for line in sys.stdin)
-    opening = next(requests)
-    prepared = prepare(workload_from(opening["workload"]), Setting(**opening["setting"]))
-    _reply(label=prepared.label, versions=prepared.versions)
-    step = None
-    for request in requests:
-        start = time.perf_counter()
-        step = step or prepared.build()
-        for _ in range(request["steps"]):
-            loss = step()
-        _reply(seconds=time.perf_counter() - start, loss=loss, peak_rss_bytes=_peak_rss_bytes())
+    def begin(opening: worker.Fields) -> tuple[worker.Fields, worker.Answer]:
+        prepared = prepare(workload_from(opening["workload"]), Setting(**opening["setting"]))
+        step = None
 
+        def answer(request: worker.Fields) -> worker.Fields:
+            nonlocal step
+            start = time.perf_counter()
+            step = step or prepared.build()
+            for _ in range(request["steps"]):
+                loss = step()
+            return {"seconds": time.perf_counter() - start, "loss": loss,
+                    "peak_rss_bytes": _peak_rss_bytes()}
 
-def _reply(**fields: object) -> None:
-    # On a line of its own even after a library that printed half a line.
-    print(f"\n{json.dumps(fields)}", flush=True)
+        return {"label": prepared.label, "versions": prepared.versions}, answer
+
+    worker.serve(begin)
 
 
 def _peak_rss_bytes() -> int:

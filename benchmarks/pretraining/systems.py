@@ -2,21 +2,17 @@
 
 import dataclasses
 import enum
-import os
 import pathlib
-import sys
 from collections.abc import Sequence
 
+from benchmarks.harness import systems
+from benchmarks.harness.process import Worker
 from benchmarks.pretraining.workload import Setting
-from benchmarks.process import Worker
-from electra_tf.errors import UserError
 
 _NOTES = {
     "model_garden": "Model Garden ties the word embeddings alone, and its inputs are masked before "
                     "the step: it does a little less than the others.",
 }
-_ROOT = pathlib.Path(__file__).parents[2]
-
 
 class Role(enum.StrEnum):
     """What a system's numbers are used for."""
@@ -80,14 +76,10 @@ def chosen(beginnings: Sequence[str], *, with_peers_environment: bool) -> list[S
     Raises:
         UserError: a beginning that fits no system.
     """
-    names = [system.name for system in SYSTEMS if system.role is not Role.RATE]
-    for beginning in beginnings:
-        if not any(name.startswith(beginning) for name in names):
-            raise UserError(f"--systems: nothing begins with {beginning!r}. "
-                            f"There are: {', '.join(names)}")
-    return [system for system in SYSTEMS
-            if (not beginnings or system.role is Role.RATE
-                or system.name.startswith(tuple(beginnings)))
+    rates = [system for system in SYSTEMS if system.role is Role.RATE]
+    others = [system for system in SYSTEMS if system.role is not Role.RATE]
+    wanted = [*systems.chosen(others, beginnings), *rates]
+    return [system for system in SYSTEMS if system in wanted
             and (with_peers_environment or not system.in_peers_environment)]
 
 
@@ -102,14 +94,8 @@ def launch(system: System, *, peers_python: pathlib.Path, threads: int, cache: p
         cache: empty directory for what `torch.compile` writes, so that its start is a first start.
         timeout: seconds to wait for one answer.
     """
-    python = str(peers_python.absolute()) if system.in_peers_environment else sys.executable
-    return Worker([python, "-m", f"benchmarks.pretraining.{system.module}"], directory=_ROOT,
-                  environment=os.environ | {
-                      "CUDA_VISIBLE_DEVICES": "-1",
-                      "HF_HUB_OFFLINE": "1",
-                      "OMP_NUM_THREADS": str(threads),
-                      "TF_CPP_MIN_LOG_LEVEL": "2",
-                      "TF_NUM_INTEROP_THREADS": str(threads),
-                      "TF_NUM_INTRAOP_THREADS": str(threads),
-                      "TORCHINDUCTOR_CACHE_DIR": str(cache),
-                  }, timeout=timeout)
+    return systems.launch(
+        f"benchmarks.pretraining.{system.module}", threads=threads, timeout=timeout,
+        peers_python=peers_python if system.in_peers_environment else None,
+        variables={"TF_NUM_INTEROP_THREADS": str(threads), "TF_NUM_INTRAOP_THREADS": str(threads),
+                   "TORCHINDUCTOR_CACHE_DIR": str(cache)})

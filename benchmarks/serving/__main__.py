@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 
 from absl import flags
 
-from benchmarks import host
+from benchmarks.harness import host
+from benchmarks.harness.systems import define_flags
 from benchmarks.serving import report, systems
 from benchmarks.serving.turns import BATCHES, Turns
 from benchmarks.serving.workload import MAX_LENGTH, write_texts
@@ -103,10 +104,7 @@ def _define() -> None:
     flags.DEFINE_list(
         "systems", [], "Names of systems, or beginnings of names (ours, hf); all if empty.")
     flags.DEFINE_integer("texts", 256, "Texts of a turn, a multiple of 32.", lower_bound=1)
-    flags.DEFINE_integer("rounds", 5, "Turns of every system.", lower_bound=1)
-    flags.DEFINE_string("output_dir", "benchmarks/results", "Where the results go.")
-    flags.DEFINE_string(
-        "peers_python", ".venv-peers/bin/python", "Python of the environment with PyTorch.")
+    define_flags(rounds=5)
 
 
 if __name__ == "__main__":

@@ -66,7 +66,8 @@ def _table(measured: Sequence[Measurement], case: str, texts: int) -> list[str]:
                 more_is_better=False),
         _Column(batch=32, of_turn=lambda calls: texts / sum(calls), form=",.0f",
                 more_is_better=True))
-    rows = [[f"{one.label} ({one.failure})" if one.failure else one.label] for one in measured]
+    rows = [[f"{one.label} (failed: {one.failure})" if one.failure else one.label]
+            for one in measured]
     for column in columns:
         for row, cells in zip(rows, _cells(measured, case, column), strict=True):
             row += cells

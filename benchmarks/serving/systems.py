@@ -1,18 +1,14 @@
 """What is compared: settings of ours and of the peer, each a process."""
 
 import dataclasses
-import os
 import pathlib
-import sys
 from collections.abc import Sequence
 
-from benchmarks import host
-from benchmarks.process import Worker
+from benchmarks.harness import systems
+from benchmarks.harness.process import Worker
 from benchmarks.serving import models
 from benchmarks.serving.workload import FROZEN_WEIGHTS, Workload
-from electra_tf.errors import UserError
 
-_ROOT = pathlib.Path(__file__).parents[2]
 _TIMEOUT = 600
 """Seconds to wait for one turn."""
 
@@ -68,21 +64,13 @@ def chosen(beginnings: Sequence[str], *, with_peers_environment: bool) -> list[S
     Raises:
         UserError: nothing begins so.
     """
-    for beginning in beginnings:
-        if not any(system.name.startswith(beginning) for system in SYSTEMS):
-            raise UserError(f"--systems: nothing begins with {beginning!r}. There are "
-                            f"{', '.join(system.name for system in SYSTEMS)}.")
-    return [system for system in SYSTEMS
-            if (system.ours or with_peers_environment)
-            and (not beginnings or system.name.startswith(tuple(beginnings)))]
+    return [system for system in systems.chosen(SYSTEMS, beginnings)
+            if system.ours or with_peers_environment]
 
 
 def launch(system: System, peers_python: pathlib.Path) -> Worker:
     """Starts a system's process."""
-    python = sys.executable if system.ours else str(peers_python.absolute())
-    return Worker(
-        [python, "-m", f"benchmarks.serving.{system.module}"], directory=_ROOT, timeout=_TIMEOUT,
-        environment=os.environ | {
-            "CUDA_VISIBLE_DEVICES": "-1", "HF_HUB_OFFLINE": "1", "TF_CPP_MIN_LOG_LEVEL": "2",
-            "OMP_NUM_THREADS": str(host.available_cores()),
-            FROZEN_WEIGHTS: str(int(system.frozen))})
+    return systems.launch(
+        f"benchmarks.serving.{system.module}", timeout=_TIMEOUT,
+        peers_python=None if system.ours else peers_python,
+        variables={FROZEN_WEIGHTS: str(int(system.frozen))})

@@ -6,10 +6,9 @@ next round begins with the next system.
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
 
-from benchmarks.process import WorkerFailed
+from benchmarks.harness.turns import Asked, failing, rotated
 from benchmarks.serving.systems import System
 from benchmarks.serving.workload import Workload
 from electra_tf.errors import UserError
@@ -17,16 +16,6 @@ from electra_tf.errors import UserError
 BATCHES = (1, 32)
 TOLERANCE = 1e-3
 """Largest difference of a probability in float32."""
-
-
-class Asked(Protocol):
-    """A worker, as much of it as is needed here."""
-
-    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Worker.ask`."""
-
-    def close(self) -> None:
-        """See `Worker.close`."""
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -66,15 +55,14 @@ class Turns:
             for one in measured:
                 worker = self.launch(one.system)
                 processes.callback(worker.close)
-                with _failing(one, worker):
+                with failing(one, worker):
                     self._begin(one, worker)
                     running.append((one, worker))
                     self.say(f"ready: {one.label}")
             require_agreement(measured)
             for number in range(self.rounds):
-                turn = number % max(len(running), 1)
                 for case in self.tokens:
-                    for one, worker in [*running[turn:], *running[:turn]]:
+                    for one, worker in rotated(running, number):
                         self._time(one, worker, case)
                 self.say(f"round {number + 1} of {self.rounds}")
         return measured
@@ -95,7 +83,7 @@ class Turns:
     def _time(self, one: Measurement, worker: Asked, case: str) -> None:
         if one.failure:
             return
-        with _failing(one, worker):
+        with failing(one, worker):
             for batch in BATCHES:
                 reply = worker.ask({"case": case, "what": "time", "batch": batch})
                 one.seconds[case][batch].append(reply["seconds"])
@@ -119,13 +107,3 @@ def require_agreement(measured: Sequence[Measurement]) -> None:
             raise UserError(f"{one.label} and {exact[0].label} should answer the same, but "
                             f"probabilities differ by {difference(one, exact[0]):.2g}; nothing "
                             "was measured.")
-
-
-@contextlib.contextmanager
-def _failing(one: Measurement, worker: Asked) -> Iterator[None]:
-    """Notes why a worker failed, and goes on."""
-    try:
-        yield
-    except WorkerFailed as error:
-        one.failure = f"failed: {error}"
-        worker.close()

@@ -9,15 +9,16 @@
 
 Strings go in, probabilities and labels come out. A timed turn answers all texts of a case once, in
 their order, and reports every call; some calls before it aren't counted, for the process was
-stopped. A closed stdin ends the worker. Needs the standard library alone.
+stopped. Needs the standard library alone.
 """
 
 import dataclasses
 import json
 import pathlib
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+
+from benchmarks.harness import worker
 
 MAX_LENGTH = 128
 """Tokens that either side reads of a text, special ones included."""
@@ -64,19 +65,22 @@ def write_texts(path: pathlib.Path, texts: Mapping[str, Sequence[str]]) -> None:
 
 def serve(prepare: Callable[[Workload], Prepared]) -> None:
     """Answers requests until stdin closes."""
-    requests = (json.loads(line) for line in sys.stdin)
-    workload = Workload(**next(requests))
-    texts = json.loads(pathlib.Path(workload.texts).read_text(encoding="utf-8"))
-    prepared = prepare(workload)
-    _reply(label=prepared.label, versions=prepared.versions)
-    for request in requests:
-        asked = texts[request["case"]]
-        if request["what"] == "check":
-            _labels, probabilities = prepared.answer(asked)
-            _reply(probabilities=probabilities,
-                   tokens=prepared.tokens and prepared.tokens(asked))
-        else:
-            _reply(seconds=_timed(prepared.answer, asked, request["batch"]))
+    def begin(opening: worker.Fields) -> tuple[worker.Fields, worker.Answer]:
+        workload = Workload(**opening)
+        texts = json.loads(pathlib.Path(workload.texts).read_text(encoding="utf-8"))
+        prepared = prepare(workload)
+
+        def answer(request: worker.Fields) -> worker.Fields:
+            asked = texts[request["case"]]
+            if request["what"] == "check":
+                _labels, probabilities = prepared.answer(asked)
+                return {"probabilities": probabilities,
+                        "tokens": prepared.tokens and prepared.tokens(asked)}
+            return {"seconds": _timed(prepared.answer, asked, request["batch"])}
+
+        return {"label": prepared.label, "versions": prepared.versions}, answer
+
+    worker.serve(begin)
 
 
 def _timed(answer: Callable[[list[str]], object], texts: list[str], batch: int) -> list[float]:
@@ -90,8 +94,3 @@ def _timed(answer: Callable[[list[str]], object], texts: list[str], batch: int) 
         answer(asked)
         seconds.append(time.perf_counter() - start)
     return seconds
-
-
-def _reply(**fields: object) -> None:
-    # On a line of its own even after a library that printed half a line.
-    print(f"\n{json.dumps(fields)}", flush=True)

@@ -13,7 +13,8 @@ import tempfile
 
 from absl import flags
 
-from benchmarks import host
+from benchmarks.harness import host
+from benchmarks.harness.systems import define_places
 from benchmarks.time_to_quality import report, systems
 from benchmarks.time_to_quality.curve import Curve
 from electra_tf import atomic_file, command_line, errors, storage
@@ -31,9 +32,7 @@ _EVALUATIONS = flags.DEFINE_integer("evaluations", 40, "Of every run.", lower_bo
 _EVAL_STEPS = flags.DEFINE_integer(
     "eval_steps", 20, "Held-out batches per evaluation.", lower_bound=1)
 _GOALS = flags.DEFINE_list("goals", ["0.60", "0.65", "0.70", "0.75"], "AUCs to reach.")
-_OUTPUT = flags.DEFINE_string("output_dir", "benchmarks/results", "Where the results go.")
-_PEERS = flags.DEFINE_string(
-    "peers_python", ".venv-peers/bin/python", "Python of the environment with PyTorch.")
+define_places()
 
 
 def main() -> None:
@@ -46,16 +45,16 @@ def main() -> None:
         raise errors.UserError(f"--data_dir is needed: {flags.FLAGS['data_dir'].help}")
     minutes = _parsed_minutes(_MINUTES.value)
     goals = [_parsed_goal(text) for text in _GOALS.value]
-    if "hf" in minutes and not pathlib.Path(_PEERS.value).exists():
+    if "hf" in minutes and not pathlib.Path(flags.FLAGS.peers_python).exists():
         raise errors.UserError(
-            f"there is no {_PEERS.value} to run hf with: `make peers` builds it.")
+            f"there is no {flags.FLAGS.peers_python} to run hf with: `make peers` builds it.")
     race = systems.Race(
         data_dir=pathlib.Path(_DATA.value), model_size=_SIZE.value,
         settings=setting_flags.given_settings(()), batch=_BATCH.value,
         evaluations=_EVALUATIONS.value, eval_batches=_EVAL_STEPS.value,
-        threads=host.available_cores(), peers_python=pathlib.Path(_PEERS.value))
+        threads=host.available_cores(), peers_python=pathlib.Path(flags.FLAGS.peers_python))
     race.config("short")
-    machine, output, curves = host.describe(), pathlib.Path(_OUTPUT.value), []
+    machine, output, curves = host.describe(), pathlib.Path(flags.FLAGS.output_dir), []
     atomic_file.make_directory(output)
     for name, amount in minutes.items():
         with tempfile.TemporaryDirectory() as directory:

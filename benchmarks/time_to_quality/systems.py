@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -11,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.harness.process import reason_of_death
+from benchmarks.harness.systems import ROOT, environment
 from benchmarks.pretraining import workload as plain
 from benchmarks.pretraining.cases import encoder_sizes
 from benchmarks.pretraining.workload import Workload
-from benchmarks.process import reason_of_death
 from benchmarks.time_to_quality import arrays
 from benchmarks.time_to_quality.curve import Curve, Point, of_records
 from electra_tf import storage
@@ -28,7 +28,6 @@ from electra_tf.reporting.metrics_log import read_metrics
 from electra_tf.text.vocabulary import Vocabulary
 from electra_tf.tools.rate import SCRIPT, tokens_per_second
 
-_ROOT = pathlib.Path(__file__).parents[2]
 PAPER_RATE = 5e-4
 """ELECTRA-Small's, the highest in the paper: the networks here are narrower still."""
 _MOST_STEPS = 50_000
@@ -98,7 +97,7 @@ def _ours(name: str, race: Race, seconds: float, directory: pathlib.Path) -> Cur
          f"--num_train_steps={curve.steps}", f"--eval_every_steps={every}",
          f"--log_every_steps={every}", f"--eval_steps={race.eval_batches}",
          "--sample_every_steps=0", f"--save_checkpoints_steps={curve.steps}"],
-        env=_environment(race.threads), capture_output=True, text=True, errors="replace")
+        env=environment(race.threads), capture_output=True, text=True, errors="replace")
     if ended.returncode:
         curve.failure = reason_of_death(ended.returncode, ended.stderr)
     metrics = storage.path(directory) / "run" / METRICS_FILE
@@ -123,7 +122,7 @@ def _peer(name: str, race: Race, seconds: float, directory: pathlib.Path) -> Cur
     errors = directory / "errors"
     with errors.open("w") as log, subprocess.Popen(
             [str(race.peers_python.absolute()), "-m", "benchmarks.time_to_quality.hugging_face",
-             str(job)], cwd=_ROOT, env=_environment(race.threads), text=True, errors="replace",
+             str(job)], cwd=ROOT, env=environment(race.threads), text=True, errors="replace",
             stdout=subprocess.PIPE, stderr=log) as process:
         for line in filter(lambda line: line.startswith("{"), process.stdout):
             reply = json.loads(line)
@@ -157,8 +156,3 @@ def _point(line: Mapping[str, Any], tokens_per_step: int) -> Point:
         auc=scores[f"{arrays.OWN}_auc"], recall=scores[f"{arrays.OWN}_recall"],
         unigram_auc=scores["unigram_auc"], bigram_auc=scores["bigram_auc"],
         generator_loss=line["generator_loss"])
-
-
-def _environment(threads: int) -> dict[str, str]:
-    return os.environ | {
-        "CUDA_VISIBLE_DEVICES": "-1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": str(threads)}

@@ -25,7 +25,7 @@ def test_ratios_are_to_the_fastest_peer_of_each_kind():
                                                        "infer": [900.0]})
     first = Measurement(label="a", ours=False, rates={"train": [100.0], "infer": [300.0]})
     second = Measurement(label="b", ours=False, rates={"train": [80.0], "infer": [450.0]})
-    dead = Measurement(label="c", ours=False, failure="failed: out of luck")
+    dead = Measurement(label="c", ours=False, failure="out of luck")
     lines = table([ours, first, second, dead], batch=32, lengths=[10, 20]).splitlines()
     assert lines[0].endswith("2 sentences of SST-2, batch 32; 15.0 tokens on average, 20 at most")
     assert lines[4] == "| ours | 200 (180 to 220) | 2.00 | 900 (900 to 900) | 2.00 |"

@@ -2,10 +2,11 @@
 
 import pytest
 
-from benchmarks.pretraining.interleave import Turns, rotated
+from benchmarks.harness.process import WorkerFailed
+from benchmarks.harness.turns import rotated
+from benchmarks.pretraining.interleave import Turns
 from benchmarks.pretraining.systems import Role, System
 from benchmarks.pretraining.workload import Setting
-from benchmarks.process import WorkerFailed
 from tests.benchmarks.workloads import BY_HAND
 
 

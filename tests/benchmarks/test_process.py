@@ -10,8 +10,8 @@ import time
 
 import pytest
 
+from benchmarks.harness.process import Worker, WorkerFailed, reason_of_death
 from benchmarks.pretraining import cases, systems
-from benchmarks.process import Worker, WorkerFailed, reason_of_death
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -107,24 +107,26 @@ def test_our_worker_trains_a_toy_through_the_protocol(tmp_path):
 @pytest.mark.parametrize("module", sorted(
     {system.module for system in systems.SYSTEMS if system.in_peers_environment}))
 def test_workers_of_the_peers_environment_import_nothing_that_it_lacks(module):
+    def path_of(name):
+        return ROOT / f"{name.replace('.', '/')}.py"
+
     def modules_of(name):
-        tree = ast.parse((ROOT / "benchmarks" / "pretraining" / f"{name}.py").read_text())
-        for node in ast.walk(tree):
+        for node in ast.walk(ast.parse(path_of(name).read_text())):
             if isinstance(node, ast.ImportFrom):
-                yield from ([alias.name for alias in node.names]
-                            if node.module == "benchmarks.pretraining"
-                            else [node.module.removeprefix("benchmarks.pretraining.")])
+                inside = [f"{node.module}.{alias.name}" for alias in node.names]
+                yield from inside if path_of(inside[0]).exists() else [node.module]
             elif isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
 
-    seen, waiting = set(), [module]
+    seen, waiting = set(), [f"benchmarks.pretraining.{module}"]
     while waiting:
         for name in modules_of(waiting.pop()):
             if name in seen:
                 continue
             seen.add(name)
-            if (ROOT / "benchmarks" / "pretraining" / f"{name}.py").exists():
+            if path_of(name).exists():
                 waiting.append(name)
             else:
                 assert name.split(".")[0] in sys.stdlib_module_names | {"torch", "transformers"}
-    assert {"protocol", "workload"} <= seen
+    assert {f"benchmarks.{name}" for name in (
+        "pretraining.protocol", "pretraining.workload", "harness.worker")} <= seen

@@ -22,7 +22,7 @@ class WorkerFailed(Exception):
 
 
 class Worker:
-    """One process that answers JSON lines with JSON lines (see `protocol.py`).
+    """One process that answers JSON lines with JSON lines (see `worker.py`).
 
     Between requests its whole process group is stopped (SIGSTOP), so that threads that wait
     actively, as OpenMP's do, take nothing from the system whose turn it is.
