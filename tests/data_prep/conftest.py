@@ -8,6 +8,7 @@ import pytest
 from data_prep import record_builder, settings, sources
 from data_prep.local_runner import LocalRunner
 from electra_tf.records import manifest
+from electra_tf.text.normalization import Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -54,8 +55,10 @@ def build(corpus, vocabulary, tmp_path):
 
     def call(name="records", *, text=None, num_workers=1, overwrite=False, **changes
              ) -> manifest.Manifest | None:
+        read = Normalization.of(changes.pop("lower_case", None), changes.pop("strip_accents", None))
         chosen = settings.BuildSettings(**({"max_seq_length": 32, "shard_text_bytes": 30_000,
-                                            "held_out_fraction": 0.1} | changes))
+                                            "held_out_fraction": 0.1, "normalization": read}
+                                           | changes))
         source = sources.open_source(text or f"{corpus}/*.txt")
         return record_builder.build_records(source, vocabulary, chosen, tmp_path / name,
                                             LocalRunner(num_workers), overwrite=overwrite)

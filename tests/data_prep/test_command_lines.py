@@ -85,7 +85,8 @@ def test_help_shows_the_command_and_every_flag(name):
     done = call(name, "--help")
     assert done.returncode == 0
     assert f"python -m data_prep.{name} --input='corpus/*.txt'" in done.stdout
-    source = (ROOT / "data_prep" / f"{name}.py").read_text()
+    source = "".join((ROOT / "data_prep" / file).read_text()
+                     for file in (f"{name}.py", "text_flags.py"))
     defined = [line.split('"')[1] for line in source.splitlines()
                if line.startswith("flags.DEFINE")]
     assert len(defined) >= 7

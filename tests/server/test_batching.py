@@ -167,9 +167,17 @@ def test_64_clients_get_their_own_answers(numbers):
 
 
 def test_a_slow_call_keeps_nobody_waiting(numbers):
-    """One of the two calls at a time is slow; metadata and other signatures are answered."""
-    with busy(numbers) as slow:
-        assert numbers.get("")[0] == 200
-        assert numbers.rows("batch_size", ["b"]) == [{"text": "b", "batch": 1}]
-        assert not slow.done()
-    assert slow.result()[0]["text"] == "a"
+    """One of the two calls at a time is slow; metadata and other signatures are answered.
+
+    On a machine with other work the slow one may be done first, by chance; not every time.
+    """
+    overtaken = []
+    for _ in range(5):
+        with busy(numbers) as slow:
+            assert numbers.get("")[0] == 200
+            assert numbers.rows("batch_size", ["b"]) == [{"text": "b", "batch": 1}]
+            overtaken.append(not slow.done())
+        assert slow.result()[0]["text"] == "a"
+        if overtaken[-1]:
+            return
+    pytest.fail(f"the others waited for the slow call every time: {overtaken}")
