@@ -75,7 +75,7 @@ quickstart: $(STAMP) ## Pre-train a tiny ELECTRA on Python's own documentation (
 	  --output_dir=$(QUICKSTART)/records --max_seq_length=64 --held_out_fraction=0.05 \
 	  --num_workers=1
 	$(BIN)/python run_pretraining.py --model_size=tiny --set model.num_heads=4 --recipe=short \
-	  --num_train_steps=3000 --log_every_steps=100 --eval_every_steps=500 \
+	  --num_train_steps=3500 --log_every_steps=100 --eval_every_steps=500 \
 	  --data_dir=$(QUICKSTART)/records --model_dir=$(QUICKSTART)/model
 	$(BIN)/python run_pretraining.py --mode=samples \
 	  --data_dir=$(QUICKSTART)/records --model_dir=$(QUICKSTART)/model
