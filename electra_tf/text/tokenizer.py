@@ -108,8 +108,7 @@ class Tokenizer(tf.Module):
         UserError: the vocabulary holds nothing but special tokens.
 
     Example:
-        >>> from electra_tf.text.normalization import UNCASED, Normalization
-    from electra_tf.text.vocabulary import SPECIAL_TOKENS
+        >>> from electra_tf.text.vocabulary import SPECIAL_TOKENS
         >>> tokenizer = Tokenizer(Vocabulary((*SPECIAL_TOKENS, "cafe", "##s", "!")))
         >>> tokenizer.tokenize(tf.constant(["Cafés!", ""])).to_list()
         [[5, 6, 7], []]

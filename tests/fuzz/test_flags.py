@@ -13,6 +13,7 @@ import run_finetuning
 import run_pretraining
 from data_prep.settings import BuildSettings
 from electra_tf.config import finetuning_flags, pretraining_flags
+from electra_tf.text.normalization import Normalization
 from tests import command_flags
 from tests.fuzz.attempts import REFUSED, attempt, cases, require_readable, tally
 from tests.fuzz.mutations import HOSTILE_TEXT
@@ -68,7 +69,8 @@ COUNTS = st.one_of(st.integers(), st.integers(10**18, 10**40), st.just(10**5000)
 def test_settings_of_data_building_are_in_range_or_refused(data):
     fields = {field.name: field.type for field in dataclasses.fields(BuildSettings)}
     kinds = {"int": COUNTS, "float": st.floats(), "bool": st.booleans(),
-             "str": st.sampled_from(["full", "reference", *HOSTILE_TEXT])}
+             "str": st.sampled_from(["full", "reference", *HOSTILE_TEXT]),
+             "Normalization": st.builds(Normalization)}
     names = data.draw(st.lists(
         st.sampled_from(sorted(fields)), min_size=1, max_size=3, unique=True))
     chosen = {name: data.draw(kinds[getattr(fields[name], "__name__", fields[name])])
@@ -76,4 +78,4 @@ def test_settings_of_data_building_are_in_range_or_refused(data):
     found = attempt("settings of data building", lambda: BuildSettings(**chosen))
     if found is not REFUSED:
         assert 5 <= found.max_seq_length <= 65536 and 0.0 <= found.held_out_fraction <= 0.5
-        assert json.loads(json.dumps(dataclasses.asdict(found))) == dataclasses.asdict(found)
+        assert json.loads(json.dumps(found.identity())) == found.identity()
