@@ -18,7 +18,7 @@ from electra_tf.modeling.task_heads import QuestionHead, answer_positions
 from electra_tf.objectives.objective import Outcome
 from electra_tf.objectives.tasks import HEAD, TaskObjective, sum_where
 from electra_tf.storage import Path
-from electra_tf.tasks.encoding import token_rows
+from electra_tf.tasks.encoding import TokenRow, token_rows
 from electra_tf.tasks.examples import Answer, Kind, QuestionExample
 from electra_tf.tasks.files import Columns, Files
 from electra_tf.tasks.kinds import answers
@@ -172,7 +172,7 @@ def encode(examples: Sequence[QuestionExample], encoder: RowEncoder, *, stride: 
 
 
 class _Encoded(NamedTuple):
-    tokens: list
+    tokens: list[TokenRow]
     windows: Windowed
     contexts: list[Context]
 
