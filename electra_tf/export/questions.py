@@ -40,12 +40,12 @@ class Answers(NamedTuple):
 
 
 def encode(encoder: RowEncoder, questions: tf.Tensor, contexts: tf.Tensor, *, stride: int,
-           max_query: int) -> tuple[Windows, Pieces]:
-    """Returns windows of questions, string [B], and the pieces of their contexts, string [B]."""
+           max_query: int) -> tuple[Tokens, Windows, Pieces]:
+    """Returns rows and windows of questions, string [B], and the pieces of contexts, string [B]."""
     pieces = encoder.tokenizer.tokenize_with_words(contexts)
     queries = encoder.tokenizer.tokenize(questions)[:, :max_query]
     numbers = tf.range(tf.size(contexts))
-    return windows.encode(encoder, queries, pieces.ids, numbers, stride=stride), pieces
+    return *windows.encode(encoder, queries, pieces.ids, numbers, stride=stride), pieces
 
 
 def beams_of(compute: Compute, tokens: Tokens) -> SpanBeams:

@@ -242,9 +242,10 @@ class Answerer(_ServedTask):
         """
         config = self.config
         asked, contexts = columns
-        windows, pieces = questions.encode(self.texts, asked, contexts, stride=config.doc_stride,
-                                           max_query=config.max_query_length)
-        beams = questions.beams_of(self._beams, windows.tokens)
+        tokens, windows, pieces = questions.encode(
+            self.texts, asked, contexts, stride=config.doc_stride,
+            max_query=config.max_query_length)
+        beams = questions.beams_of(self._beams, tokens)
         found = questions.answers(contexts, windows, pieces, beams,
                                   max_pieces=config.max_answer_length)
         outputs = {"answer": found.text, "start": found.start, "end": found.end,

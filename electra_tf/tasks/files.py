@@ -94,6 +94,14 @@ def label_set(examples: Sequence[TextExample | TaggedExample]) -> tuple[str, ...
     return tuple(sorted({label for example in examples for label in _labels_of(example)}))
 
 
+def labels_of_training(own: Files, train: Sequence[TextExample | TaggedExample],
+                       dev: Sequence[TextExample | TaggedExample]) -> tuple[str, ...]:
+    """Returns the label set of training; raises `UserError` if dev has a label besides."""
+    labels = label_set(train)
+    require_known_labels(own.dev, dev, labels)
+    return labels
+
+
 def require_known_labels(path: Path, examples: Sequence[TextExample | TaggedExample],
                          known: Collection[str]) -> None:
     """Raises `UserError` if an example has a label that training doesn't know."""

@@ -12,10 +12,8 @@ from electra_tf.text.rows import RowEncoder, Tokens, head
 
 
 class Windows(NamedTuple):
-    """Parts of the contexts of B questions, W rows."""
+    """Where the parts of the contexts of B questions come from, W rows."""
 
-    tokens: Tokens
-    """[CLS] question [SEP] part of the context [SEP]."""
     example: tf.Tensor
     """int32 [W]: which question's."""
     first: tf.Tensor
@@ -41,8 +39,8 @@ class Spans(NamedTuple):
 
 
 def encode(encoder: RowEncoder, queries: tf.RaggedTensor, contexts: tf.RaggedTensor,
-           context_of: tf.Tensor, *, stride: int) -> Windows:
-    """Makes windows of questions.
+           context_of: tf.Tensor, *, stride: int) -> tuple[Tokens, Windows]:
+    """Returns windows of questions as rows, [CLS] question [SEP] part of the context [SEP].
 
     Args:
         encoder: makes the rows.
@@ -63,8 +61,9 @@ def encode(encoder: RowEncoder, queries: tf.RaggedTensor, contexts: tf.RaggedTen
     begin = tf.gather(starts, example) + first
     parts = tf.gather(contexts.flat_values, tf.ragged.range(begin, begin + sizes))
     asked = tf.gather(head(queries, query_sizes), example)
-    return Windows(encoder.rows([asked, parts]), example, first, sizes,
-                   2 + tf.gather(query_sizes, example), _is_best(example, first, sizes, lengths))
+    return encoder.rows([asked, parts]), Windows(
+        example, first, sizes, 2 + tf.gather(query_sizes, example),
+        _is_best(example, first, sizes, lengths))
 
 
 def _is_best(example: tf.Tensor, first: tf.Tensor, sizes: tf.Tensor,

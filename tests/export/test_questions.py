@@ -27,16 +27,16 @@ def both(max_length, stride):
     encoder = RowEncoder(TOKENIZER, VOCABULARY, max_length)
     expected = kind.encode(examples, encoder, stride=stride, max_query=4)
     asked, contexts = (tf.constant(column) for column in zip(*PAIRS, strict=True))
-    windows, pieces = questions.encode(encoder, asked, contexts, stride=stride, max_query=4)
-    return examples, expected, contexts, windows, pieces
+    found = questions.encode(encoder, asked, contexts, stride=stride, max_query=4)
+    return examples, expected, contexts, *found
 
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(("max_length", "stride"), [(12, 3), (12, 30), (64, 8)])
 def test_answers_are_fine_tunings(max_length, stride, seed):
-    examples, expected, contexts, windows, pieces = both(max_length, stride)
+    examples, expected, contexts, tokens, windows, pieces = both(max_length, stride)
     draw = np.random.default_rng(seed)
-    count, length = windows.tokens.ids.shape
+    count, length = tokens.ids.shape
     size = 4
     beams = SpanBeams(
         draw.normal(-2.0, 1.0, [count, size]).astype(np.float32),
@@ -63,15 +63,15 @@ def test_answers_are_fine_tunings(max_length, stride, seed):
 
 
 def test_chunks_change_nothing(monkeypatch):
-    _, _, _, windows, _ = both(12, 3)
+    _, _, _, read, _, _ = both(12, 3)
 
     def compute(tokens):
         ids = tf.cast(tokens.ids[:, :3], tf.float32)
         return SpanBeams(ids, tokens.ids[:, 1:4], ids[:, :, tf.newaxis] + ids[:, tf.newaxis],
                          tf.tile(tokens.ids[:, :3, tf.newaxis], [1, 1, 3]), ids[:, 2])
 
-    whole = compute(windows.tokens)
+    whole = compute(read)
     for size in (1, 4, 1000):
         monkeypatch.setattr(questions, "CHUNK", size)
-        for one, other in zip(questions.beams_of(compute, windows.tokens), whole, strict=True):
+        for one, other in zip(questions.beams_of(compute, read), whole, strict=True):
             np.testing.assert_array_equal(one, other)

@@ -38,16 +38,16 @@ def test_windows_are_those_made_one_by_one(seed):
     queries = [draw.integers(5, 19, size).tolist() for size in (0, 3, 2, 4, 1, 2, 3)]
     context_of = [3, 3, 0, 4, 1, 2, 4]  # Some questions share a context.
     max_length, stride = 16, int(draw.choice([1, 4, 50]))
-    found = encode(queries, contexts, context_of, max_length, stride)
+    tokens, found = encode(queries, contexts, context_of, max_length, stride)
     line = piece = 0
     for number, (query, chosen) in enumerate(zip(queries, context_of, strict=True)):
         context = contexts[chosen]
         spans = covering(len(context), max_length - 3 - len(query), stride)
         for window, (first, end) in enumerate(spans):
             ids = [CLS, *query, SEP, *context[first:end], SEP]
-            assert found.tokens.ids[line, :len(ids)].numpy().tolist() == ids
-            assert int(tf.reduce_sum(tf.cast(found.tokens.valid[line], tf.int32))) == len(ids)
-            assert found.tokens.segment_ids[line, :len(ids)].numpy().tolist() == (
+            assert tokens.ids[line, :len(ids)].numpy().tolist() == ids
+            assert int(tf.reduce_sum(tf.cast(tokens.valid[line], tf.int32))) == len(ids)
+            assert tokens.segment_ids[line, :len(ids)].numpy().tolist() == (
                 [0] * (len(query) + 2) + [1] * (end - first + 1))
             assert [int(part[line]) for part in (
                 found.example, found.first, found.sizes, found.position)] == [
@@ -60,9 +60,9 @@ def test_windows_are_those_made_one_by_one(seed):
 
 def test_no_questions_have_no_windows():
     empty = tf.RaggedTensor.from_row_lengths(tf.constant([], tf.int32), tf.constant([], tf.int32))
-    found = windows.encode(RowEncoder(TOKENIZER, VOCABULARY, 16), empty, empty,
-                           tf.constant([], tf.int32), stride=4)
-    assert found.tokens.ids.shape[0] == 0
+    tokens, found = windows.encode(RowEncoder(TOKENIZER, VOCABULARY, 16), empty, empty,
+                                   tf.constant([], tf.int32), stride=4)
+    assert tokens.ids.shape[0] == len(found.example) == 0
 
 
 @pytest.mark.parametrize(("span", "allowed"), [
@@ -70,7 +70,7 @@ def test_no_questions_have_no_windows():
     ((3, 5), False), ((7, 9), False), ((4, 8), False), ((4, 7), True)])
 def test_spans_stay_in_the_context_forwards_and_short(span, allowed):
     """A row of 9: [CLS], two pieces, [SEP], four of the context at 4 to 7, [SEP]."""
-    made = encode([[5, 6]], [[7, 8, 9, 10]], [0], 16, 4)
+    _, made = encode([[5, 6]], [[7, 8, 9, 10]], [0], 16, 4)
     start, end = span
     found = windows.spans(made, tf.constant([[start]]), tf.constant([[[end]]]), most_pieces=4)
     assert bool(found.allowed[0, 0, 0]) is allowed
@@ -79,10 +79,10 @@ def test_spans_stay_in_the_context_forwards_and_short(span, allowed):
 
 
 def test_only_the_window_that_sees_a_piece_best_may_begin_there():
-    made = encode([[5, 6]], [list(range(5, 15))], [0], 10, 3)
-    assert made.first.numpy().tolist() == [0, 3, 6, 9][:len(made.first)]
-    # Piece 4 ends the first window and stands inside the second.
-    claims = windows.spans(made, tf.constant([[8], [5], [4]])[:len(made.first)],
-                           tf.constant([[[8]], [[5]], [[4]]])[:len(made.first)], most_pieces=4)
-    assert claims.allowed.numpy()[:2, 0, 0].tolist() == [False, True]
+    _, made = encode([[5, 6]], [list(range(5, 15))], [0], 10, 3)
+    assert made.first.numpy().tolist() == [0, 3, 6]
+    # Piece 4 ends the first window and stands inside the second; the third begins with piece 6.
+    claims = windows.spans(made, tf.constant([[8], [5], [4]]),
+                           tf.constant([[[8]], [[5]], [[4]]]), most_pieces=4)
+    assert claims.allowed[:, 0, 0].numpy().tolist() == [False, True, False]
     assert int(claims.first[1, 0, 0]) == 4

@@ -31,34 +31,14 @@ class Context(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Windowed:
-    """Where rows' contexts come from: `windows.Windows` without the tokens."""
-
-    example: np.ndarray
-    first: np.ndarray
-    sizes: np.ndarray
-    position: np.ndarray
-    """int32 [W], like the three above."""
-    is_best: np.ndarray
-    """bool [sum of sizes]."""
-
-    @classmethod
-    def joined(cls, parts: Sequence["Windowed"]) -> "Windowed":
-        """Puts windows after windows."""
-        return cls(**{field.name: np.concatenate([getattr(part, field.name) for part in parts]
-                                                 or [np.zeros([0], np.int32)])
-                      for field in dataclasses.fields(cls)})
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class Questions:
     """Encoded questions: rows, and how to get back from them."""
 
     rows: list[Row]
     """With the targets "start" and "end", int32 positions in the row, 0 where the window holds no
     answer, and "impossible", 1.0 there (or where the question has none) and 0.0 elsewhere."""
-    windows: Windowed
-    """Of the rows."""
+    windows: Windows
+    """Of the rows, in arrays."""
     contexts: list[Context]
     """One per example."""
 
@@ -126,9 +106,9 @@ def best_answers(examples: Sequence[QuestionExample], questions: Questions,
     candidates: list[list[tuple[float, int, int]]] = [[] for _ in examples]
     starts, start_index, ends, end_index = (
         _stacked([result[name] for result in results], fill=_NOWHERE) for name in _BEAMS)
-    windows = {name: tf.constant(value) for name, value in vars(questions.windows).items()}
-    found = spans(Windows(tokens=None, **windows), tf.constant(start_index, tf.int32),
-                  tf.constant(end_index, tf.int32), most_pieces=max_pieces)
+    found = spans(Windows(*map(tf.constant, questions.windows)),
+                  tf.constant(start_index, tf.int32), tf.constant(end_index, tf.int32),
+                  most_pieces=max_pieces)
     scores, last = starts[:, :, np.newaxis] + ends, found.last.numpy()
     first = np.broadcast_to(found.first.numpy(), last.shape)
     for place in zip(*np.nonzero(found.allowed.numpy()), strict=True):

@@ -38,8 +38,7 @@ class Classification(TextKind):
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[TextExample],
                dev: Sequence[TextExample]) -> TaskSpec:
         """The labels are those of the training file, two at least."""
-        labels = files.label_set(train)
-        files.require_known_labels(own.dev, dev, labels)
+        labels = files.labels_of_training(own, train, dev)
         if len(labels) < 2:
             raise UserError(f"{own.train} has one label only, {labels[0]!r}; there is nothing to "
                             "tell apart.")

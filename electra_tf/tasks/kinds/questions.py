@@ -22,12 +22,13 @@ from electra_tf.tasks.encoding import TokenRow, token_rows
 from electra_tf.tasks.examples import Answer, Kind, QuestionExample
 from electra_tf.tasks.files import Columns, Files
 from electra_tf.tasks.kinds import answers
-from electra_tf.tasks.kinds.answers import Context, Questions, Windowed
+from electra_tf.tasks.kinds.answers import Context, Questions
 from electra_tf.tasks.kinds.kind import Record, Split, TaskKind
 from electra_tf.tasks.squad import QuestionFile, read_squad
 from electra_tf.tasks.task import Task, TaskSpec
 from electra_tf.text import windows
 from electra_tf.text.rows import RowEncoder
+from electra_tf.text.windows import Windows
 
 CHUNK = 1000
 """Questions that are encoded by one call; those about the same context share its pieces."""
@@ -149,7 +150,7 @@ def encode(examples: Sequence[QuestionExample], encoder: RowEncoder, *, stride: 
         by_window: a window without the answer is "impossible"; else its question decides.
     """
     rows: list[Row] = []
-    parts: list[Windowed] = []
+    parts: list[Windows] = []
     contexts: list[Context] = []
     for begin in range(0, len(examples), CHUNK):
         chunk = examples[begin:begin + CHUNK]
@@ -157,7 +158,7 @@ def encode(examples: Sequence[QuestionExample], encoder: RowEncoder, *, stride: 
         contexts += found.contexts
         answered = [_piece_span(one.answers[0], one.context, context) if one.answers else None
                     for one, context in zip(chunk, found.contexts, strict=True)]
-        parts.append(dataclasses.replace(found.windows, example=found.windows.example + begin))
+        parts.append(found.windows._replace(example=found.windows.example + begin))
         for tokens, number, first, size, position in zip(
                 found.tokens, found.windows.example, found.windows.first, found.windows.sizes,
                 found.windows.position, strict=True):
@@ -168,12 +169,13 @@ def encode(examples: Sequence[QuestionExample], encoder: RowEncoder, *, stride: 
             rows.append(Row(*tokens, {
                 "start": np.int32(start), "end": np.int32(last), "impossible": np.float32(
                     not inside if by_window else chunk[number].is_impossible)}))
-    return Questions(rows=rows, windows=Windowed.joined(parts), contexts=contexts)
+    joined = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+    return Questions(rows=rows, windows=Windows(*joined), contexts=contexts)
 
 
 class _Encoded(NamedTuple):
     tokens: list[TokenRow]
-    windows: Windowed
+    windows: Windows
     contexts: list[Context]
 
 
@@ -184,16 +186,14 @@ def _windows(examples: Sequence[QuestionExample], encoder: RowEncoder, *, stride
     context_of = [distinct[example.context] for example in examples]
     pieces = encoder.tokenizer.tokenize_with_words(tf.constant(list(distinct)))
     queries = encoder.tokenizer.tokenize(tf.constant([one.question for one in examples]))
-    found = windows.encode(encoder, queries[:, :max_query], pieces.ids,
-                           tf.constant(context_of), stride=stride)
+    tokens, found = windows.encode(encoder, queries[:, :max_query], pieces.ids,
+                                   tf.constant(context_of), stride=stride)
     splits = pieces.starts.row_splits.numpy()[1:-1]
     contexts = [Context(starts, ends) for starts, ends in zip(
         np.split(pieces.starts.flat_values.numpy(), splits),
         np.split(pieces.ends.flat_values.numpy(), splits), strict=True)]
-    return _Encoded(token_rows(found.tokens), Windowed(
-        **{field.name: getattr(found, field.name).numpy()
-           for field in dataclasses.fields(Windowed)}),
-        [contexts[number] for number in context_of])
+    return _Encoded(token_rows(tokens), Windows(*(part.numpy() for part in found)),
+                    [contexts[number] for number in context_of])
 
 
 def _piece_span(answer: Answer, text: str, context: Context) -> tuple[int, int] | None:

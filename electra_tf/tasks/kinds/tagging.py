@@ -48,9 +48,7 @@ class Tagging(TaskKind):
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[TaggedExample],
                dev: Sequence[TaggedExample]) -> TaskSpec:
         """The tags are those of the training file."""
-        labels = files.label_set(train)
-        files.require_known_labels(own.dev, dev, labels)
-        return dataclasses.replace(spec, labels=labels)
+        return dataclasses.replace(spec, labels=files.labels_of_training(own, train, dev))
 
     def check(self, spec: TaskSpec, config: TaskConfig) -> None:
         """All settings go with tags."""

@@ -7,8 +7,9 @@ from electra_tf.config.finetuning import TaskConfig
 from electra_tf.input.buckets import Row
 from electra_tf.tasks.examples import Answer, QuestionExample, TaggedExample, TextExample
 from electra_tf.tasks.kinds import answers, classification, regression, tagging
-from electra_tf.tasks.kinds.answers import Context, Questions, Windowed
+from electra_tf.tasks.kinds.answers import Context, Questions
 from electra_tf.tasks.task import TaskSpec
+from electra_tf.text.windows import Windows
 
 
 def texts(*labels):
@@ -76,7 +77,7 @@ def score(examples, results, threshold=None):
     count = len(examples)
     questions = Questions(
         rows=[], contexts=[Context(np.array([0, 7]), np.array([6, 10]))] * count,
-        windows=Windowed(example=np.arange(count, dtype=np.int32),
+        windows=Windows(example=np.arange(count, dtype=np.int32),
                          first=np.zeros(count, np.int32),
                          sizes=np.full(count, 2, np.int32), position=np.full(count, 3, np.int32),
                          is_best=np.full(2 * count, True)))
