@@ -65,6 +65,16 @@ def test_questions_by_their_published_names_or_others(tmp_path):
         registry.load("squad", tmp_path, Files(dev=dev, strict=True))
 
 
+@pytest.mark.parametrize(("train", "dev", "message"), [
+    (3, 0, "train.json: no answer stands at its offset; there is nothing to learn"),
+    (0, 3, "dev.json: no answer stands at its offset; there is nothing to score")])
+def test_questions_whose_answers_all_stand_elsewhere_are_refused(tmp_path, train, dev, message):
+    files = Files(train=write(tmp_path / "train.json", questions(("a", train))),
+                  dev=write(tmp_path / "dev.json", questions(("b", dev))))
+    with pytest.raises(UserError, match=message):
+        registry.load("question_answering", None, files)
+
+
 def test_chunks_and_entities(tmp_path):
     write(tmp_path / "train.txt", "He PRP B-NP\n")
     write(tmp_path / "test.txt", "Runs VBZ B-VP\n")

@@ -54,9 +54,10 @@ class QuestionAnswering(TaskKind):
         parts = {split: read_squad(path, strict=own.strict, labelled=split != "test")
                  for split, path in (("train", own.train), ("dev", own.dev), ("test", own.test))
                  if path is not None}
-        if not parts["train"].examples:
-            raise UserError(
-                f"{own.train}: no answer stands at its offset; there is nothing to learn.")
+        for split, path, what in (("train", own.train, "learn"), ("dev", own.dev, "score")):
+            if not parts[split].examples:
+                raise UserError(
+                    f"{path}: no answer stands at its offset; there is nothing to {what}.")
         return Task(
             spec=TaskSpec(name=name, kind=self.kind, metrics=self.metrics),
             notes=tuple(_misplaced(split, part) for split, part in parts.items()
