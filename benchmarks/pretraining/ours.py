@@ -1,5 +1,6 @@
 """Worker: this project's training step, as `run_pretraining.py` runs it."""
 
+import numpy as np
 import tensorflow as tf
 
 from benchmarks.pretraining import workload as plain
@@ -11,7 +12,8 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.distribution.cores import prepare_cpu
 from electra_tf.distribution.devices import use_xla
 from electra_tf.distribution.strategies import create_strategy
-from electra_tf.modeling.masking import SpecialTokens
+from electra_tf.modeling.masking import SpecialTokens, TokenKinds
+from electra_tf.objectives.objective import Corpus
 from electra_tf.objectives.registry import build_objective
 from electra_tf.pretraining.trainer import Trainer
 from electra_tf.records.example import Batch
@@ -37,7 +39,10 @@ def prepare(workload: Workload, setting: Setting) -> Prepared:
 def _build(workload: Workload, config: PretrainingConfig,
            strategy: tf.distribute.Strategy) -> Step:
     """Model, state and loop as a run puts them together."""
-    objective = build_objective(config, _SPECIAL)
+    size = config.model.vocab_size
+    kinds = TokenKinds(_SPECIAL, size, np.zeros(size, bool))
+    objective = build_objective(
+        config, Corpus(kinds=kinds, token_counts=lambda: np.ones(size, np.int64)))
     model = assembly.build_model(objective, config, strategy, seed=config.training.seed)
     state = assembly.build_state(config, model, strategy)
     step = assembly.build_step(

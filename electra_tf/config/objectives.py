@@ -5,6 +5,7 @@ the settings that are its own, and the measures by which its runs are followed.
 """
 
 import dataclasses
+import enum
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -54,8 +55,10 @@ class ObjectiveConfig:
     def elsewhere(self, field: str) -> str:
         """Returns which other objectives have a setting, in words; "" for none."""
         owners = [name for name, entry in OBJECTIVES.items() if hasattr(entry.settings, field)]
-        return (f"it belongs to objective.name={' or '.join(owners)}, and this one is "
-                f"{self.name}" if owners else "")
+        if not owners:
+            return ""
+        listed = " or ".join(filter(None, [", ".join(owners[:-1]), owners[-1]]))
+        return f"it belongs to objective.name={listed}, and this one is {self.name}"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -67,6 +70,53 @@ class ElectraConfig(ObjectiveConfig):
     """Factor of the masked-language-model loss."""
     discriminator_loss_weight: float = 50.0
     """Factor of the replaced-token-detection loss: the paper's lambda."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Electra15Config(ElectraConfig):
+    """Replaced token detection whose loss counts the selected tokens alone (section 3.4)."""
+
+    name: str = "electra_15"
+
+
+class Replacements(enum.StrEnum):
+    """Where replacements come from that no network proposes."""
+
+    UNIFORM = "uniform"
+    """Every entry of the vocabulary is as likely as any other."""
+    UNIGRAM = "unigram"
+    """Entries are as likely as they are frequent in the training records."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FixedGeneratorConfig(ObjectiveConfig):
+    """Replaced token detection without a generator network."""
+
+    name: str = "fixed_generator"
+    replacements: Replacements = Replacements.UNIGRAM
+    """What the selected tokens are replaced by."""
+    discriminator_loss_weight: float = 50.0
+    """Factor of the replaced-token-detection loss."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReplaceMlmConfig(ObjectiveConfig):
+    """Masked language modelling that reads a generator's samples for [MASK] (section 3.4)."""
+
+    name: str = "replace_mlm"
+    generator_loss_weight: float = 1.0
+    """Factor of the generator's masked-language-model loss."""
+    restoring_loss_weight: float = 1.0
+    """Factor of the encoder's loss, that of the original token at selected positions."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AllTokensMlmConfig(ReplaceMlmConfig):
+    """Prediction of all tokens of a text that a generator corrupted (section 3.4)."""
+
+    name: str = "all_tokens_mlm"
+    restoring_loss_weight: float = 1.0
+    """Factor of the encoder's loss, that of the original token at every position."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -99,27 +149,55 @@ _GENERATOR = {
                                   panel="generator accuracy (fraction)"),
 }
 
+_SAMPLED = {
+    "generator_sampled_accuracy": Measure(unit="of masked tokens, guess drawn at random")}
+_REPLACED = {"replaced_fraction": Measure(unit="of all tokens")}
+_DISCRIMINATOR = {
+    "discriminator_loss": Measure(unit="nats per token", curve="discriminator",
+                                  panel="discriminator loss (nats / token)"),
+    "discriminator_accuracy": Measure(unit="of all tokens"),
+    "discriminator_auc": Measure(unit="area under the ROC curve", panel=_SCORES,
+                                 curve="area under curve"),
+    "discriminator_precision": Measure(unit="of tokens called replaced, how many are",
+                                       panel=_SCORES, curve="precision"),
+    "discriminator_recall": Measure(unit="of replaced tokens, how many are found",
+                                    panel=_SCORES, curve="recall"),
+    **_REPLACED,
+}
+_ELECTRA = {
+    "generator_loss": _GENERATOR["generator_loss"],
+    "discriminator_loss": _DISCRIMINATOR["discriminator_loss"],
+    "generator_accuracy": _GENERATOR["generator_accuracy"],
+    **_SAMPLED, **_DISCRIMINATOR,
+}
+_RESTORING = {
+    **_GENERATOR, **_SAMPLED, **_REPLACED,
+    "restoring_accuracy": Measure(unit="of masked tokens, the encoder's most likely guess",
+                                  panel=_GENERATOR["generator_accuracy"].panel, curve="encoder")}
+
 OBJECTIVES: dict[str, Entry] = {
     "electra": Entry(
         implementation="electra_tf.objectives.electra:ElectraObjective",
-        settings=ElectraConfig(),
-        measures={
-            "generator_loss": _GENERATOR["generator_loss"],
-            "discriminator_loss": Measure(unit="nats per token", curve="discriminator",
-                                          panel="discriminator loss (nats / token)"),
-            "generator_accuracy": _GENERATOR["generator_accuracy"],
-            "generator_sampled_accuracy": Measure(unit="of masked tokens, guess drawn at random"),
-            "discriminator_accuracy": Measure(unit="of all tokens"),
-            "discriminator_auc": Measure(unit="area under the ROC curve", panel=_SCORES,
-                                         curve="area under curve"),
-            "discriminator_precision": Measure(unit="of tokens called replaced, how many are",
-                                               panel=_SCORES, curve="precision"),
-            "discriminator_recall": Measure(unit="of replaced tokens, how many are found",
-                                            panel=_SCORES, curve="recall"),
-            "replaced_fraction": Measure(unit="of all tokens"),
-        }),
+        settings=ElectraConfig(), measures=_ELECTRA),
     "mlm": Entry(implementation="electra_tf.objectives.mlm:MlmObjective", settings=MlmConfig(),
                  measures=_GENERATOR),
+    "electra_15": Entry(
+        implementation="electra_tf.objectives.electra_15:Electra15Objective",
+        settings=Electra15Config(), measures=_ELECTRA),
+    "replace_mlm": Entry(
+        implementation="electra_tf.objectives.replace_mlm:ReplaceMlmObjective",
+        settings=ReplaceMlmConfig(),
+        measures=_RESTORING | {"restoring_loss": Measure(
+            unit="nats per masked token", panel="encoder's loss (nats / masked token)",
+            curve="encoder")}),
+    "all_tokens_mlm": Entry(
+        implementation="electra_tf.objectives.all_tokens_mlm:AllTokensMlmObjective",
+        settings=AllTokensMlmConfig(),
+        measures=_RESTORING | {"all_tokens_loss": Measure(
+            unit="nats per token", panel="encoder's loss (nats / token)", curve="encoder")}),
+    "fixed_generator": Entry(
+        implementation="electra_tf.objectives.fixed_generator:FixedGeneratorObjective",
+        settings=FixedGeneratorConfig(), measures=_SAMPLED | _DISCRIMINATOR),
 }
 """The objectives by name."""
 

@@ -64,14 +64,28 @@ class MaskingConfig:
     rate: float = 0.15
     """Fraction of an example's tokens selected, in (0, 1)."""
     mask_token_rate: float = 0.85
-    """Fraction of the selected positions that read [MASK]; the others keep their token."""
+    """Fraction of the selected positions that read [MASK]. BERT's is 0.8."""
+    random_token_rate: float = 0.0
+    """Fraction of the selected positions that read a random token; those left keep theirs. BERT's
+    is 0.1 (Devlin et al., 2019, table 8 compares others)."""
+    whole_words: bool = False
+    """Select all pieces of a word or none: whole-word masking, as in BERT's later models. Words
+    that don't fit into an example's share of positions any more are passed over."""
     position_draw: PositionDraw = PositionDraw.WITHOUT_REPLACEMENT
     """Whether an example's positions are distinct, or drawn as the reference draws them."""
 
     def __post_init__(self):
         require(0.0 < self.rate < 1.0, "masking.rate", "in (0, 1)", self.rate)
-        require(0.0 <= self.mask_token_rate <= 1.0, "masking.mask_token_rate", "in [0, 1]",
-                self.mask_token_rate)
+        for name in ("mask_token_rate", "random_token_rate"):
+            value = getattr(self, name)
+            require(0.0 <= value <= 1.0, f"masking.{name}", "in [0, 1]", value)
+        require(self.mask_token_rate + self.random_token_rate <= 1.0 + 1e-9,
+                "masking.random_token_rate",
+                f"at most 1 with masking.mask_token_rate={self.mask_token_rate}",
+                self.random_token_rate)
+        require(not (self.whole_words and self.position_draw is PositionDraw.WITH_REPLACEMENT),
+                "masking.whole_words", "false with masking.position_draw=with_replacement",
+                self.whole_words)
 
     def max_predictions(self, max_seq_length: int) -> int:
         """Returns N, the static number of prediction slots of an example of L positions."""
@@ -97,10 +111,21 @@ class SamplingConfig:
     temperature: float = 1.0
     """What its logits are divided by before a token is drawn: above 1 likelier to be a mistake that
     is easy to see, towards 0 the most likely token. The generator's loss knows nothing of it."""
+    initial_temperature: float = 0.0
+    """Temperature at the first step, from which it falls to `sampling.temperature`; 0 for no
+    change. For a generator that is good from the start (Fast-ELECTRA, Dong et al., 2024: 2)."""
+    cooling_time: float = 0.1
+    """Part of the run in which the difference between the two falls to 1/e."""
+    disallow_correct: bool = False
+    """Never draw the token that stood there, so that every selected token is replaced."""
 
     def __post_init__(self):
         require(0.01 <= self.temperature <= 100.0, "sampling.temperature", "0.01 to 100",
                 self.temperature)
+        require(self.initial_temperature == 0.0 or 0.01 <= self.initial_temperature <= 100.0,
+                "sampling.initial_temperature", "0, or 0.01 to 100", self.initial_temperature)
+        require(0.0 < self.cooling_time <= 100.0, "sampling.cooling_time", "in (0, 100]",
+                self.cooling_time)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

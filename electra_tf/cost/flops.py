@@ -164,10 +164,20 @@ def matmul_electra_flops_per_token(
         sequence_length: L, in tokens.
         predicted_fraction: positions that the generator predicts, per token, in (0, 1].
     """
-    binary_head = 2 * discriminator.hidden_size * (discriminator.hidden_size + 1)
-    forward = matmul_encoder_flops_per_token(discriminator, sequence_length) + binary_head
-    return 3 * forward + matmul_mlm_flops_per_token(
-        generator, sequence_length=sequence_length, predicted_fraction=predicted_fraction)
+    return matmul_discriminator_flops_per_token(
+        discriminator, sequence_length=sequence_length) + matmul_mlm_flops_per_token(
+            generator, sequence_length=sequence_length, predicted_fraction=predicted_fraction)
+
+
+def matmul_discriminator_flops_per_token(encoder: EncoderShape, *, sequence_length: int) -> float:
+    """Returns the matrix-product FLOPs per token of a step of a discriminator alone.
+
+    Args:
+        encoder: its encoder.
+        sequence_length: L, in tokens.
+    """
+    binary_head = 2 * encoder.hidden_size * (encoder.hidden_size + 1)
+    return 3 * (matmul_encoder_flops_per_token(encoder, sequence_length) + binary_head)
 
 
 def matmul_mlm_flops_per_token(

@@ -19,12 +19,21 @@ def write_tokens(ids: tf.Tensor, positions: tf.Tensor, new_ids: tf.Tensor,
     Returns:
         int32 [B, L].
     """
-    length = ids.shape[1]
-    targets = tf.where(valid, positions, -1)
-    hits = tf.cast(targets[:, :, tf.newaxis] == tf.range(length), tf.int32)
+    hits = tf.cast(_hits(positions, valid, ids.shape[1]), tf.int32)
     counts = tf.reduce_sum(hits, axis=1)
     sums = tf.reduce_sum(hits * new_ids[:, :, tf.newaxis], axis=1)
     return tf.where(counts > 0, sums // tf.maximum(counts, 1), ids)
+
+
+def mark_positions(positions: tf.Tensor, valid: tf.Tensor, length: int) -> tf.Tensor:
+    """Returns bool [B, L], True at those of `positions` int32 [B, N] whose slots are `valid`."""
+    return tf.reduce_any(_hits(positions, valid, length), axis=1)
+
+
+def _hits(positions: tf.Tensor, valid: tf.Tensor, length: int) -> tf.Tensor:
+    """Returns bool [B, N, L], one True at most in a row."""
+    targets = tf.where(valid, positions, -1)
+    return targets[:, :, tf.newaxis] == tf.range(length)
 
 
 def gather_tokens(ids: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:

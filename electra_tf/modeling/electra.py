@@ -14,11 +14,13 @@ from electra_tf.modeling.randomness import Randomness
 class Generator(tf_keras.layers.Layer):
     """A masked language model: an encoder and a head that scores the vocabulary."""
 
-    def __init__(self, encoder: Encoder, *, seed: int, policy: str):
-        super().__init__(name="generator_network", dtype=policy)
+    def __init__(self, encoder: Encoder, *, seed: int, policy: str, part: str = "generator"):
+        """Creates the head, whose weights are named "<part>_predictions/..."."""
+        super().__init__(name=f"{part}_network", dtype=policy)
+        self.part = part
         self.encoder = encoder
         self.head = MaskedLanguageModelHead(
-            "generator_predictions", encoder.config, seed=seed, policy=policy,
+            f"{part}_predictions", encoder.config, seed=seed, policy=policy,
             words=encoder.embeddings.words)
 
     def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
@@ -35,9 +37,14 @@ class Generator(tf_keras.layers.Layer):
         Returns:
             logits [B * N, V'] of the compute type, V' as in `MaskedLanguageModelHead`.
         """
-        scope = None if randomness is None else randomness.within("generator")
-        hidden = self.encoder(ids, segment_ids, valid, scope)
+        hidden = self.encode(ids, segment_ids, valid, randomness)
         return self.head(gather_vectors(hidden, positions))
+
+    def encode(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
+               randomness: Randomness | None = None) -> tf.Tensor:
+        """Returns the hidden vectors [B, L, H] below the head; arguments as for `call`."""
+        scope = None if randomness is None else randomness.within(self.part)
+        return self.encoder(ids, segment_ids, valid, scope)
 
 
 class Discriminator(tf_keras.layers.Layer):
@@ -88,6 +95,43 @@ class MaskedLanguageModel(tf_keras.Model):
         encoder = electra_encoder(
             config.discriminator, seed=seed, policy=policy, recompute=recompute)
         self.generator = Generator(encoder, seed=seed, policy=policy)
+
+
+class DiscriminatorModel(tf_keras.Model):
+    """The discriminator alone, for replacements that no network of the model makes."""
+
+    def __init__(self, config: ModelConfig, *, seed: int, policy: str = "float32",
+                 recompute: bool = False):
+        """Creates every weight; arguments as for `ElectraModel`."""
+        super().__init__(name="discriminator_model", dtype=policy)
+        encoder = electra_encoder(
+            config.discriminator, seed=seed, policy=policy, recompute=recompute)
+        self.discriminator = Discriminator(encoder, seed=seed, policy=policy)
+
+
+class RestoringModel(tf_keras.Model):
+    """A generator, and an encoder that predicts what stood where it wrote (section 3.4)."""
+
+    def __init__(self, config: ModelConfig, *, copies: bool, seed: int, policy: str = "float32",
+                 recompute: bool = False):
+        """Creates every weight.
+
+        Args:
+            config: shapes and tying; the restorer has the discriminator's.
+            copies: whether a second head says how likely a token is to be the original one.
+            seed: as for `ElectraModel`, like the others.
+            policy: of Keras.
+            recompute: as in `Encoder`.
+        """
+        super().__init__(name="restoring_model", dtype=policy)
+        encoder = electra_encoder(
+            config.discriminator, seed=seed, policy=policy, recompute=recompute)
+        self.restorer = Generator(encoder, seed=seed, policy=policy, part="restorer")
+        self.copying = ReplacedTokenHead(
+            "copy_predictions", encoder.config, seed=seed, policy=policy) if copies else None
+        self.generator = Generator(
+            _generator_encoder(config, encoder, seed=seed, policy=policy),
+            seed=seed, policy=policy)
 
 
 class TaskModel(tf_keras.Model):

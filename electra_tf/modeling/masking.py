@@ -2,11 +2,15 @@
 
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.pretraining import MaskingConfig, PositionDraw
 from electra_tf.modeling.corruption import gather_tokens, write_tokens
 from electra_tf.modeling.randomness import Randomness, to_uniform
+
+_PASSED_OVER = 3
+"""Words too long for what is left of an example's positions; after so many some stay unused."""
 
 
 class SpecialTokens(NamedTuple):
@@ -37,15 +41,25 @@ class Masked(NamedTuple):
     predictions: Predictions
 
 
+class TokenKinds(NamedTuple):
+    """What masking has to know of the vocabulary."""
+
+    special: SpecialTokens
+    size: int
+    """V."""
+    continues_word: np.ndarray
+    """bool [V], which entries continue a word ("##ing"); whole-word masking asks."""
+
+
 def mask_tokens(ids: tf.Tensor, valid: tf.Tensor, config: MaskingConfig,
-                special: SpecialTokens, randomness: Randomness) -> Masked:
-    """Selects positions and hides most of them behind [MASK].
+                kinds: TokenKinds, randomness: Randomness) -> Masked:
+    """Selects positions and hides most of them behind [MASK], or behind random tokens.
 
     Args:
         ids: int32 [B, L].
         valid: bool [B, L], False on padding.
-        config: rate of positions, share of [MASK], way of drawing.
-        special: ids that are never selected.
+        config: rate of positions, shares of [MASK] and of random tokens, way of drawing.
+        kinds: which ids are never selected, and which continue words.
         randomness: place of the draw.
 
     Returns:
@@ -53,17 +67,27 @@ def mask_tokens(ids: tf.Tensor, valid: tf.Tensor, config: MaskingConfig,
     """
     batch_size, length = ids.shape
     slots = config.max_predictions(length)
-    candidates = maskable(ids, valid, special)
+    candidates = maskable(ids, valid, kinds.special)
     wanted = number_to_predict(valid, config)
     bits = randomness.bits("masking/positions", batch_size, length)
-    if config.position_draw is PositionDraw.WITHOUT_REPLACEMENT:
+    if config.whole_words:
+        continues = tf.gather(tf.constant(kinds.continues_word), ids)
+        positions, filled = draw_words(candidates, continues, wanted, bits, slots)
+    elif config.position_draw is PositionDraw.WITHOUT_REPLACEMENT:
         positions, filled = draw_distinct(candidates, wanted, bits, slots)
     else:
         positions, filled = draw_with_replacement(candidates, wanted, to_uniform(bits), slots)
-    hide = randomness.uniform("masking/hide", batch_size, slots) < config.mask_token_rate
     predictions = Predictions(positions, gather_tokens(ids, positions), filled)
-    mask_ids = tf.fill([batch_size, slots], special.mask)
-    return Masked(write_tokens(ids, positions, mask_ids, filled & hide), predictions)
+    fate = randomness.uniform("masking/hide", batch_size, slots)
+    hidden = fate < config.mask_token_rate
+    mask_ids = tf.fill([batch_size, slots], kinds.special.mask)
+    read = write_tokens(ids, positions, mask_ids, filled & hidden)
+    if config.random_token_rate:
+        random = randomness.uniform("masking/random", batch_size, slots) * kinds.size
+        random = tf.minimum(tf.cast(random, tf.int32), kinds.size - 1)
+        garbled = ~hidden & (fate < config.mask_token_rate + config.random_token_rate)
+        read = write_tokens(read, positions, random, filled & garbled)
+    return Masked(read, predictions)
 
 
 def maskable(ids: tf.Tensor, valid: tf.Tensor, special: SpecialTokens) -> tf.Tensor:
@@ -100,6 +124,61 @@ def draw_distinct(candidates: tf.Tensor, wanted: tf.Tensor, bits: tf.Tensor,
     best = tf.pad(best, extra, constant_values=-1)
     filled = (best >= 0) & (tf.range(slots) < wanted[:, tf.newaxis])
     return tf.pad(positions, extra), filled
+
+
+def draw_words(candidates: tf.Tensor, continues: tf.Tensor, wanted: tf.Tensor, bits: tf.Tensor,
+               slots: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """Draws whole words until their pieces are as many as wanted.
+
+    Words come in random order, each as likely as any other; one with more pieces than there is
+    room left is passed over, as in BERT's code, `_PASSED_OVER` times at most.
+
+    Args:
+        candidates: bool [B, L].
+        continues: bool [B, L], pieces that continue the word before them.
+        wanted: int32 [B].
+        bits: int32 [B, L], uniform.
+        slots: N.
+
+    Returns:
+        As `draw_distinct`, but a row may have fewer than wanted.
+    """
+    length = candidates.shape[1]
+    position = tf.range(length)
+    first, size = _words(candidates, continues)
+    chance = tf.where(
+        candidates, tf.bitwise.bitwise_and(gather_tokens(bits, first), 0x7FFFFFFF), -1)
+    # Stable: of two words with the same chance the first comes first, with all of its pieces.
+    chance, order = tf.math.top_k(chance, length)
+    size, first = gather_tokens(size, order), gather_tokens(first, order)
+    pieces_after = size - 1 - (order - first)
+    chosen, room = tf.zeros_like(candidates), wanted[:, tf.newaxis]
+    for _ in range(1 + _PASSED_OVER):
+        fits = (chance >= 0) & ~chosen & (size <= room)
+        end_of_word = tf.cumsum(tf.cast(fits, tf.int32), axis=1) + pieces_after
+        taken = fits & (end_of_word <= room)
+        chosen |= taken
+        room -= tf.reduce_sum(tf.cast(taken, tf.int32), axis=1, keepdims=True)
+    slots_in_row = min(slots, length)
+    rank, place = tf.math.top_k(tf.where(chosen, length - position, 0), slots_in_row)
+    extra = [[0, 0], [0, slots - slots_in_row]]
+    filled = tf.pad(rank, extra) > 0
+    return tf.where(filled, tf.pad(gather_tokens(order, place), extra), 0), filled
+
+
+def _words(candidates: tf.Tensor, continues: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns int32 [B, L] twice: where each candidate's word begins, and its number of pieces."""
+    length = candidates.shape[1]
+    follows = tf.pad(candidates[:, :-1], [[0, 0], [1, 0]])
+    begins = candidates & ~(continues & follows)
+    number = tf.maximum(tf.cumsum(tf.cast(begins, tf.int32), axis=1) - 1, 0)
+    # Places where words begin, in order; past the last word stands L.
+    places = tf.sort(tf.where(begins, tf.range(length), length), axis=1)
+    places = tf.pad(places, [[0, 0], [0, 1]], constant_values=length)
+    pieces_before = tf.pad(tf.cumsum(tf.cast(candidates, tf.int32), axis=1), [[0, 0], [1, 0]])
+    first, following = gather_tokens(places, number), gather_tokens(places, number + 1)
+    size = gather_tokens(pieces_before, following) - gather_tokens(pieces_before, first)
+    return tf.minimum(first, length - 1), size
 
 
 def draw_with_replacement(candidates: tf.Tensor, wanted: tf.Tensor, uniforms: tf.Tensor,

@@ -13,6 +13,8 @@ from electra_tf.modeling.tracing import fused, with_gradient
 
 BLOCK = 128
 """Entries per block of `sample`; the generator pads its logits to whole blocks."""
+_NEVER = -1e9
+"""A logit whose exponential is 0."""
 
 
 class Distribution(NamedTuple):
@@ -33,19 +35,30 @@ def distribution(logits: tf.Tensor) -> Distribution:
     return Distribution(logits, largest, _block_sums(logits, largest))
 
 
-def at_temperature(softmax: Distribution, temperature: float) -> Distribution:
-    """Divides the logits by a temperature: softmax(logits / T), with T = 1 as it was.
+def at_temperature(softmax: Distribution, temperature: tf.Tensor | float) -> Distribution:
+    """Divides the logits by a temperature: softmax(logits / T), with T = 1.0 as it was.
 
     Args:
         softmax: M distributions over V entries.
-        temperature: T, above 0.
+        temperature: T, above 0; float32 [] where it changes with the steps.
 
     Returns:
         M distributions over V entries, of the logits' type.
     """
-    if temperature == 1.0:
+    if isinstance(temperature, float) and temperature == 1.0:
         return softmax
     return distribution(softmax.logits / tf.cast(temperature, softmax.logits.dtype))
+
+
+def without(softmax: Distribution, ids: tf.Tensor) -> Distribution:
+    """Gives one entry of every row the probability 0, the others theirs over the rest.
+
+    Args:
+        softmax: M distributions over V entries.
+        ids: int32 [M].
+    """
+    excluded = tf.range(softmax.logits.shape[1]) == ids[:, tf.newaxis]
+    return distribution(tf.where(excluded, tf.cast(_NEVER, softmax.logits.dtype), softmax.logits))
 
 
 @fused

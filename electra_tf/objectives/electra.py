@@ -14,6 +14,7 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.collapse import CollapseWatch
 from electra_tf.objectives.masked_tokens import (
     MaskedBatch,
+    count,
     filled_in,
     generator_accuracy,
     run_generator,
@@ -40,39 +41,42 @@ class ElectraObjective(PretrainingObjective):
 
     def prepare(self, batch: Batch,
                 randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
-        """Masks the batch; the losses average over masked and over all real tokens."""
+        """Masks the batch; the losses average over masked and over judged tokens."""
         inputs = MaskedBatch(batch, self.replacement.mask(batch.ids, batch.valid, randomness))
-        return inputs, {
-            "generator_loss": _count(inputs.masked.predictions.valid),
-            "discriminator_loss": _count(batch.valid),
-        }
+        weights = {"generator_loss": count(inputs.masked.predictions.valid),
+                   "discriminator_loss": count(self.judged(inputs))}
+        return inputs, {name: weights[name] for name in self.coefficients}
+
+    def judged(self, inputs: MaskedBatch) -> tf.Tensor:
+        """Marks the tokens, bool [B, L], that the discriminator's loss averages over: all."""
+        return inputs.original.valid
 
     def compute(self, model: ElectraModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Runs the generator, samples from it, and runs the discriminator on the samples."""
+        predictions = inputs.masked.predictions
         generated = run_generator(model.generator, inputs, randomness, training=training)
         sampled = self.replacement.sample(
-            generated.softmax, randomness, inputs.masked.predictions.positions.shape)
-        return self.discriminate(model, inputs, generated.loss_sum, sampled, generated.best_ids,
-                                 randomness, training=training)
+            generated.softmax, predictions, randomness, training=training)
+        judged = self.discriminate(model, inputs, sampled, randomness, training=training)
+        return Outcome(
+            {"generator_loss": tf.reduce_sum(generated.losses)} | judged.loss_sums,
+            judged.measures, judged.details | filled_in(predictions, generated.best_ids))
 
-    def discriminate(self, model: ElectraModel, inputs: MaskedBatch, generator_loss: tf.Tensor,
-                     sampled: tf.Tensor, best: tf.Tensor, randomness: Randomness,
-                     *, training: bool) -> Outcome:
+    def discriminate(self, model: ElectraModel, inputs: MaskedBatch, sampled: tf.Tensor,
+                     randomness: Randomness, *, training: bool) -> Outcome:
         """Writes the samples int32 [B, N] into the original text and detects them."""
         batch, predictions = inputs.original, inputs.masked.predictions
         corrupted, replaced = self.replacement(batch.ids, batch.valid, predictions, sampled)
         logits = model.discriminator(corrupted, batch.segment_ids, batch.valid,
                                      randomness if training else None)
         losses = tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(replaced, tf.float32), logits)
-        loss_sum = tf.reduce_sum(losses * tf.cast(batch.valid, tf.float32))
+        loss_sum = tf.reduce_sum(losses * tf.cast(self.judged(inputs), tf.float32))
         return Outcome(
-            {"generator_loss": generator_loss, "discriminator_loss": loss_sum},
+            {"discriminator_loss": loss_sum},
             _measures(sampled == predictions.original_ids, predictions.valid, replaced,
                       logits, batch.valid),
-            {"corrupted_ids": corrupted, "replaced": replaced, "logits": logits,
-             **filled_in(predictions, best)},
-        )
+            {"corrupted_ids": corrupted, "replaced": replaced, "logits": logits})
 
     @property
     def coefficients(self) -> Mapping[str, float]:
@@ -119,17 +123,13 @@ class ElectraObjective(PretrainingObjective):
 def _measures(right: tf.Tensor, predicted: tf.Tensor, replaced: tf.Tensor, logits: tf.Tensor,
               valid: tf.Tensor) -> Mapping[str, Ratio]:
     flagged = logits > 0.0
-    real, count = tf.where(valid, logits, 0.0), _count(valid)
+    real, tokens = tf.where(valid, logits, 0.0), count(valid)
     return {
         "generator_sampled_accuracy": share(right, predicted),
         "discriminator_accuracy": share(flagged == replaced, valid),
         "discriminator_precision": share(replaced, flagged & valid),
         "discriminator_recall": share(flagged, replaced),
         "replaced_fraction": share(replaced, valid),
-        "discriminator_logit": Ratio(tf.reduce_sum(real), count),
-        "discriminator_logit_squared": Ratio(tf.reduce_sum(tf.square(real)), count),
+        "discriminator_logit": Ratio(tf.reduce_sum(real), tokens),
+        "discriminator_logit_squared": Ratio(tf.reduce_sum(tf.square(real)), tokens),
     }
-
-
-def _count(marked: tf.Tensor) -> tf.Tensor:
-    return tf.reduce_sum(tf.cast(marked, tf.float32))

@@ -22,10 +22,10 @@ class MaskedBatch(NamedTuple):
 
 
 class GeneratorOutcome(NamedTuple):
-    """The generator's loss over a batch, and what its samples are drawn from."""
+    """The generator's losses over a batch, and what its samples are drawn from."""
 
-    loss_sum: tf.Tensor
-    """float32 []."""
+    losses: tf.Tensor
+    """float32 [B, N], of every slot; 0 where it isn't valid."""
     softmax: Distribution
     """One distribution per slot, B * N of them."""
     best_ids: tf.Tensor
@@ -39,12 +39,19 @@ def run_generator(generator: Generator, inputs: MaskedBatch, randomness: Randomn
     logits = generator(
         inputs.masked.ids, inputs.original.segment_ids, inputs.original.valid,
         predictions.positions, randomness if training else None)
+    return score_predictions(logits, predictions, training=training)
+
+
+def score_predictions(logits: tf.Tensor, predictions: Predictions,
+                      *, training: bool) -> GeneratorOutcome:
+    """Computes the loss of logits [B * N, V] at the positions of `predictions`, [B, N]."""
     softmax = distribution(logits)
+    shape = predictions.positions.shape
     losses = cross_entropy(logits, tf.reshape(predictions.original_ids, [-1]), softmax)
-    weights = tf.cast(tf.reshape(predictions.valid, [-1]), tf.float32)
+    weights = tf.cast(predictions.valid, tf.float32)
     best = (tf.zeros_like(predictions.original_ids) if training else tf.reshape(
-        tf.argmax(logits, axis=-1, output_type=tf.int32), predictions.positions.shape))
-    return GeneratorOutcome(tf.reduce_sum(losses * weights), softmax, best)
+        tf.argmax(logits, axis=-1, output_type=tf.int32), shape))
+    return GeneratorOutcome(tf.reshape(losses, shape) * weights, softmax, best)
 
 
 def filled_in(predictions: Predictions, best_ids: tf.Tensor) -> Mapping[str, tf.Tensor]:
@@ -69,6 +76,9 @@ def best_written(details: Arrays) -> np.ndarray:
 
 def share(marked: tf.Tensor, among: tf.Tensor) -> Ratio:
     """Returns how many of `among` are marked; both bool and of one shape."""
-    def count(x: tf.Tensor) -> tf.Tensor:
-        return tf.reduce_sum(tf.cast(x, tf.float32))
     return Ratio(count(marked & among), count(among))
+
+
+def count(marked: tf.Tensor) -> tf.Tensor:
+    """Returns how many of bool [...] are true, float32 []."""
+    return tf.reduce_sum(tf.cast(marked, tf.float32))

@@ -11,6 +11,7 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.masked_tokens import (
     MaskedBatch,
     best_written,
+    count,
     filled_in,
     generator_accuracy,
     run_generator,
@@ -32,14 +33,13 @@ class MlmObjective(PretrainingObjective):
                 randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
         """Masks the batch; the loss averages over masked tokens."""
         inputs = MaskedBatch(batch, self.replacement.mask(batch.ids, batch.valid, randomness))
-        valid = tf.cast(inputs.masked.predictions.valid, tf.float32)
-        return inputs, {"generator_loss": tf.reduce_sum(valid)}
+        return inputs, {"generator_loss": count(inputs.masked.predictions.valid)}
 
     def compute(self, model: MaskedLanguageModel, inputs: MaskedBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Predicts the masked tokens."""
         generated = run_generator(model.generator, inputs, randomness, training=training)
-        return Outcome({"generator_loss": generated.loss_sum}, {},
+        return Outcome({"generator_loss": tf.reduce_sum(generated.losses)}, {},
                        filled_in(inputs.masked.predictions, generated.best_ids))
 
     @property

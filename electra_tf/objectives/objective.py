@@ -6,6 +6,7 @@ the result.
 """
 
 import abc
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -15,7 +16,7 @@ import tf_keras
 
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.modeling.masking import SpecialTokens
+from electra_tf.modeling.masking import TokenKinds
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.token_replacement import TokenReplacement
 from electra_tf.objectives.samples import Corruption
@@ -42,6 +43,16 @@ class Outcome(NamedTuple):
     """Name -> statistics to watch; not differentiated."""
     details: Mapping[str, tf.Tensor]
     """Name -> tensors [B, ...] for evaluation and for showing samples."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Corpus:
+    """What an objective may know of the records, besides its batches."""
+
+    kinds: TokenKinds
+    """Of the vocabulary."""
+    token_counts: Callable[[], np.ndarray]
+    """Counts how often each of V entries stands in the training records, int64 [V]; reads them."""
 
 
 class Objective(Protocol):
@@ -83,10 +94,12 @@ class PretrainingObjective(abc.ABC):
     float32 [B, L], positive where a token of the `Batch` looks replaced. Evaluation tries it on the
     corruptions that are the same for every run."""
 
-    def __init__(self, config: PretrainingConfig, special: SpecialTokens):
-        """Takes the run's settings, and the ids that are never selected."""
+    def __init__(self, config: PretrainingConfig, corpus: Corpus):
+        """Takes the run's settings, and what is known of its records."""
         self.config = config
-        self.replacement = TokenReplacement(config.masking, config.sampling, special)
+        self.corpus = corpus
+        self.replacement = TokenReplacement(config.masking, config.sampling, corpus.kinds,
+                                            config.training.num_train_steps)
 
     @abc.abstractmethod
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,

@@ -4,11 +4,10 @@ import importlib
 
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.modeling.masking import SpecialTokens
-from electra_tf.objectives.objective import PretrainingObjective
+from electra_tf.objectives.objective import Corpus, PretrainingObjective
 
 
-def build_objective(config: PretrainingConfig, special: SpecialTokens) -> PretrainingObjective:
+def build_objective(config: PretrainingConfig, corpus: Corpus) -> PretrainingObjective:
     """Returns the configured objective."""
     module, _, name = OBJECTIVES[config.objective.name].implementation.partition(":")
-    return getattr(importlib.import_module(module), name)(config, special)
+    return getattr(importlib.import_module(module), name)(config, corpus)

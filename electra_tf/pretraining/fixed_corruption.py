@@ -9,7 +9,6 @@ example. (How many examples: `runtime.eval_steps` batches.)
 """
 
 import dataclasses
-import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -17,17 +16,14 @@ import tensorflow as tf
 
 from electra_tf.modeling.masking import SpecialTokens, maskable
 from electra_tf.modeling.token_replacement import Corrupted
-from electra_tf.records.example import Batch, parse_examples
+from electra_tf.pretraining.token_counts import token_pairs
+from electra_tf.records.example import Batch
 from electra_tf.records.manifest import Manifest
 from electra_tf.storage import Path
 
 RATE = 0.15
 """Of the tokens that aren't special, drawn anew; a draw of the token itself replaces nothing."""
 KINDS = ("unigram", "bigram")
-COUNTED_EXAMPLES = 1 << 16
-"""Of the training records, evenly over all shards: 8 million tokens of 128 each."""
-_READ = 4096
-"""Examples parsed together."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -85,8 +81,8 @@ class FixedCorruption:
     @classmethod
     def of_records(cls, data_dir: Path, manifest: Manifest,
                    special: SpecialTokens) -> "FixedCorruption":
-        """Counts tokens and pairs of the training records, at most `COUNTED_EXAMPLES`."""
-        contexts, tokens = _pairs(data_dir, manifest, special)
+        """Counts tokens and pairs of the training records (`token_pairs`)."""
+        contexts, tokens = token_pairs(data_dir, manifest, special)
         size = manifest.vocabulary.size
         return cls(
             unigram=Successors.of(np.zeros_like(tokens), tokens, num_contexts=1, vocab_size=size),
@@ -125,21 +121,3 @@ def _draws(ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 
     drawn = tf.map_fn(row, keys, fn_output_signature=tf.float32)
     return drawn[:, 0], drawn[:, 1]
-
-
-def _pairs(data_dir: Path, manifest: Manifest,
-           special: SpecialTokens) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the token before, int32 [T], and each token of the records that isn't special."""
-    shards = manifest.shards_of("train")
-    part = min(1.0, COUNTED_EXAMPLES / max(1, sum(shard.examples for shard in shards)))
-    before, tokens = [], []
-    for shard in shards:
-        rows = tf.data.TFRecordDataset(str(data_dir / shard.name)).take(
-            math.ceil(shard.examples * part))
-        for batch in rows.batch(_READ).map(lambda some: parse_examples(
-                some, manifest.max_seq_length, manifest.token_bytes, special.pad)):
-            counted = maskable(batch.ids, batch.valid, special).numpy()[:, 1:]
-            ids = batch.ids.numpy()
-            before.append(ids[:, :-1][counted])
-            tokens.append(ids[:, 1:][counted])
-    return np.concatenate(before), np.concatenate(tokens)

@@ -1,8 +1,10 @@
 """Checks that a run's settings, records and devices fit together, before anything is written."""
 
 import dataclasses
+import functools
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 import tf_keras
 
@@ -14,14 +16,15 @@ from electra_tf.distribution.cores import prepare_cpu
 from electra_tf.distribution.devices import resolve_precision
 from electra_tf.distribution.strategies import create_strategy
 from electra_tf.errors import UserError
-from electra_tf.modeling.masking import SpecialTokens
-from electra_tf.objectives.objective import PretrainingObjective
+from electra_tf.modeling.masking import SpecialTokens, TokenKinds
+from electra_tf.objectives.objective import Corpus, PretrainingObjective
 from electra_tf.objectives.registry import build_objective
+from electra_tf.pretraining.token_counts import token_counts
 from electra_tf.records import manifest as manifests
 from electra_tf.records.manifest import Manifest
 from electra_tf.records.shards import look_at_first_examples
 from electra_tf.storage import Path
-from electra_tf.text.vocabulary import Vocabulary
+from electra_tf.text.vocabulary import CONTINUATION, Vocabulary
 from electra_tf.training import memory
 from electra_tf.training.assembly import build_model
 
@@ -96,15 +99,23 @@ def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,
     memory.require_room(
         config.model, config.runtime, strategy, length=config.data.max_seq_length,
         batch=config.training.train_batch_size)
+    corpus = Corpus(kinds=token_kinds(vocabulary), token_counts=functools.partial(
+        token_counts, data_dir, manifest, special_tokens(vocabulary)))
     return Run(config=config, data_dir=data_dir, model_dir=model_dir, manifest=manifest,
                vocabulary=vocabulary, strategy=strategy,
-               objective=build_objective(config, special_tokens(vocabulary)), initial=initial)
+               objective=build_objective(config, corpus), initial=initial)
 
 
 def special_tokens(vocabulary: Vocabulary) -> SpecialTokens:
     """Returns the ids that are never hidden and never replace anything."""
     return SpecialTokens(pad=vocabulary.pad_id, cls=vocabulary.cls_id, sep=vocabulary.sep_id,
                          mask=vocabulary.mask_id)
+
+
+def token_kinds(vocabulary: Vocabulary) -> TokenKinds:
+    """Returns what masking has to know of a vocabulary."""
+    return TokenKinds(special_tokens(vocabulary), vocabulary.size, np.array(
+        [token.startswith(CONTINUATION) and token != CONTINUATION for token in vocabulary.tokens]))
 
 
 def _vocabulary(data_dir: Path, manifest: Manifest, vocab_file: Path | None) -> Vocabulary:

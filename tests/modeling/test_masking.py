@@ -6,19 +6,22 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.config.pretraining import MaskingConfig, PositionDraw
+from electra_tf.errors import UserError
 from electra_tf.modeling.corruption import gather_tokens, write_tokens
 from electra_tf.modeling.masking import (
-    SpecialTokens,
     draw_distinct,
     draw_with_replacement,
+    draw_words,
     mask_tokens,
     maskable,
     number_to_predict,
 )
 from electra_tf.modeling.randomness import Randomness
+from tests import tiny_corpus
 from tests.parity import golden_files
 
-SPECIAL = SpecialTokens(pad=0, cls=2, sep=3, mask=4)
+KINDS = tiny_corpus.of(vocab_size=600, continues=range(300, 600)).kinds
+SPECIAL = KINDS.special
 LEGACY = MaskingConfig(position_draw=PositionDraw.WITH_REPLACEMENT)
 
 
@@ -72,7 +75,7 @@ def test_given_the_references_draws_the_masked_batch_equals_the_references():
 def test_special_tokens_are_never_selected(config):
     ids, valid = text(rows=64, length=40, padding=7)
     for step in range(20):
-        _, predictions = mask_tokens(ids, valid, config, SPECIAL, place(step))
+        _, predictions = mask_tokens(ids, valid, config, KINDS, place(step))
         chosen = gather_tokens(ids, predictions.positions).numpy()[predictions.valid.numpy()]
         assert chosen.min() > SPECIAL.mask
         np.testing.assert_array_equal(
@@ -81,7 +84,7 @@ def test_special_tokens_are_never_selected(config):
 
 def test_positions_are_distinct():
     ids, valid = text(rows=64, length=128)
-    predictions = mask_tokens(ids, valid, MaskingConfig(rate=0.3), SPECIAL, place()).predictions
+    predictions = mask_tokens(ids, valid, MaskingConfig(rate=0.3), KINDS, place()).predictions
     assert all(len(set(row)) == len(row) for row in predictions.positions.numpy())
     assert predictions.valid.numpy().sum(axis=1).tolist() == [38] * 64
 
@@ -90,7 +93,7 @@ def test_every_candidate_is_selected_equally_often():
     ids, valid = text(rows=512, length=40)
     counts = np.zeros(40)
     for step in range(20):
-        predictions = mask_tokens(ids, valid, MaskingConfig(), SPECIAL, place(step)).predictions
+        predictions = mask_tokens(ids, valid, MaskingConfig(), KINDS, place(step)).predictions
         chosen = predictions.positions.numpy()[predictions.valid.numpy()]
         counts += np.bincount(chosen, minlength=40)
     candidates = maskable(ids, valid, SPECIAL).numpy()[0]
@@ -106,7 +109,7 @@ def test_every_candidate_is_selected_equally_often():
 
 def test_85_percent_of_the_selected_positions_read_mask_and_the_others_their_token():
     ids, valid = text(rows=512, length=128)
-    masked_ids, predictions = mask_tokens(ids, valid, MaskingConfig(), SPECIAL, place())
+    masked_ids, predictions = mask_tokens(ids, valid, MaskingConfig(), KINDS, place())
     read = gather_tokens(masked_ids, predictions.positions).numpy()[predictions.valid.numpy()]
     original = predictions.original_ids.numpy()[predictions.valid.numpy()]
     hidden = read == SPECIAL.mask
@@ -118,7 +121,7 @@ def test_85_percent_of_the_selected_positions_read_mask_and_the_others_their_tok
 def test_the_legacy_draw_repeats_positions_as_often_as_the_reference():
     # Of 19 draws among 125 candidates, 1 - 125 (1 - (124/125)**19) / 19 = 6.8 % are repeats.
     ids, valid = text(rows=512, length=128)
-    predictions = mask_tokens(ids, valid, LEGACY, SPECIAL, place()).predictions
+    predictions = mask_tokens(ids, valid, LEGACY, KINDS, place()).predictions
     assert predictions.valid.numpy().all()
     repeats = np.mean([1 - len(set(row)) / 19 for row in predictions.positions.numpy()])
     assert abs(repeats - 0.0682) < 5 * 0.055 / math.sqrt(512)
@@ -136,7 +139,7 @@ def test_the_legacy_draw_maps_uniforms_to_candidates_in_order():
 def test_a_row_without_candidates_predicts_nothing(draw):
     ids = tf.constant([[2, 3, 0, 0, 0, 0, 0, 0], [0] * 8, [2, 9, 8, 7, 6, 5, 9, 3]], tf.int32)
     config = dataclasses.replace(MaskingConfig(rate=0.3), position_draw=draw)
-    masked_ids, predictions = mask_tokens(ids, ids != 0, config, SPECIAL, place())
+    masked_ids, predictions = mask_tokens(ids, ids != 0, config, KINDS, place())
     assert predictions.valid.numpy().sum(axis=1).tolist() == [0, 0, 2]
     np.testing.assert_array_equal(masked_ids[:2], ids[:2])
 
@@ -147,3 +150,86 @@ def test_fewer_candidates_than_wanted_are_all_selected():
     positions, filled = draw_distinct(candidates, tf.constant([6]), bits, 6)
     assert filled.numpy().sum() == 2
     assert set(positions.numpy()[filled.numpy()]) == {1, 3}
+
+
+@pytest.mark.parametrize(("hidden", "garbled"), [
+    (0.8, 0.1), (1.0, 0.0), (0.8, 0.0), (0.8, 0.2), (0.0, 0.2), (0.0, 1.0)])
+def test_selected_tokens_are_hidden_garbled_and_kept_in_berts_shares(hidden, garbled):
+    """BERT, table 8: [MASK], random, same."""
+    config = MaskingConfig(rate=0.5, mask_token_rate=hidden, random_token_rate=garbled)
+    ids = tf.fill([400, 64], 7)
+    read, predictions = mask_tokens(ids, ids != 0, config, KINDS, place())
+    read = gather_tokens(read, predictions.positions).numpy()[predictions.valid.numpy()]
+    shares = {"hidden": np.mean(read == SPECIAL.mask), "kept": np.mean(read == 7)}
+    spread = 4 * math.sqrt(0.25 / read.size)
+    assert shares["hidden"] == pytest.approx(hidden, abs=spread)
+    assert shares["kept"] == pytest.approx(1.0 - hidden - garbled, abs=spread)
+    random = read[(read != SPECIAL.mask) & (read != 7)]
+    if garbled:  # Any of the 600 entries.
+        assert random.min() < 10 and random.max() > 590
+        assert random.mean() == pytest.approx(300, abs=4 * 600 / math.sqrt(12 * random.size))
+
+
+def test_shares_above_one_are_refused():
+    with pytest.raises(UserError, match=r"masking.random_token_rate.*mask_token_rate=0.85"):
+        MaskingConfig(random_token_rate=0.2)
+
+
+WORDS = [[5], [6, 300, 301], [7], [8, 302], [9], [10, 303, 304, 305, 306]]
+
+
+def words_masked(wanted: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns which of the words of each of many equal rows are selected, and how many tokens."""
+    row = [SPECIAL.cls, *sum(WORDS, []), SPECIAL.sep, 307, 0, 0]
+    ids = tf.constant([row] * rows)
+    candidates = maskable(ids, ids != 0, SPECIAL)
+    continues = tf.gather(tf.constant(KINDS.continues_word), ids)
+    bits = place().bits("masking/positions", *ids.shape)
+    positions, filled = draw_words(candidates, continues, tf.fill([rows], wanted), bits, 8)
+    chosen = np.zeros(ids.shape, bool)
+    for row_number, (at, there) in enumerate(zip(positions.numpy(), filled.numpy(), strict=True)):
+        assert len(set(at[there])) == there.sum()
+        chosen[row_number, at[there]] = True
+    return chosen, filled.numpy().sum(axis=1)
+
+
+def test_words_are_selected_whole_and_as_many_tokens_as_wanted():
+    chosen, counts = words_masked(6, 300)
+    begin = 1
+    for word in [*WORDS, None, [307]]:  # [SEP] between; a piece after it is a word of its own.
+        size = 1 if word is None else len(word)
+        parts = chosen[:, begin:begin + size]
+        assert (parts.all(axis=1) == parts.any(axis=1)).all()
+        assert parts.any() == (word is not None)
+        begin += size
+    assert counts.max() == 6 and np.mean(counts == 6) > 0.95
+
+
+def test_every_word_is_as_likely_to_be_the_first_one():
+    chosen, counts = words_masked(5, 6000)
+    # Room for the longest alone: it is taken where it comes first of the seven.
+    assert np.mean(chosen[:, 9:14].all(axis=1)) == pytest.approx(
+        1 / 7, abs=4 * math.sqrt(6 / 49 / 6000))
+
+
+def test_words_longer_than_the_room_are_passed_over():
+    chosen, counts = words_masked(1, 200)
+    assert (counts == 1).all()
+    assert not chosen[:, 2:5].any() and not chosen[:, 9:14].any()
+
+
+def test_whole_words_reach_the_batch():
+    ids, valid = text(40, 64)
+    config = MaskingConfig(rate=0.3, whole_words=True)
+    _, predictions = mask_tokens(ids, valid, config, KINDS._replace(
+        continues_word=np.arange(600) % 2 == 1), place())
+    for row, there in zip(predictions.original_ids.numpy(), predictions.valid.numpy(),
+                          strict=True):
+        odd = [token for token in row[there] if token % 2]
+        # The word of an odd entry begins with the even one before it.
+        assert all(token - 1 in row for token in odd if token - 1 in ids[0])
+
+
+def test_whole_words_need_distinct_positions():
+    with pytest.raises(UserError, match="masking.whole_words must be false"):
+        dataclasses.replace(LEGACY, whole_words=True)

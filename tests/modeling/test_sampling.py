@@ -5,10 +5,18 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.config.pretraining import MaskingConfig, SamplingConfig
-from electra_tf.modeling.masking import SpecialTokens
+from electra_tf.modeling.masking import Predictions
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.sampling import at_temperature, cross_entropy, distribution, sample
+from electra_tf.modeling.sampling import (
+    at_temperature,
+    cross_entropy,
+    distribution,
+    sample,
+    without,
+)
 from electra_tf.modeling.token_replacement import TokenReplacement
+from tests import tiny_corpus
+from tests.parity import golden_files
 
 
 def logits(rows=7, entries=256, scale=3.0):
@@ -19,6 +27,17 @@ def uniforms(count):
     place = Randomness(seed=3, step=tf.constant(0, tf.int64),
                        first_example=tf.constant(0, tf.int64))
     return tf.reshape(place.uniform("sampling", 1, count), [-1])
+
+
+def replacement(**sampling):
+    """The layer of a run of 1,000 steps."""
+    return TokenReplacement(MaskingConfig(), SamplingConfig(**sampling),
+                            tiny_corpus.of(vocab_size=256).kinds, num_steps=1000)
+
+
+def slots(*shape):
+    """Predictions whose right answers are 5."""
+    return Predictions(tf.zeros(shape, tf.int32), tf.fill(shape, 5), tf.ones(shape, tf.bool))
 
 
 def test_cross_entropy_and_its_gradient_equal_tensorflows():
@@ -118,13 +137,67 @@ def test_the_temperature_setting_reaches_the_samples():
     x = logits(rows=6)
     place = Randomness(seed=3, step=tf.constant(0, tf.int64),
                        first_example=tf.constant(0, tf.int64))
-    special = SpecialTokens(pad=0, cls=1, sep=2, mask=3)
-
     def drawn(temperature: float) -> np.ndarray:
-        layer = TokenReplacement(
-            MaskingConfig(), SamplingConfig(temperature=temperature), special)
-        return layer.sample(distribution(x), place, tf.TensorShape([2, 3])).numpy()
+        layer = replacement(temperature=temperature)
+        return layer.sample(distribution(x), slots(2, 3), place, training=True).numpy()
 
     best = tf.argmax(x, axis=-1).numpy().reshape(2, 3)
     np.testing.assert_array_equal(drawn(0.01), best)
     assert (drawn(1.0) != best).any()
+
+
+def test_an_excluded_entry_is_never_drawn_and_the_others_share_its_probability():
+    x, excluded = logits(rows=3), tf.constant([5, 200, 0])
+    found = without(distribution(x), excluded)
+    expected = x.numpy()
+    expected[range(3), excluded] = -np.inf
+    shares = tf.exp(found.logits - found.largest[:, tf.newaxis]) / tf.reduce_sum(
+        found.block_sums, axis=-1, keepdims=True)
+    np.testing.assert_allclose(shares, tf.nn.softmax(expected), rtol=1e-5, atol=1e-9)
+
+
+def test_without_the_right_answers_the_references_distribution_is_drawn_from():
+    """Google's code takes 1,000 from the logits of the right answers."""
+    golden = golden_files.load("masking_sampling")
+    x = tf.reshape(golden["logits"], [18, 50])
+    x = tf.pad(x, [[0, 0], [0, 78]], constant_values=-1e9)
+    labels = tf.reshape(golden["disallow_ids"], [-1])
+    theirs = tf.nn.softmax(x - 1000.0 * tf.one_hot(labels, 128))
+    found = without(distribution(x), labels)
+    ours = tf.exp(found.logits - found.largest[:, tf.newaxis])
+    np.testing.assert_allclose(ours / tf.reduce_sum(ours, axis=-1, keepdims=True), theirs,
+                               rtol=1e-5, atol=1e-9)
+    drawn = golden["sampled_disallow"].reshape(-1)
+    assert (drawn != labels.numpy()).all() and (theirs.numpy()[range(18), drawn] > 0).all()
+
+
+def test_the_setting_keeps_right_answers_out_of_the_samples():
+    x = tf.tensor_scatter_nd_update(logits(rows=6), [[row, 5] for row in range(6)], [50.0] * 6)
+    place = Randomness(seed=3, step=tf.constant(0, tf.int64),
+                       first_example=tf.constant(0, tf.int64))
+
+    def drawn(**sampling) -> np.ndarray:
+        return replacement(**sampling).sample(
+            distribution(x), slots(2, 3), place, training=True).numpy()
+
+    assert (drawn() == 5).all()
+    assert (drawn(disallow_correct=True) != 5).all()
+
+
+@pytest.mark.parametrize(("step", "expected"), [
+    (0, 2.0), (100, 1.0 + math.exp(-1)), (300, 1.0 + math.exp(-3)), (1000, 1.0 + math.exp(-10))])
+def test_the_temperature_falls_from_the_initial_one(step, expected):
+    layer = replacement(initial_temperature=2.0)
+    assert float(layer.temperature(tf.constant(step, tf.int64))) == pytest.approx(expected)
+
+
+def test_an_evaluation_samples_at_the_final_temperature():
+    x = logits(rows=6)
+    place = Randomness(seed=3, step=tf.constant(0, tf.int64),
+                       first_example=tf.constant(0, tf.int64))
+    layer = replacement(initial_temperature=100.0, temperature=0.01)
+    best = tf.argmax(x, axis=-1).numpy().reshape(2, 3)
+    drawn = {training: layer.sample(distribution(x), slots(2, 3), place, training=training).numpy()
+             for training in (True, False)}
+    np.testing.assert_array_equal(drawn[False], best)
+    assert (drawn[True] != best).any()

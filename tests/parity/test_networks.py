@@ -7,30 +7,13 @@ import tensorflow as tf
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.modeling.electra import ElectraModel, MaskedLanguageModel
-from electra_tf.modeling.masking import Masked, Predictions, SpecialTokens
-from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.electra import ElectraObjective
-from electra_tf.objectives.masked_tokens import MaskedBatch, run_generator
+from electra_tf.objectives.masked_tokens import run_generator
 from electra_tf.objectives.mlm import MlmObjective
-from electra_tf.records.example import Batch
+from tests.objectives.golden_batch import CORPUS, RANDOMNESS, masked_batch
 from tests.parity import golden_files
 
-SPECIAL = SpecialTokens(pad=0, cls=2, sep=3, mask=4)
-RANDOMNESS = Randomness(seed=0, step=tf.constant(0, tf.int64),
-                        first_example=tf.constant(0, tf.int64))
 WITH_DISCRIMINATOR = ("electra", "electra_tied_generator", "electra_untied_embeddings")
-
-
-def masked_batch() -> tuple[MaskedBatch, tf.Tensor]:
-    """The golden batch as the official masking left it, and the tokens put in place of samples."""
-    arrays = golden_files.load("inputs")
-    batch = Batch(tf.constant(arrays["input_ids"]), tf.constant(arrays["input_mask"] > 0),
-                  tf.constant(arrays["segment_ids"]))
-    predictions = Predictions(
-        tf.constant(arrays["masked_lm_positions"]), tf.constant(arrays["masked_lm_ids"]),
-        tf.constant(arrays["masked_lm_weights"] > 0))
-    masked = Masked(tf.constant(arrays["masked_input_ids"]), predictions)
-    return MaskedBatch(batch, masked), tf.constant(arrays["sampled_tokids"])
 
 
 def build(variant: str):
@@ -47,14 +30,13 @@ def compute_losses(variant: str, model):
     tokens = float(tf.reduce_sum(tf.cast(inputs.original.valid, tf.float32)))
     if variant == "mlm":
         objective = MlmObjective(
-            override(PretrainingConfig(), {"objective.name": "mlm"}), SPECIAL)
+            override(PretrainingConfig(), {"objective.name": "mlm"}), CORPUS)
         outcome = objective.compute(model, inputs, RANDOMNESS, training=False)
     else:
-        objective = ElectraObjective(PretrainingConfig(), SPECIAL)
+        objective = ElectraObjective(PretrainingConfig(), CORPUS)
         generated = run_generator(model.generator, inputs, RANDOMNESS, training=False)
-        outcome = objective.discriminate(
-            model, inputs, generated.loss_sum, sampled, generated.best_ids, RANDOMNESS,
-            training=False)
+        outcome = objective.discriminate(model, inputs, sampled, RANDOMNESS, training=False)
+        outcome.loss_sums["generator_loss"] = tf.reduce_sum(generated.losses)
     weights = {"generator_loss": masks, "discriminator_loss": tokens}
     losses = {name: value / weights[name] for name, value in outcome.loss_sums.items()}
     total = tf.add_n([objective.coefficients[name] * loss for name, loss in losses.items()])

@@ -1,0 +1,85 @@
+"""Replaced token detection with replacements that no network proposes.
+
+Tokens come from a distribution that knows nothing of the text around them: every entry as likely
+as any other, or as often as it stands in the records. Cheap, and easy to see through: what a
+generator adds is the difference.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import tensorflow as tf
+
+from electra_tf.config.model import ModelConfig
+from electra_tf.config.objectives import Replacements
+from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.cost.flops import EncoderShape, matmul_discriminator_flops_per_token
+from electra_tf.metrics.replaced_tokens import detection_scores
+from electra_tf.modeling.electra import DiscriminatorModel
+from electra_tf.modeling.heads import IMPOSSIBLE_LOGIT
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.sampling import BLOCK, distribution
+from electra_tf.objectives.electra import ElectraObjective
+from electra_tf.objectives.masked_tokens import MaskedBatch, filled_in
+from electra_tf.objectives.objective import Arrays, Corpus, Outcome
+
+
+class FixedGeneratorObjective(ElectraObjective):
+    """min L_Disc(discriminator)."""
+
+    def __init__(self, config: PretrainingConfig, corpus: Corpus):
+        """Reads the records if they are to be counted."""
+        super().__init__(config, corpus)
+        self._logits = replacement_logits(config.objective.replacements, corpus)
+
+    def build_model(self, config: ModelConfig, *, seed: int, policy: str,
+                    recompute: bool = False) -> DiscriminatorModel:
+        """Creates the discriminator."""
+        return DiscriminatorModel(config, seed=seed, policy=policy, recompute=recompute)
+
+    def compute(self, model: DiscriminatorModel, inputs: MaskedBatch, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """Draws tokens and runs the discriminator on them."""
+        predictions = inputs.masked.predictions
+        rows = predictions.positions.shape.num_elements()
+        softmax = distribution(tf.tile(self._logits[tf.newaxis], [rows, 1]))
+        sampled = self.replacement.sample(softmax, predictions, randomness, training=training)
+        judged = self.discriminate(model, inputs, sampled, randomness, training=training)
+        return judged._replace(details=judged.details | filled_in(predictions, sampled))
+
+    @property
+    def coefficients(self) -> Mapping[str, float]:
+        """One loss, its weight as configured."""
+        return {"discriminator_loss": self.config.objective.discriminator_loss_weight}
+
+    def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
+        """Returns how often a draw is right by chance, and the discriminator's scores."""
+        valid = details["valid"]
+        return {"generator_sampled_accuracy": means["generator_sampled_accuracy"],
+                **detection_scores(details["replaced"][valid], details["logits"][valid])}
+
+    def flops_per_token(self, length: int) -> float:
+        """Returns the products of the discriminator."""
+        return matmul_discriminator_flops_per_token(
+            EncoderShape.of(self.config.model.discriminator), sequence_length=length)
+
+    def describe(self, model: DiscriminatorModel) -> str:
+        """Returns where the replacements come from."""
+        return f"a discriminator of {self.config.objective.replacements.value} replacements"
+
+
+def replacement_logits(replacements: Replacements, corpus: Corpus) -> np.ndarray:
+    """Returns the logits, float32 [V'], that every replacement is drawn by.
+
+    V' is V rounded up to whole blocks. As in the reference implementation, a uniform draw may be a
+    special token.
+    """
+    size = corpus.kinds.size
+    if replacements is Replacements.UNIFORM:
+        logits = np.zeros(size, np.float32)
+    else:
+        counts = corpus.token_counts()
+        with np.errstate(divide="ignore"):
+            logits = np.maximum(np.log(counts / counts.sum()), IMPOSSIBLE_LOGIT)
+    return np.pad(logits.astype(np.float32), [0, -size % BLOCK],
+                  constant_values=IMPOSSIBLE_LOGIT)

@@ -1,0 +1,26 @@
+"""The batch that Google's reference code made its numbers of, as our objectives read it."""
+
+import tensorflow as tf
+
+from electra_tf.modeling.masking import Masked, Predictions
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.objectives.masked_tokens import MaskedBatch
+from electra_tf.records.example import Batch
+from tests import tiny_corpus
+from tests.parity import golden_files
+
+CORPUS = tiny_corpus.of(vocab_size=500)
+RANDOMNESS = Randomness(seed=0, step=tf.constant(0, tf.int64),
+                        first_example=tf.constant(0, tf.int64))
+
+
+def masked_batch() -> tuple[MaskedBatch, tf.Tensor]:
+    """The batch as the official masking left it, and the tokens put in place of samples."""
+    arrays = golden_files.load("inputs")
+    batch = Batch(tf.constant(arrays["input_ids"]), tf.constant(arrays["input_mask"] > 0),
+                  tf.constant(arrays["segment_ids"]))
+    predictions = Predictions(
+        tf.constant(arrays["masked_lm_positions"]), tf.constant(arrays["masked_lm_ids"]),
+        tf.constant(arrays["masked_lm_weights"] > 0))
+    masked = Masked(tf.constant(arrays["masked_input_ids"]), predictions)
+    return MaskedBatch(batch, masked), tf.constant(arrays["sampled_tokids"])

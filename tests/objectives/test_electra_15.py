@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+
+from electra_tf.config.overrides import override
+from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.modeling.electra import ElectraModel
+from electra_tf.objectives.electra import ElectraObjective
+from electra_tf.objectives.electra_15 import Electra15Objective
+from tests.objectives.golden_batch import CORPUS, RANDOMNESS, masked_batch
+from tests.parity import golden_files
+
+
+def objective() -> Electra15Objective:
+    return Electra15Objective(
+        override(PretrainingConfig(), {"objective.name": "electra_15"}), CORPUS)
+
+
+def selected() -> np.ndarray:
+    """bool [B, L], by a loop."""
+    arrays = golden_files.load("inputs")
+    marks = np.zeros(arrays["input_ids"].shape, bool)
+    for row, position, weight in zip(
+            np.repeat(np.arange(len(marks)), arrays["masked_lm_positions"].shape[1]),
+            arrays["masked_lm_positions"].ravel(), arrays["masked_lm_weights"].ravel(),
+            strict=True):
+        marks[row, position] |= weight > 0
+    return marks
+
+
+def test_the_loss_is_the_references_of_the_selected_tokens_alone():
+    """The reference has no such objective, but the logits are its own."""
+    golden = golden_files.load("electra_outputs")
+    labels, logits = golden["disc_labels"], golden["disc_logits"].astype(np.float64)
+    losses = np.log1p(np.exp(-np.where(labels == 1, logits, -logits)))
+    model = ElectraModel(golden_files.model_config("electra"), seed=0)
+    golden_files.load_weights(model, "electra")
+    inputs, sampled = masked_batch()
+    outcome = objective().discriminate(model, inputs, sampled, RANDOMNESS, training=False)
+    assert float(outcome.loss_sums["discriminator_loss"]) == pytest.approx(
+        losses[selected()].sum(), rel=1e-5)
+    assert losses[selected()].sum() < 0.5 * losses[golden_files.load("inputs")["input_mask"] > 0
+                                                   ].sum()
+
+
+def test_the_loss_averages_over_the_selected_tokens():
+    inputs, _ = masked_batch()
+    own, weights = objective().prepare(inputs.original, RANDOMNESS)
+    assert float(weights["discriminator_loss"]) == float(weights["generator_loss"])
+    _, all_weights = ElectraObjective(PretrainingConfig(), CORPUS).prepare(
+        inputs.original, RANDOMNESS)
+    assert float(all_weights["discriminator_loss"]) == inputs.original.valid.numpy().sum()
