@@ -1,0 +1,117 @@
+"""What a sweep consists of: runs of the two programs, and how long each is."""
+
+import dataclasses
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+
+from electra_tf.config.overrides import flatten, override
+from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.modeling.masking import SpecialTokens, TokenKinds
+from electra_tf.objectives.objective import Corpus
+from electra_tf.objectives.registry import build_objective
+from electra_tf.records.manifest import Manifest
+from experiments.budgets import Budget
+from experiments.sweep import Sweep, Variant
+
+EVALUATIONS = 8
+"""Points of a run's held-out curves."""
+_EVALUATED_BATCHES = 16
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Job:
+    """A pre-training run, and the tasks that judge it."""
+
+    variant: Variant
+    seed: int
+    config: PretrainingConfig
+    """With the records' vocabulary and length, and the number of steps."""
+    flops: float
+    """Of all steps, in matrix products."""
+    directory: Path
+    """Of everything that it leaves."""
+
+    @property
+    def steps(self) -> int:
+        """Of the whole run."""
+        return self.config.training.num_train_steps
+
+    @property
+    def tokens(self) -> int:
+        """Read in all steps, padding included."""
+        return self.steps * self.config.training.train_batch_size * self.config.data.max_seq_length
+
+    @property
+    def settings(self) -> str:
+        """What differs from the defaults, as JSON; tells runs of one name apart."""
+        defaults = flatten(override(PretrainingConfig(), {
+            "objective.name": self.config.objective.name}))
+        return json.dumps({name: value for name, value in flatten(self.config).items()
+                           if not name.startswith("runtime.") and value != defaults[name]},
+                          sort_keys=True)
+
+    def pretraining_flags(self, data_dir: Path, budget: Budget) -> list[str]:
+        """Returns the flags of run_pretraining.py."""
+        every = -(-self.steps // EVALUATIONS)
+        settings = budget.settings | dict(self.variant.settings) | {
+            "training.seed": self.seed, "training.num_train_steps": self.steps,
+            "runtime.eval_every_steps": every, "runtime.eval_steps": _EVALUATED_BATCHES,
+            "runtime.sample_every_steps": 0, "runtime.save_checkpoints_steps": every}
+        # The name of an objective decides which of its settings there are.
+        return [f"--data_dir={data_dir}", f"--model_dir={self.directory / 'pretrained'}",
+                f"--model_size={budget.model_size}",
+                f"--recipe={self.variant.recipe or budget.recipe}",
+                *(f"--set={name}={value}" for name, value in settings.items())]
+
+
+def plan(sweep: Sweep, budget: Budget, manifest: Manifest, directory: Path,
+         seeds: int) -> list[Job]:
+    """Returns the runs of a sweep, all variants of a seed before those of the next.
+
+    Args:
+        sweep: what is compared.
+        budget: its scale.
+        manifest: of the records.
+        directory: of all runs.
+        seeds: how many of each variant.
+
+    Raises:
+        UserError: settings that contradict each other or the records.
+    """
+    facts = {"model.vocab_size": manifest.vocabulary.size,
+             "data.max_seq_length": manifest.max_seq_length}
+    configs = [override(variant.config(budget), facts) for variant in sweep.variants]
+    reference = override(
+        Variant(name="", settings={}).config(budget),
+        facts | {"training.num_train_steps": budget.reference_steps})
+    whole = flops_of_a_step(reference) * budget.reference_steps
+    found = []
+    for seed in range(1, seeds + 1):
+        for variant, config in zip(sweep.variants, configs, strict=True):
+            step = flops_of_a_step(config)
+            steps = max(1, round(whole * variant.share / step))
+            found.append(Job(
+                variant=variant, seed=seed, flops=steps * step,
+                config=override(config, {"training.num_train_steps": steps,
+                                         "training.seed": seed}),
+                directory=directory / f"{_folder(variant.name)}-seed{seed}"))
+    return found
+
+
+def flops_of_a_step(config: PretrainingConfig) -> float:
+    """Returns the matrix products of a training step, forward and backward."""
+    length, size = config.data.max_seq_length, config.model.vocab_size
+    kinds = TokenKinds(SpecialTokens(pad=0, cls=1, sep=2, mask=3), size, np.zeros(size, bool))
+    objective = build_objective(
+        config, Corpus(kinds=kinds, token_counts=lambda: np.ones(size, np.int64)))
+    return objective.flops_per_token(length) * length * config.training.train_batch_size
+
+
+def _folder(name: str) -> str:
+    """Returns a file name that says which variant it is, and is no other's."""
+    plain = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")[:60]
+    return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"

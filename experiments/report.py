@@ -1,0 +1,194 @@
+"""A sweep's page: a table of means with standard errors, and a picture of it."""
+
+import collections
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from electra_tf.atomic_file import write_atomically
+from experiments.budgets import Budget
+from experiments.runner import PRETRAINING
+from experiments.sweep import Sweep, Variant
+from experiments.table import Row, Table
+
+PAGE, PICTURE = "report.md", "report.png"
+_MEAN = "mean of tasks"
+TASK_NAMES = {"chunk": "chunking", "ner": "named entities", "stsb": "STS-B", "cola": "CoLA",
+              "sst2": "SST-2", "mrpc": "MRPC", "blimp": "BLiMP", "squad": "SQuAD 1.1",
+              "squad2": "SQuAD 2.0"}
+"""As people write them; others in capitals."""
+
+
+class Spread(NamedTuple):
+    """Scores of several seeds, in per cent."""
+
+    mean: float
+    error: float
+    """Standard error of the mean; NaN for one seed."""
+    count: int
+
+    @classmethod
+    def of(cls, scores: Sequence[float]) -> "Spread":
+        """Returns what so many scores in [0, 1] have in common."""
+        values = 100 * np.array(scores, dtype=float)
+        error = values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+        return cls(float(values.mean()), float(error), len(values))
+
+    def __str__(self) -> str:
+        if not math.isfinite(self.mean):
+            return "-"
+        return f"{self.mean:.1f}" + (f" ± {self.error:.1f}" if math.isfinite(self.error) else "")
+
+
+Scores = Mapping[str, Mapping[str, Spread]]
+"""Task (and `_MEAN`) -> variant -> its scores."""
+
+
+def scores_of(tasks: Sequence[str], variants: Sequence[str], rows: Sequence[Row]) -> Scores:
+    """Returns what variants scored, by task; `_MEAN` counts seeds that have all tasks."""
+    by_run: dict[tuple[str, int], dict[str, float]] = collections.defaultdict(dict)
+    for row in rows:
+        if row.main and row.task in tasks:
+            by_run[row.variant, row.seed][row.task] = (
+                math.nan if row.score is None else row.score)
+    found: dict[str, dict[str, Spread]] = {task: {} for task in (*tasks, _MEAN)}
+    for variant in variants:
+        runs = [scores for (name, _), scores in by_run.items() if name == variant]
+        for task in tasks:
+            if values := [scores[task] for scores in runs if task in scores]:
+                found[task][variant] = Spread.of(values)
+        whole = [scores for scores in runs if len(scores) == len(tasks)]
+        if whole:
+            found[_MEAN][variant] = Spread.of(
+                [float(np.mean(list(scores.values()))) for scores in whole])
+    if len(tasks) == 1:
+        del found[_MEAN]
+    return found
+
+
+def write(sweep: Sweep, budget: Budget, table: Table, directory: Path) -> None:
+    """Writes the page and, once there is a score, the picture."""
+    rows = table.rows(sweep.name, budget.name)
+    names = [variant.name for variant in sweep.variants]
+    scores = scores_of(sweep.tasks, names, rows)
+    drawn = any(scores.values())
+    if drawn:
+        _draw(sweep, scores, rows, directory / PICTURE)
+    page = "\n".join([f"# {sweep.title}", "", *section(sweep, budget, rows, scores),
+                      *(["", f"![{sweep.title}]({PICTURE})"] if drawn else []), ""])
+    write_atomically(directory / PAGE, page.encode())
+
+
+def section(sweep: Sweep, budget: Budget, rows: Sequence[Row], scores: Scores) -> list[str]:
+    """Returns the lines of Markdown that say what was compared, and the table."""
+    lines = [text for text in (sweep.question, f"After: {sweep.source}.", sweep.note) if text]
+    lines = [line for text in lines for line in (text, "")]
+    lines += [f"Budget `{budget.name}`: {budget.about}. Means over seeds in per cent, ± one "
+              "standard error.", ""]
+    tasks = [task for task in scores if scores[task]]
+    heads = ["", "steps", "tokens, M", *(task_name(task) for task in tasks), "seeds"]
+    lines += [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for variant in sweep.variants:
+        own = [row for row in rows if row.variant == variant.name]
+        if not own:
+            lines.append(f"| {variant.name} | " + " | ".join(["-"] * (len(heads) - 1)) + " |")
+            continue
+        cells = [str(scores[task].get(variant.name, "-")) for task in tasks]
+        seeds = len({row.seed for row in own})
+        lines.append(f"| {variant.name} | {own[0].steps:,} | {own[0].tokens / 1e6:.1f} | "
+                     f"{' | '.join(cells)} | {seeds} |")
+    return lines
+
+
+def task_name(task: str) -> str:
+    """Returns what people call a task."""
+    return TASK_NAMES.get(task, task if task in (_MEAN, PRETRAINING) else task.upper())
+
+
+_BLUE, _INK, _GRID = "#1f5fa8", "#333333", "#e3e6ea"
+_COLOURS = ("#1f5fa8", "#d1495b", "#2a9d8f", "#e09f3e", "#7b5ea7", "#5f6c7b")
+
+
+def _draw(sweep: Sweep, scores: Scores, rows: Sequence[Row], path: Path) -> None:
+    """Draws a panel per task: points with error bars, over the grid's first axis if it has one."""
+    from matplotlib.figure import Figure
+
+    panels = [task for task in scores if scores[task]]
+    columns = min(len(panels), 3)
+    deep = -(-len(panels) // columns)
+    tall = 3.2 if sweep.axes else 0.6 + 0.32 * len(sweep.variants)
+    figure = Figure(figsize=(0.6 + 4.0 * columns, 0.5 + tall * deep), dpi=130,
+                    layout="constrained")
+    cells = figure.subplots(deep, columns, squeeze=False)
+    for axes, task in zip(cells.flat, panels, strict=False):
+        if sweep.axes:
+            _lines(axes, sweep, scores[task], rows)
+        else:
+            _points(axes, sweep.variants, scores[task])
+        axes.set_title(task_name(task), fontsize=10, color=_INK, loc="left")
+        axes.tick_params(labelsize=8, colors=_INK, length=0)
+        axes.grid(color=_GRID, linewidth=0.8)
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right"]].set_visible(False)
+    for axes in cells.flat[len(panels):]:
+        axes.set_visible(False)
+    if sweep.axes and len({variant.of for variant in sweep.variants}) > 1:
+        handles, labels = cells.flat[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False,
+                      fontsize=9, labelcolor=_INK)
+    figure.suptitle(sweep.title, fontsize=11, color=_INK)
+    _save(figure, path)
+
+
+def _points(axes, variants: Sequence[Variant], scores: Mapping[str, Spread]) -> None:
+    names = [variant.name for variant in variants if variant.name in scores][::-1]
+    for height, name in enumerate(names):
+        found = scores[name]
+        axes.errorbar(found.mean, height, xerr=_bar(found), fmt="o", color=_BLUE, capsize=3)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(-0.6, len(names) - 0.4)
+
+
+def _lines(axes, sweep: Sweep, scores: Mapping[str, Spread], rows: Sequence[Row]) -> None:
+    """A line per variant over the first axis; compute is drawn as FLOPs, on a logarithmic scale."""
+    flops = {row.variant: row.flops for row in rows}
+    over_compute = sweep.axes[0] == "share"
+    groups: dict[str, list[Variant]] = collections.defaultdict(list)
+    for variant in sweep.variants:
+        groups[", ".join(filter(None, [variant.of, *variant.at[1:]]))].append(variant)
+    labels: list[str] = []
+    for number, (name, variants) in enumerate(groups.items()):
+        points = []
+        for variant in variants:
+            if variant.name in scores:
+                value = variant.at[0]
+                if value not in labels:
+                    labels.append(value)
+                place = flops[variant.name] if over_compute else labels.index(value)
+                points.append((place, scores[variant.name]))
+        if points:
+            axes.errorbar([place for place, _ in points], [found.mean for _, found in points],
+                          yerr=[_bar(found) or 0.0 for _, found in points], marker="o", capsize=3,
+                          color=_COLOURS[number % len(_COLOURS)], label=name)
+    if over_compute:
+        axes.set_xscale("log")
+        axes.set_xlabel("training FLOPs, in matrix products", fontsize=9, color=_INK)
+    else:
+        axes.set_xticks(range(len(labels)), labels)
+        axes.set_xlabel(sweep.axes[0], fontsize=9, color=_INK)
+
+
+def _bar(found: Spread) -> float | None:
+    return found.error if math.isfinite(found.error) else None
+
+
+def _save(figure, path: Path) -> None:
+    import io
+
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    data = io.BytesIO()
+    FigureCanvasAgg(figure).print_png(data)
+    write_atomically(path, data.getvalue())

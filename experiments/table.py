@@ -1,0 +1,102 @@
+"""What all sweeps found: one SQLite file with a row per score."""
+
+import contextlib
+import dataclasses
+import datetime
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from electra_tf.errors import UserError
+
+VERSION = 1
+"""Of the table's columns; counts up with them."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Row:
+    """A score of one run."""
+
+    sweep: str
+    budget: str
+    variant: str
+    seed: int
+    task: str
+    """"pretraining" for the scores of held-out text."""
+    metric: str
+    main: bool
+    """Whether runs are compared by it."""
+    score: float | None
+    """None for what is no number."""
+    steps: int
+    """Of pre-training."""
+    tokens: int
+    flops: float
+    """In matrix products of the whole pre-training."""
+    pretraining_seconds: float
+    """From the last start of the process, on the machine that ran it."""
+    task_seconds: float
+    """Likewise, of the task."""
+    settings: str
+    """Those of the run that aren't defaults, and the records' fingerprint, as JSON."""
+    finished: str = ""
+    """When, in UTC."""
+
+
+_KEY = ("sweep", "budget", "variant", "seed", "task", "metric")
+_TYPES = {str: "TEXT", int: "INTEGER", bool: "INTEGER", float: "REAL"}
+
+
+class Table:
+    """The file; rows of finished runs are there or not, never half."""
+
+    def __init__(self, path: Path):
+        """Opens it, or creates it.
+
+        Raises:
+            UserError: it can't be read or written, or another version wrote it.
+        """
+        self._path = path
+        fields = dataclasses.fields(Row)
+        columns = ", ".join(f"{field.name} {_TYPES.get(field.type, 'REAL')}" for field in fields)
+        with self._open() as connection:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            if tables and version != VERSION:
+                raise UserError(f"{path} is of version {version} of the results table, and this "
+                                f"program writes {VERSION}: name another --results.")
+            connection.execute(f"CREATE TABLE IF NOT EXISTS scores ({columns}, "
+                               f"PRIMARY KEY ({', '.join(_KEY)}))")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+
+    def add(self, rows: list[Row]) -> None:
+        """Writes rows in place of those of the same run and task."""
+        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
+        names = [field.name for field in dataclasses.fields(Row)]
+        with self._open() as connection:
+            connection.executemany(
+                f"INSERT OR REPLACE INTO scores ({', '.join(names)}) "
+                f"VALUES ({', '.join('?' * len(names))})",
+                [dataclasses.astuple(dataclasses.replace(row, finished=now)) for row in rows])
+
+    def rows(self, sweep: str = "", budget: str = "") -> list[Row]:
+        """Returns the rows of a sweep and a budget, "" for all, in the order of their writing."""
+        with self._open() as connection:
+            found = connection.execute(
+                "SELECT * FROM scores WHERE (? = '' OR sweep = ?) AND (? = '' OR budget = ?) "
+                "ORDER BY rowid", (sweep, sweep, budget, budget)).fetchall()
+        return [dataclasses.replace(row, main=bool(row.main)) for row in (
+            Row(**dict(zip((field.name for field in dataclasses.fields(Row)), values, strict=True)))
+            for values in found)]
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        try:
+            connection = sqlite3.connect(self._path, timeout=60)
+            try:
+                with connection:
+                    yield connection
+            finally:
+                connection.close()
+        except sqlite3.Error as error:
+            raise UserError(f"the results table {self._path} can't be used: {error}") from error

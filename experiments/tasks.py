@@ -1,0 +1,56 @@
+"""What the encoders of a sweep are judged by: tasks of run_finetuning.py, by their names there."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from electra_tf.checkpoints.run_directory import RESULTS_FILE
+from electra_tf.errors import UserError
+from electra_tf.finetuning.minimal_pairs import RESULTS_FILE as BLIMP_RESULTS
+from electra_tf.reading import strict_json
+from electra_tf.storage import Path
+
+_MOST_BYTES = 16 << 20
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Judge:
+    """A task, and where its files are."""
+
+    folder: str
+    """Below --tasks_dir."""
+    trained: bool = True
+    """Whether the encoder is fine-tuned; False where it is asked as it is."""
+
+
+_GLUE = ("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli")
+JUDGES = {
+    "chunk": Judge(folder="conll2000"), "ner": Judge(folder="conll2003"),
+    **{name: Judge(folder="glue") for name in _GLUE},
+    "squad": Judge(folder="squad"), "squad2": Judge(folder="squad"),
+    "blimp": Judge(folder="blimp", trained=False),
+}
+
+
+def require_known(names: tuple[str, ...], place: str) -> None:
+    """Raises `UserError` for a task that there isn't."""
+    for name in names:
+        if name not in JUDGES:
+            raise UserError(f"{place}: unknown task {name!r}; there are {', '.join(JUDGES)}.")
+
+
+def flags_of(task: str, tasks_dir: Path) -> list[str]:
+    """Returns the flags of run_finetuning.py that name the task and its files."""
+    return [f"--task={task}", f"--data_dir={tasks_dir / JUDGES[task].folder}"]
+
+
+def scores(task: str, model_dir: Path) -> Mapping[str, float]:
+    """Returns metric -> score of a finished run, the main one first.
+
+    Raises:
+        UserError: results.json, or blimp_results.json, can't be read.
+    """
+    if not JUDGES[task].trained:
+        return strict_json.read_any(model_dir / BLIMP_RESULTS, most=_MOST_BYTES)["mean"]
+    found = strict_json.read_any(model_dir / RESULTS_FILE, most=_MOST_BYTES)
+    metrics = next(iter(found["summary"].values()))
+    return {name: metrics[name]["mean"] for name in found["metrics"] if name in metrics}
