@@ -50,19 +50,17 @@ def _run() -> None:
 
     # TensorFlow takes seconds to import: only once the flags are right.
     from electra_tf.checkpoints import run_directory
-    from electra_tf.pretraining import results, setup, training_run
+    from electra_tf.pretraining import results, setup, stages, training_run
 
     data_dir, model_dir = storage.path(values.data_dir), storage.path(values.model_dir)
     vocab_file = storage.path(values.vocab_file) if values.vocab_file else None
     if values.mode == "train":
-        run = setup.prepare(config, data_dir, model_dir, vocab_file,
-                            _initial(values.init_checkpoint))
         size = sizes.pretraining_config(values.model_size or "small")
         for line in recipes.contradictions(values.recipe, size, changes):
             print(f"note     {line}")
-        if values.restart:
-            run_directory.restart(model_dir)
-        training_run.train(run)
+        for run in stages.runs(config, data_dir, model_dir, vocab_file,
+                               _initial(values.init_checkpoint), restart=values.restart):
+            training_run.train(run)
         return
     given = list(changes) + (["model"] if values.model_size else [])
     config = run_directory.saved_config(model_dir, config, given)

@@ -11,7 +11,7 @@ import numpy as np
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
-from electra_tf.objectives.objective import Corpus
+from electra_tf.objectives.objective import Given
 from electra_tf.objectives.registry import build_objective
 from electra_tf.records.manifest import Manifest
 from experiments.budgets import Budget
@@ -107,7 +107,7 @@ def flops_of_a_step(config: PretrainingConfig) -> float:
     length, size = config.data.max_seq_length, config.model.vocab_size
     kinds = TokenKinds(SpecialTokens(pad=0, cls=1, sep=2, mask=3), size, np.zeros(size, bool))
     objective = build_objective(
-        config, Corpus(kinds=kinds, token_counts=lambda: np.ones(size, np.int64)))
+        config, Given(kinds=kinds, token_counts=lambda: np.ones(size, np.int64)))
     return objective.flops_per_token(length) * length * config.training.train_batch_size
 
 

@@ -22,7 +22,7 @@ from electra_tf import command_line, storage
 from electra_tf.errors import UserError
 from electra_tf.process_lock import only_process
 from electra_tf.records import manifest
-from experiments import budgets, sweep
+from experiments import budgets, sweep, tasks
 
 
 def main() -> None:
@@ -41,6 +41,9 @@ def main() -> None:
             raise UserError(f"--{name} is needed: {values[name].help}")
     budget = budgets.budget_of(values.budget)
     chosen = sweep.load(values.sweep)
+    if values.tasks:
+        tasks.require_known(tuple(values.tasks), "--tasks")
+        chosen = dataclasses.replace(chosen, tasks=tuple(values.tasks))
     if values.seeds is not None:
         budget = dataclasses.replace(budget, seeds=values.seeds)
     sweep.check(chosen, budget)
@@ -84,6 +87,7 @@ def define() -> None:
     flags.DEFINE_string("sweep", None, "A sweep of --list, or a YAML file; may stand first.")
     flags.DEFINE_bool("list", False, "Name the sweeps that there are.")
     flags.DEFINE_string("budget", "tiny", f"{', '.join(budgets.BUDGETS)}: compute of every run.")
+    flags.DEFINE_list("tasks", None, "Judge by these alone. Default: all that the sweep names.")
     flags.DEFINE_integer("seeds", None, "Runs of every variant. Default: the budget's.",
                          lower_bound=1, upper_bound=100)
     flags.DEFINE_string("data_dir", None, "Directory of records that data_prep built.")
@@ -110,5 +114,5 @@ if __name__ == "__main__":
     define()
     sys.argv = name_first(sys.argv)
     command_line.run(main, summary=__doc__, groups={
-        "What": ["sweep", "list", "budget", "seeds"],
+        "What": ["sweep", "list", "budget", "seeds", "tasks"],
         "Data": ["data_dir", "tasks_dir"], "Results": ["output_dir", "results", "jobs"]})

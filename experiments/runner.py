@@ -85,9 +85,9 @@ class Runner:
             try:
                 for future in futures:
                     future.result()
-            except BaseException:
-                self._stop()
-                raise
+            finally:
+                if not all(future.done() for future in futures):
+                    self._stop()  # A signal: no job begins any more, and those that run end.
         return failures
 
     def _missing(self, job: Job) -> list[str]:

@@ -3,9 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 
-from electra_tf.checkpoints.run_directory import RESULTS_FILE
 from electra_tf.errors import UserError
-from electra_tf.finetuning.minimal_pairs import RESULTS_FILE as BLIMP_RESULTS
 from electra_tf.reading import strict_json
 from electra_tf.storage import Path
 
@@ -18,6 +16,8 @@ class Judge:
 
     folder: str
     """Below --tasks_dir."""
+    metric: str = ""
+    """Runs are compared by it; "" for the first that run_finetuning.py names."""
     trained: bool = True
     """Whether the encoder is fine-tuned; False where it is asked as it is."""
 
@@ -26,6 +26,7 @@ _GLUE = ("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli")
 JUDGES = {
     "chunk": Judge(folder="conll2000"), "ner": Judge(folder="conll2003"),
     **{name: Judge(folder="glue") for name in _GLUE},
+    "stsb": Judge(folder="glue", metric="spearman"),  # As in the paper's tables.
     "squad": Judge(folder="squad"), "squad2": Judge(folder="squad"),
     "blimp": Judge(folder="blimp", trained=False),
 }
@@ -49,8 +50,14 @@ def scores(task: str, model_dir: Path) -> Mapping[str, float]:
     Raises:
         UserError: results.json, or blimp_results.json, can't be read.
     """
+    # Here, because it takes TensorFlow, which a sweep that is refused doesn't wait for.
+    from electra_tf.checkpoints.run_directory import RESULTS_FILE
+    from electra_tf.finetuning.minimal_pairs import RESULTS_FILE as BLIMP_RESULTS
+
     if not JUDGES[task].trained:
         return strict_json.read_any(model_dir / BLIMP_RESULTS, most=_MOST_BYTES)["mean"]
     found = strict_json.read_any(model_dir / RESULTS_FILE, most=_MOST_BYTES)
     metrics = next(iter(found["summary"].values()))
-    return {name: metrics[name]["mean"] for name in found["metrics"] if name in metrics}
+    first = JUDGES[task].metric or found["metrics"][0]
+    names = [first, *(name for name in found["metrics"] if name != first)]
+    return {name: metrics[name]["mean"] for name in names if name in metrics}

@@ -16,10 +16,10 @@ HELD_OUT = 10
 VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *(f"word{index}" for index in range(35))))
 
 
-def write(directory: Path) -> manifest.Manifest:
-    """Writes shards, vocabulary and manifest into a new directory."""
+def write(directory: Path, vocabulary: Vocabulary = VOCABULARY) -> manifest.Manifest:
+    """Writes shards, vocabulary (of the same size) and manifest into a new directory."""
     directory.mkdir(parents=True)
-    VOCABULARY.save(directory / manifest.VOCABULARY_NAME)
+    vocabulary.save(directory / manifest.VOCABULARY_NAME)
     numbers = np.random.default_rng(1)
     shards = [_shard(directory / f"train-{index:05d}.tfrecord", "train", count, numbers)
               for index, count in enumerate(TRAIN_SHARDS)]
@@ -28,7 +28,7 @@ def write(directory: Path) -> manifest.Manifest:
         format_version=manifest.FORMAT_VERSION, max_seq_length=LENGTH, packing="reference",
         token_bytes=2, settings={}, counts=counts_of(shards), shards=tuple(shards),
         vocabulary=manifest.Tokenization(
-            size=VOCABULARY.size, sha256=VOCABULARY.sha256, lower_case=True, strip_accents=True))
+            size=vocabulary.size, sha256=vocabulary.sha256, lower_case=True, strip_accents=True))
     result.save(directory)
     return result
 

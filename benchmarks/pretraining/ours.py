@@ -13,7 +13,7 @@ from electra_tf.distribution.cores import prepare_cpu
 from electra_tf.distribution.devices import use_xla
 from electra_tf.distribution.strategies import create_strategy
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
-from electra_tf.objectives.objective import Corpus
+from electra_tf.objectives.objective import Given
 from electra_tf.objectives.registry import build_objective
 from electra_tf.pretraining.trainer import Trainer
 from electra_tf.records.example import Batch
@@ -42,7 +42,7 @@ def _build(workload: Workload, config: PretrainingConfig,
     size = config.model.vocab_size
     kinds = TokenKinds(_SPECIAL, size, np.zeros(size, bool))
     objective = build_objective(
-        config, Corpus(kinds=kinds, token_counts=lambda: np.ones(size, np.int64)))
+        config, Given(kinds=kinds, token_counts=lambda: np.ones(size, np.int64)))
     model = assembly.build_model(objective, config, strategy, seed=config.training.seed)
     state = assembly.build_state(config, model, strategy)
     step = assembly.build_step(

@@ -9,8 +9,10 @@ import enum
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from electra_tf import storage
 from electra_tf.config.checks import require, require_at_most
 from electra_tf.errors import UserError, shown
+from electra_tf.storage import Path
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,6 +42,14 @@ class ObjectiveConfig:
             if field.name.endswith("_loss_weight"):
                 require(value >= 0.0, f"objective.{field.name}", "0 or more", value)
                 require_at_most("objective", self, 1e6, field.name)
+
+    def generator_dir(self, model_dir: Path) -> Path | None:
+        """Returns the directory of the run whose generator this one takes; None for its own."""
+        return None
+
+    def generator_steps(self, num_train_steps: int) -> int:
+        """Returns how many of a run's steps a stage before trains its generator alone."""
+        return 0
 
     def variant(self, name: Any) -> "ObjectiveConfig":
         """Returns the settings of the objective of a name: these, or another one's defaults.
@@ -79,6 +89,19 @@ class Electra15Config(ElectraConfig):
     name: str = "electra_15"
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AdversarialConfig(ObjectiveConfig):
+    """A generator that is rewarded for what the discriminator doesn't see (appendix F)."""
+
+    name: str = "adversarial"
+    policy_loss_weight: float = 1.0
+    """Factor of the generator's loss, whose gradient is the policy gradient."""
+    baseline_loss_weight: float = 1.0
+    """Factor of the baseline's loss."""
+    discriminator_loss_weight: float = 50.0
+    """Factor of the replaced-token-detection loss."""
+
+
 class Replacements(enum.StrEnum):
     """Where replacements come from that no network proposes."""
 
@@ -97,6 +120,61 @@ class FixedGeneratorConfig(ObjectiveConfig):
     """What the selected tokens are replaced by."""
     discriminator_loss_weight: float = 50.0
     """Factor of the replaced-token-detection loss."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FrozenGeneratorConfig(ObjectiveConfig):
+    """Replaced token detection with a generator that was trained before."""
+
+    name: str = "frozen_generator"
+    generator: str = ""
+    """Directory of the run whose generator it is, of ELECTRA or of a masked language model, with
+    the same vocabulary; or a checkpoint of Google's or Hugging Face's."""
+    discriminator_loss_weight: float = 50.0
+    """Factor of the replaced-token-detection loss."""
+
+    def generator_dir(self, model_dir: Path) -> Path | None:
+        """Returns the given one."""
+        if not self.generator:
+            raise UserError("objective.name=frozen_generator needs a generator: "
+                            "--set objective.generator=DIRECTORY of the run that trained it.")
+        return storage.path(self.generator)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TwoStageConfig(ObjectiveConfig):
+    """The generator alone first, then the discriminator from its weights (section 3.2)."""
+
+    name: str = "two_stage"
+    generator_part: float = 0.5
+    """Part of training.num_train_steps in which a masked language model of the discriminator's
+    size is trained: the generator, then frozen, and the discriminator's initial weights."""
+    discriminator_loss_weight: float = 50.0
+    """Factor of the replaced-token-detection loss."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        require(0.0 < self.generator_part < 1.0, "objective.generator_part", "in (0, 1)",
+                self.generator_part)
+
+    def generator_dir(self, model_dir: Path) -> Path | None:
+        """Returns the first stage's, within the run's."""
+        return model_dir / "generator"
+
+    def generator_steps(self, num_train_steps: int) -> int:
+        """Returns the first stage's length."""
+        return min(max(1, round(self.generator_part * num_train_steps)), num_train_steps - 1)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ElectricConfig(ElectraConfig):
+    """An energy for every token, by noise-contrastive estimation (Clark et al., EMNLP 2020)."""
+
+    name: str = "electric"
+    generator_loss_weight: float = 1.0
+    """Factor of the noise distribution's loss, that of every token given all others."""
+    discriminator_loss_weight: float = 50.0
+    """Factor of the noise-contrastive loss."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -184,6 +262,24 @@ OBJECTIVES: dict[str, Entry] = {
     "electra_15": Entry(
         implementation="electra_tf.objectives.electra_15:Electra15Objective",
         settings=Electra15Config(), measures=_ELECTRA),
+    "adversarial": Entry(
+        implementation="electra_tf.objectives.adversarial:AdversarialObjective",
+        settings=AdversarialConfig(),
+        measures=_ELECTRA | {
+            "policy_loss": Measure(unit="reward times nats; its gradient is what counts",
+                                   panel="policy loss (per masked token)", curve="policy"),
+            "baseline_loss": Measure(unit="nats per masked token", curve="baseline",
+                                     panel="baseline's loss (nats / masked token)"),
+            "generator_reward": Measure(unit="the discriminator's loss at masked tokens, nats")}),
+    "frozen_generator": Entry(
+        implementation="electra_tf.objectives.frozen_generator:FrozenGeneratorObjective",
+        settings=FrozenGeneratorConfig(), measures=_ELECTRA),
+    "two_stage": Entry(
+        implementation="electra_tf.objectives.two_stage:TwoStageObjective",
+        settings=TwoStageConfig(), measures=_ELECTRA),
+    "electric": Entry(
+        implementation="electra_tf.objectives.electric:ElectricObjective",
+        settings=ElectricConfig(), measures=_ELECTRA),
     "replace_mlm": Entry(
         implementation="electra_tf.objectives.replace_mlm:ReplaceMlmObjective",
         settings=ReplaceMlmConfig(),

@@ -3,7 +3,9 @@
 The generator's pseudo-log-likelihood of a sentence is the sum over its tokens of
 ln p(token | all others), each token hidden in turn (Salazar et al., 2020, "Masked language model
 scoring", eq. 1). The discriminator's is the sum of ln(1 - p(replaced)) over the tokens of the
-sentence as it stands, from one pass.
+sentence as it stands, from one pass. Electric's discriminator (Clark et al., EMNLP 2020, section
+3.3) gives energies: there it is the sum of -E, which differs from the pseudo-log-likelihood by what
+normalises every token.
 """
 
 import dataclasses
@@ -23,6 +25,8 @@ from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenizer import Tokenizer
 
 GENERATOR, DISCRIMINATOR = NETWORKS = ("generator", "discriminator")
+_ELECTRIC = "generator_ltr/"
+"""Begins names of weights that only Electric's generator has."""
 _ROWS = 64
 """Of a batch."""
 _LENGTH_STEP = 8
@@ -44,6 +48,7 @@ class PseudoLikelihood:
         if not any(name.startswith("generator/") for name in networks.weights):
             # One encoder plays both parts, or there is no generator.
             config = dataclasses.replace(config, tying=Tying.EVERYTHING)
+        self._energies = any(name.startswith(_ELECTRIC) for name in networks.weights)
         self._model = ElectraModel(config, seed=0)
         missing = assign_parts(self._model.variables, networks.weights, networks.source)
         self._log_probabilities = ByLength(self._hidden_tokens)
@@ -54,22 +59,34 @@ class PseudoLikelihood:
             raise UserError(f"{networks.source} has neither a generator's nor a discriminator's "
                             "output layer: it was fine-tuned, or converted without them.")
 
+    @property
+    def best(self) -> str:
+        """The network whose scores are pseudo-likelihoods, or nearer to them."""
+        return DISCRIMINATOR if self._energies else self.networks[0]
+
+    def lengths(self, sentences: Sequence[str]) -> np.ndarray:
+        """Returns how many tokens a score is a sum over, int64 [S], at least 1."""
+        return np.array([max(1, len(row) - 2) for row in self._rows_of(sentences)])
+
     def score(self, sentences: Sequence[str]) -> Mapping[str, np.ndarray]:
         """Returns network -> float64 [S], in nats, the higher the likelier.
 
         Raises:
             UserError: a sentence is longer than the model can read.
         """
-        vocabulary = self._text.vocabulary
-        encoder = RowEncoder(Tokenizer(vocabulary, self._text.normalization), vocabulary,
-                             max_length=1 << 20)
-        rows = [row.ids for row in encode_texts([(text,) for text in sentences], encoder)]
+        rows = self._rows_of(sentences)
         longest = max(map(len, rows))
         if longest > self._longest:
             raise UserError(f"a sentence of {longest} tokens; the model reads "
                             f"{self._longest} at most.")
         scores = {GENERATOR: self._generator_scores, DISCRIMINATOR: self._discriminator_scores}
         return {network: scores[network](rows) for network in self.networks}
+
+    def _rows_of(self, sentences: Sequence[str]) -> list[np.ndarray]:
+        vocabulary = self._text.vocabulary
+        encoder = RowEncoder(Tokenizer(vocabulary, self._text.normalization), vocabulary,
+                             max_length=1 << 20)
+        return [row.ids for row in encode_texts([(text,) for text in sentences], encoder)]
 
     def _generator_scores(self, rows: Sequence[np.ndarray]) -> np.ndarray:
         """Every token but [CLS] and [SEP] hidden in turn."""
@@ -119,12 +136,13 @@ class PseudoLikelihood:
         return tf.gather(tf.nn.log_softmax(logits), wanted, batch_dims=1)
 
     def _whole_sentences(self, ids: tf.Tensor) -> tf.Tensor:
-        """Returns the sum of ln(1 - p(replaced)), float32 [64], without [CLS] and [SEP]."""
+        """Returns the sum of ln(1 - p(replaced)) or of -E, float32 [64], of ordinary tokens."""
         valid = self._valid(ids)
         logits = self._model.discriminator(ids, tf.zeros_like(ids), valid)
         vocabulary = self._text.vocabulary
         counted = valid & (ids != vocabulary.cls_id) & (ids != vocabulary.sep_id)
-        return tf.reduce_sum(tf.where(counted, tf.math.log_sigmoid(-logits), 0.0), axis=1)
+        scores = -logits if self._energies else tf.math.log_sigmoid(-logits)
+        return tf.reduce_sum(tf.where(counted, scores, 0.0), axis=1)
 
     def _valid(self, ids: tf.Tensor) -> tf.Tensor:
         return ids != self._text.vocabulary.pad_id

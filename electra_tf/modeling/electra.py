@@ -81,7 +81,7 @@ class ElectraModel(tf_keras.Model):
             config.discriminator, seed=seed, policy=policy, recompute=recompute)
         self.discriminator = Discriminator(encoder, seed=seed, policy=policy)
         self.generator = Generator(
-            _generator_encoder(config, encoder, seed=seed, policy=policy),
+            generator_encoder(config, encoder, seed=seed, policy=policy),
             seed=seed, policy=policy)
 
 
@@ -95,43 +95,6 @@ class MaskedLanguageModel(tf_keras.Model):
         encoder = electra_encoder(
             config.discriminator, seed=seed, policy=policy, recompute=recompute)
         self.generator = Generator(encoder, seed=seed, policy=policy)
-
-
-class DiscriminatorModel(tf_keras.Model):
-    """The discriminator alone, for replacements that no network of the model makes."""
-
-    def __init__(self, config: ModelConfig, *, seed: int, policy: str = "float32",
-                 recompute: bool = False):
-        """Creates every weight; arguments as for `ElectraModel`."""
-        super().__init__(name="discriminator_model", dtype=policy)
-        encoder = electra_encoder(
-            config.discriminator, seed=seed, policy=policy, recompute=recompute)
-        self.discriminator = Discriminator(encoder, seed=seed, policy=policy)
-
-
-class RestoringModel(tf_keras.Model):
-    """A generator, and an encoder that predicts what stood where it wrote (section 3.4)."""
-
-    def __init__(self, config: ModelConfig, *, copies: bool, seed: int, policy: str = "float32",
-                 recompute: bool = False):
-        """Creates every weight.
-
-        Args:
-            config: shapes and tying; the restorer has the discriminator's.
-            copies: whether a second head says how likely a token is to be the original one.
-            seed: as for `ElectraModel`, like the others.
-            policy: of Keras.
-            recompute: as in `Encoder`.
-        """
-        super().__init__(name="restoring_model", dtype=policy)
-        encoder = electra_encoder(
-            config.discriminator, seed=seed, policy=policy, recompute=recompute)
-        self.restorer = Generator(encoder, seed=seed, policy=policy, part="restorer")
-        self.copying = ReplacedTokenHead(
-            "copy_predictions", encoder.config, seed=seed, policy=policy) if copies else None
-        self.generator = Generator(
-            _generator_encoder(config, encoder, seed=seed, policy=policy),
-            seed=seed, policy=policy)
 
 
 class TaskModel(tf_keras.Model):
@@ -157,18 +120,20 @@ def electra_encoder(config: EncoderConfig, *, seed: int, policy: str,
                    recompute=recompute)
 
 
-def _generator_encoder(config: ModelConfig, discriminator: Encoder, *, seed: int,
-                       policy: str) -> Encoder:
+def generator_encoder(config: ModelConfig, discriminator: Encoder, *, seed: int,
+                      policy: str) -> Encoder:
+    """Returns the generator's encoder, with what it shares with the discriminator's."""
     if config.tying is Tying.EVERYTHING:
         return discriminator
-    embeddings = _generator_embeddings(
+    embeddings = generator_embeddings(
         config.tying, config.generator, discriminator.embeddings, seed=seed, policy=policy)
     return Encoder("generator", config.generator, seed=seed, policy=policy,
                    embeddings=embeddings, recompute=discriminator.recompute)
 
 
-def _generator_embeddings(tying: Tying, config: EncoderConfig, shared: Embeddings, *, seed: int,
-                          policy: str) -> Embeddings:
+def generator_embeddings(tying: Tying, config: EncoderConfig, shared: Embeddings, *, seed: int,
+                         policy: str) -> Embeddings:
+    """Returns the generator's embeddings: the discriminator's, its words, or none of them."""
     if tying is Tying.ALL_EMBEDDINGS:
         return shared
     words = shared.words if tying is Tying.TOKEN_EMBEDDINGS else None

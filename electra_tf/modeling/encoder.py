@@ -6,7 +6,7 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling.attention import SelfAttention, attention_bias
+from electra_tf.modeling.attention import SelfAttention, Sight, sight_bias
 from electra_tf.modeling.embeddings import Embeddings, projection
 from electra_tf.modeling.fused import gelu
 from electra_tf.modeling.layers import Dense, LayerNorm
@@ -35,7 +35,7 @@ class EncoderLayer(tf_keras.layers.Layer):
 
     def call(self, x: tf.Tensor, bias: tf.Tensor, randomness: Randomness | None,
              positions: int | None = None) -> tf.Tensor:
-        """Maps [B, L, H] to [B, L, H]; `bias` [B, 1, 1, L] hides padding keys.
+        """Maps [B, L, H] to [B, L, H]; `bias`, as in `SelfAttention`, hides keys.
 
         With `positions`, only so many are computed, from the first.
         """
@@ -55,7 +55,7 @@ class Encoder(tf_keras.layers.Layer):
     """Token ids in, one hidden vector per position out."""
 
     def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str,
-                 embeddings: Embeddings, recompute: bool = False):
+                 embeddings: Embeddings, recompute: bool = False, sight: Sight = Sight.ALL):
         """Creates the projection and the layers.
 
         Args:
@@ -66,10 +66,12 @@ class Encoder(tf_keras.layers.Layer):
             embeddings: below the layers, shared or its own.
             recompute: in training, keep only what goes into a layer and compute the rest again
                 for the gradient (Chen et al., 2016).
+            sight: which positions attention is over.
         """
         super().__init__(name=path, dtype=policy)
         self.config = config
         self.recompute = recompute
+        self.sight = sight
         self.embeddings = embeddings
         self.embeddings_project = projection(
             path, config, config.embedding_size, seed=seed, policy=policy)
@@ -107,7 +109,7 @@ class Encoder(tf_keras.layers.Layer):
         if self.embeddings_project is not None:
             x = self.embeddings_project(x)
         outputs = [x]
-        bias = attention_bias(valid, x.dtype)
+        bias = sight_bias(valid, self.sight, x.dtype)
         for layer in self.encoder_layers:
             run = functools.partial(
                 layer, bias=bias, randomness=randomness,

@@ -45,7 +45,7 @@ _ROOM = 4
 
 
 def initialize(model, config: InitializationConfig) -> None:
-    """Gives all encoders of a new model the initial values of a scheme, in place.
+    """Gives all encoders of a new model that are trained the values of a scheme, in place.
 
     They are a function of the values that the weights were created with, so of (seed, name).
 
@@ -55,7 +55,7 @@ def initialize(model, config: InitializationConfig) -> None:
     """
     if config.scheme is Scheme.NEIGHBOURS:
         for part in model.submodules:
-            if isinstance(part, Encoder):
+            if isinstance(part, Encoder) and part.trainable:
                 _look_at_neighbours(part, config)
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.modeling.corruption import gather_tokens
-from electra_tf.modeling.electra import RestoringModel
 from electra_tf.modeling.masking import Predictions
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.token_replacement import Corrupted
+from electra_tf.modeling.variants import RestoringModel
 from electra_tf.objectives.masked_tokens import MaskedBatch, count, score_predictions
 from electra_tf.objectives.objective import Arrays, Outcome
 from electra_tf.objectives.replace_mlm import ReplaceMlmObjective

@@ -74,7 +74,7 @@ class ElectraObjective(PretrainingObjective):
         loss_sum = tf.reduce_sum(losses * tf.cast(self.judged(inputs), tf.float32))
         return Outcome(
             {"discriminator_loss": loss_sum},
-            _measures(sampled == predictions.original_ids, predictions.valid, replaced,
+            detection_measures(sampled == predictions.original_ids, predictions.valid, replaced,
                       logits, batch.valid),
             {"corrupted_ids": corrupted, "replaced": replaced, "logits": logits})
 
@@ -120,8 +120,17 @@ class ElectraObjective(PretrainingObjective):
             self.config.training.num_train_steps)).take
 
 
-def _measures(right: tf.Tensor, predicted: tf.Tensor, replaced: tf.Tensor, logits: tf.Tensor,
-              valid: tf.Tensor) -> Mapping[str, Ratio]:
+def detection_measures(right: tf.Tensor, predicted: tf.Tensor, replaced: tf.Tensor,
+                       logits: tf.Tensor, valid: tf.Tensor) -> Mapping[str, Ratio]:
+    """Returns what is watched of a generator's samples and of a discriminator.
+
+    Args:
+        right: bool [B, N], samples that are the original token.
+        predicted: bool [B, N], which slots are filled.
+        replaced: bool [B, L], the truth.
+        logits: float32 [B, L], positive where a token is called replaced.
+        valid: bool [B, L].
+    """
     flagged = logits > 0.0
     real, tokens = tf.where(valid, logits, 0.0), count(valid)
     return {

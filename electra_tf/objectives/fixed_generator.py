@@ -15,22 +15,22 @@ from electra_tf.config.objectives import Replacements
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.cost.flops import EncoderShape, matmul_discriminator_flops_per_token
 from electra_tf.metrics.replaced_tokens import detection_scores
-from electra_tf.modeling.electra import DiscriminatorModel
 from electra_tf.modeling.heads import IMPOSSIBLE_LOGIT
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.sampling import BLOCK, distribution
+from electra_tf.modeling.variants import DiscriminatorModel
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.masked_tokens import MaskedBatch, filled_in
-from electra_tf.objectives.objective import Arrays, Corpus, Outcome
+from electra_tf.objectives.objective import Arrays, Given, Outcome
 
 
 class FixedGeneratorObjective(ElectraObjective):
     """min L_Disc(discriminator)."""
 
-    def __init__(self, config: PretrainingConfig, corpus: Corpus):
+    def __init__(self, config: PretrainingConfig, given: Given):
         """Reads the records if they are to be counted."""
-        super().__init__(config, corpus)
-        self._logits = replacement_logits(config.objective.replacements, corpus)
+        super().__init__(config, given)
+        self._logits = replacement_logits(config.objective.replacements, given)
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> DiscriminatorModel:
@@ -68,17 +68,17 @@ class FixedGeneratorObjective(ElectraObjective):
         return f"a discriminator of {self.config.objective.replacements.value} replacements"
 
 
-def replacement_logits(replacements: Replacements, corpus: Corpus) -> np.ndarray:
+def replacement_logits(replacements: Replacements, given: Given) -> np.ndarray:
     """Returns the logits, float32 [V'], that every replacement is drawn by.
 
     V' is V rounded up to whole blocks. As in the reference implementation, a uniform draw may be a
     special token.
     """
-    size = corpus.kinds.size
+    size = given.kinds.size
     if replacements is Replacements.UNIFORM:
         logits = np.zeros(size, np.float32)
     else:
-        counts = corpus.token_counts()
+        counts = given.token_counts()
         with np.errstate(divide="ignore"):
             logits = np.maximum(np.log(counts / counts.sum()), IMPOSSIBLE_LOGIT)
     return np.pad(logits.astype(np.float32), [0, -size % BLOCK],

@@ -32,9 +32,16 @@ class GeneratorOutcome(NamedTuple):
     """int32 [B, N], most likely token of every slot; zeros in training, where it's not needed."""
 
 
-def run_generator(generator: Generator, inputs: MaskedBatch, randomness: Randomness,
+def run_generator(generator: Generator, inputs: MaskedBatch, randomness: Randomness | None,
                   *, training: bool) -> GeneratorOutcome:
-    """Computes the masked-language-model loss (ELECTRA, section 3.1, L_MLM)."""
+    """Computes the masked-language-model loss (ELECTRA, section 3.1, L_MLM).
+
+    Args:
+        generator: the network.
+        inputs: a masked batch.
+        randomness: for dropout in training; None for none.
+        training: or evaluation, which also wants the most likely tokens.
+    """
     predictions = inputs.masked.predictions
     logits = generator(
         inputs.masked.ids, inputs.original.segment_ids, inputs.original.valid,

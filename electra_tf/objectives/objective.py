@@ -46,13 +46,27 @@ class Outcome(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Corpus:
-    """What an objective may know of the records, besides its batches."""
+class GivenGenerator:
+    """A generator that another run trained."""
+
+    source: str
+    """For people."""
+    model: ModelConfig
+    """Of that run."""
+    weights: Mapping[str, np.ndarray]
+    """Of all its networks, by full name."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Given:
+    """What an objective is given besides its settings and batches."""
 
     kinds: TokenKinds
     """Of the vocabulary."""
     token_counts: Callable[[], np.ndarray]
     """Counts how often each of V entries stands in the training records, int64 [V]; reads them."""
+    generator: GivenGenerator | None = None
+    """Where the objective's settings name one."""
 
 
 class Objective(Protocol):
@@ -94,11 +108,11 @@ class PretrainingObjective(abc.ABC):
     float32 [B, L], positive where a token of the `Batch` looks replaced. Evaluation tries it on the
     corruptions that are the same for every run."""
 
-    def __init__(self, config: PretrainingConfig, corpus: Corpus):
-        """Takes the run's settings, and what is known of its records."""
+    def __init__(self, config: PretrainingConfig, given: Given):
+        """Takes the run's settings, and what is given with them."""
         self.config = config
-        self.corpus = corpus
-        self.replacement = TokenReplacement(config.masking, config.sampling, corpus.kinds,
+        self.given = given
+        self.replacement = TokenReplacement(config.masking, config.sampling, given.kinds,
                                             config.training.num_train_steps)
 
     @abc.abstractmethod

@@ -11,10 +11,10 @@ import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
 from electra_tf.cost.flops import EncoderShape, matmul_mlm_flops_per_token
-from electra_tf.modeling.electra import RestoringModel
 from electra_tf.modeling.masking import Masked
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.token_replacement import Corrupted
+from electra_tf.modeling.variants import RestoringModel
 from electra_tf.objectives.masked_tokens import (
     MaskedBatch,
     best_written,

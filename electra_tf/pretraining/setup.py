@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.checkpoints import run_directory
+from electra_tf.checkpoints import formats, run_directory
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -17,7 +17,7 @@ from electra_tf.distribution.devices import resolve_precision
 from electra_tf.distribution.strategies import create_strategy
 from electra_tf.errors import UserError
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
-from electra_tf.objectives.objective import Corpus, PretrainingObjective
+from electra_tf.objectives.objective import Given, GivenGenerator, PretrainingObjective
 from electra_tf.objectives.registry import build_objective
 from electra_tf.pretraining.token_counts import token_counts
 from electra_tf.records import manifest as manifests
@@ -99,11 +99,13 @@ def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,
     memory.require_room(
         config.model, config.runtime, strategy, length=config.data.max_seq_length,
         batch=config.training.train_batch_size)
-    corpus = Corpus(kinds=token_kinds(vocabulary), token_counts=functools.partial(
-        token_counts, data_dir, manifest, special_tokens(vocabulary)))
+    given = Given(
+        kinds=token_kinds(vocabulary), generator=_generator(config, model_dir, data_dir, manifest),
+        token_counts=functools.partial(
+            token_counts, data_dir, manifest, special_tokens(vocabulary)))
     return Run(config=config, data_dir=data_dir, model_dir=model_dir, manifest=manifest,
                vocabulary=vocabulary, strategy=strategy,
-               objective=build_objective(config, corpus), initial=initial)
+               objective=build_objective(config, given), initial=initial)
 
 
 def special_tokens(vocabulary: Vocabulary) -> SpecialTokens:
@@ -116,6 +118,17 @@ def token_kinds(vocabulary: Vocabulary) -> TokenKinds:
     """Returns what masking has to know of a vocabulary."""
     return TokenKinds(special_tokens(vocabulary), vocabulary.size, np.array(
         [token.startswith(CONTINUATION) and token != CONTINUATION for token in vocabulary.tokens]))
+
+
+def _generator(config: PretrainingConfig, model_dir: Path, data_dir: Path,
+               manifest: Manifest) -> GivenGenerator | None:
+    """Returns the generator of another run that the settings name, None if they don't."""
+    directory = config.objective.generator_dir(model_dir)
+    if directory is None:
+        return None
+    found = formats.read(directory)
+    _check_text(found, data_dir, manifest)
+    return GivenGenerator(source=found.source, model=found.model, weights=found.weights)
 
 
 def _vocabulary(data_dir: Path, manifest: Manifest, vocab_file: Path | None) -> Vocabulary:

@@ -59,6 +59,20 @@ def test_the_discriminator_reads_the_sentence_as_it_stands(networks, model):
         assert score == pytest.approx(expected, rel=1e-4)
 
 
+def test_electrics_energies_are_summed(networks, model):
+    """Where the generator has two towers, the discriminator's outputs are energies."""
+    weights = {name: value for name, value in networks.weights.items()
+               if not name.startswith("generator")}
+    weights["generator_ltr/embeddings_project/bias"] = np.zeros(4, np.float32)
+    judge = PseudoLikelihood(dataclasses.replace(networks, weights=weights))
+    assert judge.best == "discriminator" and judge.networks == ("discriminator",)
+    found = judge.score(SENTENCES)["discriminator"]
+    for sentence, score in zip(SENTENCES[:4], found, strict=False):
+        row = tf.constant([ids_of(sentence)], tf.int32)
+        energies = model.discriminator(row, tf.zeros_like(row), tf.ones_like(row, tf.bool)).numpy()
+        assert score == pytest.approx(-energies[0, 1:-1].astype(float).sum(), rel=1e-4)
+
+
 def test_networks_that_are_missing_arent_asked(networks):
     def with_parts(*parts: str):
         kept = {name: value for name, value in networks.weights.items()

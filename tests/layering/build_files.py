@@ -62,7 +62,7 @@ def _root() -> str:
 
 def _group(level: int) -> str:
     if level == len(layers.LAYERS) - 1:
-        packages = ["//", "//benchmarks/...", "//tests/..."]
+        packages = ["//", *(f"//{name}/..." for name in layers.BESIDE), "//tests/..."]
         includes = ""
     else:
         # electra_tf's own modules are targets of one package and see each other without a group.
@@ -109,7 +109,8 @@ def _rule(
     kind: str, name: str, paths: list[pathlib.Path], *, visibility: list[str], main: str = ""
 ) -> str:
     deps = sorted(set().union(*(_dependencies(path) for path in paths)))
-    pages = sorted(page.name for page in (layers.ROOT / paths[0].parent).glob("*.html"))
+    folder = layers.ROOT / paths[0].parent
+    pages = sorted(page.name for kind in ("*.html", "*.yaml") for page in folder.glob(kind))
     return (f'{kind}(\n    name = "{name}",\n{_list("srcs", sorted(p.name for p in paths))}'
             + _list("data", pages)
             + (f'    main = "{main}",\n' if main else "")
@@ -126,7 +127,7 @@ def _target(module: str) -> str:
     first = module.split(".")[0]
     if first in EXTERNAL:
         return f"@pypi//{EXTERNAL[first]}"
-    if first not in ("electra_tf", "data_prep", "benchmarks"):
+    if first not in ("electra_tf", "data_prep", *layers.BESIDE):
         return f"//:{first}"
     unit = layers.unit(module)
     folder = _folder(unit)

@@ -33,12 +33,14 @@ DATA_PREP_IMPORTS = frozenset({
     "electra_tf.storage", "electra_tf.reading", "electra_tf.atomic_file",
     "electra_tf.process_lock", "electra_tf.records", "electra_tf.text"})
 
+BESIDE = ("benchmarks", "experiments")
+"""Programs that use the others, each by itself."""
 LEVEL = {unit: level for level, row in enumerate(LAYERS) for unit in row}
 
 
 def sources() -> list[pathlib.Path]:
     """Returns every Python file of the program, relative to the root; tests are not among them."""
-    folders = [ROOT / "electra_tf", ROOT / "data_prep", ROOT / "benchmarks"]
+    folders = [ROOT / name for name in ("electra_tf", "data_prep", "benchmarks", "experiments")]
     files = [*ROOT.glob("*.py"), *(path for folder in folders for path in folder.rglob("*.py"))]
     return sorted(path.relative_to(ROOT) for path in files)
 
@@ -90,14 +92,14 @@ def violation(importer: str, imported: str) -> str | None:
     """Returns why a unit must not import another one of ours, or None if it may.
 
     Args:
-        importer: a unit: of the table, "data_prep", "benchmarks" or a script's name.
+        importer: a unit: of the table, "data_prep", one of `BESIDE` or a script's name.
         imported: likewise.
     """
     if importer == imported:
         return None
     if importer == "data_prep":
         return None if imported in DATA_PREP_IMPORTS else "data_prep shares the formats alone"
-    if imported == "benchmarks":
+    if imported in BESIDE:
         return "what is measured does not know that it is"
     if importer in LEVEL and imported == "data_prep":
         return "the trainer does not know how its data was made"

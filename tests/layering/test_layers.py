@@ -54,6 +54,8 @@ def test_every_package_is_in_the_table():
     ("electra_tf.tools", "benchmarks"),
     ("data_prep", "benchmarks"),
     ("run_pretraining", "benchmarks"),
+    ("electra_tf.tools", "experiments"),
+    ("benchmarks", "experiments"),
 ])
 def test_the_check_refuses(importer, imported):
     assert layers.violation(importer, imported)
@@ -67,6 +69,7 @@ def test_the_check_refuses(importer, imported):
     ("run_pretraining", "electra_tf.training"),
     ("benchmarks", "electra_tf.training"),
     ("benchmarks", "benchmarks"),
+    ("experiments", "electra_tf.finetuning"),
 ])
 def test_the_check_allows(importer, imported):
     assert layers.violation(importer, imported) is None

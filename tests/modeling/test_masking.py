@@ -17,10 +17,10 @@ from electra_tf.modeling.masking import (
     number_to_predict,
 )
 from electra_tf.modeling.randomness import Randomness
-from tests import tiny_corpus
+from tests import tiny_given
 from tests.parity import golden_files
 
-KINDS = tiny_corpus.of(vocab_size=600, continues=range(300, 600)).kinds
+KINDS = tiny_given.of(vocab_size=600, continues=range(300, 600)).kinds
 SPECIAL = KINDS.special
 LEGACY = MaskingConfig(position_draw=PositionDraw.WITH_REPLACEMENT)
 

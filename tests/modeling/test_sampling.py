@@ -15,7 +15,7 @@ from electra_tf.modeling.sampling import (
     without,
 )
 from electra_tf.modeling.token_replacement import TokenReplacement
-from tests import tiny_corpus
+from tests import tiny_given
 from tests.parity import golden_files
 
 
@@ -32,7 +32,7 @@ def uniforms(count):
 def replacement(**sampling):
     """The layer of a run of 1,000 steps."""
     return TokenReplacement(MaskingConfig(), SamplingConfig(**sampling),
-                            tiny_corpus.of(vocab_size=256).kinds, num_steps=1000)
+                            tiny_given.of(vocab_size=256).kinds, num_steps=1000)
 
 
 def slots(*shape):

@@ -6,10 +6,10 @@ from electra_tf.modeling.masking import Masked, Predictions
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.masked_tokens import MaskedBatch
 from electra_tf.records.example import Batch
-from tests import tiny_corpus
+from tests import tiny_given
 from tests.parity import golden_files
 
-CORPUS = tiny_corpus.of(vocab_size=500)
+GIVEN = tiny_given.of(vocab_size=500)
 RANDOMNESS = Randomness(seed=0, step=tf.constant(0, tf.int64),
                         first_example=tf.constant(0, tf.int64))
 

@@ -7,26 +7,26 @@ import tensorflow as tf
 from electra_tf.config.objectives import Replacements
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.modeling.electra import DiscriminatorModel
 from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.variants import DiscriminatorModel
 from electra_tf.objectives.fixed_generator import FixedGeneratorObjective, replacement_logits
 from electra_tf.records.example import Batch
-from tests import tiny_corpus
+from tests import tiny_given
 from tests.parity import golden_files
 
-CORPUS = tiny_corpus.of(vocab_size=500)
+GIVEN = tiny_given.of(vocab_size=500)
 PLACE = Randomness(seed=0, step=tf.constant(0, tf.int64), first_example=tf.constant(0, tf.int64))
 
 
 def test_uniform_replacements_are_the_references():
     """Its logits are zeros, special tokens included; blocks are filled with what is impossible."""
-    logits = replacement_logits(Replacements.UNIFORM, CORPUS)
+    logits = replacement_logits(Replacements.UNIFORM, GIVEN)
     np.testing.assert_array_equal(logits[:500], np.zeros(500))
     assert logits.shape == (512,) and (logits[500:] < -1e8).all()
 
 
 def test_unigram_replacements_are_as_likely_as_frequent():
-    logits = replacement_logits(Replacements.UNIGRAM, CORPUS).astype(np.float64)
+    logits = replacement_logits(Replacements.UNIGRAM, GIVEN).astype(np.float64)
     np.testing.assert_allclose(np.exp(logits[:500]), np.arange(500) / (499 * 500 / 2), rtol=1e-5)
     assert logits[0] < -1e8 and (logits[500:] < -1e8).all()
 
@@ -36,7 +36,7 @@ def test_unigram_replacements_are_as_likely_as_frequent():
 def test_selected_tokens_are_replaced_by_such_draws_and_others_stay(replacements, mean):
     config = override(PretrainingConfig(), {
         "objective.name": "fixed_generator", "objective.replacements": replacements})
-    objective = FixedGeneratorObjective(config, CORPUS)
+    objective = FixedGeneratorObjective(config, GIVEN)
     model = DiscriminatorModel(golden_files.model_config("electra"), seed=0)
     ids = tf.fill([64, 60], 7)
     batch = Batch(ids, ids > 0, tf.zeros_like(ids))

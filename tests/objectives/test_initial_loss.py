@@ -9,7 +9,7 @@ from electra_tf.config.sizes import pretraining_config
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.registry import build_objective
 from electra_tf.records.example import Batch
-from tests import tiny_corpus
+from tests import tiny_given
 
 SEEDS = 8
 
@@ -28,7 +28,7 @@ def test_electra_smalls_first_loss_is_ln_v_plus_50_ln_2():
 def first_losses(seed: int) -> tuple[float, float]:
     """Generator's and discriminator's loss of a fresh ELECTRA-Small on random text."""
     config = pretraining_config("small")
-    objective = build_objective(config, tiny_corpus.of(
+    objective = build_objective(config, tiny_given.of(
         vocab_size=30522, cls=101, sep=102, mask=103))
     model = objective.build_model(config.model, seed=seed, policy="float32")
     numbers = tf.random.stateless_uniform([4, 64], seed=[1, seed], minval=1000, maxval=30522,

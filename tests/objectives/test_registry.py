@@ -5,9 +5,9 @@ from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.errors import UserError
 from electra_tf.objectives.registry import build_objective
-from tests import tiny_corpus
+from tests import tiny_given
 
-CORPUS = tiny_corpus.of(vocab_size=500)
+GIVEN = tiny_given.of(vocab_size=500)
 
 
 def config(name):
@@ -16,7 +16,7 @@ def config(name):
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_a_registered_name_gives_its_objective_with_its_settings(name):
-    objective = build_objective(config(name), CORPUS)
+    objective = build_objective(config(name), GIVEN)
     module, _, kind = OBJECTIVES[name].implementation.partition(":")
     assert (type(objective).__module__, type(objective).__name__) == (module, kind)
     assert type(objective.config.objective) is type(OBJECTIVES[name].settings)
@@ -25,7 +25,7 @@ def test_a_registered_name_gives_its_objective_with_its_settings(name):
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_every_loss_is_a_measure_with_a_unit_and_a_panel(name):
-    for loss in build_objective(config(name), CORPUS).coefficients:
+    for loss in build_objective(config(name), GIVEN).coefficients:
         assert measures()[loss].unit and loss in panels()[measures()[loss].panel]
 
 
@@ -36,10 +36,10 @@ def test_an_unknown_name_is_refused_with_the_known_ones(name):
 
 
 def test_the_losses_weights_are_the_papers_unless_configured():
-    assert build_objective(PretrainingConfig(), CORPUS).coefficients == {
+    assert build_objective(PretrainingConfig(), GIVEN).coefficients == {
         "generator_loss": 1.0, "discriminator_loss": 50.0}
     changed = override(PretrainingConfig(), {"objective.discriminator_loss_weight": 10})
-    assert build_objective(changed, CORPUS).coefficients["discriminator_loss"] == 10.0
+    assert build_objective(changed, GIVEN).coefficients["discriminator_loss"] == 10.0
 
 
 def test_another_objectives_setting_is_refused_by_name():

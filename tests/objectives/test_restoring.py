@@ -8,18 +8,18 @@ import tensorflow as tf
 
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.modeling.electra import RestoringModel
 from electra_tf.modeling.token_replacement import Corrupted
+from electra_tf.modeling.variants import RestoringModel
 from electra_tf.objectives.all_tokens_mlm import AllTokensMlmObjective, copy_loss
 from electra_tf.objectives.replace_mlm import ReplaceMlmObjective
-from tests.objectives.golden_batch import CORPUS, RANDOMNESS, masked_batch
+from tests.objectives.golden_batch import GIVEN, RANDOMNESS, masked_batch
 from tests.parity import golden_files
 
 
 def built(kind):
     """The objective, and its network with the reference's weights of BERT as the restorer."""
     name = {ReplaceMlmObjective: "replace_mlm", AllTokensMlmObjective: "all_tokens_mlm"}[kind]
-    objective = kind(override(PretrainingConfig(), {"objective.name": name}), CORPUS)
+    objective = kind(override(PretrainingConfig(), {"objective.name": name}), GIVEN)
     model = RestoringModel(golden_files.model_config("mlm"), copies=kind.copies, seed=0)
     weights = golden_files.load("mlm_weights")
     for variable in model.restorer.variables:

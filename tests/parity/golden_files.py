@@ -13,6 +13,7 @@ VARIANTS = {
     "electra_untied_embeddings": (1, Tying.NONE),
     "mlm": (2, Tying.ALL_EMBEDDINGS),
 }
+ELECTRIC = {"electric": (2, Tying.ALL_EMBEDDINGS)}
 
 
 def load(name: str) -> dict[str, np.ndarray]:
@@ -21,7 +22,7 @@ def load(name: str) -> dict[str, np.ndarray]:
 
 
 def model_config(variant: str) -> ModelConfig:
-    num_layers, tying = VARIANTS[variant]
+    num_layers, tying = (VARIANTS | ELECTRIC)[variant]
     return ModelConfig(
         vocab_size=500, embedding_size=48, hidden_size=64, num_layers=num_layers, num_heads=4,
         intermediate_size=256, max_position_embeddings=64, generator_width=0.5, tying=tying)

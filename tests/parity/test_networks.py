@@ -10,7 +10,7 @@ from electra_tf.modeling.electra import ElectraModel, MaskedLanguageModel
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.masked_tokens import run_generator
 from electra_tf.objectives.mlm import MlmObjective
-from tests.objectives.golden_batch import CORPUS, RANDOMNESS, masked_batch
+from tests.objectives.golden_batch import GIVEN, RANDOMNESS, masked_batch
 from tests.parity import golden_files
 
 WITH_DISCRIMINATOR = ("electra", "electra_tied_generator", "electra_untied_embeddings")
@@ -30,10 +30,10 @@ def compute_losses(variant: str, model):
     tokens = float(tf.reduce_sum(tf.cast(inputs.original.valid, tf.float32)))
     if variant == "mlm":
         objective = MlmObjective(
-            override(PretrainingConfig(), {"objective.name": "mlm"}), CORPUS)
+            override(PretrainingConfig(), {"objective.name": "mlm"}), GIVEN)
         outcome = objective.compute(model, inputs, RANDOMNESS, training=False)
     else:
-        objective = ElectraObjective(PretrainingConfig(), CORPUS)
+        objective = ElectraObjective(PretrainingConfig(), GIVEN)
         generated = run_generator(model.generator, inputs, RANDOMNESS, training=False)
         outcome = objective.discriminate(model, inputs, sampled, RANDOMNESS, training=False)
         outcome.loss_sums["generator_loss"] = tf.reduce_sum(generated.losses)

@@ -1,0 +1,135 @@
+"""A generator that is trained to deceive the discriminator (ELECTRA, section 3.2, appendix F).
+
+Samples have no gradient, so the generator learns by policy gradient (REINFORCE; Williams, 1992).
+What it writes at position t is rewarded by the discriminator's loss there,
+
+    R = -log D(x, t) if the sample is the original token, else -log(1 - D(x, t)),
+
+D being the probability of an original token, and a baseline b = -log sigmoid(w h_t), h_t the
+generator's hidden vector, takes from it what was to be expected:
+
+    gradient = (R - b) grad log p_G(sample at t),  one sample, ascending.
+
+The baseline is trained by the cross entropy between sigmoid(w h_t) and exp(-R), the probability
+that the discriminator gave the right answer; the generator's encoder doesn't learn from it. The
+paper finds this worse than maximum likelihood: the generator learns slowly and its distributions
+are narrow.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from electra_tf.config.model import ModelConfig
+from electra_tf.config.pretraining import PretrainingConfig, SamplingConfig
+from electra_tf.errors import UserError
+from electra_tf.modeling.corruption import gather_tokens, gather_vectors
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.sampling import cross_entropy
+from electra_tf.modeling.variants import AdversarialModel
+from electra_tf.objectives.electra import ElectraObjective
+from electra_tf.objectives.masked_tokens import (
+    MaskedBatch,
+    count,
+    filled_in,
+    score_predictions,
+)
+from electra_tf.objectives.objective import Arrays, Given, Outcome, Ratio
+from electra_tf.records.example import Batch
+
+
+class AdversarialObjective(ElectraObjective):
+    """min 50 L_Disc(discriminator), max L_Disc over the generator's samples."""
+
+    def __init__(self, config: PretrainingConfig, given: Given):
+        """Refuses samples that aren't drawn from the distribution whose gradient is taken.
+
+        Raises:
+            UserError: a temperature, or right answers left out.
+        """
+        super().__init__(config, given)
+        if config.sampling != SamplingConfig(cooling_time=config.sampling.cooling_time):
+            raise UserError(
+                "objective.name=adversarial needs samples of the generator's own distribution: "
+                "leave sampling.temperature, initial_temperature and disallow_correct as they are.")
+
+    def build_model(self, config: ModelConfig, *, seed: int, policy: str,
+                    recompute: bool = False) -> AdversarialModel:
+        """Creates generator, baseline and discriminator."""
+        return AdversarialModel(config, seed=seed, policy=policy, recompute=recompute)
+
+    def prepare(self, batch: Batch,
+                randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
+        """Masks the batch; policy and baseline average over masked tokens."""
+        inputs = MaskedBatch(batch, self.replacement.mask(batch.ids, batch.valid, randomness))
+        masked = count(inputs.masked.predictions.valid)
+        return inputs, {"policy_loss": masked, "baseline_loss": masked,
+                        "discriminator_loss": count(self.judged(inputs))}
+
+    def compute(self, model: AdversarialModel, inputs: MaskedBatch, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """Runs the generator, then the discriminator, and rewards the one by the other."""
+        batch, predictions = inputs.original, inputs.masked.predictions
+        hidden = gather_vectors(model.generator.encode(
+            inputs.masked.ids, batch.segment_ids, batch.valid,
+            randomness if training else None), predictions.positions)
+        logits = model.generator.head(hidden)
+        generated = score_predictions(logits, predictions, training=training)
+        sampled = self.replacement.sample(
+            generated.softmax, predictions, randomness, training=training)
+        judged = self.discriminate(model, inputs, sampled, randomness, training=training)
+        reward = tf.nn.sigmoid_cross_entropy_with_logits(
+            tf.cast(judged.details["replaced"], tf.float32), judged.details["logits"])
+        reward = tf.stop_gradient(gather_tokens(reward, predictions.positions))
+        shape = predictions.positions.shape
+        surprise = tf.reshape(cross_entropy(
+            logits, tf.reshape(sampled, [-1]), generated.softmax), shape)
+        baseline = tf.reshape(tf.cast(
+            model.baseline(tf.stop_gradient(hidden)), tf.float32), shape)
+        losses = policy_losses(reward, surprise, baseline)
+        masked = tf.cast(predictions.valid, tf.float32)
+        slots = count(predictions.valid)
+        return Outcome(
+            {"policy_loss": tf.reduce_sum(losses.policy * masked),
+             "baseline_loss": tf.reduce_sum(losses.baseline * masked)} | judged.loss_sums,
+            dict(judged.measures) | {
+                "generator_loss": Ratio(tf.reduce_sum(generated.losses), slots),
+                "generator_reward": Ratio(tf.reduce_sum(reward * masked), slots)},
+            judged.details | filled_in(predictions, generated.best_ids))
+
+    @property
+    def coefficients(self) -> Mapping[str, float]:
+        """Weights as configured; the paper gives none."""
+        objective = self.config.objective
+        return {"policy_loss": objective.policy_loss_weight,
+                "baseline_loss": objective.baseline_loss_weight,
+                "discriminator_loss": objective.discriminator_loss_weight}
+
+    def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
+        """Returns ELECTRA's scores, and how well the generator would do as a language model."""
+        return {"generator_loss": means["generator_loss"],
+                "generator_reward": means["generator_reward"]} | super().scores(details, means)
+
+
+class PolicyLosses(NamedTuple):
+    """What is minimised for every sample."""
+
+    policy: tf.Tensor
+    """float32, of the shape of the arguments; its gradient is minus the policy gradient."""
+    baseline: tf.Tensor
+    """float32, likewise: cross entropy."""
+
+
+def policy_losses(reward: tf.Tensor, surprise: tf.Tensor, baseline: tf.Tensor) -> PolicyLosses:
+    """Returns the losses of samples (appendix F).
+
+    Args:
+        reward: R, float32 [...], at least 0; a constant.
+        surprise: -log p_G(sample), float32 [...].
+        baseline: w h, float32 [...], the logit of the baseline.
+    """
+    expected = tf.stop_gradient(-tf.math.log_sigmoid(baseline))
+    return PolicyLosses(
+        (reward - expected) * surprise,
+        tf.nn.sigmoid_cross_entropy_with_logits(tf.exp(-reward), baseline))

@@ -1,0 +1,57 @@
+"""A command's runs one after the other: mostly one, two where a generator is trained first."""
+
+from collections.abc import Iterator
+
+from electra_tf.checkpoints import formats, run_directory
+from electra_tf.checkpoints.pretrained import Pretrained
+from electra_tf.checkpoints.weights import read_step
+from electra_tf.config.overrides import override
+from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.pretraining.setup import Run, prepare
+from electra_tf.storage import Path
+
+
+def runs(config: PretrainingConfig, data_dir: Path, model_dir: Path,
+         vocab_file: Path | None = None, initial: Pretrained | None = None, *,
+         restart: bool = False) -> Iterator[Run]:
+    """Yields every run of a command, ready to start; the one before is finished by then.
+
+    Args:
+        config: of the command; its steps are those of all stages.
+        data_dir: of the records.
+        model_dir: of the last run; a first stage has a directory within.
+        vocab_file: to compare with the records' vocabulary.
+        initial: networks that the first run begins with.
+        restart: whether to remove first what earlier runs left.
+
+    Raises:
+        UserError: as `setup.prepare`.
+    """
+    total = config.training.num_train_steps
+    first = config.objective.generator_steps(total)
+    if first:
+        directory = config.objective.generator_dir(model_dir)
+        if restart or not _is_finished(directory, first):
+            print(f"stage 1 of 2: the generator, {first:,} steps, in {directory}", flush=True)
+            yield _prepared(override(config, {
+                "objective.name": "mlm", "training.num_train_steps": first}), data_dir, directory,
+                vocab_file, initial, restart=restart)
+        initial = formats.read(directory)
+        print(f"stage 2 of 2: the discriminator, {total - first:,} steps, in {model_dir}",
+              flush=True)
+        config = override(config, {"training.num_train_steps": total - first})
+    yield _prepared(config, data_dir, model_dir, vocab_file, initial, restart=restart)
+
+
+def _prepared(config: PretrainingConfig, data_dir: Path, model_dir: Path,
+              vocab_file: Path | None, initial: Pretrained | None, *, restart: bool) -> Run:
+    """Removes what was there only once the run is known to be possible."""
+    run = prepare(config, data_dir, model_dir, vocab_file, initial)
+    if restart:
+        run_directory.restart(model_dir)
+    return run
+
+
+def _is_finished(directory: Path, steps: int) -> bool:
+    found = (directory / run_directory.METRICS_FILE).exists()
+    return found and read_step(directory) >= steps

@@ -1,0 +1,157 @@
+"""A generator of another run, and the two stages of one command that make one first."""
+
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf import storage
+from electra_tf.checkpoints import formats
+from electra_tf.checkpoints.weights import read_weights
+from electra_tf.errors import UserError
+from electra_tf.modeling.electra import ElectraModel, FrozenGeneratorModel, MaskedLanguageModel
+from electra_tf.modeling.token_replacement import TokenReplacement
+from electra_tf.objectives.frozen_generator import assign_generator, generator_shape
+from electra_tf.objectives.objective import GivenGenerator
+from electra_tf.pretraining import stages, training_run
+from electra_tf.records.example import Batch
+from electra_tf.text.vocabulary import Vocabulary
+from tests import tiny_records, tiny_run
+from tests.parity import golden_files
+
+SHORT = {"runtime__cpu_parts": 1, "runtime__eval_steps": 1, "runtime__save_checkpoints_steps": 1}
+
+
+@pytest.fixture(scope="module")
+def given(records, tmp_path_factory):
+    """The directory of an ELECTRA run of one step."""
+    path = storage.path(tmp_path_factory.mktemp("given"))
+    training_run.train(tiny_run.run_on(records, path, training__num_train_steps=1, **SHORT))
+    return path
+
+
+def run_with(records, generator, model_dir="unused", **changes):
+    return tiny_run.run_on(records, storage.path(model_dir), objective__name="frozen_generator",
+                           objective__generator=str(generator), **SHORT | changes)
+
+
+@pytest.mark.parametrize("variant", golden_files.VARIANTS)
+def test_it_computes_what_the_generator_that_it_was_does(variant):
+    """However that was tied; the reference's logits are known."""
+    config = golden_files.model_config(variant)
+    source = (MaskedLanguageModel if variant == "mlm" else ElectraModel)(config, seed=0)
+    golden_files.load_weights(source, variant)
+    taken = GivenGenerator(source="golden", model=config, weights={
+        variable.name.split(":")[0]: variable.numpy() for variable in source.variables})
+    model = FrozenGeneratorModel(config, generator_shape(taken), seed=1)
+    assign_generator(model.generator, taken)
+    arrays = golden_files.load("inputs")
+    logits = model.generator(
+        tf.constant(arrays["masked_input_ids"]), tf.constant(arrays["segment_ids"]),
+        tf.constant(arrays["input_mask"] > 0), tf.constant(arrays["masked_lm_positions"]))
+    golden = golden_files.load(f"{variant}_outputs")["mlm_logits"].reshape(-1, 500)
+    np.testing.assert_allclose(logits[:, :500], golden, atol=1e-5 * np.abs(golden).max())
+
+
+def test_neither_training_nor_another_initialization_changes_it(records, given):
+    run = run_with(records, given, initialization__scheme="neighbours")
+    state = tiny_run.state_of(run)
+    saved = formats.read(given).weights
+    network = state.model.generator
+
+    def compare():
+        np.testing.assert_array_equal(
+            network.encoder.encoder_layers[0].attention.query.kernel,
+            saved["generator/encoder/layer_0/attention/self/query/kernel"])
+        np.testing.assert_array_equal(  # The discriminator's too, in that run.
+            network.encoder.embeddings.words.table, saved["electra/embeddings/word_embeddings"])
+
+    compare()
+    assert not any("frozen" in name for name in tiny_run.weights(state))
+    batch = next(iter(tf.data.Dataset.from_tensors(_batch())))
+    tiny_run.step_function(run, state)(batch)
+    compare()
+
+
+def _batch():
+    ids = tf.random.stateless_uniform([8, 32], [1, 2], 5, 40, tf.int32)
+    return Batch(ids, ids > 0, tf.zeros_like(ids))
+
+
+def test_a_generator_of_another_vocabulary_is_refused(given, tmp_path):
+    other = Vocabulary((*tiny_records.VOCABULARY.tokens[:-1], "another"))
+    tiny_records.write(tmp_path / "other", other)
+    with pytest.raises(UserError, match="has another vocabulary"):
+        run_with(tmp_path / "other", given)
+
+
+def test_a_run_without_a_generator_is_refused(records, given, tmp_path):
+    path = storage.path(tmp_path / "discriminator")
+    training_run.train(tiny_run.run_on(records, path, objective__name="fixed_generator",
+                                       training__num_train_steps=1, **SHORT))
+    with pytest.raises(UserError, match="has no generator to take"):
+        run_with(records, path).build_model()
+
+
+def test_without_a_directory_the_command_says_what_to_add(records):
+    with pytest.raises(UserError, match="--set objective.generator=DIRECTORY"):
+        run_with(records, "")
+
+
+def test_a_second_stage_alone_has_no_generator(records, tmp_path):
+    with pytest.raises(UserError, match="no checkpoint"):
+        tiny_run.run_on(records, storage.path(tmp_path), objective__name="two_stage")
+
+
+def config(**changes):
+    return tiny_run.config(objective__name="two_stage", training__num_train_steps=6,
+                           **SHORT | changes)
+
+
+def train(records, model_dir):
+    for run in stages.runs(config(), storage.path(records), storage.path(model_dir)):
+        training_run.train(run)
+
+
+def test_two_stages_are_one_command_that_goes_on_in_either(records, tmp_path, capsys):
+    whole = tmp_path / "whole"
+    train(records, whole)
+    printed = capsys.readouterr().out
+    assert "stage 1 of 2: the generator, 3 steps" in printed
+    assert "stage 2 of 2: the discriminator, 3 steps" in printed
+    expected = read_weights(storage.path(whole))
+    # The generator is the first stage's last, and the discriminator began with its encoder.
+    first = read_weights(storage.path(whole / "generator"))
+    np.testing.assert_array_equal(expected["frozen_generator/embeddings/word_embeddings"],
+                                  first["electra/embeddings/word_embeddings"])
+    moved = np.abs(expected["electra/embeddings/word_embeddings"]
+                   - first["electra/embeddings/word_embeddings"]).max()
+    # Three steps, none of more than sqrt(1000) / 10 times the rate: Adam without correction.
+    assert 0 < moved < 3 * 3.2 * 3e-3
+    for stage, number in (("generator", 1), (".", 1)):
+        resumed = tmp_path / f"resumed-{number}-{stage.strip('.')}"
+        shutil.copytree(whole, resumed)
+        if stage == "generator":
+            for path in list(resumed.iterdir()):
+                if path.name != "generator":
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+        _forget(resumed / stage, number)
+        train(records, resumed)
+        for name, value in read_weights(storage.path(resumed)).items():
+            np.testing.assert_allclose(value, expected[name], atol=1e-6, err_msg=name)
+
+
+def _forget(run, step):
+    """Leaves the checkpoint of one step alone."""
+    for path in (run / "checkpoints").iterdir():
+        if path.name != "checkpoint" and f"-{step}." not in path.name:
+            path.unlink()
+
+
+def test_the_temperature_of_samples_falls_during_the_run(records, given):
+    """Fast-ELECTRA: easy replacements first."""
+    run = run_with(records, given, sampling__initial_temperature=2.0)
+    layer: TokenReplacement = run.objective.replacement
+    found = [float(layer.temperature(tf.constant(step, tf.int64))) for step in (0, 6, 12)]
+    assert found[0] == 2.0 and found[0] > found[1] > found[2] > 1.0

@@ -1,0 +1,110 @@
+"""Electric equals Google's reference code on its weights and inputs."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.config.overrides import override
+from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.modeling.variants import ElectricModel
+from electra_tf.objectives.electric import ElectricObjective
+from tests.objectives.golden_batch import GIVEN, RANDOMNESS, masked_batch
+from tests.parity import golden_files
+
+GOLDEN = golden_files.load("electric_outputs")
+MASK = golden_files.load("inputs")["input_mask"] > 0
+
+
+def last_real_tokens() -> np.ndarray:
+    """Before padding: their right tower reads a padding position, which sees nothing but hidden
+    keys, in an order of rounding errors of the reference's own."""
+    marks = np.zeros_like(MASK)
+    for row, length in enumerate(MASK.sum(axis=1)):
+        marks[row, length - 1] = length < MASK.shape[1]
+    return marks
+
+
+@pytest.fixture(scope="module")
+def model():
+    built = ElectricModel(golden_files.model_config("electric"), seed=0)
+    golden_files.load_weights(built, "electric")
+    return built
+
+
+def objective() -> ElectricObjective:
+    return ElectricObjective(override(PretrainingConfig(), {"objective.name": "electric"}), GIVEN)
+
+
+def compute(model):
+    inputs, sampled = masked_batch()
+    made = objective()
+    noise = made.noise(model, inputs.original, RANDOMNESS, training=False)
+    outcome = made.discriminate_noise(model, inputs, noise, sampled, RANDOMNESS, training=False)
+    losses = {"generator_loss": noise.loss_sum / GOLDEN["cloze_weights"].sum(),
+              "discriminator_loss": outcome.loss_sums["discriminator_loss"] / MASK.sum()}
+    total = tf.add_n([made.coefficients[name] * loss for name, loss in losses.items()])
+    return losses, total, outcome.details
+
+
+def test_the_towers_know_what_the_references_know(model):
+    batch = masked_batch()[0].original
+    hidden = model.generator.encode(*(batch.ids, batch.segment_ids, batch.valid)).numpy()
+    exact = MASK & ~last_real_tokens()
+    np.testing.assert_allclose(
+        hidden[exact], GOLDEN["cloze_sequence_output"][exact], atol=2e-5)
+    np.testing.assert_allclose(
+        hidden[MASK], GOLDEN["cloze_sequence_output"][MASK], atol=2e-3)
+
+
+def test_every_position_predicts_as_the_references_does(model):
+    batch = masked_batch()[0].original
+    logits = model.generator(batch.ids, batch.segment_ids, batch.valid)[:, :500].numpy()
+    row = MASK[2] & ~last_real_tokens()[2]
+    golden = GOLDEN["cloze_logits_row2"]
+    np.testing.assert_allclose(logits.reshape(5, 48, 500)[2][row], golden[row],
+                               atol=1e-5 * np.abs(golden).max())
+
+
+def test_what_counts_for_the_generator_is_what_isnt_special(model):
+    inputs, _ = masked_batch()
+    marked = objective()._predicted(inputs.original)
+    np.testing.assert_array_equal(marked, GOLDEN["cloze_weights"] > 0)
+
+
+def test_losses_equal_the_reference(model):
+    losses, total, _ = compute(model)
+    assert float(losses["generator_loss"]) == pytest.approx(float(GOLDEN["cloze_loss"]), rel=1e-5)
+    assert float(losses["discriminator_loss"]) == pytest.approx(
+        float(GOLDEN["disc_loss"]), rel=1e-5)
+    assert float(total) == pytest.approx(float(GOLDEN["total_loss"]), rel=1e-5)
+
+
+def test_noise_and_its_logits_equal_the_reference(model):
+    _, _, details = compute(model)
+    np.testing.assert_array_equal(details["corrupted_ids"], GOLDEN["disc_input_ids"])
+    np.testing.assert_array_equal(details["replaced"], GOLDEN["disc_labels"])
+    exact = MASK & ~last_real_tokens()
+    logits = details["logits"].numpy()
+    np.testing.assert_allclose(logits[exact], GOLDEN["disc_logits"][exact], atol=1e-4)
+    np.testing.assert_allclose(logits[MASK], GOLDEN["disc_logits"][MASK], atol=1e-3)
+
+
+def test_gradients_equal_the_reference(model):
+    golden = golden_files.load("electric_gradients")
+    with tf.GradientTape() as tape:
+        _, total, _ = compute(model)
+    gradients = {variable.name.split(":")[0]: tf.convert_to_tensor(gradient)
+                 for variable, gradient in zip(
+                     model.trainable_variables, tape.gradient(total, model.trainable_variables),
+                     strict=True)}
+    assert {name.partition(":")[2] for name in golden} == gradients.keys()
+    for name, expected in golden.items():
+        kind, _, weight = name.partition(":")
+        found = gradients[weight].numpy()
+        if weight.endswith("key/bias"):  # Zero but for rounding.
+            np.testing.assert_allclose(np.linalg.norm(found), 0.0, atol=1e-4)
+        elif kind == "gradnorm":
+            np.testing.assert_allclose(np.linalg.norm(found), expected, rtol=2e-4)
+        else:
+            np.testing.assert_allclose(found, expected, rtol=0,
+                                       atol=2e-4 * np.abs(expected).max())
