@@ -74,6 +74,8 @@ class Runner:
                     self._pin(slot)
                     self._do(job)
             except (JobFailed, UserError) as error:
+                if self._stopped.is_set():
+                    return
                 failures.append(f"{job.variant.name}, seed {job.seed}: {error}")
                 self._say(f"failed   {failures[-1]}")
             finally:
