@@ -1,0 +1,100 @@
+import pytest
+
+from electra_tf.config.overrides import flatten
+from electra_tf.errors import UserError
+from experiments import budgets, sweep
+
+ABOUT = "sweep:\n  title: A\n  source: B\n  tasks: chunk\n"
+
+
+def read(tmp_path, text: str):
+    path = tmp_path / "own.yaml"
+    path.write_text(text)
+    return sweep.load(str(path))
+
+
+@pytest.mark.parametrize("name", sweep.names())
+@pytest.mark.parametrize("budget", budgets.BUDGETS)
+def test_every_sweep_fits_every_budget(name, budget):
+    chosen = sweep.load(name)
+    sweep.check(chosen, budgets.budget_of(budget))
+    assert len({variant.name for variant in chosen.variants}) == len(chosen.variants) > 1
+    assert chosen.title and chosen.source and chosen.tasks
+
+
+def test_the_papers_comparisons_are_there():
+    assert {"objectives", "training", "tying", "generator_size", "masking_rate", "compute",
+            "recipes", "mask_strategies"} <= set(sweep.names())
+
+
+def test_a_variant_has_its_settings_over_those_of_all(tmp_path):
+    chosen = read(tmp_path, ABOUT + (
+        "all:\n  masking.rate: 0.4\n  objective.name: mlm\n"
+        "one: {}\ntwo:\n  masking.rate: 0.2\n  recipe: paper\n  share: 0.5\n"))
+    one, two = chosen.variants
+    tiny = budgets.budget_of("tiny")
+    assert flatten(one.config(tiny))["masking.rate"] == 0.4
+    assert flatten(two.config(tiny))["masking.rate"] == 0.2
+    assert (two.recipe, two.share, one.share) == ("paper", 0.5, 1.0)
+    assert one.config(tiny).objective.name == "mlm"
+    assert one.config(tiny).optimizer.bias_correction  # The budget's recipe.
+    assert not two.config(tiny).optimizer.bias_correction
+
+
+def test_a_grid_is_every_combination_of_its_values(tmp_path):
+    chosen = read(tmp_path, ABOUT + (
+        "grid:\n  masking.rate: 0.1, 0.2\n  share: 1, 4\nA: {}\nB:\n  objective.name: mlm\n"))
+    assert [variant.name for variant in chosen.variants] == [
+        f"{name}, rate {rate}, share {share}" for name in "AB" for rate in ("0.1", "0.2")
+        for share in ("1", "4")]
+    assert chosen.axes == ("masking.rate", "share")
+    assert chosen.variants[1].share == 4.0 and chosen.variants[1].at == ("0.1", "4")
+
+
+def test_a_grid_alone_is_a_sweep(tmp_path):
+    chosen = read(tmp_path, ABOUT + "grid:\n  masking.rate: 0.1, 0.2\n")
+    assert [variant.name for variant in chosen.variants] == ["rate 0.1", "rate 0.2"]
+
+
+@pytest.mark.parametrize(("text", "problem"), [
+    (ABOUT, "no variants"),
+    (ABOUT + "grid: {}\nA: {}\n", "the grid is empty"),
+    (ABOUT + "grid:\n  masking.rate: ','\nA: {}\n", "the grid is empty in masking.rate"),
+    (ABOUT.replace("chunk", "chunk, sudoku") + "A: {}\n", "unknown task 'sudoku'; there are chunk"),
+    ("A: {}\n", "section sweep needs title"),
+    (ABOUT + "  budget: tiny\nA: {}\n", "unknown key 'budget' in section sweep"),
+    (ABOUT + "A:\n  masking: 0.2\n", "'masking' is neither section.field nor recipe or share"),
+    (ABOUT + "A:\n  share: much\n", "share must be a number above 0"),
+    (ABOUT + "A:\n  share: -1\n", "share must be a number above 0"),
+    (ABOUT + "A:\n  share: nan\n", "share must be a number above 0"),
+    (ABOUT + "A:\n  recipe: long\n", "recipe must be one of paper, short"),
+    (ABOUT + "A: {}\nA: {}\n", "'A' stands there twice"),
+    (ABOUT + "A: &x\n  masking.rate: 0.2\nB: *x\n", "anchors"),
+    (ABOUT + "grid:\n  masking.rate: " + ", ".join(map(str, range(300))) + "\n", "300 variants"),
+    ("- 1\n", "must hold sections"),
+    ("sweep: {\n", "not valid YAML"),
+])
+def test_what_is_no_sweep_is_one_line(tmp_path, text, problem):
+    with pytest.raises(UserError, match=problem) as caught:
+        read(tmp_path, text)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("settings", "problem"), [
+    ("masking.rat: 0.2", "variant 'A' of own: unknown setting 'masking.rat'"),
+    ("masking.rate: 2", "variant 'A' of own: masking.rate must be in"),
+    ("objective.name: gan", "variant 'A' of own: objective.name must be one of electra, mlm"),
+    ("objective.replacements: uniform", "variant 'A' of own: objective.replacements isn't a "
+     "setting of this run: it belongs to objective.name=fixed_generator"),
+])
+def test_settings_that_cant_be_are_refused_before_anything_runs(tmp_path, settings, problem):
+    chosen = read(tmp_path, ABOUT + f"A:\n  {settings}\n")
+    with pytest.raises(UserError, match=problem):
+        sweep.check(chosen, budgets.budget_of("tiny"))
+
+
+def test_an_unknown_sweep_or_budget_names_those_that_there_are():
+    with pytest.raises(UserError, match="there is no sweep 'all'; there are compute, generator_s"):
+        sweep.load("all")
+    with pytest.raises(UserError, match="--budget must be one of tiny, cpu-day, gpu-day, paper"):
+        budgets.budget_of("huge")
