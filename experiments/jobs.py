@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -32,8 +31,10 @@ class Job:
     """With the records' vocabulary and length, and the number of steps."""
     flops: float
     """Of all steps, in matrix products."""
-    directory: Path
-    """Of everything that it leaves."""
+    records: str
+    """Fingerprint of what it reads."""
+    home: Path
+    """Of all runs."""
 
     @property
     def steps(self) -> int:
@@ -47,12 +48,19 @@ class Job:
 
     @property
     def settings(self) -> str:
-        """What differs from the defaults, as JSON; tells runs of one name apart."""
+        """What decides the result, as JSON: settings that aren't defaults, and the records."""
         defaults = flatten(override(PretrainingConfig(), {
             "objective.name": self.config.objective.name}))
-        return json.dumps({name: value for name, value in flatten(self.config).items()
-                           if not name.startswith("runtime.") and value != defaults[name]},
-                          sort_keys=True)
+        own = {name: value for name, value in flatten(self.config).items()
+               if not name.startswith("runtime.") and value != defaults[name]}
+        own |= {"objective.name": self.config.objective.name, "records": self.records}
+        return json.dumps(own, sort_keys=True)
+
+    @property
+    def directory(self) -> Path:
+        """Of everything that it leaves; sweeps that want the same run share it."""
+        digest = hashlib.sha256(self.settings.encode()).hexdigest()[:16]
+        return self.home / f"{self.config.objective.name}-seed{self.seed}-{digest}"
 
     def pretraining_flags(self, data_dir: Path, budget: Budget) -> list[str]:
         """Returns the flags of run_pretraining.py."""
@@ -68,7 +76,7 @@ class Job:
                 *(f"--set={name}={value}" for name, value in settings.items())]
 
 
-def plan(sweep: Sweep, budget: Budget, manifest: Manifest, directory: Path,
+def plan(sweep: Sweep, budget: Budget, manifest: Manifest, home: Path,
          seeds: int) -> list[Job]:
     """Returns the runs of a sweep, all variants of a seed before those of the next.
 
@@ -76,7 +84,7 @@ def plan(sweep: Sweep, budget: Budget, manifest: Manifest, directory: Path,
         sweep: what is compared.
         budget: its scale.
         manifest: of the records.
-        directory: of all runs.
+        home: of all runs.
         seeds: how many of each variant.
 
     Raises:
@@ -98,7 +106,7 @@ def plan(sweep: Sweep, budget: Budget, manifest: Manifest, directory: Path,
                 variant=variant, seed=seed, flops=steps * step,
                 config=override(config, {"training.num_train_steps": steps,
                                          "training.seed": seed}),
-                directory=directory / f"{_folder(variant.name)}-seed{seed}"))
+                records=manifest.fingerprint, home=home))
     return found
 
 
@@ -109,9 +117,3 @@ def flops_of_a_step(config: PretrainingConfig) -> float:
     objective = build_objective(
         config, Given(kinds=kinds, token_counts=lambda: np.ones(size, np.int64)))
     return objective.flops_per_token(length) * length * config.training.train_batch_size
-
-
-def _folder(name: str) -> str:
-    """Returns a file name that says which variant it is, and is no other's."""
-    plain = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")[:60]
-    return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"

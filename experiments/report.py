@@ -76,7 +76,7 @@ def write(sweep: Sweep, budget: Budget, table: Table, directory: Path) -> None:
     scores = scores_of(sweep.tasks, names, rows)
     drawn = any(scores.values())
     if drawn:
-        _draw(sweep, scores, rows, directory / PICTURE)
+        draw(sweep, scores, rows, directory / PICTURE)
     page = "\n".join([f"# {sweep.title}", "", *section(sweep, budget, rows, scores),
                       *(["", f"![{sweep.title}]({PICTURE})"] if drawn else []), ""])
     write_atomically(directory / PAGE, page.encode())
@@ -112,7 +112,7 @@ _BLUE, _INK, _GRID = "#1f5fa8", "#333333", "#e3e6ea"
 _COLOURS = ("#1f5fa8", "#d1495b", "#2a9d8f", "#e09f3e", "#7b5ea7", "#5f6c7b")
 
 
-def _draw(sweep: Sweep, scores: Scores, rows: Sequence[Row], path: Path) -> None:
+def draw(sweep: Sweep, scores: Scores, rows: Sequence[Row], path: Path) -> None:
     """Draws a panel per task: points with error bars, over the grid's first axis if it has one."""
     from matplotlib.figure import Figure
 

@@ -53,11 +53,12 @@ def main() -> None:
     from experiments import jobs, report, runner, table
 
     results = storage.path(values.results)
-    directory = storage.path(values.output_dir) / f"{chosen.name}-{budget.name}"
+    home = storage.path(values.output_dir)
+    directory = home / f"{chosen.name}-{budget.name}"
     directory.mkdir(parents=True, exist_ok=True)
     results.parent.mkdir(parents=True, exist_ok=True)
     with only_process(directory, f"another process runs {chosen.name} in {directory}."):
-        planned = jobs.plan(chosen, budget, records, directory, budget.seeds)
+        planned = jobs.plan(chosen, budget, records, home / "runs", budget.seeds)
         print(_plan_line(chosen, budget, planned), flush=True)
         rows = table.Table(results)
         places = runner.Places(data_dir=storage.path(values.data_dir).absolute(),
@@ -92,7 +93,7 @@ def define() -> None:
                          lower_bound=1, upper_bound=100)
     flags.DEFINE_string("data_dir", None, "Directory of records that data_prep built.")
     flags.DEFINE_string("tasks_dir", None, "Directory of the tasks' files.")
-    flags.DEFINE_string("output_dir", "experiments/results", "Where runs go.")
+    flags.DEFINE_string("output_dir", "experiments/results", "Where runs and pages go.")
     flags.DEFINE_string("results", "experiments/results/results.sqlite",
                         "The table of results; sweeps may share one.")
     flags.DEFINE_integer("jobs", None, "Runs side by side. Default: as many as have cores of their "

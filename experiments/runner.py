@@ -6,6 +6,8 @@ which goes on by itself where it was interrupted. What the results table has isn
 
 import concurrent.futures
 import dataclasses
+import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -60,6 +62,8 @@ class Runner:
         Raises:
             UserError: the table has results of a variant under other settings.
         """
+        for job in jobs:
+            self._take_over(job)
         waiting = [job for job in jobs if self._missing(job)]
         self._say(f"{len(jobs)} runs, {len(jobs) - len(waiting)} of them done; "
                   f"{side_by_side} side by side")
@@ -92,11 +96,26 @@ class Runner:
                     self._stop()  # A signal: no job begins any more, and those that run end.
         return failures
 
+    def _take_over(self, job: Job) -> None:
+        """Adds what another sweep, or a variant of another name, found with the same run."""
+        name = (self._sweep.name, self._budget.name, job.variant.name)
+        same = [row for row in self._table.rows() if row.settings == job.settings
+                and row.task_settings in ("", self._task_settings)]
+        own = {row.task for row in same if (row.sweep, row.budget, row.variant) == name}
+        self._table.add([dataclasses.replace(
+            row, sweep=name[0], budget=name[1], variant=name[2])
+            for row in same if row.task not in own])
+
+    @property
+    def _task_settings(self) -> str:
+        return json.dumps(dict(self._sweep.finetuning), sort_keys=True)
+
     def _missing(self, job: Job) -> list[str]:
         """Returns what of a job the table hasn't yet: tasks, and "pretraining"."""
         rows = [row for row in self._table.rows(self._sweep.name, self._budget.name)
                 if (row.variant, row.seed) == (job.variant.name, job.seed)]
-        if any((row.settings, row.steps) != (job.settings, job.steps) for row in rows):
+        if any(row.settings != job.settings
+               or row.task_settings not in ("", self._task_settings) for row in rows):
             raise UserError(
                 f"the results table has {self._sweep.name}, {self._budget.name}, variant "
                 f"{job.variant.name!r}, seed {job.seed} of other settings or steps: give the "
@@ -122,7 +141,11 @@ class Runner:
                 self._judge(job, task, seconds)
 
     def _judge(self, job: Job, task: str, pretraining_seconds: float) -> None:
-        begun, target = time.monotonic(), job.directory / task
+        begun = time.monotonic()
+        target = job.directory / task
+        if self._sweep.finetuning:
+            digest = hashlib.sha256(self._task_settings.encode()).hexdigest()[:8]
+            target = job.directory / f"{task}-{digest}"
         settings = {"training.seed": job.seed} if tasks.JUDGES[task].trained else {}
         settings |= dict(self._sweep.finetuning)
         self._call(["run_finetuning.py", *tasks.flags_of(task, self._places.tasks_dir),
@@ -132,7 +155,8 @@ class Runner:
         scores = tasks.scores(task, target)
         self._table.add([
             self._row(job, task=task, metric=metric, main=not number, score=score,
-                      pretraining_seconds=pretraining_seconds, task_seconds=seconds)
+                      pretraining_seconds=pretraining_seconds, task_seconds=seconds,
+                      task_settings=self._task_settings)
             for number, (metric, score) in enumerate(scores.items())])
         metric, score = next(iter(scores.items()))
         self._say(f"scored   {job.variant.name}, seed {job.seed}: {task} {metric} "
@@ -142,7 +166,7 @@ class Runner:
         found = strict_json.read_any(
             job.directory / "pretrained" / EVALUATION_FILE, most=_MOST_BYTES)
         return [self._row(job, task=PRETRAINING, metric=name, main=name == "loss", score=value,
-                          pretraining_seconds=seconds, task_seconds=0.0)
+                          pretraining_seconds=seconds, task_seconds=0.0, task_settings="")
                 for name, value in found.items() if name in measures()]
 
     def _row(self, job: Job, **fields) -> Row:

@@ -39,6 +39,8 @@ class Row:
     """Likewise, of the task."""
     settings: str
     """Those of the run that aren't defaults, and the records' fingerprint, as JSON."""
+    task_settings: str
+    """Those that the sweep fine-tunes with besides the task's own, as JSON; "" for none."""
     finished: str = ""
     """When, in UTC."""
 

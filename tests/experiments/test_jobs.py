@@ -55,6 +55,12 @@ def test_all_variants_of_a_seed_come_before_the_next(records):
     assert len({job.settings for job in planned}) == 12
 
 
+def test_the_same_run_has_one_directory_in_all_sweeps(records):
+    electra, joint = plan("objectives", records)[0], plan("training", records)[0]
+    assert electra.variant.name != joint.variant.name
+    assert (electra.directory, electra.settings) == (joint.directory, joint.settings)
+
+
 def test_the_command_says_what_the_plan_says(records):
     job = plan("objectives", records, seeds=2)[-1]
     flags = job.pretraining_flags(Path("records"), TINY)

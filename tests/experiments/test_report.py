@@ -10,7 +10,8 @@ from experiments.table import Row, Table
 TINY = budgets.budget_of("tiny")
 ROW = Row(sweep="objectives", budget="tiny", variant="ELECTRA", seed=1, task="chunk", metric="f1",
           main=True, score=0.8, steps=2000, tokens=4_096_000, flops=1.7e13,
-          pretraining_seconds=100.0, task_seconds=60.0, settings="{}")
+          pretraining_seconds=100.0, task_seconds=60.0, settings="{}",
+          task_settings="")
 
 
 def rows_of(scores, **fields):

@@ -64,8 +64,8 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run(place, seeds=2, side_by_side=2, said=None):
-    chosen = sweep.load(str(place / "own.yaml"))
+def run(place, seeds=2, side_by_side=2, said=None, name="own"):
+    chosen = sweep.load(str(place / f"{name}.yaml"))
     planned = jobs.plan(chosen, TINY, manifest.load(storage.path(place / "records")),
                         place / "out", seeds)
     table = Table(place / "results.sqlite")
@@ -110,6 +110,30 @@ def test_what_is_done_isnt_done_again(place):
     assert len(calls(place)) == 2 * before
 
 
+def test_the_same_run_of_another_sweep_is_taken_over(place):
+    run(place, seeds=1)
+    before = calls(place)
+    (place / "other.yaml").write_text(
+        "sweep:\n  title: Other\n  source: nobody\n  tasks: chunk, cola\n"
+        "C:\n  objective.name: mlm\nD:\n  masking.rate: 0.3\n")
+    said = []
+    table = run(place, seeds=1, said=said, name="other")[-1]
+    assert said[0].startswith("2 runs, 1 of them done")
+    assert len(calls(place)) == len(before) + 3
+    assert {row.variant for row in table.rows("other")} == {"C", "D"}
+
+
+def test_tasks_of_other_settings_arent_taken_over(place):
+    run(place, seeds=1)
+    before = calls(place)
+    text = (place / "own.yaml").read_text()
+    (place / "other.yaml").write_text(text + "finetuning:\n  task.feature_based: true\n")
+    run(place, seeds=1, name="other")
+    # The encoders are the same, the tasks aren't.
+    assert sorted(line.split()[0] for line in calls(place)[len(before):]) == ["chunk"] * 2 + [
+        "cola"] * 2
+
+
 def test_a_run_that_fails_is_a_line_and_the_others_go_on(place):
     (place / "out" / "broken").touch()
     said = []
@@ -124,9 +148,11 @@ def test_a_run_that_fails_is_a_line_and_the_others_go_on(place):
 def test_results_of_other_settings_are_refused(place):
     run(place, seeds=1)
     text = (place / "own.yaml").read_text()
-    (place / "own.yaml").write_text(text.replace("A: {}", "A:\n  masking.rate: 0.3"))
-    with pytest.raises(UserError, match="variant 'A', seed 1 of other settings or steps: give"):
-        run(place)
+    for changed in (text.replace("A: {}", "A:\n  masking.rate: 0.3"),
+                    text + "finetuning:\n  task.feature_based: true\n"):
+        (place / "own.yaml").write_text(changed)
+        with pytest.raises(UserError, match="variant 'A', seed 1 of other settings or steps: give"):
+            run(place)
 
 
 def test_a_signal_ends_the_runs_and_the_same_command_goes_on(place):
@@ -140,11 +166,11 @@ def test_a_signal_ends_the_runs_and_the_same_command_goes_on(place):
         f"--sweep={place / 'own.yaml'}", f"--data_dir={place / 'records'}",
         f"--tasks_dir={place}", f"--output_dir={place / 'all'}", "--seeds=1",
         f"--results={place / 'results.sqlite'}"]
-    (place / "all" / "own-tiny").mkdir(parents=True)
-    (place / "all" / "own-tiny" / "slow").touch()
+    (place / "all" / "runs").mkdir(parents=True)
+    (place / "all" / "runs" / "slow").touch()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                cwd=Path(__file__).parents[2])
-    marker = place / "all" / "own-tiny" / "calls.txt"
+    marker = place / "all" / "runs" / "calls.txt"
     deadline = time.monotonic() + 120
     while not marker.exists() and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -152,7 +178,7 @@ def test_a_signal_ends_the_runs_and_the_same_command_goes_on(place):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 143, err
     assert "failed" not in out
-    (place / "all" / "own-tiny" / "slow").unlink()
+    (place / "all" / "runs" / "slow").unlink()
     done = subprocess.run(command, capture_output=True, text=True, timeout=120,
                           cwd=Path(__file__).parents[2])
     assert done.returncode == 0, done.stderr

@@ -8,7 +8,8 @@ from experiments.table import Row, Table
 
 ROW = Row(sweep="s", budget="tiny", variant="A", seed=1, task="chunk", metric="f1", main=True,
           score=0.5, steps=10, tokens=100, flops=1e9, pretraining_seconds=1.5, task_seconds=2.5,
-          settings="{}")
+          settings="{}",
+          task_settings="")
 
 
 def plain(rows):

@@ -10,8 +10,9 @@ from electra_tf import storage
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.weights import read_weights
 from electra_tf.errors import UserError
-from electra_tf.modeling.electra import ElectraModel, FrozenGeneratorModel, MaskedLanguageModel
+from electra_tf.modeling.electra import ElectraModel, MaskedLanguageModel
 from electra_tf.modeling.token_replacement import TokenReplacement
+from electra_tf.modeling.variants import FrozenGeneratorModel
 from electra_tf.objectives.frozen_generator import assign_generator, generator_shape
 from electra_tf.objectives.objective import GivenGenerator
 from electra_tf.pretraining import stages, training_run
