@@ -45,6 +45,7 @@ class Row:
     """When, in UTC."""
 
 
+_NAMES = tuple(field.name for field in dataclasses.fields(Row))
 _KEY = ("sweep", "budget", "variant", "seed", "task", "metric")
 _TYPES = {str: "TEXT", int: "INTEGER", bool: "INTEGER", float: "REAL"}
 
@@ -74,22 +75,20 @@ class Table:
     def add(self, rows: list[Row]) -> None:
         """Writes rows in place of those of the same run and task."""
         now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
-        names = [field.name for field in dataclasses.fields(Row)]
         with self._open() as connection:
             connection.executemany(
-                f"INSERT OR REPLACE INTO scores ({', '.join(names)}) "
-                f"VALUES ({', '.join('?' * len(names))})",
+                f"INSERT OR REPLACE INTO scores ({', '.join(_NAMES)}) "
+                f"VALUES ({', '.join('?' * len(_NAMES))})",
                 [dataclasses.astuple(dataclasses.replace(row, finished=now)) for row in rows])
 
     def rows(self, sweep: str = "", budget: str = "") -> list[Row]:
         """Returns the rows of a sweep and a budget, "" for all, in the order of their writing."""
         with self._open() as connection:
             found = connection.execute(
-                "SELECT * FROM scores WHERE (? = '' OR sweep = ?) AND (? = '' OR budget = ?) "
-                "ORDER BY rowid", (sweep, sweep, budget, budget)).fetchall()
-        return [dataclasses.replace(row, main=bool(row.main)) for row in (
-            Row(**dict(zip((field.name for field in dataclasses.fields(Row)), values, strict=True)))
-            for values in found)]
+                f"SELECT {', '.join(_NAMES)} FROM scores "
+                "WHERE (? = '' OR sweep = ?) AND (? = '' OR budget = ?) ORDER BY rowid", (sweep, sweep, budget, budget)).fetchall()
+        return [dataclasses.replace(row, main=bool(row.main))
+                for row in (Row(**dict(zip(_NAMES, values, strict=True))) for values in found)]
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
