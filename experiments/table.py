@@ -86,7 +86,8 @@ class Table:
         with self._open() as connection:
             found = connection.execute(
                 f"SELECT {', '.join(_NAMES)} FROM scores "
-                "WHERE (? = '' OR sweep = ?) AND (? = '' OR budget = ?) ORDER BY rowid", (sweep, sweep, budget, budget)).fetchall()
+                "WHERE (? = '' OR sweep = ?) AND (? = '' OR budget = ?) ORDER BY rowid",
+                (sweep, sweep, budget, budget)).fetchall()
         return [dataclasses.replace(row, main=bool(row.main))
                 for row in (Row(**dict(zip(_NAMES, values, strict=True))) for values in found)]
 

@@ -1,5 +1,6 @@
 """A command's runs one after the other: mostly one, two where a generator is trained first."""
 
+import dataclasses
 from collections.abc import Iterator
 
 from electra_tf.checkpoints import formats, run_directory
@@ -36,7 +37,9 @@ def runs(config: PretrainingConfig, data_dir: Path, model_dir: Path,
             yield _prepared(override(config, {
                 "objective.name": "mlm", "training.num_train_steps": first}), data_dir, directory,
                 vocab_file, initial, restart=restart)
-        initial = formats.read(directory)
+        # Without its path, so that a directory can be moved between two stages.
+        initial = dataclasses.replace(
+            formats.read(directory), source=f"the generator of stage 1, step {first:,}")
         print(f"stage 2 of 2: the discriminator, {total - first:,} steps, in {model_dir}",
               flush=True)
         config = override(config, {"training.num_train_steps": total - first})
