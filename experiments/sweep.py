@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from electra_tf.config import recipes
+from electra_tf.config.finetuning import finetuning_config
+from electra_tf.config.model import ModelConfig
+from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.pretraining_flags import build_config
 from electra_tf.errors import UserError, shown
@@ -113,6 +116,10 @@ def check(sweep: Sweep, budget: Budget) -> None:
             variant.config(budget)
         except UserError as error:
             raise UserError(f"variant {shown(variant.name)} of {sweep.name}: {error}") from error
+    try:
+        override(finetuning_config(ModelConfig()), sweep.finetuning)
+    except UserError as error:
+        raise UserError(f"section finetuning of {sweep.name}: {error}") from error
 
 
 def _variants(path: Path, sections: Sections,

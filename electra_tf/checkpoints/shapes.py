@@ -60,7 +60,7 @@ def generator_shapes(config: ModelConfig) -> Shapes:
     shapes: Shapes = {}
     if config.tying is not Tying.EVERYTHING:
         shapes |= encoder_shapes("generator", encoder)
-    if config.tying in (Tying.NONE, Tying.TOKEN_EMBEDDINGS):
+    if config.tying in (Tying.NONE, Tying.TOKEN_EMBEDDINGS, Tying.DISENTANGLED):
         shapes |= embedding_shapes("generator", encoder)
     if config.tying is Tying.TOKEN_EMBEDDINGS:
         del shapes["generator/embeddings/word_embeddings"]

@@ -31,6 +31,9 @@ class Tying(enum.StrEnum):
     """The word-embedding table alone."""
     ALL_EMBEDDINGS = "all_embeddings"
     """Word, position and segment embeddings and their layer norm. The published models."""
+    DISENTANGLED = "disentangled"
+    """The discriminator's words are the generator's, which its gradient doesn't reach, plus a
+    difference of its own that begins at zero (He et al., 2023, DeBERTaV3, section 3.3)."""
     EVERYTHING = "everything"
     """One encoder plays both parts; each keeps its own output head."""
 

@@ -8,6 +8,7 @@ from electra_tf.modeling.corruption import gather_vectors
 from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.heads import MaskedLanguageModelHead, ReplacedTokenHead
+from electra_tf.modeling.layers import DifferenceTable, EmbeddingTable
 from electra_tf.modeling.randomness import Randomness
 
 
@@ -77,12 +78,9 @@ class ElectraModel(tf_keras.Model):
             recompute: as in `Encoder`.
         """
         super().__init__(name="electra_model", dtype=policy)
-        encoder = electra_encoder(
-            config.discriminator, seed=seed, policy=policy, recompute=recompute)
+        encoder, generator = both_encoders(config, seed=seed, policy=policy, recompute=recompute)
         self.discriminator = Discriminator(encoder, seed=seed, policy=policy)
-        self.generator = Generator(
-            generator_encoder(config, encoder, seed=seed, policy=policy),
-            seed=seed, policy=policy)
+        self.generator = Generator(generator, seed=seed, policy=policy)
 
 
 class MaskedLanguageModel(tf_keras.Model):
@@ -109,32 +107,48 @@ class TaskModel(tf_keras.Model):
         self.head = head
 
 
-def electra_encoder(config: EncoderConfig, *, seed: int, policy: str,
-                    recompute: bool = False) -> Encoder:
+def electra_encoder(config: EncoderConfig, *, seed: int, policy: str, recompute: bool = False,
+                    words: DifferenceTable | None = None) -> Encoder:
     """Creates the encoder that is pre-trained and then fine-tuned.
 
-    Its weights are named "electra/...", whatever trains it. Arguments as for `Encoder`.
+    Its weights are named "electra/...", whatever trains it. Arguments as for `Encoder`; `words`
+    instead of a table of its own.
     """
-    embeddings = Embeddings("electra/embeddings", config, seed=seed, policy=policy)
+    embeddings = Embeddings("electra/embeddings", config, seed=seed, policy=policy, words=words)
     return Encoder("electra", config, seed=seed, policy=policy, embeddings=embeddings,
                    recompute=recompute)
 
 
-def generator_encoder(config: ModelConfig, discriminator: Encoder, *, seed: int,
-                      policy: str) -> Encoder:
-    """Returns the generator's encoder, with what it shares with the discriminator's."""
+def both_encoders(config: ModelConfig, *, seed: int, policy: str,
+                  recompute: bool) -> tuple[Encoder, Encoder]:
+    """Creates the discriminator's encoder and the generator's, tied as the configuration says."""
+    encoder, embeddings = encoder_and_embeddings(
+        config, seed=seed, policy=policy, recompute=recompute)
     if config.tying is Tying.EVERYTHING:
-        return discriminator
-    embeddings = generator_embeddings(
-        config.tying, config.generator, discriminator.embeddings, seed=seed, policy=policy)
-    return Encoder("generator", config.generator, seed=seed, policy=policy,
-                   embeddings=embeddings, recompute=discriminator.recompute)
+        return encoder, encoder
+    return encoder, Encoder("generator", config.generator, seed=seed, policy=policy,
+                            embeddings=embeddings, recompute=recompute)
 
 
-def generator_embeddings(tying: Tying, config: EncoderConfig, shared: Embeddings, *, seed: int,
-                         policy: str) -> Embeddings:
-    """Returns the generator's embeddings: the discriminator's, its words, or none of them."""
-    if tying is Tying.ALL_EMBEDDINGS:
-        return shared
-    words = shared.words if tying is Tying.TOKEN_EMBEDDINGS else None
-    return Embeddings("generator/embeddings", config, seed=seed, policy=policy, words=words)
+def encoder_and_embeddings(config: ModelConfig, *, seed: int, policy: str,
+                           recompute: bool) -> tuple[Encoder, Embeddings]:
+    """Creates the discriminator's encoder, and the embeddings of the generator."""
+    def own(words: EmbeddingTable | None = None) -> Embeddings:
+        return Embeddings("generator/embeddings", config.generator, seed=seed, policy=policy,
+                          words=words)
+
+    def electra(words: DifferenceTable | None = None) -> Encoder:
+        return electra_encoder(config.discriminator, seed=seed, policy=policy,
+                               recompute=recompute, words=words)
+
+    if config.tying is Tying.DISENTANGLED:
+        embeddings = own()
+        return electra(DifferenceTable(
+            "electra/embeddings/difference/word_embeddings", embeddings.words,
+            policy=policy)), embeddings
+    encoder = electra()
+    if config.tying is Tying.NONE:
+        return encoder, own()
+    if config.tying is Tying.TOKEN_EMBEDDINGS:
+        return encoder, own(encoder.embeddings.words)
+    return encoder, encoder.embeddings

@@ -5,7 +5,7 @@ import tf_keras
 
 from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling.fused import dropout
-from electra_tf.modeling.layers import Dense, EmbeddingTable, LayerNorm
+from electra_tf.modeling.layers import Dense, DifferenceTable, EmbeddingTable, LayerNorm
 from electra_tf.modeling.randomness import Randomness, dropout_keys
 from electra_tf.modeling.shapes import dimensions
 
@@ -18,7 +18,7 @@ class Embeddings(tf_keras.layers.Layer):
     """
 
     def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str,
-                 words: EmbeddingTable | None = None):
+                 words: EmbeddingTable | DifferenceTable | None = None):
         """Creates the tables; `words` is used instead of a new word table when given."""
         super().__init__(name=path, dtype=policy)
         self.dropout_rate = config.hidden_dropout

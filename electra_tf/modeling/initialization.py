@@ -88,15 +88,12 @@ def _write_positions(embeddings: Embeddings, waves: np.ndarray, amplitude: float
     Returns:
         The waves' amplitude after the layer norm, on average.
     """
-    words, segments, positions = (
-        part.table for part in (embeddings.words, embeddings.segments, embeddings.positions))
+    positions = embeddings.positions.table
     taken = 2 * len(waves)
     rest = 0.0
-    for table in (words, segments):
-        values = table.numpy()
-        values[:, :taken] = 0.0
-        table.assign(values)
-        rest += np.mean(np.sum(values.astype(np.float64)**2, axis=1))
+    for part in (embeddings.words, embeddings.segments):
+        part.clear(taken)
+        rest += np.mean(np.sum(part.table.numpy().astype(np.float64)**2, axis=1))
     angles = np.arange(positions.shape[0])[:, np.newaxis] * waves
     values = np.zeros(positions.shape)
     values[:, :taken] = amplitude * np.concatenate([np.sin(angles), np.cos(angles)], axis=1)

@@ -80,6 +80,37 @@ class EmbeddingTable(tf_keras.layers.Layer):
         """Maps int32 [...] to float32 [..., size]."""
         return tf.gather(self.table, ids)
 
+    def clear(self, columns: int) -> None:
+        """Sets the first columns of every entry to zero."""
+        values = self.table.numpy()
+        values[:, :columns] = 0.0
+        self.table.assign(values)
+
+
+class DifferenceTable(tf_keras.layers.Layer):
+    """A table that is another one plus a difference; its gradient reaches the difference alone."""
+
+    def __init__(self, path: str, base: EmbeddingTable, *, policy: str):
+        """Creates the difference, zeros, under the name `path`."""
+        super().__init__(name=path, dtype=policy)
+        self.base = base
+        self.difference = self.add_weight(
+            name=path, shape=base.table.shape, initializer="zeros", experimental_autocast=False)
+
+    @property
+    def table(self) -> tf.Tensor:
+        """The sum, float32 [entries, size]."""
+        return tf.stop_gradient(tf.convert_to_tensor(self.base.table)) + self.difference
+
+    def call(self, ids: tf.Tensor) -> tf.Tensor:
+        """Maps int32 [...] to float32 [..., size]."""
+        return tf.gather(tf.stop_gradient(tf.convert_to_tensor(self.base.table)),
+                         ids) + tf.gather(self.difference, ids)
+
+    def clear(self, columns: int) -> None:
+        """Sets the first columns of every entry to zero."""
+        self.base.clear(columns)
+
 
 def truncated_normal(seed: int, path: str, stddev: float):
     """Returns an initializer: normal, redrawn beyond two standard deviations."""

@@ -12,9 +12,9 @@ from electra_tf.modeling.electra import (
     Discriminator,
     ElectraModel,
     Generator,
+    both_encoders,
     electra_encoder,
-    generator_embeddings,
-    generator_encoder,
+    encoder_and_embeddings,
 )
 from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.encoder import Encoder
@@ -62,14 +62,11 @@ class RestoringModel(tf_keras.Model):
             recompute: as in `Encoder`.
         """
         super().__init__(name="restoring_model", dtype=policy)
-        encoder = electra_encoder(
-            config.discriminator, seed=seed, policy=policy, recompute=recompute)
+        encoder, generator = both_encoders(config, seed=seed, policy=policy, recompute=recompute)
         self.restorer = Generator(encoder, seed=seed, policy=policy, part="restorer")
         self.copying = ReplacedTokenHead(
             "copy_predictions", encoder.config, seed=seed, policy=policy) if copies else None
-        self.generator = Generator(
-            generator_encoder(config, encoder, seed=seed, policy=policy),
-            seed=seed, policy=policy)
+        self.generator = Generator(generator, seed=seed, policy=policy)
 
 
 class FrozenGeneratorModel(DiscriminatorModel):
@@ -128,7 +125,7 @@ class TwoTowerGenerator(tf_keras.layers.Layer):
         return tf.concat([_turned(before, 1), _turned(after, -1)], axis=-1)
 
 
-class ElectricModel(DiscriminatorModel):
+class ElectricModel(tf_keras.Model):
     """The discriminator, whose logits are energies, and a two-tower generator as the noise."""
 
     def __init__(self, config: ModelConfig, *, seed: int, policy: str = "float32",
@@ -141,10 +138,10 @@ class ElectricModel(DiscriminatorModel):
         if config.tying is Tying.EVERYTHING:
             raise UserError("model.tying=everything has one encoder, and objective.name=electric "
                             "needs three: take all_embeddings.")
-        super().__init__(config, seed=seed, policy=policy, recompute=recompute)
-        embeddings = generator_embeddings(
-            config.tying, config.generator, self.discriminator.encoder.embeddings, seed=seed,
-            policy=policy)
+        super().__init__(name="electric_model", dtype=policy)
+        encoder, embeddings = encoder_and_embeddings(
+            config, seed=seed, policy=policy, recompute=recompute)
+        self.discriminator = Discriminator(encoder, seed=seed, policy=policy)
         self.generator = TwoTowerGenerator(
             config.generator, embeddings, seed=seed, policy=policy, recompute=recompute)
 

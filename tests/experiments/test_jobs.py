@@ -50,9 +50,9 @@ def test_a_share_is_of_the_compute(records):
 
 def test_all_variants_of_a_seed_come_before_the_next(records):
     planned = plan("tying", records, seeds=3)
-    assert [job.seed for job in planned] == [1] * 4 + [2] * 4 + [3] * 4
-    assert len({job.directory for job in planned}) == 12
-    assert len({job.settings for job in planned}) == 12
+    assert [job.seed for job in planned] == [1] * 5 + [2] * 5 + [3] * 5
+    assert len({job.directory for job in planned}) == 15
+    assert len({job.settings for job in planned}) == 15
 
 
 def test_the_same_run_has_one_directory_in_all_sweeps(records):

@@ -93,6 +93,12 @@ def test_settings_that_cant_be_are_refused_before_anything_runs(tmp_path, settin
         sweep.check(chosen, budgets.budget_of("tiny"))
 
 
+def test_settings_of_fine_tuning_are_checked_too(tmp_path):
+    chosen = read(tmp_path, ABOUT + "finetuning:\n  task.feature_base: true\nA: {}\n")
+    with pytest.raises(UserError, match="section finetuning of own: unknown setting 'task.feature"):
+        sweep.check(chosen, budgets.budget_of("tiny"))
+
+
 def test_an_unknown_sweep_or_budget_names_those_that_there_are():
     with pytest.raises(UserError, match="there is no sweep 'all'; there are compute, generator_s"):
         sweep.load("all")

@@ -49,7 +49,7 @@ def shares(encoder: Encoder, layer: int = 0) -> np.ndarray:
 @pytest.mark.parametrize("changes", [
     {}, {"initializer_range": 0.02}, {"embedding_size": 63}, {"embedding_size": 128},
     {"num_heads": 1}, {"tying": Tying.NONE}, {"tying": Tying.TOKEN_EMBEDDINGS},
-    {"tying": Tying.EVERYTHING},
+    {"tying": Tying.EVERYTHING}, {"tying": Tying.DISENTANGLED},
     {"hidden_size": 256, "num_heads": 4, "embedding_size": 128, "generator_width": 0.25},
 ], ids=str)
 def test_every_head_gives_nearly_all_of_its_attention_to_its_neighbour(changes):

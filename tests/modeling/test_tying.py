@@ -2,6 +2,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.modeling.electra import ElectraModel
@@ -76,3 +77,45 @@ def test_kernels_are_drawn_as_the_reference_draws_them():
         assert 0.9 * limit < np.abs(values[name]).max() <= limit
     assert values["electra/encoder/layer_0/output/dense/bias"].any() == 0
     assert values["electra/embeddings/LayerNorm/gamma"].all() == 1
+
+
+def disentangled_gradients(part: str) -> dict[str, bool]:
+    """Which tables of words the loss of a network reaches."""
+    model = build(Tying.DISENTANGLED)
+    ids = tf.constant([[1, 2, 3, 4]])
+    segments, valid = tf.zeros_like(ids), tf.ones_like(ids, tf.bool)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.square(
+            model.discriminator(ids, segments, valid) if part == "discriminator"
+            else model.generator(ids, segments, valid, tf.constant([[1]]))[:, :50]))
+    tables = {variable.name.split(":")[0]: variable for variable in model.trainable_variables
+              if WORDS in variable.name}
+    return {name: gradient is not None for name, gradient in zip(
+        tables, tape.gradient(loss, list(tables.values())), strict=True)}
+
+
+def test_disentangled_words_learn_of_one_network_each():
+    """DeBERTaV3, section 3.3: the discriminator's gradient reaches the difference alone."""
+    assert disentangled_gradients("discriminator") == {
+        "generator/embeddings/word_embeddings": False,
+        "electra/embeddings/difference/word_embeddings": True}
+    assert disentangled_gradients("generator") == {
+        "generator/embeddings/word_embeddings": True,
+        "electra/embeddings/difference/word_embeddings": False}
+
+
+def test_disentangled_words_are_the_generators_plus_the_difference():
+    model = build(Tying.DISENTANGLED)
+    words = model.discriminator.encoder.embeddings.words
+    base = model.generator.encoder.embeddings.words.table
+    np.testing.assert_array_equal(words.table, base)  # At first.
+    words.difference.assign_add(tf.ones_like(words.difference))
+    np.testing.assert_array_equal(words.table, base + 1.0)
+    np.testing.assert_array_equal(words(tf.constant([3, 1])), tf.gather(base, [3, 1]) + 1.0)
+
+
+def test_other_embeddings_are_each_networks_own_where_words_are_disentangled():
+    model = build(Tying.DISENTANGLED)
+    assert model.generator.encoder.embeddings.positions is not (
+        model.discriminator.encoder.embeddings.positions)
+    assert model.generator.encoder.config.embedding_size == CONFIG.embedding_size
