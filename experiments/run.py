@@ -19,6 +19,7 @@ import sys
 from absl import flags
 
 from electra_tf import command_line, storage
+from electra_tf.atomic_file import make_directory
 from electra_tf.errors import UserError
 from electra_tf.process_lock import only_process
 from electra_tf.records import manifest
@@ -36,17 +37,17 @@ def main() -> None:
         for name in sweep.names():
             print(f"{name:<18}{sweep.load(name).title}")
         return
-    for name in ("sweep", "data_dir", "tasks_dir"):
-        if not values[name].value:
-            raise UserError(f"--{name} is needed: {values[name].help}")
+    _require("sweep")
     budget = budgets.budget_of(values.budget)
     chosen = sweep.load(values.sweep)
+    _require("data_dir", "tasks_dir")
     if values.tasks:
         tasks.require_known(tuple(values.tasks), "--tasks")
         chosen = dataclasses.replace(chosen, tasks=tuple(values.tasks))
     if values.seeds is not None:
         budget = dataclasses.replace(budget, seeds=values.seeds)
     sweep.check(chosen, budget)
+    tasks.require_files(chosen.tasks, storage.path(values.tasks_dir))
     records = manifest.load(storage.path(values.data_dir))
 
     # TensorFlow takes seconds to import: only once the sweep is right.
@@ -55,8 +56,8 @@ def main() -> None:
     results = storage.path(values.results)
     home = storage.path(values.output_dir)
     directory = home / f"{chosen.name}-{budget.name}"
-    directory.mkdir(parents=True, exist_ok=True)
-    results.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(directory)
+    make_directory(results.parent)
     with only_process(directory, f"another process runs {chosen.name} in {directory}."):
         planned = jobs.plan(chosen, budget, records, home / "runs", budget.seeds)
         print(_plan_line(chosen, budget, planned), flush=True)
@@ -70,6 +71,12 @@ def main() -> None:
     print(f"page     {directory / report.PAGE}\nresults  {results}")
     if failures:
         raise UserError(f"{len(failures)} of {len(planned)} runs failed; the first: {failures[0]}")
+
+
+def _require(*names: str) -> None:
+    for name in names:
+        if not flags.FLAGS[name].value:
+            raise UserError(f"--{name} is needed: {flags.FLAGS[name].help}")
 
 
 def _say(line: str) -> None:

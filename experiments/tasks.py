@@ -39,6 +39,15 @@ def require_known(names: tuple[str, ...], place: str) -> None:
             raise UserError(f"{place}: unknown task {name!r}; there are {', '.join(JUDGES)}.")
 
 
+def require_files(names: tuple[str, ...], tasks_dir: Path) -> None:
+    """Raises `UserError` for a task whose directory isn't there, before hours of training."""
+    for name in names:
+        directory = tasks_dir / JUDGES[name].folder
+        if not directory.exists():
+            raise UserError(f"{name} needs {directory}, which doesn't exist: put its files there, "
+                            "name another --tasks_dir, or leave it out by --tasks.")
+
+
 def flags_of(task: str, tasks_dir: Path) -> list[str]:
     """Returns the flags of run_finetuning.py that name the task and its files."""
     return [f"--task={task}", f"--data_dir={tasks_dir / JUDGES[task].folder}"]

@@ -167,6 +167,8 @@ def test_a_signal_ends_the_runs_and_the_same_command_goes_on(place):
         f"--tasks_dir={place}", f"--output_dir={place / 'all'}", "--seeds=1",
         f"--results={place / 'results.sqlite'}"]
     (place / "all" / "runs").mkdir(parents=True)
+    for folder in ("conll2000", "glue"):
+        (place / folder).mkdir()
     (place / "all" / "runs" / "slow").touch()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                cwd=Path(__file__).parents[2])
