@@ -106,19 +106,30 @@ def paper_encoder_flops(shape: EncoderShape, sequence_length: int) -> int:
         + paper_embedding_flops(shape, sequence_length))
 
 
-def paper_block_flops(shape: EncoderShape, sequence_length: int) -> int:
+def paper_block_flops(
+    shape: EncoderShape, sequence_length: int, *, projected_size: int = 0, attentions: int = 1
+) -> int:
     """Returns the FLOPs of one forward pass of one Transformer block over L tokens.
 
     The layer norm after attention counts 5 per token and not 5 H: the published numbers do so.
+
+    Args:
+        shape: of the block's encoder.
+        sequence_length: L, in tokens.
+        projected_size: width of the queries of all heads together (T5); 0 for H.
+        attentions: 2 for a decoder's block, which attends to an encoder's L states too.
     """
     hidden, inner, length = shape.hidden_size, shape.intermediate_size, sequence_length
-    query_key_value = 3 * (2 * hidden + 1) * hidden
+    projected = projected_size or hidden
+    query_key_value = 3 * (2 * hidden + 1) * projected
     # Scores and weighted sum are products; the rest is scale, softmax and dropout of the scores.
-    attention = 4 * hidden * length + (1 + _SOFTMAX + _DROPOUT) * length * shape.num_heads
+    attention = 2 * (projected + hidden) * length + (
+        1 + _SOFTMAX + _DROPOUT) * length * shape.num_heads
     attention_output = (2 * hidden + 1) * hidden + (_DROPOUT + 1) * hidden + _LAYER_NORM
     intermediate = (2 * hidden + 1 + _GELU) * inner
     output = (2 * inner + 1) * hidden + (_DROPOUT + 1 + _LAYER_NORM) * hidden
-    return length * (query_key_value + attention + attention_output + intermediate + output)
+    return length * (attentions * (query_key_value + attention + attention_output)
+                     + intermediate + output)
 
 
 def paper_embedding_flops(shape: EncoderShape, sequence_length: int) -> int:
