@@ -1,7 +1,5 @@
 """What whole runs compute, by numbers from elsewhere and by hand."""
 
-import dataclasses
-
 import pytest
 
 from electra_tf.config.overrides import override
@@ -83,5 +81,4 @@ def test_what_is_not_counted_is_one_line(changes, length, words):
 
 
 def test_examples_may_be_as_long_as_the_positions():
-    config = dataclasses.replace(SIZES["small"])
-    assert Workload.of(config, 512).sequence_length == 512
+    assert Workload.of(SIZES["small"], 512).sequence_length == 512
