@@ -104,16 +104,18 @@ def outcomes(sample: Corruption) -> list[Outcome]:
 
 def summary(sample: Corruption) -> str:
     """Returns the counts of one sequence as a line, padding left out."""
-    counts = outcomes(sample.without_padding())
+    sample = sample.without_padding()
+    counts = outcomes(sample)
     caught, missed = counts.count("caught"), counts.count("missed")
+    replaced = caught + missed + counts.count("replaced")
+    # The right word may be accused, too: it is filled in as it was, and a false alarm.
+    restored = sum(chosen and before == after for before, after, chosen in zip(
+        sample.original, sample.corrupted, sample.selected, strict=True))
+    filled = f"{restored + replaced} of {len(counts)} tokens filled in: {restored} as they were"
     if sample.replaced_probability is None:
-        restored, replaced = counts.count("restored"), counts.count("replaced")
-        return (f"{restored + replaced} of {len(counts)} tokens filled in: {restored} as they "
-                f"were, {replaced} otherwise")
-    return (
-        f"{caught + missed + counts.count('restored')} of {len(counts)} tokens filled in: "
-        f"{counts.count('restored')} as they were, {caught + missed} replaced "
-        f"({caught} caught, {missed} missed); {_plural(counts.count('false alarm'))}")
+        return f"{filled}, {replaced} otherwise"
+    return (f"{filled}, {replaced} replaced ({caught} caught, {missed} missed); "
+            f"{_plural(counts.count('false alarm'))}")
 
 
 def suspicion(samples: Sequence[Corruption]) -> str:

@@ -36,6 +36,14 @@ def test_the_counts_leave_padding_out():
         "4 of 8 tokens filled in: 1 as they were, 3 replaced (2 caught, 1 missed); 1 false alarm")
 
 
+def test_the_right_word_that_is_accused_is_filled_in_all_the_same():
+    accused = Corruption(original=["the", "chef"], corrupted=["the", "cook"],
+                         selected=[True, True], replaced_probability=[0.7, 0.9])
+    assert outcomes(accused) == ["false alarm", "caught"]
+    assert summary(accused) == (
+        "2 of 2 tokens filled in: 1 as they were, 1 replaced (1 caught, 0 missed); 1 false alarm")
+
+
 def test_pieces_join_into_words_and_marks_stand_where_the_tokens_stood():
     assert terminal_view(SAMPLE).splitlines()[1] == (
         "  [CLS] {the} [chef→dog ✓97%][s→ly ✓88%] cook [soup→meal ✗12%] [again !64%] [SEP]")
