@@ -14,19 +14,18 @@ import dataclasses
 import re
 from collections.abc import Callable
 
-import tensorflow as tf
 from starlette.applications import Starlette
 from starlette.convertors import StringConvertor, register_url_convertor
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from electra_tf.server import answers, catalog, errors, page
+from electra_tf.server import answers, catalog, page
 from electra_tf.server.admission import Admission, AdmissionLimits, Admitted
 from electra_tf.server.batching import Batcher
 from electra_tf.server.catalog import Catalog
+from electra_tf.server.error_answers import HANDLERS
 from electra_tf.server.errors import RequestError
 from electra_tf.server.model_versions import ModelVersions
 from electra_tf.server.monitoring import CONTENT_TYPE, Counted, Metrics
@@ -76,9 +75,7 @@ def application(models: Catalog, settings: Settings,
     for path in (model_path, model_path + "/versions/{version:name}"):
         routes += [Route(path, api.status), Route(f"{path}/metadata", api.metadata),
                    Route(path + ":{verb:name}", api.predict, methods=["POST"])]
-    routed = Starlette(routes=routes, exception_handlers={
-        RequestError: _refused, tf.errors.OpError: _refused_by_graph, HTTPException: _no_route,
-        ClientDisconnect: gone, 500: _failed})
+    routed = Starlette(routes=routes, exception_handlers={**HANDLERS, ClientDisconnect: gone})
     routed.router.redirect_slashes = False
     return Counted(Admitted(routed, admission), metrics)
 
@@ -133,20 +130,3 @@ class _Api:
             raise RequestError(f"Servable not found for request: version {version[:30]!r} of "
                                f"{model.source.name!r}; versions are whole numbers", 404)
         return model, int(version)
-
-
-async def _refused(_request: Request, error: RequestError) -> Response:
-    return answers.error(str(error), error.status)
-
-
-async def _refused_by_graph(request: Request, error: tf.errors.OpError) -> Response:
-    return await _refused(request, errors.from_graph(error))
-
-
-async def _no_route(request: Request, error: HTTPException) -> Response:
-    where = f"{request.method} {request.url.path}"
-    return answers.error(f"{error.detail}: {where}", error.status_code, error.headers)
-
-
-async def _failed(_request: Request, error: Exception) -> Response:
-    return answers.error(f"the server failed: {type(error).__name__}; its log says more", 500)
