@@ -36,11 +36,14 @@ TORCH_FROM ?= --torch-backend=cpu
 # Where `make quickstart` puts its vocabulary, records and model.
 QUICKSTART := quickstart
 
+# What `make demo` shows: make demo DEMO_RUN=runs/small DEMO_FLAGS=--port=8600
+DEMO_RUN ?= $(QUICKSTART)/model
+
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install quickstart test test-slow test-all fuzz lint peers bench time-to-quality \
+.PHONY: help install quickstart demo test test-slow test-all fuzz lint peers bench time-to-quality \
 	lock sbom build-files clean
 
 help: ## Show this list.
@@ -80,6 +83,11 @@ quickstart: $(STAMP) ## Pre-train a tiny ELECTRA on Python's own documentation (
 	$(BIN)/python run_pretraining.py --mode=samples \
 	  --data_dir=$(QUICKSTART)/records --model_dir=$(QUICKSTART)/model
 	@echo "The curves: $(QUICKSTART)/model/loss_curves.png"
+
+demo: $(STAMP) ## Try a pre-trained run in a browser: masks, candidates, verdicts.
+	@test -e '$(DEMO_RUN)' || { echo "error: $(DEMO_RUN) isn't there; run \`make quickstart\`" \
+	  "first, or name a run: make demo DEMO_RUN=runs/mine" >&2; exit 1; }
+	$(BIN)/python -m electra_tf.tools.demo --model_dir='$(DEMO_RUN)' $(DEMO_FLAGS)
 
 # Two processes, a file of tests in one of them: `make test PARALLEL=` for one process. The slow tests
 # are alone: some watch times and memory.
