@@ -46,23 +46,25 @@ def define() -> None:
     """Defines all flags of `run_finetuning.py`; None means that a flag wasn't given."""
     flags.DEFINE_list(
         "task", None, "cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli; several of them with "
-        "commas, or glue for all nine; squad, squad2; chunk (CoNLL-2000), ner (CoNLL-2003); blimp "
-        "(pairs of sentences, scored without fine-tuning); or for your own files classification, "
-        "regression, tagging, question_answering.")
+        "commas, or glue for all nine; squad, squad2; searchqa, triviaqa, newsqa, naturalqs (of "
+        "MRQA); chunk (CoNLL-2000), ner (CoNLL-2003); blimp (pairs of sentences, scored without "
+        "fine-tuning); or for your own files classification, regression, tagging, "
+        "question_answering.")
     flags.DEFINE_string("data_dir", None, "Directory of a benchmark's files as it publishes them.")
     flags.DEFINE_string(
         "data_source", FILES,
         "files, or tfds for TensorFlow Datasets, whose own directory --data_dir then is.")
     flags.DEFINE_string(
         "train", None, "Your training file: .tsv, .csv or .jsonl with a row per example; for "
-        "tagging CoNLL columns or .jsonl with lists; for questions SQuAD's JSON.")
+        "tagging CoNLL columns or .jsonl with lists; for questions SQuAD's .json or MRQA's "
+        ".jsonl.gz.")
     flags.DEFINE_string("dev", None, "Your file to score on, of the same form.")
     flags.DEFINE_string("test", None, "Your file to predict after training, labels not needed.")
     flags.DEFINE_list("text_columns", None, "Your one or two columns of text. Default: text.")
     flags.DEFINE_string("label_column", None, "Your column of labels. Default: label.")
     flags.DEFINE_string("key_column", None, "Your column that names rows. Default: line numbers.")
     flags.DEFINE_bool(
-        "strict", False, "Refuse a SQuAD file in which an answer isn't at its offset.")
+        "strict", False, "Refuse a file of questions in which an answer isn't at its offset.")
     flags.DEFINE_string("model_dir", None, "Directory of this run: settings, weights, results.")
     flags.DEFINE_bool(
         "restart", False, "Remove what an earlier run left in --model_dir, and begin again.")

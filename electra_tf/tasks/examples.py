@@ -60,5 +60,25 @@ class QuestionExample:
     is_impossible: bool = False
     """The context holds no answer."""
 
+    @property
+    def gold(self) -> tuple[str, ...]:
+        """Returns the texts that an answer is compared with."""
+        return tuple(answer.text for answer in self.answers)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MatchedQuestionExample(QuestionExample):
+    """A question whose answers are texts, and were looked for in the context (MRQA).
+
+    `answers` is where one was found, for training; any of the texts counts as right.
+    """
+
+    accepted: tuple[str, ...]
+
+    @property
+    def gold(self) -> tuple[str, ...]:
+        """Returns the texts that an answer is compared with."""
+        return self.accepted
+
 
 Example = TextExample | TaggedExample | QuestionExample

@@ -6,6 +6,7 @@ from typing import Any
 from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
+from electra_tf.tasks import mrqa
 from electra_tf.tasks.kinds.questions import QuestionAnswering
 from electra_tf.tasks.kinds.registry import KINDS
 
@@ -14,7 +15,7 @@ DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
     "rte": {"training.num_train_epochs": 10.0},
     "stsb": {"training.num_train_epochs": 10.0, "task.swap_pairs": True},
     "mrpc": {"task.swap_pairs": True},
-    "squad": _QUESTIONS | {"task.answerability": False},
+    **dict.fromkeys(("squad", *mrqa.SETS), _QUESTIONS | {"task.answerability": False}),
     "squad2": _QUESTIONS,
     **{kind: room.recipe for kind, room in KINDS.items()},
 }

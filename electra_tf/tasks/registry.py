@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from electra_tf.errors import UserError
 from electra_tf.storage import Path
-from electra_tf.tasks import files, glue, glue_files, minimal_pairs, tfds_source
+from electra_tf.tasks import files, glue, glue_files, minimal_pairs, mrqa, tfds_source
 from electra_tf.tasks.examples import Example, Kind
 from electra_tf.tasks.files import Columns, Files
 from electra_tf.tasks.kinds.questions import QuestionAnswering
@@ -26,7 +26,7 @@ GLUE = "glue"
 
 def names() -> tuple[str, ...]:
     """Returns all names that `load` takes."""
-    return (*glue.TASKS, *QUESTION_FILES, *TAGGING_FILES, *Kind)
+    return (*glue.TASKS, *QUESTION_FILES, *mrqa.SETS, *TAGGING_FILES, *Kind)
 
 
 def resolved(asked: Sequence[str]) -> tuple[str, ...]:
@@ -53,7 +53,8 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
     """Reads a task.
 
     Args:
-        name: of a task of GLUE, "squad", "squad2", "chunk", "ner", or a kind for the user's own.
+        name: of a task of GLUE, "squad", "squad2", a set of MRQA, "chunk", "ner", or a kind for the
+            user's own.
         data_dir: of a benchmark's files, or of TensorFlow Datasets' (its default if None).
         own: files that stand in for a benchmark's, or are the user's own.
         from_tfds: take a benchmark from TensorFlow Datasets.
@@ -75,9 +76,15 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
                                                 strict=True))
         return KINDS[Kind.QUESTION_ANSWERING].own_task(
             name, dataclasses.replace(own, train=train, dev=dev))
+    if name in mrqa.SETS:
+        train, dev = (
+            getattr(own, split) or mrqa.find(name, _required(data_dir, "data_dir", name), split)
+            for split in ("train", "dev"))
+        return KINDS[Kind.QUESTION_ANSWERING].own_task(
+            name, dataclasses.replace(own, train=train, dev=dev))
     if given:
         raise UserError(f"--task={name} reads its files from --data_dir; {given[0]} goes with "
-                        f"SQuAD's tasks and with your own ({', '.join(Kind)}).")
+                        f"SQuAD's and MRQA's tasks and with your own ({', '.join(Kind)}).")
     if name in glue.TASKS:
         return _glue(glue.TASKS[name], _required(data_dir, "data_dir", name))
     return _tagging_benchmark(name, _required(data_dir, "data_dir", name))
@@ -90,6 +97,9 @@ def load_dev(spec: TaskSpec, data_dir: Path | None, own: Files, *,
     Raises:
         UserError: a file that isn't given or can't be read, or a label that the model doesn't know.
     """
+    if own.dev is None and spec.name in mrqa.SETS and not from_tfds:  # Training files are large.
+        own = dataclasses.replace(own, dev=mrqa.find(
+            spec.name, _required(data_dir, "data_dir", spec.name), "dev"))
     if own.dev is None and spec.name not in set(Kind):
         return load(spec.name, data_dir, own, from_tfds=from_tfds).dev
     examples = read_file(spec, _required(own.dev, "dev", spec.name), labelled=True,
@@ -106,7 +116,7 @@ def read_file(spec: TaskSpec, path: Path, *, labelled: bool,
     Args:
         spec: its columns are what the file has; its labels may be numbers or words, as GLUE has
             both.
-        path: see `tables.read_rows`, `tagging.read_conll` and `squad.read_squad`.
+        path: see `tables.read_rows`, `tagging.read_conll`, `squad.read_squad`, `mrqa.read_mrqa`.
         labelled: False for a file to predict, whose labels aren't looked at.
         strict: refuse questions whose answer doesn't stand at its offset.
 

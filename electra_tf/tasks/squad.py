@@ -17,7 +17,8 @@ class QuestionFile:
     examples: tuple[QuestionExample, ...]
     misplaced: tuple[str, ...]
     """Keys of the questions with an answer whose text doesn't stand at its offset: the answer is
-    left out, and a question that has no other is not among the examples."""
+    left out. Of a question that has no other there is nothing to learn: SQuAD's is not among the
+    examples; MRQA's is, without answers, for it can be scored."""
 
 
 def read_squad(path: Path, *, strict: bool = False, labelled: bool = True) -> QuestionFile:

@@ -15,6 +15,7 @@ from electra_tf.config.overrides import flatten, override, parse_assignments, re
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.tasks import files, tables
 from electra_tf.tasks.files import Columns
+from electra_tf.tasks.mrqa import read_mrqa
 from electra_tf.tasks.squad import read_squad
 from electra_tf.tasks.tagging import read_conll
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -28,6 +29,14 @@ QUESTIONS = [
     {"id": "b", "question": "Who lost?", "answers": [], "is_impossible": True}]
 SQUAD = {"version": "v2.0", "data": [
     {"title": "A game", "paragraphs": [{"context": CONTEXT, "qas": QUESTIONS}]}]}
+MRQA = [
+    {"header": {"dataset": "SearchQA", "split": "train"}},
+    {"context": CONTEXT, "context_tokens": [["Denver", 0]], "qas": [
+        {"qid": "a", "question": "Who won?", "answers": ["Denver", "the Broncos"],
+         "detected_answers": [{"text": "denver", "char_spans": [[0, 5]], "token_spans": [[0, 0]]}]},
+        {"qid": "b", "question": "When?", "answers": ["2016"], "detected_answers": [
+            {"text": "2016", "char_spans": [[29, 32], [30, 33]], "token_spans": [[6, 6]]}]}]},
+    {"context": "", "qas": []}]
 CSV = 'text,label\r\n"two\r\nlines, a comma",yes\r\nand "" one,no\r\n'
 TSV = "text\tlabel\nA good film.\tyes\n“Bad” 中文\tno\n"
 CONLL = "EU NNP B-ORG\nrejects VBZ O\n\nPeter NNP B-PER\n. . O\n"
@@ -129,6 +138,41 @@ def test_questions_come_back_as_they_stand(home, labelled, data):
             for answer in example.answers:
                 assert context[answer.start:answer.start + len(answer.text)] == answer.text
             assert bool(example.answers) == (labelled and not example.is_impossible)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("labelled", [True, False])
+@hypothesis.given(data=st.data())
+@cases(0.5)
+def test_questions_of_mrqa_come_back_as_they_stand(home, packed, labelled, data):
+    path = home / ("mrqa.jsonl.gz" if packed else "mrqa.jsonl")
+    lines = [json.dumps(one).encode() for one in MRQA]
+    how = data.draw(st.sampled_from(["json", "json", "bytes", "packed"]))
+    if how == "json":
+        place = data.draw(st.integers(0, len(lines) - 1))
+        lines[place] = b"".join(data.draw(json_changed(MRQA[place])).split(b"\n"))
+    content = b"\n".join(lines)
+    content = data.draw(bytes_changed(content)) if how == "bytes" else content
+    content = gzip.compress(content) if packed else content
+    content = data.draw(bytes_changed(content)) if how == "packed" else content
+    path.write_bytes(content)
+    found = attempt("MRQA's format", lambda: read_mrqa(path, labelled=labelled))
+    if found is REFUSED:
+        return
+    _, *contexts = [json.loads(line.removeprefix("\ufeff")) for line in lines_of(
+        gzip.decompress(content) if packed else content)]
+    said = [(one["context"], question) for one in contexts for question in one["qas"]]
+    for example, (context, question) in zip(found.examples, said, strict=True):
+        assert (example.key, example.question, example.context) == (
+            question["qid"], question["question"], context)
+        assert example.gold == (tuple(question["answers"]) if labelled else ())
+        assert len(example.answers) <= labelled
+        for answer in example.answers:
+            assert [answer.text.lower().split(), answer.start] in [
+                [detected["text"].lower().split(), first]
+                for detected in question["detected_answers"]
+                for first, _ in detected["char_spans"]]
+            assert context.startswith(answer.text, answer.start)
 
 
 @hypothesis.given(data=st.data())

@@ -51,8 +51,9 @@ def test_squad_s_evaluation_takes_answers_and_for_2_0_odds(tmp_path):
     assert json.loads(files[1].read_text()) == {"q1": -3.5, "q2": 2.0}
     without = [{name: value for name, value in record.items() if name != "no_answer_score"}
                for record in ANSWERS]
-    assert [path.name for path in write_submission(tmp_path, "squad", {"dev": without})] == [
-        "predictions.json"]
+    for name in ("squad", "newsqa"):
+        assert [path.name for path in write_submission(tmp_path, name, {"dev": without})] == [
+            "predictions.json"]
 
 
 def test_a_task_without_a_server_leaves_nothing(tmp_path):

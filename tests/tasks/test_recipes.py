@@ -19,13 +19,20 @@ def test_rates_go_by_the_size_of_the_encoder(size, rate, decay):
 
 @pytest.mark.parametrize(("task", "epochs", "swaps", "length"), [
     ("cola", 3, False, 128), ("mrpc", 3, True, 128), ("rte", 10, False, 128),
-    ("stsb", 10, True, 128), ("squad", 2, False, 512), ("chunk", 3, False, 128)])
+    ("stsb", 10, True, 128), ("squad", 2, False, 512), ("chunk", 3, False, 128),
+    ("searchqa", 2, False, 512), ("naturalqs", 2, False, 512)])
 def test_epochs_and_lengths_go_by_the_task(task, epochs, swaps, length):
     config = recipe(task, SIZES["small"].model)
     assert config.training.num_train_epochs == epochs
     assert config.task.swap_pairs is swaps
     assert config.task.max_seq_length == length
     assert config.training.train_batch_size == 32
+
+
+def test_questions_that_all_have_answers_need_no_head_for_those_without():
+    names = ("squad2", "squad", "searchqa", "triviaqa", "newsqa", "naturalqs")
+    heads = [recipe(name, SIZES["small"].model).task.answerability for name in names]
+    assert heads == [True, False, False, False, False, False]
 
 
 def test_an_encoder_of_few_positions_reads_short_rows():

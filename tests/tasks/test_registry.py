@@ -95,7 +95,7 @@ def test_the_users_own_table(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "own", "message"), [
-    ("sst3", {}, "--task must be one of glue, cola, sst2, .*squad, squad2, chunk, ner, clas"),
+    ("sst3", {}, "--task must be one of glue, cola, sst2, .*searchqa, .*, chunk, ner, clas"),
     ("cola", {}, "--data_dir is needed for --task=cola"),
     ("classification", {}, "--train is needed for --task=classification"),
     ("regression", {"train": "a.csv"}, "--dev is needed for --task=regression"),

@@ -72,8 +72,8 @@ def score(examples: Sequence[QuestionExample], questions: Questions,
     learned = "impossible" in results[0]
     none = (no_answer_scores(questions, [result["impossible"] for result in results])
             if learned else [-np.inf] * len(examples))
-    known = all(example.answers or example.is_impossible for example in examples)
-    gold = {example.key: [answer.text for answer in example.answers] for example in examples}
+    known = all(example.gold or example.is_impossible for example in examples)
+    gold = {example.key: example.gold for example in examples}
     extra = {}
     if threshold is None and learned and known:
         threshold = extra["threshold"] = _best_threshold(gold, keys, found, none)

@@ -18,12 +18,14 @@ from electra_tf.modeling.task_heads import QuestionHead, answer_positions
 from electra_tf.objectives.objective import Outcome
 from electra_tf.objectives.tasks import HEAD, TaskObjective, sum_where
 from electra_tf.storage import Path
+from electra_tf.tasks import mrqa
 from electra_tf.tasks.encoding import TokenRow, token_rows
 from electra_tf.tasks.examples import Answer, Kind, QuestionExample
 from electra_tf.tasks.files import Columns, Files
 from electra_tf.tasks.kinds import answers
 from electra_tf.tasks.kinds.answers import Context, Questions
 from electra_tf.tasks.kinds.kind import Record, Split, TaskKind
+from electra_tf.tasks.mrqa import read_mrqa
 from electra_tf.tasks.squad import QuestionFile, read_squad
 from electra_tf.tasks.task import Task, TaskSpec
 from electra_tf.text import windows
@@ -46,24 +48,27 @@ class QuestionAnswering(TaskKind):
 
     def read(self, path: Path, columns: Columns, *, labelled: bool,
              strict: bool) -> Sequence[QuestionExample]:
-        """SQuAD's format; see `squad.read_squad`."""
-        return read_squad(path, strict=strict, labelled=labelled).examples
+        """SQuAD's format, or MRQA's; see `squad.read_squad` and `mrqa.read_mrqa`."""
+        return _read(path, strict=strict, labelled=labelled).examples
 
     def own_task(self, name: str, own: Files) -> Task:
         """Answers that don't stand at their offset are left out, and a note says so."""
-        parts = {split: read_squad(path, strict=own.strict, labelled=split != "test")
+        parts = {split: _read(path, strict=own.strict, labelled=split != "test")
                  for split, path in (("train", own.train), ("dev", own.dev), ("test", own.test))
                  if path is not None}
+        examples = {split: part.examples for split, part in parts.items()}
+        examples["train"] = tuple(
+            one for one in examples["train"] if one.answers or one.is_impossible)
         for split, path, what in (("train", own.train, "learn"), ("dev", own.dev, "score")):
-            if not parts[split].examples:
+            if not examples[split]:
                 raise UserError(
                     f"{path}: no answer stands at its offset; there is nothing to {what}.")
         return Task(
             spec=TaskSpec(name=name, kind=self.kind, metrics=self.metrics),
             notes=tuple(_misplaced(split, part) for split, part in parts.items()
                         if part.misplaced),
-            train=parts["train"].examples, dev={"dev": parts["dev"].examples},
-            test={"test": parts["test"].examples} if "test" in parts else {})
+            train=examples["train"], dev={"dev": examples["dev"]},
+            test={"test": examples["test"]} if "test" in examples else {})
 
     def check(self, spec: TaskSpec, config: TaskConfig) -> None:
         """A question must leave room for a context."""
@@ -207,6 +212,11 @@ def _piece_span(answer: Answer, text: str, context: Context) -> tuple[int, int] 
 
 def _cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+
+
+def _read(path: Path, *, strict: bool, labelled: bool) -> QuestionFile:
+    reader = read_mrqa if path.name.endswith(mrqa.SUFFIXES) else read_squad
+    return reader(path, strict=strict, labelled=labelled)
 
 
 def _misplaced(split: str, part: QuestionFile) -> str:

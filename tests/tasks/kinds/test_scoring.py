@@ -5,7 +5,13 @@ import pytest
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.input.buckets import Row
-from electra_tf.tasks.examples import Answer, QuestionExample, TaggedExample, TextExample
+from electra_tf.tasks.examples import (
+    Answer,
+    MatchedQuestionExample,
+    QuestionExample,
+    TaggedExample,
+    TextExample,
+)
 from electra_tf.tasks.kinds import answers, classification, regression, tagging
 from electra_tf.tasks.kinds.answers import Context, Questions
 from electra_tf.tasks.task import TaskSpec
@@ -91,6 +97,19 @@ def test_the_threshold_is_searched_where_the_truth_is_known():
     assert [record["prediction"] for record in scored.records] == ["Denver", "", "Denver"]
     assert scored.records[0]["n_best"] == [
         {"text": "Denver", "start": 0, "log_probability": -2.0}]
+
+
+def test_any_accepted_text_is_right_wherever_the_answer_was_detected():
+    detected = (Answer(text="won", start=7),)
+    examples = [MatchedQuestionExample(
+        key=key, question="Who?", context=CONTEXT, answers=places, accepted=accepted)
+        for key, places, accepted in (("a", detected, ("Broncos", "The Denver")),
+                                      ("b", (), ("Broncos of Denver",)))]
+    scored = score(examples, said(None, None))
+    assert [record["prediction"] for record in scored.records] == ["Denver", "Denver"]
+    # "Denver" is right for "a"; for "b" its precision is 1 and its recall 1/3: F1 1/2.
+    assert scored.scores["exact_match"] == pytest.approx(1 / 2)
+    assert scored.scores["f1"] == pytest.approx(3 / 4)
 
 
 def test_a_given_threshold_is_kept():

@@ -1,0 +1,190 @@
+"""Questions in the format of the MRQA 2019 shared task (Fisch et al., 2019): gzipped JSON lines.
+
+The first line is a header that names the set, every other one a context with its questions. Of a
+question there are the texts that count as right, and the places where they were detected in the
+context, with the end of each inside of it. [TLE], [DOC] and [PAR], by which MRQA marks titles,
+documents and paragraphs, are text like any other, as in Google's code.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import TypeVar
+
+from electra_tf.errors import UserError, shown
+from electra_tf.reading import strict_json
+from electra_tf.reading.bounded import MIB, read_lines
+from electra_tf.storage import Path
+from electra_tf.tasks.examples import Answer, MatchedQuestionExample
+from electra_tf.tasks.squad import QuestionFile
+
+SETS = {"searchqa": ("SearchQA",), "triviaqa": ("TriviaQA-web", "TriviaQA"),
+        "newsqa": ("NewsQA",), "naturalqs": ("NaturalQuestionsShort", "NaturalQuestions")}
+"""Task -> what MRQA calls the set, in headers and file names; its download script renames two."""
+SUFFIXES = (".jsonl.gz", ".jsonl")
+LONGEST_LINE = 64 * MIB
+"""Bytes; a context has 800 tokens."""
+MOST_BYTES = 16 << 30
+"""Of a file, unpacked; the largest sets have a few GB, of which the contexts are kept."""
+
+Form = TypeVar("Form")
+
+
+def find(name: str, data_dir: Path, split: str) -> Path:
+    """Returns the file of a set, by MRQA's names or those that Google's code reads.
+
+    Args:
+        name: a key of `SETS`.
+        data_dir: holds `train/SearchQA.jsonl.gz`, or `searchqa/train.jsonl`, packed or not.
+        split: "train" or "dev".
+
+    Raises:
+        UserError: there is none, or its header names another set.
+    """
+    candidates = [data_dir / split / f"{one}{suffix}" for one in SETS[name] for suffix in SUFFIXES]
+    candidates += [data_dir / name / f"{split}{suffix}" for suffix in SUFFIXES]
+    for path in candidates:
+        if path.exists():
+            _require_set(name, path)
+            return path
+    raise UserError(f"no {candidates[0]}; --data_dir must hold MRQA's files as published, or "
+                    f"{name}/{split}.jsonl; --{split} names any other file.")
+
+
+def read_mrqa(path: Path, *, strict: bool = False, labelled: bool = True) -> QuestionFile:
+    """Returns the questions of a file in MRQA's format.
+
+    What is learned is the first place of the first detected answer. Such a place is right if its
+    characters are the answer's text but for case and spaces.
+
+    Args:
+        path: of JSON lines, packed if it ends in ".gz".
+        strict: refuse misplaced answers instead of counting them.
+        labelled: False for questions to answer, whose answers aren't looked at.
+
+    Raises:
+        UserError: unreadable, not of this format (with the line), a place that isn't in the
+            context, a question without an answer, two questions of one qid, no question, or a
+            misplaced answer while `strict`.
+    """
+    examples, misplaced, seen = [], [], set()
+    lines = _lines(path)
+    _set_name(path, lines)
+    for number, line in lines:
+        found = _parsed(path, number, line, _Context)
+        for index, question in enumerate(found.qas):
+            place = f"{path}:{number}: qas[{index}]"
+            if question.qid in seen:
+                raise UserError(f"{place}: a second question has the qid {shown(question.qid)}.")
+            seen.add(question.qid)
+            right, wrong = _places(place, found.context, question) if labelled else ([], [])
+            if wrong:
+                misplaced.append(question.qid)
+                if strict:
+                    raise UserError(f"{place}: {wrong[0]} (question {shown(question.qid)}).")
+            examples.append(MatchedQuestionExample(
+                key=question.qid, context=found.context, question=question.question,
+                answers=tuple(right[:1]), accepted=(question.answers or ()) if labelled else ()))
+    if not seen:
+        raise UserError(f"{path} holds no questions.")
+    return QuestionFile(examples=tuple(examples), misplaced=tuple(misplaced))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Header:
+    __pydantic_config__ = strict_json.OPEN
+
+    dataset: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _FirstLine:
+    __pydantic_config__ = strict_json.OPEN
+
+    header: _Header
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Detected:
+    __pydantic_config__ = strict_json.OPEN
+
+    text: str
+    char_spans: tuple[tuple[int, int], ...]
+    """First and last character."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Question:
+    __pydantic_config__ = strict_json.OPEN
+
+    qid: str
+    question: str
+    answers: tuple[str, ...] | None = None
+    detected_answers: tuple[_Detected, ...] | None = None
+    is_impossible: bool | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Context:
+    """A line but the first; tokens, and the spans that count them, go unread."""
+
+    __pydantic_config__ = strict_json.OPEN
+
+    context: str
+    qas: tuple[_Question, ...]
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    return read_lines(path, longest=LONGEST_LINE, most=MOST_BYTES)
+
+
+def _parsed(path: Path, number: int, line: bytes, form: type[Form], fix: str = "") -> Form:
+    try:
+        return strict_json.loads(line, form)
+    except strict_json.Unreadable as error:
+        raise UserError(f"{path}:{number}: {error}{fix}.") from error
+
+
+def _set_name(path: Path, lines: Iterator[tuple[int, bytes]]) -> str:
+    """Reads the header, and returns the set that it names."""
+    number, line = next(lines, (1, b""))
+    return _parsed(path, number, line, _FirstLine, fix=(
+        '; the first line of MRQA\'s files is their header, {"header": {"dataset": "..."}}'
+        )).header.dataset
+
+
+def _require_set(name: str, path: Path) -> None:
+    found, known = _set_name(path, _lines(path)), SETS[name]
+    if found.lower() not in {one.lower() for one in (name, *known)}:
+        raise UserError(f"{path}:1: the header names the set {shown(found)}, but --task={name} "
+                        f"reads {known[0]}; put the right file there, or name this one with "
+                        "--train or --dev.")
+
+
+def _places(place: str, context: str, question: _Question) -> tuple[list[Answer], list[str]]:
+    """Returns where answers stand in the context, and what is wrong with the other places."""
+    detected = question.detected_answers or ()
+    if question.is_impossible:
+        raise UserError(f"{place}: is_impossible is true; all questions of MRQA's sets have "
+                        "answers. Remove this one.")
+    if not question.answers or not any(found.char_spans for found in detected):
+        raise UserError(f"{place}: no answers, or none detected in the context; every question of "
+                        "MRQA's sets has both.")
+    right, wrong = [], []
+    for number, found in enumerate(detected):
+        for start, last in found.char_spans:
+            if not 0 <= start <= last < len(context):
+                raise UserError(
+                    f"{place}.detected_answers[{number}]: [{start}, {last}] isn't a first and a "
+                    f"last character of the context, which has {len(context)}.")
+            text = context[start:last + 1]
+            if _plain(text) == _plain(found.text):
+                right.append(Answer(text=text, start=start))
+            else:
+                wrong.append(f"the answer {shown(found.text)} doesn't stand at characters {start} "
+                             f"to {last} of the context, {shown(text)} does")
+    return right, wrong
+
+
+def _plain(text: str) -> str:
+    """Returns a text without what Google's code ignores too: case, and spaces of any kind."""
+    return " ".join(text.lower().split())
