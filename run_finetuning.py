@@ -4,6 +4,7 @@ r"""Fine-tunes a pre-trained ELECTRA on a task, scores it, and predicts with it.
         --model_dir=runs/cola
     python run_finetuning.py --task=glue --data_dir=glue --init_checkpoint=runs/small \
         --model_dir=runs/glue --num_trials=3
+    python run_finetuning.py --task=glue_average --model_dir=runs/glue
     python run_finetuning.py --task=classification --train=my.tsv --dev=my_dev.tsv \
         --text_columns=title,body --label_column=topic --init_checkpoint=runs/small \
         --model_dir=runs/topic
@@ -22,6 +23,7 @@ from absl import flags
 from electra_tf import command_line, storage
 from electra_tf.config import finetuning_flags, setting_flags
 from electra_tf.errors import UserError
+from electra_tf.tasks import glue
 
 MODES = ("train", "eval", "predict", "export")
 
@@ -34,9 +36,22 @@ def main() -> None:
     if values.data_source not in (finetuning_flags.FILES, finetuning_flags.TFDS):
         raise UserError(f"--data_source must be {finetuning_flags.FILES} or "
                         f"{finetuning_flags.TFDS}. Received: {values.data_source!r}")
+    if list(values.task or ()) == [glue.AVERAGE]:
+        _report_glue_average()
+        return
     finetuning_flags.require("model_dir", *finetuning_flags.NEEDED[values.mode])
     with setting_flags.naming_flags(finetuning_flags.SETTINGS):
         _run(values.mode)
+
+
+def _report_glue_average() -> None:
+    from electra_tf.finetuning import glue_average
+
+    finetuning_flags.require("model_dir")
+    finetuning_flags.refuse_all_but(glue.AVERAGE, ("model_dir",))
+    if flags.FLAGS.mode != "train":
+        raise UserError(f"--task={glue.AVERAGE} has no --mode. Received: {flags.FLAGS.mode!r}")
+    glue_average.report(storage.path(flags.FLAGS.model_dir))
 
 
 def _run(mode: str) -> None:

@@ -1,5 +1,6 @@
 """Command-line flags of `run_finetuning.py`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from absl import flags
@@ -49,7 +50,7 @@ def define() -> None:
         "commas, or glue for all nine; squad, squad2; searchqa, triviaqa, newsqa, naturalqs (of "
         "MRQA); chunk (CoNLL-2000), ner (CoNLL-2003); blimp (pairs of sentences, scored without "
         "fine-tuning); or for your own files classification, regression, tagging, "
-        "question_answering.")
+        "question_answering. glue_average prints one row of what --task=glue left in --model_dir.")
     flags.DEFINE_string("data_dir", None, "Directory of a benchmark's files as it publishes them.")
     flags.DEFINE_string(
         "data_source", FILES,
@@ -92,6 +93,20 @@ def define() -> None:
 def given_settings() -> dict[str, Any]:
     """Returns setting -> value of everything that the command line and its file set."""
     return setting_flags.given_settings(SETTINGS)
+
+
+def refuse_all_but(task: str, known: Sequence[str]) -> None:
+    """Raises `UserError` if a flag was given that a task which trains nothing can't use.
+
+    Args:
+        task: its name.
+        known: flags that it can use, besides --task and --mode.
+    """
+    own = {name for group in GROUPS.values() for name in group}
+    more = sorted(name for name in own - {"task", "mode", *known} if flags.FLAGS[name].present)
+    if more:
+        raise UserError(f"--task={task} trains nothing and knows no --{more[0]}; it takes "
+                        f"{', '.join(f'--{name}' for name in known)}.")
 
 
 def require(*names: str) -> None:

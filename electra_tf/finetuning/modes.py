@@ -30,8 +30,6 @@ from electra_tf.text.vocabulary import Vocabulary
 
 SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads", "intermediate_size")
 """What `--model_size` says of an encoder."""
-BLIMP_FLAGS = {"task", "mode", "data_dir", "init_checkpoint", "model_dir"}
-"""What scoring without fine-tuning can use."""
 
 
 def task_names() -> tuple[str, ...]:
@@ -72,11 +70,7 @@ def is_minimal_pairs() -> bool:
 def score_minimal_pairs() -> None:
     """Scores pre-trained networks as they are on BLiMP."""
     finetuning_flags.require("data_dir")
-    own = {name for group in finetuning_flags.GROUPS.values() for name in group}
-    more = sorted(name for name in own - BLIMP_FLAGS if flags.FLAGS[name].present)
-    if more:
-        raise UserError(f"--task=blimp trains nothing and knows no --{more[0]}; it takes "
-                        "--data_dir, --init_checkpoint and --model_dir.")
+    finetuning_flags.refuse_all_but(NAME, ("data_dir", "init_checkpoint", "model_dir"))
     if flags.FLAGS.init_checkpoint == SCRATCH:
         raise UserError("--task=blimp scores trained networks; --init_checkpoint must name them.")
     paradigms = read_blimp(_data_dir())

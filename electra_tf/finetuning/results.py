@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -165,9 +165,13 @@ def glue_average(results: Sequence[Results]) -> float:
     """Returns the mean over tasks of the paper's metric; MNLI counts by its matched half."""
     def score(result: Results) -> float:
         metrics = next(iter(result.summary().values()))
-        name = next(name for name in ("mcc", "spearman", "accuracy") if name in metrics)
-        return metrics[name]["median"]
+        return metrics[counted_metric(metrics)]["median"]
     return float(np.mean([score(result) for result in results]))
+
+
+def counted_metric(metrics: Collection[str]) -> str:
+    """Returns which of a GLUE task's metrics the paper counts."""
+    return next(name for name in ("mcc", "spearman", "accuracy") if name in metrics)
 
 
 def _summary(values: Sequence[float | None], metric: str) -> dict[str, float]:

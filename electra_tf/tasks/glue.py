@@ -10,6 +10,8 @@ from electra_tf.tasks.examples import Kind
 BINARY = ("0", "1")
 ENTAILMENT = ("entailment", "not_entailment")
 INFERENCE = ("contradiction", "entailment", "neutral")
+AVERAGE = "glue_average"
+"""As `--task` names the table of what is trained already."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -39,7 +39,7 @@ def resolved(asked: Sequence[str]) -> tuple[str, ...]:
     unknown = [name for name in known if name not in names()]
     if unknown or not known:
         raise UserError(f"--task must be one of {GLUE}, {', '.join(names())}, or "
-                        f"{minimal_pairs.NAME} alone. "
+                        f"{minimal_pairs.NAME} or {glue.AVERAGE} alone. "
                         f"Received: {', '.join(asked)!r}")
     if len(set(known)) < len(known):
         raise UserError(f"--task names a task twice. Received: {', '.join(asked)!r}")

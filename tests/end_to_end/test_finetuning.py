@@ -390,6 +390,11 @@ def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, c
     assert "average" in printed and "over 2 tasks" in printed
     assert json.loads((tmp_path / "run" / "glue_results.json").read_text()).keys() == {
         "average", "tasks"}
+    call("--task=glue_average", f"--model_dir={tmp_path / 'run'}")
+    assert "avg      over 2 of 8 tasks" in capsys.readouterr().out
+    assert json.loads((tmp_path / "run" / "glue_average.json").read_text())[
+        "average_without_wnli"] == json.loads(
+            (tmp_path / "run" / "glue_results.json").read_text())["average"]
     with zipfile.ZipFile(tmp_path / "run" / "submission.zip") as packed:
         assert packed.namelist() == ["CoLA.tsv"]
         lines = packed.read("CoLA.tsv").decode().splitlines()
@@ -424,6 +429,7 @@ def test_from_scratch(encoder, classified, tmp_path, capsys):
 
 @pytest.mark.parametrize(("arguments", "words"), [
     (["--task=sst3"], ["--task must be one of glue, cola", "'sst3'"]),
+    (["--task=cola,glue_average"], ["blimp or glue_average alone"]),
     (["--task=cola,squad"], ["only GLUE's tasks can share a run"]),
     (["--data_source=hub"], ["--data_source must be files or tfds", "'hub'"]),
     (["--mode=dance"], ["--mode must be one of train, eval, predict", "'dance'"]),
@@ -489,6 +495,15 @@ def test_minimal_pairs_take_no_flags_of_training(encoder, tmp_path, flags, words
         command_flags.call(run_finetuning.main, "--task=blimp", f"--data_dir={tmp_path}",
                            f"--init_checkpoint={encoder}", f"--model_dir={tmp_path}/out", *flags)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("flags", "words"), [
+    ([], "has no finished task of GLUE"), (["--num_trials=3"], "knows no --num_trials"),
+    (["--data_dir=x"], "knows no --data_dir; it takes --model_dir."),
+    (["--mode=eval"], "has no --mode. Received: 'eval'"), (["--model_dir="], "--model_dir is")])
+def test_the_average_takes_one_directory(tmp_path, flags, words):
+    assert words in refused("--task=glue_average", f"--model_dir={tmp_path}", *flags)
+    assert not list(tmp_path.iterdir())
 
 
 def test_minimal_pairs_are_scored_by_one_command(encoder, tmp_path, capsys):
