@@ -28,6 +28,8 @@ JUDGES = {
     **{name: Judge(folder="glue") for name in _GLUE},
     "stsb": Judge(folder="glue", metric="spearman"),  # As in the paper's tables.
     "squad": Judge(folder="squad"), "squad2": Judge(folder="squad"),
+    **{name: Judge(folder="mrqa", metric="f1")
+       for name in ("searchqa", "triviaqa", "newsqa", "naturalqs")},
     "blimp": Judge(folder="blimp", trained=False),
 }
 
