@@ -5,9 +5,9 @@ r"""Runs one of the paper's comparisons, or one of your own, and shows what came
 
 The sweep is a YAML file in experiments/, or one that you name. Every variant gets the same compute,
 counted in matrix products, and is judged by the same tasks. --tasks_dir holds glue/, conll2000/,
-conll2003/, squad/, mrqa/ and blimp/, as far as a sweep asks for them. The same command goes on where an
-interrupted one stopped. Results are added to one SQLite table; beside the runs stand a page and a
-picture.
+conll2003/, squad/, mrqa/ and blimp/, as far as a sweep asks for them. The same command goes on
+where an interrupted one stopped. Results are added to one SQLite table; beside the runs stand a
+page and a picture.
 
 On two cores the budget "tiny" takes a quarter of an hour for each variant with its three seeds.
 """
