@@ -34,8 +34,8 @@ _ADDED = tuple(
         (_TRAINED, "initialization.position_share"),
         (_PRETRAINED, "sampling.temperature"),
         (_PRETRAINED, ("sampling.initial_temperature", "sampling.cooling_time",
-                       "sampling.disallow_correct", "masking.random_token_rate",
-                       "masking.whole_words"))))
+                       "sampling.disallow_correct")),
+        (_PRETRAINED, ("masking.random_token_rate", "masking.whole_words"))))
 """Settings that came together, of runs with settings that begin so: of each group, those of earlier
 versions name none and had these. (The share matters at their start only, where it was another.)"""
 _TASK = "task_"

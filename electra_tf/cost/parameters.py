@@ -30,6 +30,7 @@ def electra_parameters(model: ModelConfig) -> Parameters:
     discriminator, generator = model.discriminator, model.generator
     shared = {
         Tying.NONE: 0,
+        Tying.DISENTANGLED: 0,
         Tying.TOKEN_EMBEDDINGS: discriminator.vocab_size * discriminator.embedding_size,
         Tying.ALL_EMBEDDINGS: embedding_parameters(discriminator),
         Tying.EVERYTHING: encoder_parameters(discriminator),

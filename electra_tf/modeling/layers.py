@@ -93,23 +93,24 @@ class DifferenceTable(tf_keras.layers.Layer):
     def __init__(self, path: str, base: EmbeddingTable, *, policy: str):
         """Creates the difference, zeros, under the name `path`."""
         super().__init__(name=path, dtype=policy)
-        self.base = base
+        # Behind a function, so that Keras doesn't count the other network's table as this one's.
+        self._base = lambda: base
         self.difference = self.add_weight(
             name=path, shape=base.table.shape, initializer="zeros", experimental_autocast=False)
 
     @property
     def table(self) -> tf.Tensor:
         """The sum, float32 [entries, size]."""
-        return tf.stop_gradient(tf.convert_to_tensor(self.base.table)) + self.difference
+        return tf.stop_gradient(tf.convert_to_tensor(self._base().table)) + self.difference
 
     def call(self, ids: tf.Tensor) -> tf.Tensor:
         """Maps int32 [...] to float32 [..., size]."""
-        return tf.gather(tf.stop_gradient(tf.convert_to_tensor(self.base.table)),
-                         ids) + tf.gather(self.difference, ids)
+        base = tf.stop_gradient(tf.convert_to_tensor(self._base().table))
+        return tf.gather(base, ids) + tf.gather(self.difference, ids)
 
     def clear(self, columns: int) -> None:
         """Sets the first columns of every entry to zero."""
-        self.base.clear(columns)
+        self._base().clear(columns)
 
 
 def truncated_normal(seed: int, path: str, stddev: float):

@@ -33,13 +33,21 @@ def require_equal(first, second):
     assert first.text == second.text
 
 
+def as_read(networks, form):
+    """What was disentangled are two networks of their own in others' formats."""
+    if form is Format.RUN or networks.model.tying is not Tying.DISENTANGLED:
+        return networks
+    return dataclasses.replace(networks, model=dataclasses.replace(
+        networks.model, tying=Tying.NONE))
+
+
 @pytest.mark.parametrize("tying", list(Tying))
 @pytest.mark.parametrize("form", [Format.RUN, Format.HUGGING_FACE])
 def test_a_format_gives_back_what_it_was_given(tmp_path, form, tying):
     networks = tiny_networks.pretrained(model__tying=tying)
     formats.write(networks, tmp_path / "out", form)
     assert formats.format_of(tmp_path / "out") is form
-    require_equal(networks, formats.read(tmp_path / "out"))
+    require_equal(as_read(networks, form), formats.read(tmp_path / "out"))
 
 
 @pytest.mark.parametrize("tying", list(Tying))
@@ -48,7 +56,7 @@ def test_googles_format_gives_back_weights_and_sizes(tmp_path, tying):
         model__tying=tying, model__hidden_dropout=0.1, model__attention_dropout=0.1)
     formats.write(networks, tmp_path / "out", Format.GOOGLE)
     assert formats.format_of(tmp_path / "out") is Format.GOOGLE
-    require_equal(networks, formats.read(tmp_path / "out"))
+    require_equal(as_read(networks, Format.GOOGLE), formats.read(tmp_path / "out"))
 
 
 def test_a_run_that_was_trained_comes_back_through_the_other_formats(tmp_path):
