@@ -1,7 +1,7 @@
 r"""Writes the page of reference results from the table that sweeps fill.
 
     python -m experiments.results --results=experiments/results/results.sqlite \
-        --output=docs/results.md
+        --output=docs/results.md --records='Wikipedia and books, 8,156 pieces'
 
 One section per sweep and budget that the table has: what it was run with, scores with their
 standard errors, and a picture beside the page.
@@ -20,9 +20,8 @@ _HEAD = """# What to expect
 
 Written by `python -m experiments.results` from recorded runs; don't edit it by hand. Every variant
 of a comparison had the same compute, counted in matrix products, and every number is the mean over
-runs with seeds of their own, with its standard error. Records: English Wikipedia and books, 8,156
-pieces, 128 tokens an example. [objectives.md](objectives.md) says what is compared, and
-[budgets.md](budgets.md) what a time gives."""
+runs with seeds of their own, with its standard error. {records}[objectives.md](objectives.md) says
+what is compared, and [budgets.md](budgets.md) what a time gives."""
 
 
 def main() -> None:
@@ -46,7 +45,7 @@ def main() -> None:
     found = dict.fromkeys((row.sweep, row.budget) for row in rows.rows())
     if not found:
         raise UserError(f"the results table {source} is empty.")
-    lines = [_HEAD]
+    lines = [_HEAD.format(records=f"Records: {values.records}. " if values.records else "")]
     for name, budget in found:
         lines += ["", *_section(sweep.load(name), budgets.budget_of(budget), rows, page, report)]
     write_atomically(page, ("\n".join(lines) + "\n").encode())
@@ -69,9 +68,10 @@ def _section(chosen: sweep.Sweep, budget: budgets.Budget, table, page: Path, rep
 def define() -> None:
     """Registers the flags."""
     flags.DEFINE_string("results", "experiments/results/results.sqlite", "The table of results.")
+    flags.DEFINE_string("records", None, "What the runs read, in words, for the page's head.")
     flags.DEFINE_string("output", "docs/results.md", "The page; pictures go to images/ beside it.")
 
 
 if __name__ == "__main__":
     define()
-    command_line.run(main, summary=__doc__, groups={"Files": ["results", "output"]})
+    command_line.run(main, summary=__doc__, groups={"Files": ["results", "output"], "Words": ["records"]})
