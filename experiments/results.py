@@ -20,8 +20,8 @@ _HEAD = """# What to expect
 
 Written by `python -m experiments.results` from recorded runs; don't edit it by hand. Every variant
 of a comparison had the same compute, counted in matrix products, and every number is the mean over
-runs with seeds of their own, with its standard error. {records}[objectives.md](objectives.md) says
-what is compared, and [budgets.md](budgets.md) what a time gives."""
+runs with seeds of their own, with its standard error. [objectives.md](objectives.md) says what is
+compared, and [budgets.md](budgets.md) what a time gives."""
 
 
 def main() -> None:
@@ -45,7 +45,7 @@ def main() -> None:
     found = dict.fromkeys((row.sweep, row.budget) for row in rows.rows())
     if not found:
         raise UserError(f"the results table {source} is empty.")
-    lines = [_HEAD.format(records=f"Records: {values.records}. " if values.records else "")]
+    lines = [_HEAD, *(["", f"Records: {values.records}."] if values.records else [])]
     for name, budget in found:
         lines += ["", *_section(sweep.load(name), budgets.budget_of(budget), rows, page, report)]
     write_atomically(page, ("\n".join(lines) + "\n").encode())
@@ -74,4 +74,5 @@ def define() -> None:
 
 if __name__ == "__main__":
     define()
-    command_line.run(main, summary=__doc__, groups={"Files": ["results", "output"], "Words": ["records"]})
+    command_line.run(main, summary=__doc__, groups={
+        "Files": ["results", "output"], "Words": ["records"]})
