@@ -36,7 +36,7 @@ def content(*lines, header=HEADER):
 def write(path, *lines, header=HEADER):
     path.parent.mkdir(parents=True, exist_ok=True)
     data = content(*lines, header=header)
-    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
     return path
 
 
@@ -130,13 +130,13 @@ GOOD = content(line(asked("a")), line(asked("b")))
 
 @pytest.mark.parametrize(("name", "data", "message"), [
     ("a.jsonl.gz", GOOD, "not gzip, or damaged: Not a gzipped file"),
-    ("a.jsonl.gz", gzip.compress(GOOD)[:-9], "damaged: Compressed file ended before"),
-    ("a.jsonl.gz", gzip.compress(GOOD)[:-8] + b"\0" * 8, "damaged: CRC check failed"),
-    ("a.jsonl.gz", gzip.compress(GOOD)[:20] + b"\xff" * 40, "not gzip, or damaged"),
-    ("a.jsonl.gz", gzip.compress(b""), ":1: not JSON.*is their header"),
+    ("a.jsonl.gz", gzip.compress(GOOD, mtime=0)[:-9], "damaged: Compressed file ended before"),
+    ("a.jsonl.gz", gzip.compress(GOOD, mtime=0)[:-8] + b"\0" * 8, "damaged: CRC check failed"),
+    ("a.jsonl.gz", gzip.compress(GOOD, mtime=0)[:20] + b"\xff" * 40, "not gzip, or damaged"),
+    ("a.jsonl.gz", gzip.compress(b"", mtime=0), ":1: not JSON.*is their header"),
     ("a.jsonl", b"", ":1: not JSON"), ("a.jsonl", GOOD + b"\n", ":4: not JSON"),
     ("a.jsonl", GOOD[:-20], ":3: not JSON"), ("a.jsonl", GOOD + b"\xff{}\n", ":4: not UTF-8"),
-    ("a.jsonl", gzip.compress(GOOD), ":1: not UTF-8")])
+    ("a.jsonl", gzip.compress(GOOD, mtime=0), ":1: not UTF-8")])
 def test_damaged_files_are_one_line(tmp_path, name, data, message):
     (tmp_path / name).write_bytes(data)
     with pytest.raises(UserError, match=message) as error:
@@ -146,7 +146,7 @@ def test_damaged_files_are_one_line(tmp_path, name, data, message):
 
 def test_files_that_grow_when_unpacked_are_refused_early(tmp_path, monkeypatch):
     bomb = tmp_path / "bomb.jsonl.gz"
-    bomb.write_bytes(gzip.compress(content() + b" " * (2 << 20)))
+    bomb.write_bytes(gzip.compress(content() + b" " * (2 << 20), mtime=0))
     assert bomb.stat().st_size < 1 << 12
     monkeypatch.setattr(mrqa, "LONGEST_LINE", 1 << 20)
     with pytest.raises(UserError, match=r"bomb.jsonl.gz:2: a line of more than 1 MiB"):
