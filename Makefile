@@ -129,11 +129,8 @@ $(PEERS_STAMP): requirements/peers.lock | $(STAMP)
 	  -r requirements/peers.lock
 	@touch $@
 
-# Apache Beam takes part in the first resolution and is then left out, so that adding it moves nothing.
 lock: $(TOOLS_STAMP) ## Write requirements/*.lock anew, after requirements/*.txt changed.
-	cp requirements/program.lock $(TOOLS)/with-beam.lock
-	echo apache-beam==2.77.0 | $(LOCK) requirements.txt - -o $(TOOLS)/with-beam.lock
-	$(LOCK) requirements.txt -c $(TOOLS)/with-beam.lock -o requirements/program.lock
+	$(LOCK) requirements.txt -o requirements/program.lock
 	$(LOCK) requirements/dev.txt -c requirements/program.lock -o requirements/dev.lock
 	$(LOCK) requirements/build.txt -c requirements/program.lock -o requirements/build.lock
 	$(LOCK) requirements/cuda.txt -c requirements/program.lock -o requirements/cuda.lock
