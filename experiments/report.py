@@ -174,7 +174,11 @@ def _lines(axes, sweep: Sweep, scores: Mapping[str, Spread], rows: Sequence[Row]
                           yerr=[_bar(found) or 0.0 for _, found in points], marker="o", capsize=3,
                           color=_COLOURS[number % len(_COLOURS)], label=name)
     if over_compute:
+        ticks = sorted({flops[variant.name] for variant in next(iter(groups.values()))
+                        if variant.name in flops})
         axes.set_xscale("log")
+        axes.set_xticks(ticks, [f"{tick:.1e}".replace("e+", "e") for tick in ticks])
+        axes.set_xticks([], minor=True)
         axes.set_xlabel("training FLOPs, in matrix products", fontsize=9, color=_INK)
     else:
         axes.set_xticks(range(len(labels)), labels)
