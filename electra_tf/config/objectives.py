@@ -279,7 +279,9 @@ OBJECTIVES: dict[str, Entry] = {
         settings=TwoStageConfig(), measures=_ELECTRA),
     "electric": Entry(
         implementation="electra_tf.objectives.electric:ElectricObjective",
-        settings=ElectricConfig(), measures=_ELECTRA),
+        settings=ElectricConfig(), measures=_ELECTRA | {
+            "generator_loss": Measure(unit="nats per ordinary token", curve="generator",
+                                      panel="generator loss (nats / token)")}),
     "replace_mlm": Entry(
         implementation="electra_tf.objectives.replace_mlm:ReplaceMlmObjective",
         settings=ReplaceMlmConfig(),

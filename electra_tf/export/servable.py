@@ -14,6 +14,7 @@ from electra_tf.export.signatures import TASKS, Detector, Served
 from electra_tf.modeling.electra import Discriminator, TaskModel, electra_encoder
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.inference import InferenceEncoder
+from electra_tf.modeling.variants import CLOZE
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenizer import Tokenizer
@@ -63,8 +64,12 @@ def of_discriminator(networks: Pretrained) -> Servable:
     """Returns a pre-trained discriminator.
 
     Raises:
-        UserError: the networks have none.
+        UserError: the networks have none, or one whose outputs are energies.
     """
+    if any(name.startswith(f"{CLOZE}/") for name in networks.weights):
+        raise UserError(f"{networks.source} is Electric's: its outputs are energies, not the "
+                        "probability of a replaced token. `python -m electra_tf.tools.score_text` "
+                        "ranks texts by them; fine-tuning takes its encoder.")
     if not any(name.startswith("discriminator_predictions/") for name in networks.weights):
         raise UserError(f"{networks.source} has no discriminator to export (not every "
                         "objective trains one). Fine-tuned models are exported by "

@@ -22,6 +22,9 @@ from electra_tf.modeling.heads import MaskedLanguageModelHead, ReplacedTokenHead
 from electra_tf.modeling.layers import Dense
 from electra_tf.modeling.randomness import Randomness
 
+CLOZE = "cloze_predictions"
+"""Part of the name of what only Electric has: the head over both towers."""
+
 
 class DiscriminatorModel(tf_keras.Model):
     """The discriminator alone, for replacements that no network of the model makes."""
@@ -93,7 +96,7 @@ class TwoTowerGenerator(tf_keras.layers.Layer):
 
     def __init__(self, config: EncoderConfig, embeddings: Embeddings, *, seed: int, policy: str,
                  recompute: bool = False):
-        """Creates the towers, of one shape, and the head, "cloze_predictions/..."."""
+        """Creates the towers, of one shape, and the head, `CLOZE`/...."""
         super().__init__(name="two_tower_generator", dtype=policy)
 
         def tower(path: str, sight: Sight) -> Encoder:
@@ -103,7 +106,7 @@ class TwoTowerGenerator(tf_keras.layers.Layer):
         self.forward_tower = tower("generator_ltr", Sight.EARLIER)
         self.backward_tower = tower("generator_rtl", Sight.LATER)
         self.head = MaskedLanguageModelHead(
-            "cloze_predictions", dataclasses.replace(config, hidden_size=2 * config.hidden_size),
+            CLOZE, dataclasses.replace(config, hidden_size=2 * config.hidden_size),
             seed=seed, policy=policy, words=embeddings.words)
 
     def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,

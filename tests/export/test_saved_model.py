@@ -166,3 +166,12 @@ def test_networks_without_a_discriminator_are_refused_in_one_line():
     with pytest.raises(UserError, match="the tiny networks has no discriminator to export .*"
                        "run_finetuning.py --mode=export"):
         servable.of_discriminator(encoder_alone)
+
+
+def test_energies_are_not_served_as_probabilities():
+    networks = tiny_networks.pretrained()
+    electric = dataclasses.replace(networks, weights={
+        **networks.weights, "cloze_predictions/dense/kernel": networks.weights[
+            "generator_predictions/dense/kernel"]})
+    with pytest.raises(UserError, match="is Electric's: its outputs are energies.*score_text"):
+        servable.of_discriminator(electric)
