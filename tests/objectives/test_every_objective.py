@@ -83,19 +83,19 @@ def test_losses_have_weights_coefficients_and_measures(run_of, name):
 
 
 @pytest.fixture(scope="module")
-def losses_of(run_of):
-    """Returns a function to the losses of a step, that has changed every weight."""
+def results_of(run_of):
+    """Returns a function to the means of a step, without dropout, that has changed every weight."""
     @functools.cache
-    def stepped(name, precision, xla):
+    def stepped(name, precision="float32", xla=False, micro_batches=1):
         run = run_of(name, training__precision=precision, model__hidden_dropout=0.0,
-                     model__attention_dropout=0.0)
+                     model__attention_dropout=0.0,
+                     runtime__gradient_accumulation_steps=micro_batches)
         state = tiny_run.state_of(run)
         before = tiny_run.weights(state)
         results = tiny_run.step_function(run, state, xla=xla)(first_batch(run))
         after = tiny_run.weights(state)
         assert all((before[key] != after[key]).any() for key in before)
-        return {key: float(value.sum / value.weight) for key, value in results.items()
-                if key.endswith("loss")}
+        return {key: float(value.sum / value.weight) for key, value in results.items()}
 
     return stepped
 
@@ -104,20 +104,18 @@ def losses_of(run_of):
 @pytest.mark.parametrize(("precision", "xla"), [
     ("float32", True), ("bfloat16", False),
     pytest.param("bfloat16", True, marks=pytest.mark.slow)])
-def test_a_step_changes_every_weight_alike_in_every_precision_with_and_without_xla(
-        losses_of, name, precision, xla):
-    assert losses_of(name, precision, xla) == pytest.approx(
-        losses_of(name, "float32", False), rel=1e-5 if precision == "float32" else 2e-2)
+def test_a_steps_losses_are_alike_in_every_precision_with_and_without_xla(
+        results_of, name, precision, xla):
+    found, expected = (
+        {key: value for key, value in means.items() if key.endswith("loss")}
+        for means in (results_of(name, precision, xla), results_of(name)))
+    assert found == pytest.approx(expected, rel=1e-5 if precision == "float32" else 2e-2)
 
 
 @EVERY
-def test_parts_and_micro_batches_dont_change_the_loss(run_of, name):
-    found = []
-    for changes in ({}, {"runtime__gradient_accumulation_steps": 2}):
-        run = run_of(name, **changes)
-        results = tiny_run.step_function(run, tiny_run.state_of(run))(first_batch(run))
-        found.append({key: float(value.sum / value.weight) for key, value in results.items()})
-    assert found[0] == pytest.approx(found[1], rel=1e-4, nan_ok=True)
+def test_micro_batches_dont_change_the_means(results_of, name):
+    assert results_of(name, micro_batches=2) == pytest.approx(
+        results_of(name), rel=1e-4, nan_ok=True)
 
 
 @EVERY
