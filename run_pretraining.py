@@ -52,7 +52,7 @@ def _run() -> None:
     from electra_tf.checkpoints import run_directory
     from electra_tf.pretraining import results, setup, stages, training_run
 
-    data_dir, model_dir = storage.path(values.data_dir), storage.path(values.model_dir)
+    data_dir, model_dir = values.data_dir, storage.path(values.model_dir)
     vocab_file = storage.path(values.vocab_file) if values.vocab_file else None
     if values.mode == "train":
         size = sizes.pretraining_config(values.model_size or "small")

@@ -16,16 +16,21 @@ HELD_OUT = 10
 VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *(f"word{index}" for index in range(35))))
 
 
-def write(directory: Path, vocabulary: Vocabulary = VOCABULARY) -> manifest.Manifest:
-    """Writes shards, vocabulary (of the same size) and manifest into a new directory."""
+def write(directory: Path, vocabulary: Vocabulary = VOCABULARY, *, seed: int = 1,
+          packing: str = "reference") -> manifest.Manifest:
+    """Writes shards, vocabulary (of the same size) and manifest into a new directory.
+
+    With `packing` full no example is short.
+    """
     directory.mkdir(parents=True)
     vocabulary.save(directory / manifest.VOCABULARY_NAME)
-    numbers = np.random.default_rng(1)
-    shards = [_shard(directory / f"train-{index:05d}.tfrecord", "train", count, numbers)
+    numbers = np.random.default_rng(seed)
+    shards = [_shard(directory / f"train-{index:05d}.tfrecord", "train", count, numbers, packing)
               for index, count in enumerate(TRAIN_SHARDS)]
-    shards.append(_shard(directory / "eval-00000.tfrecord", "eval", HELD_OUT, numbers))
+    shards.append(_shard(directory / "eval-00000.tfrecord", "eval", HELD_OUT, numbers,
+                         packing))
     result = manifest.Manifest(
-        format_version=manifest.FORMAT_VERSION, max_seq_length=LENGTH, packing="reference",
+        format_version=manifest.FORMAT_VERSION, max_seq_length=LENGTH, packing=packing,
         token_bytes=2, settings={}, counts=counts_of(shards), shards=tuple(shards),
         vocabulary=manifest.Tokenization(
             size=vocabulary.size, sha256=vocabulary.sha256, lower_case=True, strip_accents=True))
@@ -43,9 +48,10 @@ def counts_of(shards: Sequence[manifest.Shard], length: int = LENGTH) -> manifes
         padding_positions=examples * length - tokens, examples=examples)
 
 
-def example_ids(numbers: np.random.Generator) -> list[int]:
+def example_ids(numbers: np.random.Generator, packing: str = "reference") -> list[int]:
     """[CLS] words [SEP] words [SEP], sometimes short; neighbours tell about each other."""
-    length = LENGTH if numbers.random() < 0.8 else int(numbers.integers(8, LENGTH))
+    whole = packing == "full" or numbers.random() < 0.8
+    length = LENGTH if whole else int(numbers.integers(8, LENGTH))
     start = int(numbers.integers(35))
     words = [5 + (start + 3 * step) % 35 for step in range(length - 3)]
     middle = (length - 3) // 2
@@ -53,7 +59,8 @@ def example_ids(numbers: np.random.Generator) -> list[int]:
             VOCABULARY.sep_id]
 
 
-def _shard(path: Path, split: str, count: int, numbers: np.random.Generator) -> manifest.Shard:
-    examples = [example_ids(numbers) for _ in range(count)]
+def _shard(path: Path, split: str, count: int, numbers: np.random.Generator,
+           packing: str) -> manifest.Shard:
+    examples = [example_ids(numbers, packing) for _ in range(count)]
     return write_shard(path, split, [
         (serialize_example(ids, (len(ids) - 3) // 2 + 2, 2), len(ids)) for ids in examples])

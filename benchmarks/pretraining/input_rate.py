@@ -22,7 +22,7 @@ from electra_tf.config.pretraining import DataConfig
 from electra_tf.config.runtime import RuntimeConfig
 from electra_tf.distribution.strategies import create_strategy
 from electra_tf.input.pipeline import training_batches
-from electra_tf.records import manifest
+from electra_tf.records import manifest, mixture
 from electra_tf.records.example import serialize_example
 from electra_tf.records.shards import write_shard
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -41,8 +41,8 @@ def main() -> None:
         directory = pathlib.Path(values.data_dir or scratch)
         if not values.data_dir:
             write_records(directory, values.examples, values.length)
-        records = manifest.load(directory)
-        rates = [read(directory, records, values.batch, seed) for seed in range(values.rounds)]
+        records = mixture.load(directory)
+        rates = [read(records, values.batch, seed) for seed in range(values.rounds)]
     rate = statistics.median(rates)
     print(f"input  {rate:>12,.0f} tokens/s  ({min(rates):,.0f} to {max(rates):,.0f})", flush=True)
     step = measure_alone(f"small-{values.batch}x{records.max_seq_length}",
@@ -74,16 +74,16 @@ def write_records(directory: pathlib.Path, examples: int, length: int) -> None:
     ).save(directory)
 
 
-def read(directory: pathlib.Path, records: manifest.Manifest, batch: int, seed: int) -> float:
+def read(records: mixture.Mixture, batch: int, seed: int) -> float:
     """Returns tokens per second of one pass over the records, to tensors on the device."""
-    examples = sum(shard.examples for shard in records.shards_of("train"))
+    examples = records.examples("train")
     if examples < batch:
-        raise errors.UserError(f"{directory} holds {examples} training examples, less than "
-                                     f"--batch={batch}.")
+        raise errors.UserError(f"{records} holds {examples} training examples, less than "
+                               f"--batch={batch}.")
     steps = examples // batch
     strategy = create_strategy(RuntimeConfig())
     dataset = strategy.distribute_datasets_from_function(lambda context: training_batches(
-        directory, records, pad_id=plain.PAD_ID, seed=seed,
+        records, pad_id=plain.PAD_ID, seed=seed,
         window_examples=DataConfig().shuffle_window, global_batch_size=batch, first_step=0,
         last_step=steps, context=context))
     start = time.perf_counter()

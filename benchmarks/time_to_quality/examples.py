@@ -6,11 +6,10 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks.time_to_quality import arrays
-from electra_tf import storage
 from electra_tf.input.pipeline import evaluation_batches, training_batches
 from electra_tf.pretraining.fixed_corruption import KINDS, FixedCorruption
 from electra_tf.pretraining.setup import special_tokens
-from electra_tf.records import manifest as manifests
+from electra_tf.records import mixture
 from electra_tf.text.vocabulary import Vocabulary
 
 _MOST_BYTES = 1 << 30
@@ -31,19 +30,18 @@ def export(data_dir: pathlib.Path, target: pathlib.Path, *, seed: int, window: i
         eval_batches: how many held-out batches our run scores.
         eval_batch: their size.
     """
-    records = storage.path(data_dir)
-    manifest = manifests.load(records)
-    vocabulary = Vocabulary.load(records / manifests.VOCABULARY_NAME)
-    steps = min(steps, _MOST_BYTES // (4 * batch * manifest.max_seq_length))
+    records = mixture.load(data_dir)
+    vocabulary = Vocabulary.load(records.vocabulary_path)
+    steps = min(steps, _MOST_BYTES // (4 * batch * records.max_seq_length))
     train = training_batches(
-        records, manifest, pad_id=vocabulary.pad_id, seed=seed,
+        records, pad_id=vocabulary.pad_id, seed=seed,
         window_examples=window, global_batch_size=batch, first_step=0, last_step=steps,
         context=tf.distribute.InputContext())
     np.save(target / arrays.TRAIN, np.stack([rows.ids for rows in train.as_numpy_iterator()]))
     held_out = evaluation_batches(
-        records, manifest, pad_id=vocabulary.pad_id,
+        records, pad_id=vocabulary.pad_id,
         global_batch_size=eval_batch, context=tf.distribute.InputContext()).take(eval_batches)
-    corrupt = FixedCorruption.of_records(records, manifest, special_tokens(vocabulary))
+    corrupt = FixedCorruption.of_records(records, special_tokens(vocabulary))
     parts = {arrays.IDS: [], arrays.VALID: [], **{kind: [] for kind in KINDS}}
     for rows in held_out:
         parts[arrays.IDS].append(rows.ids)

@@ -35,7 +35,9 @@ GROUPS = {
 
 def define() -> None:
     """Defines all flags of `run_pretraining.py`; None means that a flag wasn't given."""
-    flags.DEFINE_string("data_dir", None, "Directory of records that data_prep built.")
+    flags.DEFINE_string(
+        "data_dir", None, "Directory of records that data_prep built; or several with their "
+        "weights, a:0.5,b:0.5 (docs/data_reading.md).")
     flags.DEFINE_string("model_dir", None, "Directory of this run: checkpoints, metrics, curves.")
     flags.DEFINE_bool(
         "restart", False, "Remove what an earlier run left in --model_dir, and begin again.")

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 @dataclasses.dataclass(frozen=True)
 class ShardSize:
-    """A shard's file name and its number of examples."""
+    """A shard's file name and its number of examples, or of rows cut from them."""
 
     name: str
     examples: int
@@ -35,7 +35,7 @@ class ShuffleWindow:
 
 
 def windows(shards: Sequence[ShardSize], *, seed: int, window_examples: int, start: int,
-            stop: int) -> Iterator[ShuffleWindow]:
+            stop: int, stream: int = 0) -> Iterator[ShuffleWindow]:
     """Yields the windows that hold positions [start, stop) of the endless stream of examples.
 
     Args:
@@ -45,6 +45,8 @@ def windows(shards: Sequence[ShardSize], *, seed: int, window_examples: int, sta
             than its last shard.
         start: first position; position p is in epoch p // (examples of the dataset).
         stop: one past the last position.
+        stream: number of the dataset, where several are read side by side: each has an order of
+            its own.
     """
     epoch_size = sum(shard.examples for shard in shards)
     if epoch_size == 0:
@@ -52,7 +54,7 @@ def windows(shards: Sequence[ShardSize], *, seed: int, window_examples: int, sta
     position = (start // epoch_size) * epoch_size
     epoch = start // epoch_size
     while position < stop:
-        for window in _epoch(shards, seed, epoch, window_examples):
+        for window in _epoch(shards, _name(seed, epoch, stream), window_examples):
             first, last = max(start - position, 0), min(stop - position, window.examples)
             if first < last:
                 yield dataclasses.replace(window, start=first, stop=last)
@@ -60,15 +62,20 @@ def windows(shards: Sequence[ShardSize], *, seed: int, window_examples: int, sta
         epoch += 1
 
 
-def _epoch(shards: Sequence[ShardSize], seed: int, epoch: int,
+def _name(seed: int, epoch: int, stream: int) -> str:
+    """Names the draws of an epoch; the first stream's are those of a dataset read alone."""
+    return f"{seed}:{epoch}:{stream}" if stream else f"{seed}:{epoch}"
+
+
+def _epoch(shards: Sequence[ShardSize], name: str,
            window_examples: int) -> Iterator[ShuffleWindow]:
-    draw = random.Random(f"{seed}:{epoch}")
+    draw = random.Random(name)
     order = draw.sample(shards, len(shards))
-    group: list[ShardSize] = []
+    group: list[str] = []
+    size = 0
     for index, shard in enumerate(order):
-        group.append(shard)
-        size = sum(member.examples for member in group)
+        group.append(shard.name)
+        size += shard.examples
         if size >= window_examples or index == len(order) - 1:
-            yield ShuffleWindow(
-                tuple(member.name for member in group), size, draw.getrandbits(62), 0, size)
-            group = []
+            yield ShuffleWindow(tuple(group), size, draw.getrandbits(62), 0, size)
+            group, size = [], 0

@@ -1,74 +1,105 @@
-"""From TFRecord shards to batches of static shape."""
+"""From TFRecord shards to batches of static shape.
 
-from collections.abc import Iterable
+What is kept in memory is a few windows of serialized examples, and a table of the windows that the
+run will read, of some bytes per shard: nothing grows with the number of examples.
+"""
 
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
 import tensorflow as tf
 
+from electra_tf.input.cutting import Cutting
 from electra_tf.input.order import ShardSize, ShuffleWindow, windows
 from electra_tf.records.example import Batch, parse_examples
-from electra_tf.records.manifest import Manifest
-from electra_tf.storage import Path
+from electra_tf.records.mixture import SHARES, Mixture, Source
 
 LOADED_WINDOWS_AHEAD = 1
 BATCHES_AHEAD = 4
+SHARDS_READ_TOGETHER = 4
+"""Of a window; an object store gives one reader some 50 MB/s."""
+_BUFFER_BYTES = 1 << 20
+"""Read at once; from an object store every read is a request."""
 
 
-def training_batches(data_dir: Path, manifest: Manifest, *, pad_id: int, seed: int,
-                     window_examples: int, global_batch_size: int, first_step: int,
-                     last_step: int, context: tf.distribute.InputContext) -> tf.data.Dataset:
+class StoredRow(NamedTuple):
+    """A serialized example, and which row of it is meant."""
+
+    example: tf.Tensor
+    """string [...]."""
+    first: tf.Tensor
+    """int64 [...], as `Cutting.first_tokens`."""
+
+
+def training_batches(records: Mixture, *, pad_id: int, seed: int, window_examples: int,
+                     global_batch_size: int, first_step: int, last_step: int,
+                     context: tf.distribute.InputContext,
+                     length: int | None = None) -> tf.data.Dataset:
     """Returns one worker's share of the batches of steps [first_step, last_step).
 
     The global batch of a step doesn't depend on how many replicas share it: replica r of R reads
     rows [r * B / R, (r + 1) * B / R).
 
     Args:
-        data_dir: where the shards are.
-        manifest: of the dataset.
+        records: to read. Of several directories each has an endless stream of its own, epoch
+            after epoch; every block of `SHARES` rows takes as many from each as its share says,
+            in an order drawn from (seed, block).
         pad_id: id that fills up short examples.
         seed: of the order.
-        window_examples: see `electra_tf.input.order`.
+        window_examples: see `electra_tf.input.order`; several directories divide it by share.
         global_batch_size: B, a multiple of the number of replicas.
         first_step: a run that resumes at step t begins there.
         last_step: one past the last step; the dataset ends.
         context: which worker of how many.
+        length: L, tokens of a row; less than the records' cuts examples into rows, which are
+            shuffled one by one. Default: the records'.
 
     Returns:
         Dataset of `Batch` with B / R rows; successive elements go to the worker's replicas.
     """
-    shards = [ShardSize(shard.name, shard.examples) for shard in manifest.shards_of("train")]
-    needed = windows(
-        shards, seed=seed, window_examples=window_examples,
-        start=first_step * global_batch_size, stop=last_step * global_batch_size)
+    cutting = Cutting(records.max_seq_length, length or records.max_seq_length)
+    rows = _rows(records, cutting, seed=seed, window_examples=window_examples,
+                 start=first_step * global_batch_size, stop=last_step * global_batch_size)
     per_worker = global_batch_size // context.num_input_pipelines
     per_replica = global_batch_size // context.num_replicas_in_sync
     first_row = context.input_pipeline_id * per_worker
 
-    def own_share(rows: tf.Tensor) -> tf.data.Dataset:
-        mine = tf.reshape(rows[first_row:first_row + per_worker], [-1, per_replica])
-        return tf.data.Dataset.from_tensor_slices(mine)
+    def own_share(batch: StoredRow) -> tf.data.Dataset:
+        mine = (part[first_row:first_row + per_worker] for part in batch)
+        return tf.data.Dataset.from_tensor_slices(
+            StoredRow(*(tf.reshape(part, [-1, per_replica]) for part in mine)))
 
     return (
-        _window_examples(data_dir, needed)
+        rows
         .batch(global_batch_size, drop_remainder=True)
         .flat_map(own_share)
-        .map(lambda rows: _parse(rows, manifest, pad_id), num_parallel_calls=tf.data.AUTOTUNE)
+        .map(lambda rows: _parse(rows, records, cutting, pad_id),
+             num_parallel_calls=tf.data.AUTOTUNE)
         .prefetch(BATCHES_AHEAD)
     )
 
 
-def evaluation_batches(data_dir: Path, manifest: Manifest, *, pad_id: int,
-                       global_batch_size: int,
-                       context: tf.distribute.InputContext) -> tf.data.Dataset:
-    """Returns one worker's share of all held-out examples, in the manifest's order.
+def evaluation_batches(records: Mixture, *, pad_id: int, global_batch_size: int,
+                       context: tf.distribute.InputContext,
+                       length: int | None = None) -> tf.data.Dataset:
+    """Returns one worker's share of all held-out examples, each with all of its rows.
 
-    The last batch is filled up with empty rows, on which nothing is valid.
+    They come in the order of the manifest; of several directories one example of each in turn,
+    until all are read. The last batch is filled up with empty rows, on which nothing is valid.
 
     Args and returns as for `training_batches`.
     """
-    files = [str(data_dir / shard.name) for shard in manifest.shards_of("eval")]
+    cutting = Cutting(records.max_seq_length, length or records.max_seq_length)
     per_worker = global_batch_size // context.num_input_pipelines
     per_replica = global_batch_size // context.num_replicas_in_sync
     first_row = context.input_pipeline_id * per_worker
+
+    def all_rows(example: tf.Tensor) -> tf.data.Dataset:
+        numbers = tf.range(cutting.rows, dtype=tf.int64)
+        first = cutting.first_tokens(numbers, tf.constant(0, tf.int64))
+        return tf.data.Dataset.from_tensor_slices(
+            StoredRow(tf.fill([cutting.rows], example), first))
 
     def own_share(batch: Batch) -> tf.data.Dataset:
         full = Batch(*(_fill(part, global_batch_size) for part in batch))
@@ -76,45 +107,109 @@ def evaluation_batches(data_dir: Path, manifest: Manifest, *, pad_id: int,
         return tf.data.Dataset.from_tensor_slices(
             Batch(*(tf.reshape(part, [-1, per_replica, part.shape[-1]]) for part in mine)))
 
+    held_out = [tf.data.TFRecordDataset([path for path, _ in source.shards("eval")])
+                for source in records.sources if source.examples("eval")]
+    in_turn = tf.data.Dataset.range(len(held_out)).repeat()
     return (
-        tf.data.TFRecordDataset(files)
+        tf.data.Dataset.choose_from_datasets(held_out, in_turn, stop_on_empty_dataset=False)
+        .flat_map(all_rows)
         .batch(global_batch_size)
-        .map(lambda rows: _parse(rows, manifest, pad_id))
+        .map(lambda rows: _parse(rows, records, cutting, pad_id))
         .flat_map(own_share)
         .prefetch(BATCHES_AHEAD)
     )
 
 
-def _window_examples(data_dir: Path, needed: Iterable[ShuffleWindow]) -> tf.data.Dataset:
-    """Serialized examples, window after window; the next window loads meanwhile."""
-    needed = list(needed)
-    files = ["\n".join(str(data_dir / name) for name in window.shards) for window in needed]
-    numbers = [[window.examples, window.seed, window.start, window.stop] for window in needed]
-    table = (tf.constant(files, tf.string, [len(needed)]),
-             tf.constant(numbers, tf.int64, [len(needed), 4]))
+def _rows(records: Mixture, cutting: Cutting, *, seed: int, window_examples: int, start: int,
+          stop: int) -> tf.data.Dataset:
+    """Yields the `StoredRow`s [start, stop) of the run."""
+    if len(records.sources) == 1:
+        return _stream(records.sources[0], cutting, seed=seed, window_examples=window_examples,
+                       start=start, stop=stop)
+    first_block, last_block = start // SHARES, -(-stop // SHARES)
+    streams = [
+        _stream(source, cutting, seed=seed, stream=number, start=first_block * source.share,
+                window_examples=-(-window_examples * source.share // SHARES),
+                stop=last_block * source.share)
+        for number, source in enumerate(records.sources)]
+    members = np.repeat(np.arange(len(streams)), [source.share for source in records.sources])
+
+    def block(number: tf.Tensor) -> tf.data.Dataset:
+        return tf.data.Dataset.from_tensor_slices(tf.random.experimental.stateless_shuffle(
+            tf.constant(members, tf.int64), seed=tf.stack([tf.constant(seed, tf.int64), number])))
+
+    choices = tf.data.Dataset.range(first_block, last_block).flat_map(block)
+    # Less than a block is read in vain where a run resumes.
+    return (tf.data.Dataset.choose_from_datasets(streams, choices)
+            .skip(start % SHARES).take(stop - start))
+
+
+def _stream(source: Source, cutting: Cutting, *, seed: int, window_examples: int, start: int,
+            stop: int, stream: int = 0) -> tf.data.Dataset:
+    """Yields rows [start, stop) of one directory's endless stream; the next window loads then."""
+    shards = source.shards("train")
+    needed = windows(
+        [ShardSize(path, examples * cutting.rows) for path, examples in shards], seed=seed,
+        window_examples=window_examples, start=start, stop=stop, stream=stream)
+    members, numbers = _table(needed, {path: index for index, (path, _) in enumerate(shards)})
+    paths = tf.constant([path for path, _ in shards], tf.string)
+    members = tf.constant(members)
+
+    def load(window: tf.Tensor) -> StoredRow:
+        first, last, *shuffle = tf.unstack(window)
+        return _load_shuffled(tf.gather(paths, members[first:last]), shuffle, cutting)
+
     return (
-        tf.data.Dataset.from_tensor_slices(table)
-        .map(_load_shuffled)
+        tf.data.Dataset.from_tensor_slices(numbers)
+        .map(load)
         .prefetch(LOADED_WINDOWS_AHEAD)
         .flat_map(tf.data.Dataset.from_tensor_slices)
     )
 
 
-def _load_shuffled(files: tf.Tensor, numbers: tf.Tensor) -> tf.Tensor:
-    """Reads a whole window, string [examples], and returns rows [start, stop) of its shuffle."""
-    examples, seed, start, stop = tf.unstack(numbers)
-    rows = tf.data.TFRecordDataset(tf.strings.split(files, "\n")).batch(examples)
-    rows = rows.get_single_element()
+def _table(needed: Iterable[ShuffleWindow],
+           index_of: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the windows' shards end to end, int32 [M], and int64 [W, 6] that says the rest.
+
+    Of each window: its first shard and one past the last, then `ShuffleWindow`'s numbers.
+    """
+    members: list[int] = []
+    numbers: list[tuple[int, ...]] = []
+    for window in needed:
+        first = len(members)
+        members.extend(index_of[name] for name in window.shards)
+        numbers.append((first, len(members), window.examples, window.seed, window.start,
+                        window.stop))
+    return np.array(members, np.int32), np.array(numbers, np.int64).reshape([-1, 6])
+
+
+def _load_shuffled(files: tf.Tensor, shuffle: Sequence[tf.Tensor], cutting: Cutting) -> StoredRow:
+    """Reads a whole window and returns rows [start, stop) of its shuffle."""
+    size, seed, start, stop = shuffle
+    examples = _read(files, size // cutting.rows)
     with tf.control_dependencies([tf.debugging.assert_equal(
-            tf.size(rows, tf.int64), examples,
+            tf.size(examples, tf.int64) * cutting.rows, size,
             message="a shard holds fewer examples than its manifest says")]):
         order = tf.random.experimental.stateless_shuffle(
-            tf.range(examples), seed=tf.stack([seed, examples]))
-    return tf.gather(rows, order[start:stop])
+            tf.range(size), seed=tf.stack([seed, size]))[start:stop]
+    return StoredRow(tf.gather(examples, order // cutting.rows),
+                     cutting.first_tokens(order % cutting.rows, seed))
 
 
-def _parse(rows: tf.Tensor, manifest: Manifest, pad_id: int) -> Batch:
-    return parse_examples(rows, manifest.max_seq_length, manifest.token_bytes, pad_id)
+def _read(files: tf.Tensor, examples: tf.Tensor) -> tf.Tensor:
+    """Returns all records of the files, string [`examples` at most], in their order."""
+    def whole(file: tf.Tensor) -> tf.Tensor:
+        records = tf.data.TFRecordDataset(file, buffer_size=_BUFFER_BYTES).batch(examples)
+        return records.reduce(tf.zeros([0], tf.string), lambda _, batch: batch)
+
+    contents = tf.data.Dataset.from_tensor_slices(files).map(
+        whole, num_parallel_calls=SHARDS_READ_TOGETHER, deterministic=True)
+    return contents.ragged_batch(tf.size(files, tf.int64)).get_single_element().values
+
+
+def _parse(rows: StoredRow, records: Mixture, cutting: Cutting, pad_id: int) -> Batch:
+    whole = parse_examples(rows.example, records.max_seq_length, records.token_bytes, pad_id)
+    return cutting(whole, rows.first, pad_id)
 
 
 def _fill(rows: tf.Tensor, batch_size: int) -> tf.Tensor:

@@ -29,16 +29,16 @@ BatchesFn = Callable[[tf.distribute.InputContext], tf.data.Dataset]
 
 def evaluator_of(run: Run, model: tf_keras.Model) -> "Evaluator | None":
     """Returns an evaluator on a run's held-out shards; None if nothing was held out."""
-    if not run.manifest.shards_of("eval"):
+    if not run.rows("eval"):
         return None
     replicas = run.strategy.num_replicas_in_sync
     batch_size = -(-run.config.runtime.eval_batch_size // replicas) * replicas
     fixed_corruption = functools.partial(
-        FixedCorruption.of_records, run.data_dir, run.manifest, special_tokens(run.vocabulary))
+        FixedCorruption.of_records, run.records, special_tokens(run.vocabulary))
     return Evaluator(
         run.strategy, run.objective, model,
         lambda context: evaluation_batches(
-            run.data_dir, run.manifest, pad_id=run.vocabulary.pad_id,
+            run.records, length=run.length, pad_id=run.vocabulary.pad_id,
             global_batch_size=batch_size, context=context),
         batch_size=batch_size, seed=run.config.training.seed,
         parts=largest_divisor(batch_size // replicas, run.config.runtime.cpu_parts),

@@ -18,8 +18,7 @@ from electra_tf.modeling.masking import SpecialTokens, maskable
 from electra_tf.modeling.token_replacement import Corrupted
 from electra_tf.pretraining.token_counts import token_pairs
 from electra_tf.records.example import Batch
-from electra_tf.records.manifest import Manifest
-from electra_tf.storage import Path
+from electra_tf.records.mixture import Mixture
 
 RATE = 0.15
 """Of the tokens that aren't special, drawn anew; a draw of the token itself replaces nothing."""
@@ -79,11 +78,10 @@ class FixedCorruption:
     special: SpecialTokens
 
     @classmethod
-    def of_records(cls, data_dir: Path, manifest: Manifest,
-                   special: SpecialTokens) -> "FixedCorruption":
+    def of_records(cls, records: Mixture, special: SpecialTokens) -> "FixedCorruption":
         """Counts tokens and pairs of the training records (`token_pairs`)."""
-        contexts, tokens = token_pairs(data_dir, manifest, special)
-        size = manifest.vocabulary.size
+        contexts, tokens = token_pairs(records, special)
+        size = records.vocabulary.size
         return cls(
             unigram=Successors.of(np.zeros_like(tokens), tokens, num_contexts=1, vocab_size=size),
             bigram=Successors.of(contexts, tokens, num_contexts=size, vocab_size=size),

@@ -41,7 +41,7 @@ def show_samples(run: Run) -> None:
 
 def report(run: Run, results: Mapping[str, float], step: int, out: TextIO) -> None:
     """Prints the results of an evaluation as a table and writes them to eval_results.json."""
-    held_out = sum(shard.examples for shard in run.manifest.shards_of("eval"))
+    held_out = run.rows("eval")
     used = run.config.runtime.eval_steps * run.config.runtime.eval_batch_size or held_out
     lines = [f"evaluation at step {step:,} on {min(used, held_out):,} of {held_out:,} held-out "
              "examples"]
@@ -57,7 +57,7 @@ def _restored_evaluator(run: Run) -> tuple[Evaluator, int]:
     model: tf_keras.Model = run.build_model()
     evaluator = evaluator_of(run, model)
     if evaluator is None:
-        raise UserError(f"the records in {run.data_dir} hold nothing out for evaluation. Build "
+        raise UserError(f"the records in {run.records} hold nothing out for evaluation. Build "
                         "them again from at least two documents: blank lines between them, and "
                         "not --held_out_fraction=0.")
     with run.strategy.scope():

@@ -16,12 +16,13 @@ from electra_tf.distribution.cores import prepare_cpu
 from electra_tf.distribution.devices import resolve_precision
 from electra_tf.distribution.strategies import create_strategy
 from electra_tf.errors import UserError
+from electra_tf.input.cutting import SHORTEST_ROW, Cutting
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
 from electra_tf.objectives.objective import Given, GivenGenerator, PretrainingObjective
 from electra_tf.objectives.registry import build_objective
 from electra_tf.pretraining.token_counts import token_counts
-from electra_tf.records import manifest as manifests
-from electra_tf.records.manifest import Manifest
+from electra_tf.records import mixture
+from electra_tf.records.mixture import Mixture
 from electra_tf.records.shards import look_at_first_examples
 from electra_tf.storage import Path
 from electra_tf.text.vocabulary import CONTINUATION, Vocabulary
@@ -35,9 +36,8 @@ class Run:
 
     config: PretrainingConfig
     """With nothing left to choose automatically."""
-    data_dir: Path
+    records: Mixture
     model_dir: Path
-    manifest: Manifest
     vocabulary: Vocabulary
     strategy: tf.distribute.Strategy
     objective: PretrainingObjective
@@ -48,10 +48,24 @@ class Run:
     def identity(self) -> dict[str, Any]:
         """What decides the run's result, as `run_directory` keeps it."""
         text = TextSettings(vocabulary=self.vocabulary,
-                            normalization=self.manifest.vocabulary.normalization)
+                            normalization=self.records.vocabulary.normalization)
         return run_directory.identity(self.config, text.facts() | {
-            "dataset": self.manifest.fingerprint,
+            "dataset": self.records.fingerprint,
             "initial": None if self.initial is None else self.initial.source})
+
+    @property
+    def length(self) -> int:
+        """L, tokens of a row."""
+        return self.config.data.max_seq_length
+
+    @property
+    def cutting(self) -> Cutting:
+        """How examples become rows."""
+        return Cutting(self.records.max_seq_length, self.length)
+
+    def rows(self, split: str) -> int:
+        """Returns how many rows of L tokens "train" or "eval" gives."""
+        return self.records.examples(split) * self.cutting.rows
 
     def build_model(self) -> tf_keras.Model:
         """Creates the networks on the run's devices, with their initial weights."""
@@ -59,27 +73,27 @@ class Run:
                            seed=self.config.training.seed)
 
 
-def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,
+def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
             vocab_file: Path | None = None, initial: Pretrained | None = None) -> Run:
     """Returns a run that is ready to start.
 
     Args:
         config: its settings.
-        data_dir: of the records.
+        data_dir: of the records, or several as `mixture.load` reads them.
         model_dir: of the run.
         vocab_file: to compare with the records' vocabulary.
         initial: networks to begin with.
 
     Raises:
-        UserError: records that are missing, damaged or made with another vocabulary or length;
-            a batch that can't be split; devices that can't be reached.
+        UserError: records that are missing, damaged or made with another vocabulary or length, or
+            don't go together; a batch that can't be split; devices that can't be reached.
     """
-    manifest = manifests.load(data_dir)
-    vocabulary = _vocabulary(data_dir, manifest, vocab_file)
-    _check_length(config, data_dir, manifest)
+    records = mixture.load(data_dir)
+    vocabulary = _vocabulary(records, vocab_file)
+    _check_length(config, records)
     if initial is not None:
-        _check_text(initial, data_dir, manifest)
-    manifests.verify_shards(data_dir, manifest, config.runtime.verify_checksums)
+        _check_text(initial, records)
+    records.verify(config.runtime.verify_checksums)
     if config.runtime.deterministic:
         tf.config.experimental.enable_op_determinism()
     training, runtime = config.training, config.runtime
@@ -87,10 +101,11 @@ def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,
         runtime, training.train_batch_size // runtime.gradient_accumulation_steps)
     strategy = create_strategy(runtime)
     # Not earlier: threads and workers can be set only before TensorFlow's first op.
-    look_at_first_examples(data_dir, manifest)
+    for source in records.sources:
+        look_at_first_examples(source.data_dir, source.manifest)
     config = override(config, {
         "model.vocab_size": vocabulary.size,
-        "data.max_seq_length": manifest.max_seq_length,
+        "data.max_seq_length": config.data.max_seq_length or records.max_seq_length,
         "training.precision": resolve_precision(training.precision, strategy),
         "runtime.cpu_parts": parts,
         "runtime.log_every_steps": runtime.log_interval(training.num_train_steps),
@@ -100,12 +115,10 @@ def prepare(config: PretrainingConfig, data_dir: Path, model_dir: Path,
         config.model, config.runtime, strategy, length=config.data.max_seq_length,
         batch=config.training.train_batch_size)
     given = Given(
-        kinds=token_kinds(vocabulary), generator=_generator(config, model_dir, data_dir, manifest),
-        token_counts=functools.partial(
-            token_counts, data_dir, manifest, special_tokens(vocabulary)))
-    return Run(config=config, data_dir=data_dir, model_dir=model_dir, manifest=manifest,
-               vocabulary=vocabulary, strategy=strategy,
-               objective=build_objective(config, given), initial=initial)
+        kinds=token_kinds(vocabulary), generator=_generator(config, model_dir, records),
+        token_counts=functools.partial(token_counts, records, special_tokens(vocabulary)))
+    return Run(config=config, records=records, model_dir=model_dir, vocabulary=vocabulary,
+               strategy=strategy, objective=build_objective(config, given), initial=initial)
 
 
 def special_tokens(vocabulary: Vocabulary) -> SpecialTokens:
@@ -120,48 +133,53 @@ def token_kinds(vocabulary: Vocabulary) -> TokenKinds:
         [token.startswith(CONTINUATION) and token != CONTINUATION for token in vocabulary.tokens]))
 
 
-def _generator(config: PretrainingConfig, model_dir: Path, data_dir: Path,
-               manifest: Manifest) -> GivenGenerator | None:
+def _generator(config: PretrainingConfig, model_dir: Path,
+               records: Mixture) -> GivenGenerator | None:
     """Returns the generator of another run that the settings name, None if they don't."""
     directory = config.objective.generator_dir(model_dir)
     if directory is None:
         return None
     found = formats.read(directory)
-    _check_text(found, data_dir, manifest)
+    _check_text(found, records)
     return GivenGenerator(source=found.source, model=found.model, weights=found.weights)
 
 
-def _vocabulary(data_dir: Path, manifest: Manifest, vocab_file: Path | None) -> Vocabulary:
-    path = vocab_file or data_dir / manifests.VOCABULARY_NAME
+def _vocabulary(records: Mixture, vocab_file: Path | None) -> Vocabulary:
+    path = vocab_file or records.vocabulary_path
     vocabulary = Vocabulary.load(path)
-    if vocabulary.sha256 != manifest.vocabulary.sha256:
+    if vocabulary.sha256 != records.vocabulary.sha256:
         raise UserError(
             f"{path} ({vocabulary.size} entries) isn't the vocabulary that the records in "
-            f"{data_dir} were built with ({manifest.vocabulary.size} entries). Name the right one "
+            f"{records} were built with ({records.vocabulary.size} entries). Name the right one "
             "by --vocab_file, or build the records again.")
     return vocabulary
 
 
-def _check_text(initial: Pretrained, data_dir: Path, manifest: Manifest) -> None:
+def _check_text(initial: Pretrained, records: Mixture) -> None:
     """Refuses networks that read text otherwise than the records were made."""
-    text, built = initial.text, manifest.vocabulary
+    text, built = initial.text, records.vocabulary
     if (text.vocabulary.sha256, text.normalization) != (built.sha256, built.normalization):
         raise UserError(f"{initial.source} has another vocabulary, or another way with "
-                        f"case and accents, than the records in {data_dir}.")
+                        f"case and accents, than the records in {records}.")
 
 
-def _check_length(config: PretrainingConfig, data_dir: Path, manifest: Manifest) -> None:
-    wanted, built = config.data.max_seq_length, manifest.max_seq_length
-    if wanted not in (0, built):
-        raise UserError(f"--max_seq_length={wanted}, but the records in {data_dir} were built with "
+def _check_length(config: PretrainingConfig, records: Mixture) -> None:
+    wanted, built = config.data.max_seq_length, records.max_seq_length
+    if wanted > built:
+        raise UserError(f"--max_seq_length={wanted}, but the records in {records} were built with "
                         f"{built}. Leave the flag out, or build the records again.")
-    if built > config.model.max_position_embeddings:
+    length = wanted or built
+    if length < built and (length < SHORTEST_ROW or records.packing != "full"):
+        raise UserError(f"--max_seq_length={length}: only records of packing full are cut into "
+                        f"shorter rows, of {SHORTEST_ROW} tokens at least; those in {records} were "
+                        f"built with {built}. Leave the flag out, or build the records again.")
+    if length > config.model.max_position_embeddings:
         raise UserError(
-            f"the records in {data_dir} are {built} tokens long, but the model has "
+            f"the records in {records} are {length} tokens long, but the model has "
             f"model.max_position_embeddings={config.model.max_position_embeddings}. "
-            f"Add --set model.max_position_embeddings={built}, or build shorter records.")
-    if not manifest.shards_of("train"):
-        raise UserError(f"the records in {data_dir} hold no training examples. Build them again "
+            f"Add --set model.max_position_embeddings={length}, or build shorter records.")
+    if not any(source.manifest.shards_of("train") for source in records.sources):
+        raise UserError(f"the records in {records} hold no training examples. Build them again "
                         "with more text or a smaller --held_out_fraction.")
 
 

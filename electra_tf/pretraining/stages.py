@@ -12,14 +12,14 @@ from electra_tf.pretraining.setup import Run, prepare
 from electra_tf.storage import Path
 
 
-def runs(config: PretrainingConfig, data_dir: Path, model_dir: Path,
+def runs(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
          vocab_file: Path | None = None, initial: Pretrained | None = None, *,
          restart: bool = False) -> Iterator[Run]:
     """Yields every run of a command, ready to start; the one before is finished by then.
 
     Args:
         config: of the command; its steps are those of all stages.
-        data_dir: of the records.
+        data_dir: of the records, as `setup.prepare`.
         model_dir: of the last run; a first stage has a directory within.
         vocab_file: to compare with the records' vocabulary.
         initial: networks that the first run begins with.
@@ -46,7 +46,7 @@ def runs(config: PretrainingConfig, data_dir: Path, model_dir: Path,
     yield _prepared(config, data_dir, model_dir, vocab_file, initial, restart=restart)
 
 
-def _prepared(config: PretrainingConfig, data_dir: Path, model_dir: Path,
+def _prepared(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
               vocab_file: Path | None, initial: Pretrained | None, *, restart: bool) -> Run:
     """Removes what was there only once the run is known to be possible."""
     run = prepare(config, data_dir, model_dir, vocab_file, initial)

@@ -33,6 +33,7 @@ from electra_tf.pretraining.results import report
 from electra_tf.pretraining.setup import Run
 from electra_tf.pretraining.timetable import Timetable
 from electra_tf.pretraining.trainer import Trainer
+from electra_tf.records.mixture import SHARES
 from electra_tf.reporting.curves import draw_curves
 from electra_tf.reporting.metrics_log import read_metrics, saved_steps
 from electra_tf.signals import Interrupted, StopRequest
@@ -79,7 +80,7 @@ def _train(run: Run, report_dir: Path, out: TextIO) -> None:
         reporter = Reporter(
             report_dir, table, peak_fraction=_peak_fraction(run), out=out,
             watch=run.objective.watch(),
-            tokens_per_step=config.training.train_batch_size * run.manifest.max_seq_length)
+            tokens_per_step=config.training.train_batch_size * run.length)
         evaluator = evaluator_of(run, state.model)
         stopped_by = Loop(
             timetable=table, trainer=_trainer(run, state, table), manager=manager,
@@ -145,7 +146,7 @@ def _trainer(run: Run, state: TrainState, table: Timetable) -> Trainer:
     step = build_step(config, run.objective, state, run.strategy, table.num_steps)
     batches = run.strategy.distribute_datasets_from_function(
         lambda context: training_batches(
-            run.data_dir, run.manifest, pad_id=run.vocabulary.pad_id,
+            run.records, length=run.length, pad_id=run.vocabulary.pad_id,
             seed=config.training.seed, window_examples=config.data.shuffle_window,
             global_batch_size=config.training.train_batch_size, first_step=table.first_step,
             last_step=table.num_steps, context=context))
@@ -154,7 +155,7 @@ def _trainer(run: Run, state: TrainState, table: Timetable) -> Trainer:
 
 def _peak_fraction(run: Run) -> Callable[[float], float | None]:
     """Returns the map from tokens per second to the used fraction of the devices' peak."""
-    flops = run.objective.flops_per_token(run.manifest.max_seq_length)
+    flops = run.objective.flops_per_token(run.length)
     if flops is None:
         return lambda rate: None
     peak = peak_flops(device_name(run.strategy), run.config.training.precision.value)
@@ -165,13 +166,9 @@ def _peak_fraction(run: Run) -> Callable[[float], float | None]:
 def _print_header(run: Run, state: TrainState, first_step: int, new_parts: Sequence[str],
                   out: TextIO) -> None:
     training, about = run.config.training, run.objective.describe(state.model)
-    examples = sum(shard.examples for shard in run.manifest.shards_of("train"))
-    held_out = sum(shard.examples for shard in run.manifest.shards_of("eval"))
-    steps_per_epoch = examples / training.train_batch_size
     lines = [
         f"model    {count_parameters(state.model):,} parameters" + (f": {about}" if about else ""),
-        f"records  {examples:,} examples of {run.manifest.max_seq_length} tokens, {held_out:,} "
-        f"held out; {steps_per_epoch:,.0f} steps of {training.train_batch_size} an epoch",
+        *_about_records(run),
         f"begins   with {'new weights' if run.initial is None else run.initial.source}"
         + (f"; new: {', '.join(new_parts)}" if new_parts else ""),
         f"devices  {run.strategy.num_replicas_in_sync} x {device_name(run.strategy)}, "
@@ -180,6 +177,26 @@ def _print_header(run: Run, state: TrainState, first_step: int, new_parts: Seque
         f"{'' if first_step < training.num_train_steps else ': this run is finished'}",
     ]
     print("\n".join(lines), file=out, flush=True)
+
+
+def _about_records(run: Run) -> list[str]:
+    """Returns how much there is to read, and of several directories how often a run reads each."""
+    training, cutting, records = run.config.training, run.cutting, run.records
+    rows = run.rows("train")
+    lines = [f"records  {rows:,} examples of {run.length} tokens, {run.rows('eval'):,} held out"]
+    if cutting.rows > 1:
+        lines[0] += (f", {cutting.rows} out of each of {cutting.built} (which leaves out "
+                     f"{cutting.left_over})")
+    if len(records.sources) == 1:
+        lines[0] += (f"; {rows / training.train_batch_size:,.0f} steps of "
+                     f"{training.train_batch_size} an epoch")
+        return lines
+    for source in records.sources:
+        own, share = source.examples("train") * cutting.rows, source.share / SHARES
+        read = training.num_train_steps * training.train_batch_size * share
+        lines.append(f"  {share:>7.2%} of the batches from {source.data_dir}: {own:,} examples, "
+                     f"read {read / own:,.2f} times")
+    return lines
 
 
 def _draw(model_dir: Path) -> None:

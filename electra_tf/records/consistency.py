@@ -1,5 +1,6 @@
 """Whether the values of a manifest fit each other: what no type can say."""
 
+import collections
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -24,7 +25,7 @@ def _contradictions(manifest: Any) -> Iterator[str]:
     yield from _of_the_whole(manifest)
     names = [shard.name for shard in manifest.shards]
     if len(set(names)) < len(names):
-        yield f"two shards have the name {max(names, key=names.count)!r}"
+        yield f"two shards have the name {collections.Counter(names).most_common(1)[0][0]!r}"
     for shard in manifest.shards:
         yield from _of_a_shard(shard, manifest)
     yield from _of_settings(manifest)

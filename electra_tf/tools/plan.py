@@ -15,10 +15,10 @@ from collections.abc import Sequence
 
 from absl import flags
 
-from electra_tf import command_line, storage
+from electra_tf import command_line
 from electra_tf.cost.learning_curves import NETWORKS, Network
 from electra_tf.errors import UserError
-from electra_tf.records import manifest
+from electra_tf.records import mixture
 from electra_tf.tools import rate
 
 BATCH = 16
@@ -118,7 +118,7 @@ def plan(network: Network, tokens_per_second: float, seconds: float, length: int
                 eval_batches=batches)
 
 
-def report(plans: Sequence[Plan], best: Plan, records: manifest.Manifest) -> str:
+def report(plans: Sequence[Plan], best: Plan, records: mixture.Mixture) -> str:
     """Returns the table and what must be known to read it."""
     lines = [HEADING, *(proposed.line() + ("  <- proposed" if proposed is best else "")
                         for proposed in plans)]
@@ -126,7 +126,7 @@ def report(plans: Sequence[Plan], best: Plan, records: manifest.Manifest) -> str
                  "vocabularies differ (docs/budgets.md).")
     if any(proposed.tokens > proposed.network.most_tokens for proposed in plans):
         lines.append("*  beyond what was measured: extrapolated by a power law.")
-    passes = best.tokens / sum(shard.tokens for shard in records.shards_of("train"))
+    passes = best.tokens / records.tokens("train")
     lines.append(f"The proposed run reads the records {passes:,.1f} times"
                  + ("; more text would make it better." if passes > _MANY_PASSES else "."))
     return "\n".join(lines)
@@ -143,7 +143,7 @@ def main() -> None:
         if not values[name].value:
             raise UserError(f"--{name} is needed: {values[name].help}")
     seconds = seconds_of(values.budget)
-    records = manifest.load(storage.path(values.data_dir))
+    records = mixture.load(values.data_dir)
     print(f"measuring this machine, {rate.STEPS} steps of each network ...", flush=True)
     plans = []
     for network in NETWORKS:
@@ -162,7 +162,8 @@ def main() -> None:
 def define() -> None:
     """Registers the flags."""
     flags.DEFINE_string("budget", None, "Time that the run may take, such as 45m, 1h30m or 2d.")
-    flags.DEFINE_string("data_dir", None, "Directory of records that data_prep built.")
+    flags.DEFINE_string("data_dir", None, "Directory of records that data_prep built, or several "
+                        "with weights, as run_pretraining.py takes them.")
     flags.DEFINE_string("model_dir", None, "Where the run goes; needed with --run.")
     flags.DEFINE_bool("run", False, "Start the proposed run.")
 

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.pretraining import input_rate
 from electra_tf.errors import UserError
-from electra_tf.records import manifest
+from electra_tf.records import manifest, mixture
 
 
 def test_made_up_records_are_read_whole(tmp_path):
@@ -12,6 +12,6 @@ def test_made_up_records_are_read_whole(tmp_path):
     records = manifest.load(tmp_path)
     manifest.verify_shards(tmp_path, records, True)
     assert sum(shard.tokens for shard in records.shards) == 21 * 16
-    assert input_rate.read(tmp_path, records, batch=4, seed=1) > 0.0
+    assert input_rate.read(mixture.load(tmp_path), batch=4, seed=1) > 0.0
     with pytest.raises(UserError, match="holds 21 training examples, less than --batch=22"):
-        input_rate.read(tmp_path, records, batch=22, seed=1)
+        input_rate.read(mixture.load(tmp_path), batch=22, seed=1)

@@ -12,7 +12,7 @@ from benchmarks.time_to_quality import arrays, report
 from benchmarks.time_to_quality.curve import Curve, Point, fastest_peer, of_records
 from benchmarks.time_to_quality.examples import export
 from electra_tf.input.pipeline import training_batches
-from electra_tf.storage import path as storage_path
+from electra_tf.records import mixture
 from tests import tiny_records
 from tests.parity import peers
 
@@ -73,13 +73,13 @@ def test_a_system_that_failed_is_on_the_page_with_its_reason():
 
 
 def test_the_peers_get_our_examples_in_our_order_and_the_same_corruptions(tmp_path):
-    manifest = tiny_records.write(tmp_path / "records")
+    tiny_records.write(tmp_path / "records")
     (tmp_path / "out").mkdir()
     export(tmp_path / "records", tmp_path / "out", seed=3, window=1024, batch=4, steps=5,
            eval_batches=2, eval_batch=6)
     train = np.load(tmp_path / "out" / arrays.TRAIN)
     ours = training_batches(
-        storage_path(tmp_path / "records"), manifest, pad_id=0, seed=3, window_examples=1024,
+        mixture.load(tmp_path / "records"), pad_id=0, seed=3, window_examples=1024,
         global_batch_size=4, first_step=0, last_step=5, context=tf.distribute.InputContext())
     np.testing.assert_array_equal(train, [rows.ids for rows in ours.as_numpy_iterator()])
     with np.load(tmp_path / "out" / arrays.HELD_OUT) as held_out:

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.input.pipeline import evaluation_batches, training_batches
+from electra_tf.records import mixture
 from tests import tiny_records
 
 BATCH = 8
@@ -22,16 +23,14 @@ def context(workers=1, worker=0, replicas=1):
 
 
 def batches(records, first_step=0, last_step=5, ctx=None, window=40):
-    directory, manifest = records
     return list(training_batches(
-        directory, manifest, pad_id=0, seed=1, window_examples=window, global_batch_size=BATCH,
+        mixture.load(records[0]), pad_id=0, seed=1, window_examples=window, global_batch_size=BATCH,
         first_step=first_step, last_step=last_step, context=ctx or context()))
 
 
 def test_batches_have_static_shapes(records):
-    directory, manifest = records
     dataset = training_batches(
-        directory, manifest, pad_id=0, seed=1, window_examples=40, global_batch_size=BATCH,
+        mixture.load(records[0]), pad_id=0, seed=1, window_examples=40, global_batch_size=BATCH,
         first_step=0, last_step=1, context=context())
     for part in dataset.element_spec:
         assert part.shape == [BATCH, tiny_records.LENGTH]
@@ -81,10 +80,9 @@ def test_examples_are_shuffled_within_and_across_shards(records):
 
 
 def test_evaluation_reads_every_held_out_example_once_and_fills_the_last_batch(records):
-    directory, manifest = records
     for replicas in (1, 2):
         seen = list(evaluation_batches(
-            directory, manifest, pad_id=0, global_batch_size=BATCH,
+            mixture.load(records[0]), pad_id=0, global_batch_size=BATCH,
             context=context(replicas=replicas)))
         valid = np.concatenate([batch.valid for batch in seen])
         assert {batch.ids.shape[0] for batch in seen} == {BATCH // replicas}

@@ -45,7 +45,7 @@ def run_of(records, tmp_path_factory):
 
 def first_batch(run):
     return next(iter(training_batches(
-        run.data_dir, run.manifest, pad_id=run.vocabulary.pad_id, seed=1, window_examples=64,
+        run.records, pad_id=run.vocabulary.pad_id, seed=1, window_examples=64,
         global_batch_size=run.config.training.train_batch_size, first_step=0, last_step=1,
         context=tf.distribute.InputContext())))
 

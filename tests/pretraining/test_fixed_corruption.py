@@ -7,6 +7,7 @@ import tensorflow as tf
 from electra_tf.modeling.masking import SpecialTokens
 from electra_tf.pretraining.evaluation import evaluator_of
 from electra_tf.pretraining.fixed_corruption import KINDS, RATE, FixedCorruption, Successors
+from electra_tf.records import mixture
 from electra_tf.records.example import Batch
 from tests import tiny_records, tiny_run
 
@@ -24,7 +25,7 @@ def directory(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def corruption(directory):
-    return FixedCorruption.of_records(directory, tiny_run.run_on(directory).manifest, SPECIAL)
+    return FixedCorruption.of_records(mixture.load(directory), SPECIAL)
 
 
 def batch_of(rows: np.ndarray) -> Batch:

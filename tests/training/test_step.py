@@ -25,7 +25,7 @@ def train(records, *, xla=False, steps=STEPS, **changes):
     state = tiny_run.state_of(run)
     batches = iter(run.strategy.distribute_datasets_from_function(
         lambda context: training_batches(
-            records, run.manifest, pad_id=0, seed=1, window_examples=1000,
+            run.records, pad_id=0, seed=1, window_examples=1000,
             global_batch_size=8, first_step=0, last_step=steps, context=context)))
     call = tiny_run.step_function(run, state, xla=xla)
     history = [{name: float(ratio.sum) / max(float(ratio.weight), 1.0)
@@ -93,7 +93,7 @@ def test_the_whole_step_compiles_with_xla(records, baseline):
     state = tiny_run.state_of(run)
     step = tf.function(tiny_run.train_step(run, state), jit_compile=True)
     batches = training_batches(
-        records, run.manifest, pad_id=0, seed=1, window_examples=1000, global_batch_size=8,
+        run.records, pad_id=0, seed=1, window_examples=1000, global_batch_size=8,
         first_step=0, last_step=STEPS, context=tf.distribute.InputContext())
     history = [{name: float(ratio.sum) / max(float(ratio.weight), 1.0)
                 for name, ratio in step(batch).items()} for batch in batches]
@@ -126,7 +126,7 @@ def test_the_first_loss_is_that_of_guessing(records, baseline):
 def test_what_stands_in_padding_changes_nothing(records):
     run = tiny_run.run_on(records)
     batch = next(iter(training_batches(
-        records, run.manifest, pad_id=0, seed=1, window_examples=1000, global_batch_size=8,
+        run.records, pad_id=0, seed=1, window_examples=1000, global_batch_size=8,
         first_step=0, last_step=1, context=tf.distribute.InputContext())))
     assert not batch.valid.numpy().all()
     noise = tf.where(batch.valid, batch.ids, 17)
@@ -141,7 +141,7 @@ def test_a_step_that_isnt_finite_leaves_the_weights(records):
     state.model.discriminator.head.dense_1.bias.assign([np.nan])
     before = tiny_run.weights(state)
     batch = next(iter(training_batches(
-        records, run.manifest, pad_id=0, seed=1, window_examples=1000, global_batch_size=8,
+        run.records, pad_id=0, seed=1, window_examples=1000, global_batch_size=8,
         first_step=0, last_step=1, context=tf.distribute.InputContext())))
     results = tiny_run.step_function(run, state)(batch)
     assert math.isnan(float(results["loss"].sum))
@@ -156,7 +156,7 @@ def test_training_learns_a_batch_by_heart(records, objective):
                           model__hidden_dropout=0, model__attention_dropout=0)
     call = tiny_run.step_function(run, tiny_run.state_of(run))
     batch = next(iter(training_batches(
-        records, run.manifest, pad_id=0, seed=1, window_examples=1000, global_batch_size=8,
+        run.records, pad_id=0, seed=1, window_examples=1000, global_batch_size=8,
         first_step=0, last_step=1, context=tf.distribute.InputContext())))
     losses = [call(batch)["generator_loss"] for _ in range(100)]
     losses = [float(loss.sum) / float(loss.weight) for loss in losses]
