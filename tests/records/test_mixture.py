@@ -38,7 +38,8 @@ def test_one_directory_is_as_it_was():
 
 
 @pytest.mark.parametrize(("text", "expected"), [
-    ("a:0.5,b:0.5", [5000, 5000]), ("a:3,b:1", [7500, 2500]), ("a:.1,b:.2,c:.7", [1000, 2000, 7000]),
+    ("a:0.5,b:0.5", [5000, 5000]), ("a:3,b:1", [7500, 2500]),
+    ("a:.1,b:.2,c:.7", [1000, 2000, 7000]),
     ("a:1,b:1,c:1", [3334, 3333, 3333]), ("a,b", [5000, 5000])])
 def test_weights_are_relative(text, expected):
     assert shares(text) == expected

@@ -1,0 +1,56 @@
+"""Records whose examples say which they are: of which directory, with which number."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from electra_tf.records import manifest
+from electra_tf.records.example import serialize_example
+from electra_tf.records.shards import write_shard
+from tests import tiny_records
+
+LENGTH = 32
+WORDS = 35
+"""Digits that a number is written in, and directories."""
+
+
+def write(directory: Path, train: Sequence[int], held_out: int = 0,
+          label: int = 0) -> manifest.Manifest:
+    """Writes full examples of 32 tokens: `train` per shard, numbered from 0, then `held_out`."""
+    vocabulary = tiny_records.VOCABULARY
+    directory.mkdir(parents=True)
+    vocabulary.save(directory / manifest.VOCABULARY_NAME)
+    shards, first = [], 0
+    for index, (split, count) in enumerate(
+            [*(("train", count) for count in train), *([("eval", held_out)] if held_out else [])]):
+        shards.append(write_shard(
+            directory / f"{split}-{index:05d}.tfrecord", split,
+            [(serialize_example(_ids(number, label), LENGTH, 2), LENGTH)
+             for number in range(first, first + count)]))
+        first += count
+    made = manifest.Manifest(
+        format_version=manifest.FORMAT_VERSION, max_seq_length=LENGTH, packing="full",
+        token_bytes=2, settings={}, shards=tuple(shards), counts=manifest.Counts(
+            text_tokens=(LENGTH - 2) * first, content_tokens=(LENGTH - 2) * first,
+            special_tokens=2 * first, examples=first, single_segment_examples=first),
+        vocabulary=manifest.Tokenization(size=vocabulary.size, sha256=vocabulary.sha256,
+                                         lower_case=True, strip_accents=True))
+    made.save(directory)
+    return made
+
+
+def said(ids: np.ndarray) -> list[tuple[int, int, int]]:
+    """Returns label, number and half (0 or 1) of examples, or of halves of 15 tokens of text."""
+    words = ids[:, 1:6] - 5
+    numbers = words[:, 2:] @ [WORDS**2, WORDS, 1]
+    return [(int(label), int(number), int(half)) for (half, label), number
+            in zip(words[:, :2], numbers, strict=True)]
+
+
+def _ids(number: int, label: int) -> list[int]:
+    """[CLS] half, label, three digits, ten of the same, and all of it again [SEP]."""
+    digits = [number // WORDS**2, number // WORDS % WORDS, number % WORDS]
+    halves = [[half, label, *digits, *[half] * 10] for half in (0, 1)]
+    vocabulary = tiny_records.VOCABULARY
+    return [vocabulary.cls_id, *(5 + word for half in halves for word in half), vocabulary.sep_id]
