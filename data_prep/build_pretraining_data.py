@@ -15,7 +15,7 @@ import time
 
 from absl import flags
 
-from data_prep import local_runner, record_builder, settings, text_flags
+from data_prep import cleaning_flags, local_runner, record_builder, settings, text_flags
 from electra_tf import command_line, errors, signals, storage
 from electra_tf.text.vocabulary import Vocabulary
 
@@ -45,6 +45,7 @@ GROUPS = {
     "Examples": ("max_seq_length", "packing", "single_segment_rate", "short_example_rate",
                  "held_out_fraction", "seed"),
     "Text": text_flags.TEXT,
+    "Cleaning": cleaning_flags.CLEANING,
     "Speed": (*text_flags.SPEED, "shard_text_bytes"),
 }
 
@@ -87,7 +88,7 @@ def _settings(values: flags.FlagValues) -> settings.BuildSettings:
         max_seq_length=values.max_seq_length, packing=values.packing,
         normalization=text_flags.normalization(), held_out_fraction=values.held_out_fraction,
         shard_text_bytes=values.shard_text_bytes, single_segment_rate=values.single_segment_rate,
-        short_example_rate=short_rate, seed=values.seed)
+        short_example_rate=short_rate, seed=values.seed, cleaning=cleaning_flags.cleaning())
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import time
 
 from absl import flags
 
-from data_prep import local_runner, text_flags, vocabulary_learner
+from data_prep import line_rule_flags, local_runner, text_flags, vocabulary_learner
 from electra_tf import atomic_file, command_line, errors, signals, storage
 from electra_tf.storage import Path
 
@@ -23,6 +23,7 @@ flags.DEFINE_bool("overwrite", False, "Replace --output if it exists.")
 GROUPS = {
     "Input and output": (*text_flags.INPUT, "output", "overwrite"),
     "Vocabulary": ("vocab_size", *text_flags.TEXT),
+    "Cleaning": line_rule_flags.LINE_RULES,
     "Speed": text_flags.SPEED,
 }
 
@@ -42,7 +43,8 @@ def _learn(values: flags.FlagValues) -> None:
     local_runner.quiet_tensorflow()
     start = time.monotonic()
     counts = vocabulary_learner.count_corpus_words(
-        text_flags.source(), text_flags.normalization(), text_flags.runner())
+        text_flags.source(), text_flags.normalization(), text_flags.runner(),
+        line_rule_flags.line_rules())
     counted = time.monotonic() - start
     print(f"{counts.total():,} words, {len(counts):,} different ones, counted in {counted:.1f} s")
     if warning := vocabulary_learner.korean_warning(counts):

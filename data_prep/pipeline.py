@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import tensorflow as tf
 
+from data_prep.cleaning.plan import NO_CLEANING, CleaningPlan
 from data_prep.documents import DOCUMENT_END
 from data_prep.packing import Example, Layout, Packing, packing_named
 from data_prep.settings import BuildSettings
@@ -24,7 +25,8 @@ _BATCH_CHARACTERS = 1 << 19
 
 
 def build_shard(
-    unit: WorkUnit, directory: Path, vocabulary: Vocabulary, settings: BuildSettings
+    unit: WorkUnit, directory: Path, vocabulary: Vocabulary, settings: BuildSettings,
+    cleaning: CleaningPlan = NO_CLEANING
 ) -> tuple[manifest.Shard, manifest.Counts]:
     """Writes the shard of a unit of work: its bytes depend on these arguments only.
 
@@ -33,6 +35,7 @@ def build_shard(
         directory: gets `<unit.name>.tfrecord`, atomically.
         vocabulary: of the tokenizer.
         settings: everything else.
+        cleaning: what goes of the text.
 
     Returns:
         The shard's entry for the manifest, and what went in and came out.
@@ -42,10 +45,11 @@ def build_shard(
     """
     token_bytes = manifest.token_bytes_for(vocabulary.size)
     chain = Chain(vocabulary, settings, unit.name)
+    cleaner = cleaning.cleaner(unit)
     serialized = ((example.serialize_example(*item, token_bytes), len(item.ids))
-                  for item in chain.examples(unit.lines()))
+                  for item in chain.examples(cleaner.clean(unit.lines())))
     shard = shards.write_shard(directory / f"{unit.name}.tfrecord", unit.split, serialized)
-    return shard, dataclasses.replace(chain.counts, documents=unit.documents)
+    return shard, dataclasses.replace(chain.counts, documents=unit.documents, **cleaner.tally)
 
 
 class Chain:

@@ -1,7 +1,10 @@
 """Builds a directory of records: text in; shards, vocab.txt and manifest.json out."""
 
 import functools
+from collections.abc import Callable, Iterator
 
+from data_prep.cleaning import plan, report
+from data_prep.cleaning.benchmark_texts import BenchmarkTexts
 from data_prep.held_out import held_out_of
 from data_prep.progress import ByteProgress
 from data_prep.record_directory import Outcome, RecordDirectory
@@ -34,27 +37,32 @@ def build_records(
         The manifest, or None if `output_dir` already held this very build, finished.
 
     Raises:
-        UserError: see `Source`, `RecordDirectory.claim` and `write_shard`; there is no text; or
-            another process builds there.
+        UserError: see `Source`, `RecordDirectory.claim` and `write_shard`; there is no text; the
+            directory of --decontaminate is none; or another process builds there.
     """
-    identity = settings.identity() | {
+    texts = plan.benchmark_texts(settings.cleaning)
+    identity = settings.identity() | plan.identity(texts) | {
         "vocabulary_sha256": vocabulary.sha256, "corpus_sha256": source.sha256()}
     atomic_file.make_directory(output_dir)
     with process_lock.only_process(
             output_dir, f"another process is building in --output_dir={output_dir}; wait for it "
             "or name another directory."):
-        return _build(source, vocabulary, settings, identity, RecordDirectory(output_dir), runner,
-                      overwrite=overwrite)
+        return _build(source, vocabulary, settings, texts, identity, RecordDirectory(output_dir),
+                      runner, overwrite=overwrite)
 
 
-def _build(source: Source, vocabulary: Vocabulary, settings: BuildSettings, identity: dict,
-           directory: RecordDirectory, runner: Runner, *, overwrite: bool,
-           ) -> manifest.Manifest | None:
+def _build(source: Source, vocabulary: Vocabulary, settings: BuildSettings,
+           texts: BenchmarkTexts | None, identity: dict, directory: RecordDirectory,
+           runner: Runner, *, overwrite: bool) -> manifest.Manifest | None:
     if directory.claim(identity, overwrite):
         return None
     vocabulary.save(directory.path / manifest.VOCABULARY_NAME)
-    work = functools.partial(_finish_unit, directory, vocabulary, settings, identity)
     try:
+        cleaning = plan.prepare(
+            settings.cleaning, texts, directory.path, identity,
+            functools.partial(_units, source, settings), runner, _survey_progress(source))
+        work = functools.partial(
+            _finish_unit, directory, vocabulary, settings, cleaning, identity)
         outcomes = _collect(source, settings, work, runner)
     finally:
         atomic_file.remove_unfinished(directory.path)
@@ -63,30 +71,42 @@ def _build(source: Source, vocabulary: Vocabulary, settings: BuildSettings, iden
     return result
 
 
-def _collect(source: Source, settings: BuildSettings, work, runner: Runner) -> list[Outcome]:
-    units = work_units(
+def _units(source: Source, settings: BuildSettings) -> Iterator[WorkUnit]:
+    return work_units(
         source.documents(), source.parse, settings.shard_text_bytes,
         held_out_of(source.documents(), settings.held_out_fraction))
+
+
+def _survey_progress(source: Source) -> Callable[[int], None]:
+    progress = ByteProgress(source.size)
+    return lambda documents: progress.update(
+        source.position(), {"documents surveyed": documents})
+
+
+def _collect(source: Source, settings: BuildSettings, work, runner: Runner) -> list[Outcome]:
     progress = ByteProgress(source.size)
     outcomes: list[Outcome] = []
     total = manifest.Counts()
-    for outcome in runner.map(work, units):
+    for outcome in runner.map(work, _units(source, settings)):
         outcomes.append(outcome)
         total += outcome[1]
         progress.update(source.position(), {
             "bytes": total.text_bytes, "tokens": total.content_tokens,
             "examples": total.examples})
+    if not total.content_tokens and total.dropped_text_bytes:
+        raise UserError("cleaning leaves nothing of the text of --input; use fewer of its measures "
+                        f"({', '.join(settings.cleaning.measures())}).")
     if not total.content_tokens:
         raise UserError("--input holds no text: every line is blank; give files with text.")
     return sorted(outcomes, key=lambda outcome: (outcome[0].split != "train", outcome[0].name))
 
 
 def _finish_unit(directory: RecordDirectory, vocabulary: Vocabulary, settings: BuildSettings,
-                 identity: dict, unit: WorkUnit) -> Outcome:
+                 cleaning: plan.CleaningPlan, identity: dict, unit: WorkUnit) -> Outcome:
     def build(unit: WorkUnit) -> Outcome:
         # Here, because only the processes that tokenize need TensorFlow's 400 MB.
         from data_prep import pipeline
-        return pipeline.build_shard(unit, directory.path, vocabulary, settings)
+        return pipeline.build_shard(unit, directory.path, vocabulary, settings, cleaning)
 
     return directory.build_or_reuse(unit, build, identity)
 
@@ -105,10 +125,12 @@ def _manifest(vocabulary: Vocabulary, settings: BuildSettings, identity: dict,
 def summary(result: manifest.Manifest, seconds: float) -> str:
     """Returns the table that ends a build, for a reader who sees it for the first time."""
     counts = result.counts
+    cleaned = report.rows(result)
     rows = [
-        ("documents, lines, words read",
+        ("documents; lines, words left" if cleaned else "documents, lines, words read",
          f"{counts.documents:,}, {counts.lines:,}, {counts.words:,}"),
-        ("text read", f"{counts.text_bytes / 1e6:,.1f} MB"),
+        ("text left" if cleaned else "text read", f"{counts.text_bytes / 1e6:,.1f} MB"),
+        *cleaned,
         ("tokens of the text", f"{counts.text_tokens:,}"),
         ("  of which in the examples", _percent(counts.content_tokens, counts.text_tokens)),
         *((f"{split} examples, shards",

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from data_prep.cleaning import plan
 from data_prep.work_units import WorkUnit
 from electra_tf import atomic_file
 from electra_tf.errors import UserError, shown
@@ -99,8 +100,9 @@ class RecordDirectory:
         """Writes the manifest, then removes what only an unfinished build needs."""
         result.save(self.path)
         (self.path / _STATE_NAME).unlink(missing_ok=True)
-        for receipt in self.path.glob(_RECEIPTS):
-            receipt.unlink()
+        for pattern in (_RECEIPTS, plan.FILES):
+            for path in self.path.glob(pattern):
+                path.unlink()
 
     def _unfinished(self) -> Mapping[str, Any]:
         return strict_json.read(
@@ -108,15 +110,15 @@ class RecordDirectory:
             fix="use --overwrite to build from the start.")
 
     def _refuse_other(self, existing: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
-        different = [f"{name} ({shown(existing.get(name))} there, {shown(value)} now)"
-                     for name, value in identity.items() if existing.get(name) != value]
+        different = [f"{name} ({shown(existing.get(name))} there, {shown(identity.get(name))} now)"
+                     for name in identity | existing if existing.get(name) != identity.get(name)]
         if different:
             raise UserError(f"{self.path} holds another build: {', '.join(different)}; use another "
                             "--output_dir, or --overwrite to replace it.")
 
     def _clear(self) -> None:
         (self.path / manifest.MANIFEST_NAME).unlink(missing_ok=True)  # First: no longer valid.
-        for pattern in (_SHARDS, _RECEIPTS, _STATE_NAME):
+        for pattern in (_SHARDS, _RECEIPTS, plan.FILES, _STATE_NAME):
             for path in self.path.glob(pattern):
                 path.unlink()
 

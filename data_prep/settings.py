@@ -3,6 +3,7 @@
 import dataclasses
 
 from data_prep import packing
+from data_prep.cleaning.settings import CleaningSettings
 from electra_tf.errors import UserError, shown
 from electra_tf.records import consistency
 from electra_tf.text.normalization import UNCASED, Normalization
@@ -32,11 +33,13 @@ class BuildSettings:
     single_segment_rate: float = 0.1
     short_example_rate: float = 0.0
     seed: int = 0
+    cleaning: CleaningSettings = CleaningSettings()
 
     def identity(self) -> dict[str, str | int | float | bool]:
         """Returns all of it, by name, as an unfinished build and the manifest keep it."""
         values = dataclasses.asdict(self)
-        return values | values.pop("normalization")
+        del values["cleaning"]
+        return values | values.pop("normalization") | self.cleaning.identity()
 
     def __post_init__(self):
         for name, allowed, holds in (

@@ -4,6 +4,8 @@ import collections
 import functools
 import re
 
+from data_prep.cleaning.plan import NO_CLEANING, CleaningPlan
+from data_prep.cleaning.settings import CleaningSettings
 from data_prep.progress import ByteProgress
 from data_prep.sources import Source
 from data_prep.work_units import Runner, work_units
@@ -30,16 +32,24 @@ _SLACK = 0.02
 
 
 def count_corpus_words(
-    source: Source, normalization: Normalization, runner: Runner
+    source: Source, normalization: Normalization, runner: Runner,
+    line_rules: CleaningSettings = NO_CLEANING.settings
 ) -> collections.Counter[bytes]:
     """Returns how often each word of a text occurs; the same for every runner.
 
+    Args:
+        source: the text.
+        normalization: how the tokenizer reads it.
+        runner: does the work.
+        line_rules: measures of cleaning that look at a line alone.
+
     Raises:
-        UserError: the text can't be read, or it holds no word.
+        UserError: the text can't be read, or it (or what cleaning leaves of it) holds no word.
     """
     # Here, because only the processes that split words need TensorFlow.
     from data_prep import word_counter
-    count = functools.partial(word_counter.count_words, normalization=normalization)
+    count = functools.partial(word_counter.count_words, normalization=normalization,
+                              cleaning=CleaningPlan(line_rules))
     units = work_units(source.documents(), source.parse, _UNIT_BYTES)
     progress = ByteProgress(source.size)
 
@@ -51,6 +61,9 @@ def count_corpus_words(
             yield part
 
     counts = word_counter.merge_counts(parts())
+    if not counts and line_rules.measures():
+        raise UserError("cleaning leaves no word of --input; use fewer of its measures "
+                        f"({', '.join(line_rules.measures())}).")
     if not counts:
         raise UserError("--input holds no word: every line is blank; give files with text.")
     return counts

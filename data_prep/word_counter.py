@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import tensorflow as tf
 
+from data_prep.cleaning.plan import NO_CLEANING, CleaningPlan
 from data_prep.pipeline import batches
 from data_prep.work_units import WorkUnit
 from electra_tf.text.normalization import Normalization
@@ -16,12 +17,12 @@ MOST_WORDS = 4_000_000
 
 
 def count_words(
-    unit: WorkUnit, normalization: Normalization
+    unit: WorkUnit, normalization: Normalization, cleaning: CleaningPlan = NO_CLEANING
 ) -> collections.Counter[bytes]:
     """Returns how often each word, as the tokenizer sees it, stands in a unit of text."""
     splitter = _splitter(normalization)
     counts: collections.Counter[bytes] = collections.Counter()
-    for batch in batches(unit.lines()):
+    for batch in batches(cleaning.cleaner(unit).clean(unit.lines())):
         counts.update(splitter.words(tf.constant(batch)).flat_values.numpy().tolist())
     return counts
 

@@ -7,10 +7,12 @@ missing key or an unknown one is an error that names the place.
 """
 
 import collections
+import dataclasses
 import functools
 import json
 import math
 import re
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from electra_tf.errors import UserError, shown
@@ -46,6 +48,13 @@ _WORDS = {
     "extra_forbidden": "is unknown",
 }
 """What pydantic calls an error -> what we say."""
+
+_ADDED = "added"
+
+
+def added(default: Any) -> Any:
+    """Returns a field of a `STRICT` dataclass that files of earlier versions don't have."""
+    return dataclasses.field(default=default, metadata={_ADDED: True})
 
 
 class Unreadable(ValueError):
@@ -83,7 +92,7 @@ def loads(content: bytes, form: type[Form]) -> Form:
     except ValidationError as error:
         raise Unreadable(_problem(error)) from error
     if getattr(form, "__pydantic_config__", None) == STRICT:
-        _refuse_gaps(_adapter(form).dump_python(found, mode="json"), tree, "")
+        _refuse_gaps(found, tree, "")
     return found
 
 
@@ -154,15 +163,23 @@ def _constant(name: str) -> float:
     raise Unreadable(f"{name} is no JSON")
 
 
-def _refuse_gaps(whole: Any, tree: Any, place: str) -> None:
-    """Refuses a key that isn't there and has a default: a file of ours has every one."""
-    if isinstance(whole, dict):
-        for key, value in whole.items():
-            if key not in tree:
-                raise Unreadable(f"{place}{shown(key)} is missing")
-            _refuse_gaps(value, tree[key], f"{place}{one_key(key)}: ")
-    elif isinstance(whole, list):
-        for index, value in enumerate(whole):
+def _refuse_gaps(found: Any, tree: Any, place: str) -> None:
+    """Refuses a key that isn't there and has a default: a file of ours has every one.
+
+    Those that `added` made are missing from older files.
+    """
+    if dataclasses.is_dataclass(found):
+        for field in dataclasses.fields(found):
+            if field.name in tree:
+                _refuse_gaps(getattr(found, field.name), tree[field.name],
+                             f"{place}{one_key(field.name)}: ")
+            elif not field.metadata.get(_ADDED):
+                raise Unreadable(f"{place}{shown(field.name)} is missing")
+    elif isinstance(found, Mapping):
+        for key, value in found.items():
+            _refuse_gaps(value, tree[key], f"{place}{one_key(str(key))}: ")
+    elif isinstance(found, list | tuple):
+        for index, value in enumerate(found):
             _refuse_gaps(value, tree[index], f"{place}[{index}]: ")
 
 

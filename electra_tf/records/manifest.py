@@ -78,6 +78,19 @@ class Counts:
     """Parts between white space."""
     text_bytes: int = 0
     """UTF-8, without line ends."""
+    letterless_lines: int = strict_json.added(0)
+    """These, and the others up to `dropped_text_bytes`, went by cleaning: each is counted once,
+    and not among `lines`; the documents are among `documents`."""
+    boilerplate_lines: int = strict_json.added(0)
+    short_or_long_lines: int = strict_json.added(0)
+    other_language_documents: int = strict_json.added(0)
+    near_duplicate_documents: int = strict_json.added(0)
+    lines_of_dropped_documents: int = strict_json.added(0)
+    duplicate_lines: int = strict_json.added(0)
+    contaminated_lines: int = strict_json.added(0)
+    """They held a text of a benchmark's test."""
+    dropped_text_bytes: int = strict_json.added(0)
+    """Of all these lines, UTF-8, without line ends."""
     text_tokens: int = 0
     """Word pieces that the text gave."""
     content_tokens: int = 0

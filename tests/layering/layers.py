@@ -27,12 +27,13 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("electra_tf.tools",),
 )
 
-# Preparing data is a program of its own, beside the trainer: it shares the formats alone.
+# Preparing data is a program of its own, beside the trainer: it shares the formats alone, those of
+# the tasks' files among them, which text is cleaned of.
 DATA_PREP_IMPORTS = frozenset({
     "electra_tf.native_logging", "electra_tf.signals", "electra_tf.errors",
     "electra_tf.command_line",
     "electra_tf.storage", "electra_tf.reading", "electra_tf.atomic_file",
-    "electra_tf.process_lock", "electra_tf.records", "electra_tf.text"})
+    "electra_tf.process_lock", "electra_tf.records", "electra_tf.tasks", "electra_tf.text"})
 
 BESIDE = ("benchmarks", "experiments")
 """Programs that use the others, each by itself."""

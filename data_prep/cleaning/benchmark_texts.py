@@ -1,0 +1,80 @@
+"""The texts of benchmarks' test files, and which lines have one in common with them.
+
+A line is contaminated if it holds n consecutive words of a test text, or all words of one that has
+fewer, as in Brown et al. (2020), "Language Models are Few-Shot Learners", appendix C, with n = 13.
+There whole stretches of documents around such words go; here it is the line.
+"""
+
+import dataclasses
+import hashlib
+import io
+import pathlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from data_prep.cleaning.repeated_lines import positions
+from data_prep.cleaning.word_ngrams import ngram_hashes, word_hashes, words_of
+from electra_tf import atomic_file
+from electra_tf.errors import UserError
+from electra_tf.reading.bounded import cannot_read
+from electra_tf.storage import Path
+
+
+@dataclasses.dataclass(frozen=True)
+class BenchmarkTexts:
+    """What test files hold, as hashes of n-grams of words."""
+
+    lengths: tuple[int, ...]
+    """The n that there are, ascending."""
+    ngrams: np.ndarray
+    """uint64 [G], ascending."""
+    texts: int = 0
+    """How many there were that are looked for."""
+    files: int = 0
+
+    @property
+    def sha256(self) -> str:
+        """A hexadecimal digest of the n-grams."""
+        return hashlib.sha256(np.ascontiguousarray(self.ngrams).astype("<u8").tobytes()
+                              ).hexdigest()
+
+    def found_in(self, lines: Sequence[str]) -> np.ndarray:
+        """Returns bool [L]: which lines hold an n-gram of a test text."""
+        words = [words_of(line) for line in lines]
+        owners = np.repeat(np.arange(len(lines)), [len(one) for one in words])
+        hashes = word_hashes([word for one in words for word in one])
+        found = np.zeros(len(lines), bool)
+        for length in self.lengths:
+            ngrams = ngram_hashes(hashes, length)
+            _, known = positions(ngrams, self.ngrams)
+            first = np.flatnonzero(known)
+            whole = owners[first] == owners[first + length - 1]
+            found[owners[first[whole]]] = True
+        return found
+
+    def save(self, path: Path) -> None:
+        """Writes them atomically; raises UserError if it can't."""
+        content = io.BytesIO()
+        np.save(content, np.concatenate([
+            np.array([len(self.lengths), *self.lengths], np.uint64), self.ngrams]))
+        atomic_file.write_atomically(path, content.getvalue())
+
+    @classmethod
+    def load(cls, path: Path) -> "BenchmarkTexts":
+        """Returns what `save` wrote, mapped into the memory where that is possible.
+
+        Raises:
+            UserError: the file can't be read.
+        """
+        try:
+            if isinstance(path, pathlib.Path):
+                numbers = np.load(path, mmap_mode="r")
+            else:
+                numbers = np.load(io.BytesIO(path.read_bytes()))
+        except OSError as error:
+            raise cannot_read(path, error) from error
+        except ValueError as error:
+            raise UserError(f"{path} is damaged; give the same command again.") from error
+        count = int(numbers[0])
+        return cls(tuple(map(int, numbers[1:count + 1])), numbers[count + 1:])
