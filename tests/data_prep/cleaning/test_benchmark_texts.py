@@ -1,0 +1,120 @@
+"""Lines that hold a benchmark's test text go, whichever format it is in."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from data_prep.cleaning import benchmark_files
+from data_prep.cleaning.benchmark_texts import BenchmarkTexts
+from electra_tf.errors import UserError
+
+TEN = "the quick brown fox jumps over the lazy old dog"
+TWENTY = " ".join(f"word{number}" for number in range(20))
+SHORT = "only seven words are in this one"
+
+
+def squad(*questions):
+    return json.dumps({"version": "1", "data": [{"paragraphs": [{
+        "context": "a context of more than eight words that is no question at all",
+        "qas": [{"id": str(number), "question": question, "answers": []}
+                for number, question in enumerate(questions)]}]}]})
+
+
+def mrqa(question):
+    return "\n".join(map(json.dumps, [{"header": {"dataset": "NewsQA"}}, {
+        "context": "some context", "qas": [{"qid": "1", "question": question, "answers": ["c"],
+                                            "detected_answers": []}]}])) + "\n"
+
+
+FILES = {
+    "GLUE with a header": ("glue/RTE/test.tsv",
+                           f"index\tsentence1\tsentence2\n0\t{TEN}\tothers\n"),
+    "GLUE without a header": ("glue/CoLA/dev.tsv", f"gj04\t1\t\t{TEN}\n"),
+    "SQuAD": ("squad/dev-v2.0.json", squad(TEN)),
+    "MRQA": ("dev/NewsQA.jsonl", mrqa(TEN)),
+    "MRQA, packed": ("dev/NewsQA.jsonl.gz", gzip.compress(mrqa(TEN).encode())),
+    "BLiMP": ("blimp/one.jsonl", json.dumps({"sentence_good": TEN, "n": 1}) + "\n"),
+    "lists of words": ("own.jsonl", json.dumps({"words": TEN.split(), "tags": ["O"] * 10}) + "\n"),
+    "a table": ("own/dev.csv", f'text,label\n"{TEN}",1\n'),
+    "CoNLL": ("ner/test.txt", "".join(f"{word} X O\n" for word in TEN.split())),
+}
+
+
+def put(directory, name, content):
+    path = directory / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_test_texts_are_found_in_every_format(clean, tmp_path, kind):
+    put(tmp_path / "tasks", *FILES[kind])
+    lines = [f"He wrote: The quick, brown FOX jumps over the lazy old dog! {TWENTY}", TWENTY]
+    found, tally = clean([lines], decontaminate=str(tmp_path / "tasks"))
+    assert found["train"] == [[TWENTY]]
+    assert tally == {"contaminated_lines": 1, "dropped_text_bytes": len(lines[0])}
+
+
+@pytest.mark.parametrize(("line", "stays"), [
+    (" ".join(TWENTY.split()[3:16]), False),  # 13 words.
+    (" ".join(TWENTY.split()[3:15]), True),  # 12 words.
+    (TEN, False), (TEN.removesuffix(" dog"), True), (SHORT, True),
+])
+def test_thirteen_words_are_enough_or_all_of_a_shorter_text(clean, tmp_path, line, stays):
+    put(tmp_path / "tasks", "own.jsonl", "".join(
+        json.dumps({"text": text}) + "\n" for text in (TEN, TWENTY, SHORT)))
+    found, _ = clean([[line]], decontaminate=str(tmp_path / "tasks"))
+    assert found["train"] == [[line] if stays else []]
+
+
+def test_fewer_words_are_enough_if_asked_for(clean, tmp_path):
+    put(tmp_path / "tasks", "own.jsonl", json.dumps({"text": TWENTY}) + "\n")
+    line = " ".join(TWENTY.split()[:9])
+    for words, left in ((9, []), (10, [line])):
+        found, _ = clean([[line]], decontaminate=str(tmp_path / "tasks"),
+                         decontaminate_words=words)
+        assert found["train"] == [left]
+
+
+def test_a_text_does_not_go_across_lines(clean, tmp_path):
+    put(tmp_path / "tasks", *FILES["SQuAD"])
+    halves = [" ".join(TEN.split()[:5]), " ".join(TEN.split()[5:])]
+    assert clean([halves], decontaminate=str(tmp_path / "tasks"))[0]["train"] == [halves]
+
+
+def test_what_is_trained_on_is_not_looked_for(tmp_path):
+    put(tmp_path, "RTE/train.tsv", f"index\tsentence1\tsentence2\tlabel\n0\t{TEN}\ta\tentailment\n")
+    put(tmp_path, "train/NewsQA.jsonl", mrqa(TEN))
+    put(tmp_path, "README.md", TEN)
+    with pytest.raises(UserError, match="holds no task files besides those for training"):
+        benchmark_files.read(tmp_path, 13)
+
+
+@pytest.mark.parametrize(("name", "content", "message"), [
+    ("readme.txt", TEN, r"holds no task files.*GLUE's \.tsv"),
+    ("own.jsonl", json.dumps({"text": SHORT}) + "\n", "no test text of at least 8 words"),
+    ("dev.json", "{", r"dev\.json: not JSON"),
+    ("RTE/dev.tsv", f"index\tsentence1\tsentence2\tlabel\n0\t{TEN}\n", r"dev\.tsv:2: 2 columns"),
+])
+def test_a_directory_without_readable_test_files_is_refused(tmp_path, name, content, message):
+    put(tmp_path, name, content)
+    with pytest.raises(UserError, match=message):
+        benchmark_files.read(tmp_path, 13)
+
+
+def test_a_directory_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(UserError, match="none is no directory; name one of task files"):
+        benchmark_files.read(tmp_path / "none", 13)
+
+
+def test_texts_that_are_saved_are_loaded(tmp_path):
+    texts = BenchmarkTexts((8, 13), np.array([3, 2**63 + 1], np.uint64), 2, 1)
+    texts.save(tmp_path / "texts")
+    loaded = BenchmarkTexts.load(tmp_path / "texts")
+    assert (loaded.lengths, loaded.ngrams.tolist()) == ((8, 13), [3, 2**63 + 1])
+    assert loaded.sha256 == texts.sha256
+    (tmp_path / "texts").write_bytes(b"x")
+    with pytest.raises(UserError, match="texts is damaged"):
+        BenchmarkTexts.load(tmp_path / "texts")

@@ -1,0 +1,49 @@
+"""Documents of other languages go, whole, wherever their parts are."""
+
+import pytest
+
+from data_prep.cleaning.settings import CleaningSettings
+from electra_tf.errors import UserError
+
+ENGLISH = ("The committee will meet again on Thursday to discuss the budget for the next year, "
+           "and everybody who lives in the town is invited to listen.")
+GERMAN = ("Der Ausschuss wird am Donnerstag wieder zusammenkommen, um über den Haushalt des "
+          "nächsten Jahres zu sprechen, und alle Einwohner der Stadt sind eingeladen.")
+FRENCH = ("Le comité se réunira de nouveau jeudi pour discuter du budget de l'année prochaine, et "
+          "tous les habitants de la ville sont invités à écouter.")
+
+
+@pytest.mark.parametrize(("languages", "left"), [
+    (("en",), [[ENGLISH], []  , []]), (("de", "fr"), [[], [GERMAN], [FRENCH]])])
+def test_documents_in_the_languages_asked_for_stay(clean, languages, left):
+    found, tally = clean([[ENGLISH], [GERMAN], [FRENCH]], languages=languages)
+    assert found["train"] == left
+    gone = left.count([])
+    assert tally["other_language_documents"] == tally["lines_of_dropped_documents"] == gone
+
+
+def test_a_document_is_judged_as_a_whole_and_by_its_first_part(clean):
+    documents = [[ENGLISH, ENGLISH, GERMAN, GERMAN], [GERMAN, GERMAN, ENGLISH]]
+    for unit_bytes in (1, 10**9):  # A unit for each part, or one for all.
+        found, tally = clean(documents, part_lines=2, unit_bytes=unit_bytes, languages=("en",))
+        assert found["train"] == [documents[0], []]
+        assert tally == {"other_language_documents": 1, "lines_of_dropped_documents": 3,
+                         "dropped_text_bytes": sum(len(line.encode()) for line in documents[1])}
+
+
+def test_too_short_a_document_stays(clean):
+    short = [["Guten Tag."], ["1234567890 " * 30]]
+    assert clean(short, languages=("en",))[0]["train"] == [[line.strip()] for line, in short]
+    assert clean(short[:1], languages=("en",), min_language_characters=1)[0]["train"] == [[]]
+
+
+def test_more_confidence_lets_fewer_documents_stay(clean):
+    mixed = [[ENGLISH, FRENCH]]
+    kept = [clean(mixed, languages=("en",), language_confidence=confidence)[0]["train"] == mixed
+            for confidence in (0.001, 0.999)]
+    assert kept == [True, False]
+
+
+def test_an_unknown_language_is_refused():
+    with pytest.raises(UserError, match=r"--languages: 'klingon' is no known.* de, .* en, "):
+        CleaningSettings(languages=("en", "klingon"))

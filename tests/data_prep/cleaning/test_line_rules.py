@@ -1,0 +1,91 @@
+"""What goes for what a line is by itself, and what looks like it and stays."""
+
+import sys
+import unicodedata
+
+import pytest
+
+from data_prep.cleaning.line_rules import LineRules, is_boilerplate
+from data_prep.cleaning.settings import CleaningSettings
+
+
+@pytest.mark.parametrize("line", [
+    "All rights reserved.",
+    "© 2019 Example Media Group",
+    "Copyright (c) 2003-2011 The Authors. All Rights Reserved",
+    "(C) Example 1999",
+    "Alle Rechte vorbehalten",
+    "This website uses cookies to give you the best experience.",
+    "Accept all cookies",
+    "Wir verwenden Cookies, um Inhalte zu personalisieren.",
+    "Ce site utilise des cookies.",
+    "Please enable JavaScript to view the comments.",
+    "JavaScript is disabled in your browser",
+    "Your browser does not support the video tag.",
+    "Home | About us | News | Contact",
+    "Startseite » Themen » Wirtschaft",
+    "Share on Facebook Twitter LinkedIn",
+    "Facebook | Twitter | E-mail",
+    "» Read more …",
+    "[Skip to content]",
+    "Weiterlesen",
+    "https://www.example.org/a/b?c=d",
+    "www.example.org",
+    "Lorem ipsum dolor sit amet, consectetur adipiscing elit.",
+])
+def test_boilerplate_is_known(line):
+    assert is_boilerplate(line)
+
+
+@pytest.mark.parametrize("line", [
+    "She baked cookies for the whole office, and everybody took one.",
+    "The cookie was introduced by Lou Montulli in 1994.",
+    "JavaScript is a programming language.",
+    "He told her to share it on Facebook and on Twitter.",
+    "Read more books than you write.",
+    "Facebook",
+    "Print and copy",
+    "See https://www.example.org for details.",
+    "The rights reserved to the states were few.",
+    "Copyright law was reformed in 1976, and again in 1998, after long debates.",
+    "If a > b > c, then a > c holds too.",
+    "One | two",
+    "References",
+    "Contact between the two cultures",
+    "This website uses cookies. " + "And then it goes on as an article. " * 20,
+])
+def test_prose_is_left_alone(line):
+    assert not is_boilerplate(line)
+
+
+@pytest.mark.parametrize(("line", "settings", "reason"), [
+    ("12,345 - 67 %", {"drop_letterless_lines": True}, "letterless_lines"),
+    ("***", {"drop_letterless_lines": True}, "letterless_lines"),
+    ("x = 3", {"drop_letterless_lines": True}, ""),
+    ("第一", {"drop_letterless_lines": True}, ""),
+    ("12", {}, ""),
+    ("four", {"min_line_characters": 4}, ""),
+    ("for", {"min_line_characters": 4}, "short_or_long_lines"),
+    ("four", {"max_line_characters": 4}, ""),
+    ("fours", {"max_line_characters": 4}, "short_or_long_lines"),
+    ("All rights reserved.", {"drop_boilerplate": True}, "boilerplate_lines"),
+    ("All rights reserved.", {}, ""),
+])
+def test_a_line_goes_for_one_reason(line, settings, reason):
+    assert LineRules(CleaningSettings(**settings)).reason(line) == reason
+
+
+@pytest.mark.parametrize(("form", "expected"), [
+    ("none", "e\u0301 \ufb01 \u00bd"), ("nfc", "\u00e9 \ufb01 \u00bd"),
+    ("nfkc", "\u00e9 fi 1\u20442")])
+def test_text_is_brought_into_the_form_that_is_asked_for(form, expected):
+    assert LineRules(CleaningSettings(unicode=form)).normalized("e\u0301 \ufb01 \u00bd") == expected
+
+
+def test_no_character_becomes_an_empty_line_or_two_lines():
+    """An empty line would end a document."""
+    for code in range(sys.maxunicode + 1):
+        character = chr(code)
+        if character.strip():
+            normal = unicodedata.normalize("NFKC", character).strip()
+            assert normal and "\n" not in normal, hex(code)
