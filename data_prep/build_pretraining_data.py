@@ -15,7 +15,14 @@ import time
 
 from absl import flags
 
-from data_prep import cleaning_flags, local_runner, record_builder, settings, text_flags
+from data_prep import (
+    cleaning_flags,
+    local_runner,
+    record_builder,
+    runner_flags,
+    settings,
+    text_flags,
+)
 from electra_tf import command_line, errors, signals, storage
 from electra_tf.text.vocabulary import Vocabulary
 
@@ -46,7 +53,7 @@ GROUPS = {
                  "held_out_fraction", "seed"),
     "Text": text_flags.TEXT,
     "Cleaning": cleaning_flags.CLEANING,
-    "Speed": (*text_flags.SPEED, "shard_text_bytes"),
+    "Speed": (*runner_flags.NAMES, "shard_text_bytes"),
 }
 
 
@@ -67,9 +74,10 @@ def _build(values: flags.FlagValues) -> None:
     local_runner.quiet_tensorflow()
     start = time.monotonic()
     vocabulary = Vocabulary.load(values.vocab_file)
+    output_dir = storage.path(values.output_dir)
     result = record_builder.build_records(
-        text_flags.source(), vocabulary, _settings(values), storage.path(values.output_dir),
-        text_flags.runner(), overwrite=values.overwrite)
+        text_flags.source(), vocabulary, _settings(values), output_dir,
+        runner_flags.runner(output_dir / ".beam"), overwrite=values.overwrite)
     if result is None:
         print(f"{values.output_dir} is finished with these settings and this text; nothing to do.")
         return

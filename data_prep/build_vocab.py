@@ -12,7 +12,7 @@ import time
 
 from absl import flags
 
-from data_prep import line_rule_flags, local_runner, text_flags, vocabulary_learner
+from data_prep import line_rule_flags, local_runner, runner_flags, text_flags, vocabulary_learner
 from electra_tf import atomic_file, command_line, errors, signals, storage
 from electra_tf.storage import Path
 
@@ -24,7 +24,7 @@ GROUPS = {
     "Input and output": (*text_flags.INPUT, "output", "overwrite"),
     "Vocabulary": ("vocab_size", *text_flags.TEXT),
     "Cleaning": line_rule_flags.LINE_RULES,
-    "Speed": text_flags.SPEED,
+    "Speed": runner_flags.NAMES,
 }
 
 
@@ -43,7 +43,8 @@ def _learn(values: flags.FlagValues) -> None:
     local_runner.quiet_tensorflow()
     start = time.monotonic()
     counts = vocabulary_learner.count_corpus_words(
-        text_flags.source(), text_flags.normalization(), text_flags.runner(),
+        text_flags.source(), text_flags.normalization(),
+        runner_flags.runner(output.with_name(f".beam-{output.name}")),
         line_rule_flags.line_rules())
     counted = time.monotonic() - start
     print(f"{counts.total():,} words, {len(counts):,} different ones, counted in {counted:.1f} s")

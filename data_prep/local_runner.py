@@ -4,6 +4,7 @@ import collections
 import concurrent.futures
 import contextlib
 import dataclasses
+import itertools
 import multiprocessing
 import multiprocessing.connection
 import multiprocessing.resource_tracker
@@ -12,7 +13,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 
-from data_prep.work_units import Item, Result
+from data_prep.work_units import Item, Piece, Result
 from electra_tf import native_logging
 from electra_tf.errors import UserError
 from electra_tf.signals import STOPPING
@@ -26,18 +27,29 @@ class LocalRunner:
     """Works in processes of this machine.
 
     Raises:
-        UserError: (from `map`) a worker died, of memory most likely, or the function raised one.
-        Interrupted: (from `map`) a signal came; no worker is left.
+        UserError: (from `run`) a worker died, of memory most likely, or the function raised one.
+        Interrupted: (from `run`) a signal came; no worker is left.
     """
 
     num_workers: int = 1
     """1 works in this process."""
 
-    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """See `Runner`. At most `num_workers` + 2 items and results exist at a time."""
+    def run(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
+            work: Callable[[Item], Result], kind: type[Result]) -> Iterator[Result]:
+        """See `Runner`. Results come in order; `num_workers` + 2 items exist at most at a time.
+
+        This process reads the pieces, whose `source.position()` tells how far it is.
+        """
+        items = itertools.chain.from_iterable(map(cut, pieces))
         if self.num_workers == 1:
-            return map(function, items)
-        return self._spread(function, items)
+            return map(work, items)
+        return self._spread(work, items)
+
+    def add_up(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
+               count: Callable[[Item], collections.Counter[bytes]],
+               ) -> Iterator[collections.Counter[bytes]]:
+        """See `Runner`."""
+        return self.run(pieces, cut, count, collections.Counter)
 
     def _spread(self, function: Callable[[Item], Result], items: Iterable[Item]
                 ) -> Iterator[Result]:
@@ -86,6 +98,13 @@ def quiet_tensorflow() -> None:
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 
 
+def quiet_worker() -> None:
+    """Makes this process one of several that compute side by side, each with one thread."""
+    quiet_tensorflow()
+    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+    os.environ.setdefault("TF_NUM_INTEROP_THREADS", "1")
+
+
 @contextlib.contextmanager
 def _signals_blocked() -> Iterator[None]:
     """Workers that are started here never see SIGTERM or Ctrl-C: they are for the parent."""
@@ -98,9 +117,7 @@ def _signals_blocked() -> Iterator[None]:
 
 def _start_worker() -> None:
     """Lets a worker end with its parent, however that ended."""
-    quiet_tensorflow()
-    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
-    os.environ.setdefault("TF_NUM_INTEROP_THREADS", "1")
+    quiet_worker()
     parent = multiprocessing.parent_process()
 
     def follow_parent() -> None:

@@ -1,7 +1,7 @@
 """Builds a directory of records: text in; shards, vocab.txt and manifest.json out."""
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 
 from data_prep.cleaning import plan, report
 from data_prep.cleaning.benchmark_texts import BenchmarkTexts
@@ -10,7 +10,7 @@ from data_prep.progress import ByteProgress
 from data_prep.record_directory import Outcome, RecordDirectory
 from data_prep.settings import BuildSettings
 from data_prep.sources import Source
-from data_prep.work_units import Runner, WorkUnit, work_units
+from data_prep.work_units import Piece, Runner, WorkUnit, corpus_sha256, pieces_of, read_bytes
 from electra_tf import atomic_file, process_lock
 from electra_tf.errors import UserError
 from electra_tf.records import manifest
@@ -41,29 +41,35 @@ def build_records(
             directory of --decontaminate is none; or another process builds there.
     """
     texts = plan.benchmark_texts(settings.cleaning)
-    identity = settings.identity() | plan.identity(texts) | {
-        "vocabulary_sha256": vocabulary.sha256, "corpus_sha256": source.sha256()}
     atomic_file.make_directory(output_dir)
     with process_lock.only_process(
             output_dir, f"another process is building in --output_dir={output_dir}; wait for it "
             "or name another directory."):
-        return _build(source, vocabulary, settings, texts, identity, RecordDirectory(output_dir),
-                      runner, overwrite=overwrite)
+        pieces = pieces_of(source)
+        identity = settings.identity() | plan.identity(texts) | {
+            "vocabulary_sha256": vocabulary.sha256,
+            "corpus_sha256": corpus_sha256(pieces, runner)}
+        return _build(source, pieces, vocabulary, settings, texts, identity,
+                      RecordDirectory(output_dir), runner, overwrite=overwrite)
 
 
-def _build(source: Source, vocabulary: Vocabulary, settings: BuildSettings,
-           texts: BenchmarkTexts | None, identity: dict, directory: RecordDirectory,
-           runner: Runner, *, overwrite: bool) -> manifest.Manifest | None:
+def _build(source: Source, pieces: Sequence[Piece], vocabulary: Vocabulary,
+           settings: BuildSettings, texts: BenchmarkTexts | None, identity: dict,
+           directory: RecordDirectory, runner: Runner, *, overwrite: bool,
+           ) -> manifest.Manifest | None:
     if directory.claim(identity, overwrite):
         return None
     vocabulary.save(directory.path / manifest.VOCABULARY_NAME)
+    cut = functools.partial(
+        Piece.units, unit_bytes=settings.shard_text_bytes,
+        held_out=held_out_of(source.documents(), settings.held_out_fraction))
     try:
         cleaning = plan.prepare(
-            settings.cleaning, texts, directory.path, identity,
-            functools.partial(_units, source, settings), runner, _survey_progress(source))
+            settings.cleaning, texts, directory.path, identity, pieces, cut, runner,
+            _survey_progress(source, pieces))
         work = functools.partial(
             _finish_unit, directory, vocabulary, settings, cleaning, identity)
-        outcomes = _collect(source, settings, work, runner)
+        outcomes = _collect(source, pieces, cut, settings, work, runner)
     finally:
         atomic_file.remove_unfinished(directory.path)
     result = _manifest(vocabulary, settings, identity, outcomes)
@@ -71,26 +77,22 @@ def _build(source: Source, vocabulary: Vocabulary, settings: BuildSettings,
     return result
 
 
-def _units(source: Source, settings: BuildSettings) -> Iterator[WorkUnit]:
-    return work_units(
-        source.documents(), source.parse, settings.shard_text_bytes,
-        held_out_of(source.documents(), settings.held_out_fraction))
-
-
-def _survey_progress(source: Source) -> Callable[[int], None]:
+def _survey_progress(source: Source, pieces: Sequence[Piece]) -> Callable[[int], None]:
     progress = ByteProgress(source.size)
     return lambda documents: progress.update(
-        source.position(), {"documents surveyed": documents})
+        read_bytes(pieces), {"documents surveyed": documents})
 
 
-def _collect(source: Source, settings: BuildSettings, work, runner: Runner) -> list[Outcome]:
+def _collect(source: Source, pieces: Sequence[Piece],
+             cut: Callable[[Piece], Iterable[WorkUnit]], settings: BuildSettings, work,
+             runner: Runner) -> list[Outcome]:
     progress = ByteProgress(source.size)
     outcomes: list[Outcome] = []
     total = manifest.Counts()
-    for outcome in runner.map(work, _units(source, settings)):
+    for outcome in runner.run(pieces, cut, work, Outcome):
         outcomes.append(outcome)
         total += outcome[1]
-        progress.update(source.position(), {
+        progress.update(read_bytes(pieces), {
             "bytes": total.text_bytes, "tokens": total.content_tokens,
             "examples": total.examples})
     if not total.content_tokens and total.dropped_text_bytes:

@@ -69,8 +69,8 @@ class RecordDirectory:
             self._refuse_other(finished.settings, identity)
             manifest.verify_shards(self.path, finished, checksums=False)
             return True
-        if (self.path / _STATE_NAME).exists():
-            self._refuse_other(self._unfinished(), identity)
+        if (claimed := self._claimed_for()) is not None:
+            self._refuse_other(claimed, identity)
         elif any(self.path.glob(_SHARDS)):
             raise UserError(f"{self.path} holds shards of an unknown build; use another "
                             "--output_dir, or --overwrite to remove them.")
@@ -81,7 +81,15 @@ class RecordDirectory:
     def build_or_reuse(
         self, unit: WorkUnit, build: Callable[[WorkUnit], Outcome], identity: Mapping[str, Any]
     ) -> Outcome:
-        """Returns what `build` returns for the unit, calling it only if its shard isn't there."""
+        """Returns what `build` returns for the unit, calling it only if its shard isn't there.
+
+        Raises:
+            UserError: another build has the directory by now: a cluster's worker can outlive the
+                build that it was of.
+        """
+        if self._claimed_for() != identity:
+            raise UserError(f"{self.path} was taken over by another build, or finished by another "
+                            "run of this one.")
         path = self.path / f".finished-{unit.name}.json"
         if path.exists():
             known = strict_json.read(path, _Receipt, most=_MOST_BYTES, fix=(
@@ -104,9 +112,13 @@ class RecordDirectory:
             for path in self.path.glob(pattern):
                 path.unlink()
 
-    def _unfinished(self) -> Mapping[str, Any]:
+    def _claimed_for(self) -> Mapping[str, Any] | None:
+        """Returns the identity of the unfinished build; None if there is none."""
+        path = self.path / _STATE_NAME
+        if not path.exists():
+            return None
         return strict_json.read(
-            self.path / _STATE_NAME, dict[str, str | int | float | bool], most=_MOST_BYTES,
+            path, dict[str, str | int | float | bool], most=_MOST_BYTES,
             fix="use --overwrite to build from the start.")
 
     def _refuse_other(self, existing: Mapping[str, Any], identity: Mapping[str, Any]) -> None:

@@ -20,6 +20,8 @@ from electra_tf import storage
 from electra_tf.errors import UserError
 from electra_tf.storage import Path
 
+PIECE_BYTES = 256 << 20
+"""Stored bytes of a piece, about."""
 _LONGEST_BLANK = 64
 """Bytes of a line that may be blank for spaces that aren't ASCII."""
 EMBEDDED = "embedded:python"
@@ -28,7 +30,7 @@ _CORRUPT = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
 
 class Source(typing.Protocol):
-    """Where text comes from."""
+    """Where text comes from. It can be pickled, unless it is being read."""
 
     size: int
     """Bytes to read in all."""
@@ -43,6 +45,12 @@ class Source(typing.Protocol):
 
     def sha256(self) -> str:
         """Returns a digest of everything that `documents` will yield."""
+
+    def pieces(self) -> "tuple[Source, ...]":
+        """Returns sources that can be read apart: in order they have the documents of this one.
+
+        They are cut between files, about `PIECE_BYTES` each. One that can't be cut returns itself.
+        """
 
 
 def open_source(pattern: str) -> Source:
@@ -119,6 +127,20 @@ class TextFiles:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
         return digest.hexdigest()
 
+    def pieces(self) -> "tuple[TextFiles, ...]":
+        """See `Source`."""
+        groups: list[list[Path]] = []
+        room = 0
+        for path in self.paths:
+            size = path.stat().st_size
+            # Every piece has text: empty files go with the one before.
+            if not groups or (size > max(room, 0) and room < PIECE_BYTES):
+                groups.append([])
+                room = PIECE_BYTES
+            groups[-1].append(path)
+            room -= size
+        return tuple(TextFiles(tuple(group), self.parse) for group in groups)
+
 
 @dataclasses.dataclass
 class EmbeddedText:
@@ -145,6 +167,10 @@ class EmbeddedText:
     def sha256(self) -> str:
         """See `Source`."""
         return hashlib.sha256(b"\n\n".join(self._texts)).hexdigest()
+
+    def pieces(self) -> "tuple[EmbeddedText, ...]":
+        """See `Source`."""
+        return (self,)
 
 
 def _documents(file: io.BufferedIOBase, path: str) -> Iterator[DocumentPart]:

@@ -1,11 +1,11 @@
-"""The flags that all commands share: which text, how it is read, by how many processes."""
+"""The flags that all commands share: which text, and how it is read."""
 
 from absl import flags
 
-from data_prep import local_runner, sources
+from data_prep import sources
 from electra_tf.text.normalization import Normalization
 
-INPUT, TEXT, SPEED = ("input",), ("lower_case", "strip_accents"), ("num_workers",)
+INPUT, TEXT = ("input",), ("lower_case", "strip_accents")
 """Their names."""
 
 flags.DEFINE_string("input", "", "Text files: patterns separated by commas; .txt, or .gz, .bz2, "
@@ -13,8 +13,6 @@ flags.DEFINE_string("input", "", "Text files: patterns separated by commas; .txt
                     "text that Python itself carries.")
 flags.DEFINE_bool("lower_case", True, "Lower-case the text.")
 flags.DEFINE_bool("strip_accents", None, "Strip accents; as --lower_case if not given.")
-flags.DEFINE_integer("num_workers", None,
-                     "Processes, as many as there are CPUs if not given; the result is the same.")
 
 
 def source() -> sources.Source:
@@ -25,8 +23,3 @@ def source() -> sources.Source:
 def normalization() -> Normalization:
     """Returns how the command line wants text to be read."""
     return Normalization.of(flags.FLAGS.lower_case, flags.FLAGS.strip_accents)
-
-
-def runner() -> local_runner.LocalRunner:
-    """Returns what does the work."""
-    return local_runner.LocalRunner(local_runner.worker_count(flags.FLAGS.num_workers))

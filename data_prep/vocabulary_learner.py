@@ -8,7 +8,7 @@ from data_prep.cleaning.plan import NO_CLEANING, CleaningPlan
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.progress import ByteProgress
 from data_prep.sources import Source
-from data_prep.work_units import Runner, work_units
+from data_prep.work_units import Piece, Runner, pieces_of, read_bytes
 from electra_tf.errors import UserError
 from electra_tf.text import coverage
 from electra_tf.text.normalization import Normalization
@@ -50,14 +50,15 @@ def count_corpus_words(
     from data_prep import word_counter
     count = functools.partial(word_counter.count_words, normalization=normalization,
                               cleaning=CleaningPlan(line_rules))
-    units = work_units(source.documents(), source.parse, _UNIT_BYTES)
+    pieces = pieces_of(source)
+    cut = functools.partial(Piece.units, unit_bytes=_UNIT_BYTES)
     progress = ByteProgress(source.size)
 
     def parts():
         words = 0
-        for part in runner.map(count, units):
+        for part in runner.add_up(pieces, cut, count):
             words += part.total()
-            progress.update(source.position(), {"words": words})
+            progress.update(read_bytes(pieces), {"words": words})
             yield part
 
     counts = word_counter.merge_counts(parts())

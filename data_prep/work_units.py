@@ -1,11 +1,14 @@
-"""Groups documents into units of work, each of which becomes one shard."""
+"""Cuts a corpus into pieces and these into units of work, each of which becomes one shard."""
 
+import collections
 import dataclasses
+import hashlib
 import typing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from data_prep.documents import DocumentPart, Parser, lines_of
 from data_prep.held_out import NOTHING, HeldOut
+from data_prep.sources import Source
 
 Item = typing.TypeVar("Item")
 Result = typing.TypeVar("Result")
@@ -17,8 +20,10 @@ class WorkUnit:
 
     split: str
     """"train" or "eval"."""
+    piece: int | None = None
+    """Which piece of the corpus it is of; None if there is one piece."""
     index: int
-    """Counts the units of the split."""
+    """Counts the units of the split and piece."""
     parts: tuple[DocumentPart, ...]
     """Raw, in order; the first document may have begun in an earlier unit, the last may go on."""
     parse: Parser
@@ -26,8 +31,9 @@ class WorkUnit:
 
     @property
     def name(self) -> str:
-        """Unique within a build, like "train-00000"."""
-        return f"{self.split}-{self.index:05d}"
+        """Unique within a build: "train-00000", or "train-00003-00000" of the fourth piece."""
+        piece = "" if self.piece is None else f"-{self.piece:05d}"
+        return f"{self.split}{piece}-{self.index:05d}"
 
     @property
     def documents(self) -> int:
@@ -39,20 +45,81 @@ class WorkUnit:
         return lines_of(self.parts, self.parse)
 
 
-class Runner(typing.Protocol):
-    """What units are worked on by: processes of this machine, or a cluster."""
+@dataclasses.dataclass(frozen=True)
+class Piece:
+    """A part of a corpus that is read apart from the others."""
 
-    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Yields `function(item)` in the order of `items`.
+    source: Source
+    number: int | None = None
+    """From 0 on; None if there is one piece."""
+
+    def digest(self) -> tuple[int, str]:
+        """Returns its number and the digest of its text."""
+        return self.number or 0, self.source.sha256()
+
+    def itself(self) -> "tuple[Piece, ...]":
+        """Returns the piece as the one unit of its own, for work on it as a whole."""
+        return (self,)
+
+    def units(self, unit_bytes: int, held_out: HeldOut = NOTHING) -> Iterator[WorkUnit]:
+        """Yields its documents in units, which depend on no other piece; see `work_units`."""
+        return work_units(self.source.documents(), self.source.parse, unit_bytes, held_out,
+                          self.number)
+
+
+def pieces_of(source: Source) -> tuple[Piece, ...]:
+    """Returns the pieces of a corpus, numbered if there are several."""
+    sources = source.pieces()
+    if len(sources) == 1:
+        return (Piece(sources[0]),)
+    return tuple(Piece(one, number) for number, one in enumerate(sources))
+
+
+def read_bytes(pieces: Iterable[Piece]) -> int:
+    """Returns how many stored bytes this process has read of pieces, for progress."""
+    return sum(piece.source.position() for piece in pieces)
+
+
+def corpus_sha256(pieces: Sequence[Piece], runner: "Runner") -> str:
+    """Returns the digest of a corpus: of one piece its own, of several one of theirs in order."""
+    digests = dict(runner.run(pieces, Piece.itself, Piece.digest, tuple[int, str]))
+    if len(pieces) == 1:
+        return digests[0]
+    return hashlib.sha256("".join(digests[i] for i in range(len(pieces))).encode()).hexdigest()
+
+
+class Runner(typing.Protocol):
+    """What units are worked on by: processes of this machine, or a cluster.
+
+    Functions can be pickled and may run in any process; several times for an item, if a process
+    dies. The pieces are consumed as they can be worked on, so that memory stays flat.
+    """
+
+    def run(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
+            work: Callable[[Item], Result], kind: type[Result]) -> Iterator[Result]:
+        """Yields `work(item)` for all items of all pieces, in any order.
 
         Args:
-            function: can be pickled; may run in any process.
-            items: are consumed as they can be worked on, so that memory stays flat.
+            pieces: of the corpus.
+            cut: returns the items of a piece.
+            work: has small results.
+            kind: of the results: a type that JSON can hold.
+
+        Raises:
+            UserError: a function raised it, or the work can't be done.
+        """
+
+    def add_up(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
+               count: Callable[[Item], collections.Counter[bytes]],
+               ) -> Iterator[collections.Counter[bytes]]:
+        """Yields counts of UTF-8 words that add up to those of all items: `count(item)` or sums.
+
+        The arguments are those of `run`, and so are the errors.
         """
 
 
 def work_units(parts: Iterable[DocumentPart], parse: Parser, unit_bytes: int,
-               held_out: HeldOut = NOTHING) -> Iterator[WorkUnit]:
+               held_out: HeldOut = NOTHING, piece: int | None = None) -> Iterator[WorkUnit]:
     """Groups parts of documents into units.
 
     Args:
@@ -60,8 +127,9 @@ def work_units(parts: Iterable[DocumentPart], parse: Parser, unit_bytes: int,
         parse: reads them.
         unit_bytes: a unit has at most so many bytes, more if a single part has.
         held_out: the documents that go to the units of split "eval".
+        piece: `WorkUnit.piece`.
     """
-    train, kept = _Collector("train", parse, unit_bytes), _Collector("eval", parse, unit_bytes)
+    train, kept = (_Collector(split, parse, unit_bytes, piece) for split in ("train", "eval"))
     for part in parts:
         yield from (kept if part.key in held_out else train).add(part)
     yield from train.flush()
@@ -71,8 +139,9 @@ def work_units(parts: Iterable[DocumentPart], parse: Parser, unit_bytes: int,
 class _Collector:
     """Gathers the parts of one split."""
 
-    def __init__(self, split: str, parse: Parser, unit_bytes: int):
+    def __init__(self, split: str, parse: Parser, unit_bytes: int, piece: int | None):
         self._split, self._parse, self._unit_bytes = split, parse, unit_bytes
+        self._piece = piece
         self._units = 0
         self._clear()
 
@@ -84,8 +153,8 @@ class _Collector:
 
     def flush(self) -> Iterator[WorkUnit]:
         if self._parts:
-            yield WorkUnit(split=self._split, index=self._units, parts=tuple(self._parts),
-                           parse=self._parse)
+            yield WorkUnit(split=self._split, piece=self._piece, index=self._units,
+                           parts=tuple(self._parts), parse=self._parse)
             self._units += 1
         self._clear()
 

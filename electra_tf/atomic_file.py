@@ -47,7 +47,8 @@ def replacing(path: Path) -> Iterator[Path]:
     Raises:
         UserError: the directory is full or may not be written to.
     """
-    temporary = path.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{path.name}")
+    # Processes of several machines, or containers, may have one number and write one file.
+    temporary = path.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-{path.name}")
     try:
         yield temporary
         flush_to_disk(temporary)

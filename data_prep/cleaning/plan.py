@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from data_prep.cleaning import decisions
 from data_prep.cleaning.benchmark_texts import BenchmarkTexts
@@ -10,7 +10,7 @@ from data_prep.cleaning.cleaner import Cleaner
 from data_prep.cleaning.line_rules import LineRules
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.cleaning.survey import UnitSurvey, survey
-from data_prep.work_units import Runner, WorkUnit
+from data_prep.work_units import Piece, Runner, WorkUnit
 from electra_tf import storage
 from electra_tf.storage import Path
 
@@ -75,8 +75,8 @@ def identity(texts: BenchmarkTexts | None) -> dict[str, str | int]:
 
 def prepare(
     settings: CleaningSettings, texts: BenchmarkTexts | None, directory: Path,
-    build: Mapping[str, object], units: Callable[[], Iterable[WorkUnit]], runner: Runner,
-    progress: Callable[[int], None],
+    build: Mapping[str, object], pieces: Sequence[Piece],
+    cut: Callable[[Piece], Iterable[WorkUnit]], runner: Runner, progress: Callable[[int], None],
 ) -> CleaningPlan:
     """Surveys the text if need be, and leaves in the directory what the workers read.
 
@@ -85,7 +85,8 @@ def prepare(
         texts: from `benchmark_texts`.
         directory: of the build, which belongs to it already.
         build: all that decides the build; decisions of an interrupted one are used again.
-        units: returns the units of the build.
+        pieces: of the corpus.
+        cut: returns the units of a piece.
         runner: does the survey; nothing depends on it.
         progress: is called with the number of documents surveyed so far.
     """
@@ -94,11 +95,32 @@ def prepare(
         texts.save(directory / _TEXTS)
     path = directory / _DECISIONS
     if settings.needs_survey and not decisions.are_saved(path, plan.build):
-        surveys: list[UnitSurvey] = []
+        names: list[str] = []
         documents = 0
-        for one in runner.map(functools.partial(survey, settings), units()):
-            surveys.append(one)
-            documents += len(one.in_language)
+        work = functools.partial(_surveyed, settings, directory)
+        for name, found in runner.run(pieces, cut, work, tuple[str, int]):
+            names.append(name)
+            documents += found
             progress(documents)
-        decisions.save(path, plan.build, decisions.decide(surveys, settings))
+        names.sort(key=_place)
+        decisions.save(path, plan.build, decisions.decide(
+            [UnitSurvey.load(_survey_file(directory, name)) for name in names], settings))
+        for name in names:
+            _survey_file(directory, name).unlink()
     return plan
+
+
+def _surveyed(settings: CleaningSettings, directory: Path, unit: WorkUnit) -> tuple[str, int]:
+    """Leaves the survey of a unit in a file; returns the unit's name and documents."""
+    found = survey(settings, unit)
+    found.save(_survey_file(directory, unit.name))
+    return found.name, len(found.in_language)
+
+
+def _survey_file(directory: Path, name: str) -> Path:
+    return directory / f".cleaning-survey-{name}"
+
+
+def _place(name: str) -> list[int]:
+    """Orders the names of a split's units as the text goes."""
+    return [int(part) for part in name.split("-")[1:]]

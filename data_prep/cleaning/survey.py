@@ -1,6 +1,7 @@
 """What has to be known of each unit of a text before it is decided what goes."""
 
 import dataclasses
+import io
 import itertools
 
 import numpy as np
@@ -11,6 +12,8 @@ from data_prep.cleaning.settings import CleaningSettings
 from data_prep.cleaning.word_ngrams import text_hash, words_of
 from data_prep.documents import DOCUMENT_END, DocumentPart
 from data_prep.work_units import WorkUnit
+from electra_tf import atomic_file
+from electra_tf.storage import Path
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,9 +38,22 @@ class UnitSurvey:
     signatures: np.ndarray
     """uint32 [S, P] of MinHash, of these documents' first parts."""
 
+    def save(self, path: Path) -> None:
+        """Writes it atomically; raises UserError if it can't."""
+        content = io.BytesIO()
+        np.savez(content, **dataclasses.asdict(self))
+        atomic_file.write_atomically(path, content.getvalue())
+
+    @classmethod
+    def load(cls, path: Path) -> "UnitSurvey":
+        """Reads what `save` wrote."""
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
+            return cls(**{name: found[name] if found[name].ndim else found[name].item()
+                          for name in found.files})
+
 
 def survey(settings: CleaningSettings, unit: WorkUnit) -> UnitSurvey:
-    """Returns what is to be known of a unit; it can be pickled, and takes 9 bytes a line."""
+    """Returns what is to be known of a unit; it takes 9 bytes a line."""
     rules = LineRules(settings)
     document_lines: list[int] = []
     hashed: list[bool] = []

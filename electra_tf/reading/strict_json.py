@@ -96,6 +96,11 @@ def loads(content: bytes, form: type[Form]) -> Form:
     return found
 
 
+def dumps(value: Form, form: type[Form]) -> bytes:
+    """Returns what `loads` reads back as `value`."""
+    return _adapter(form).dump_json(value)
+
+
 def parse(content: bytes | str) -> Any:
     """Returns JSON as Python's values; `Unreadable` if it isn't, or isn't unambiguous."""
     text = content if isinstance(content, str) else _text(content)

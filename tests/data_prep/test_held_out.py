@@ -113,9 +113,8 @@ def test_what_is_held_out_is_told(build, tmp_path):
 class _Backwards:
     """A runner that does the last piece of work first."""
 
-    def map(self, function, items):
-        done = [function(item) for item in reversed(list(items))]
-        return iter(done[::-1])
+    def run(self, pieces, cut, work, kind):
+        return map(work, reversed([unit for piece in pieces for unit in cut(piece)]))
 
 
 def test_any_runner_makes_the_same_records(build, corpus, vocabulary, tmp_path):

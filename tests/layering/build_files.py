@@ -13,6 +13,7 @@ _TOP = pathlib.Path("electra_tf")
 # Import name -> target of the pip hub. A name that is missing here is not a requirement of ours.
 EXTERNAL = {
     "absl": "absl_py",
+    "apache_beam": "apache_beam",
     "ai_edge_litert": "ai_edge_litert",
     "datasketch": "datasketch",
     "google": "protobuf",

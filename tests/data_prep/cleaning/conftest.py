@@ -13,19 +13,17 @@ from data_prep.work_units import work_units
 
 
 class ShuffledRunner:
-    """Works on items in any order, and hands results out in theirs."""
+    """Works on items in any order."""
 
     def __init__(self, seed=0):
         self._random = random.Random(seed)
         self.items = 0
 
-    def map(self, function, items):
-        items = list(items)
-        results = {}
-        for number in self._random.sample(range(len(items)), len(items)):
-            results[number] = function(items[number])
+    def run(self, pieces, cut, work, kind):
+        items = [item for piece in pieces for item in cut(piece)]
+        for item in self._random.sample(items, len(items)):
             self.items += 1
-        return (results[number] for number in range(len(items)))
+            yield work(item)
 
 
 def parts_of(documents, part_lines=10**9):
@@ -54,7 +52,8 @@ def clean(tmp_path):
         made = plan.prepare(chosen, texts or plan.benchmark_texts(chosen), directory,
                             {"settings": repr(chosen), "documents": repr(documents),
                              "units": [unit_bytes, part_lines, list(held_out)]},
-                            units, runner or ShuffledRunner(seed), lambda documents: None)
+                            [None], lambda piece: units(), runner or ShuffledRunner(seed),
+                            lambda documents: None)
         tally, left = collections.Counter(), {"train": [], "eval": []}
         for unit in units():
             cleaner = made.cleaner(unit)

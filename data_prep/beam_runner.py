@@ -1,0 +1,265 @@
+"""Runs work on whatever Apache Beam runs on: this machine, Prism, Flink, Spark, Dataflow.
+
+The process that starts a job hands out pieces of the corpus and reads small results back from
+files; text goes from worker to worker only.
+"""
+
+import collections
+import contextlib
+import dataclasses
+import functools
+import io
+import logging
+import os
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+
+import apache_beam as beam
+import grpc
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.portability.api import beam_provision_api_pb2
+from apache_beam.runners.portability.fn_api_runner import fn_runner
+from apache_beam.runners.portability.portable_runner import JobServiceHandle
+from apache_beam.runners.runner import PipelineRunner, create_runner
+
+from data_prep import local_runner
+from data_prep.work_units import Item, Piece, Result
+from electra_tf import atomic_file, storage
+from electra_tf.errors import UserError, shown
+from electra_tf.reading import strict_json
+from electra_tf.reading.bounded import MIB
+from electra_tf.storage import Path
+
+PARTS = 64
+"""Files that the results of a job are spread over, and groups of words that are added up apart."""
+_MOST_BYTES = 1024 * MIB
+"""Of a file of results: 64 of them hold those of 50 million shards."""
+_DIRECT, _DATAFLOW = "DirectRunner", "DataflowRunner"
+_REFUSED = "refused-"
+_CANNOT_START = (OSError, ValueError, ImportError, RuntimeError, grpc.RpcError,
+                 grpc.FutureTimeoutError)
+
+Words = collections.Counter[bytes]
+
+
+@dataclasses.dataclass(frozen=True)
+class BeamRunner:
+    """Works on one of Beam's runners.
+
+    Raises:
+        UserError: (at once) Beam doesn't understand an option; (from the methods) the job can't be
+            started, or a function raised one.
+    """
+
+    name: str
+    """Of the runner, as Beam's --runner has it. DirectRunner is Beam's own `FnApiRunner`: what
+    Beam calls DirectRunner would look for Prism's program first."""
+    arguments: tuple[str, ...]
+    """Beam's other options, as on a command line."""
+    scratch: Path
+    """A directory of nobody else, gone after each job, where workers can write."""
+
+    def __post_init__(self):
+        _checked_options(self.name, self.arguments)
+
+    def run(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
+            work: Callable[[Item], Result], kind: type[Result]) -> Iterator[Result]:
+        """See `Runner`. The results come when the whole job is done."""
+        with self._place() as place:
+            self._finish(place, lambda units: (
+                units
+                | "Work" >> beam.Map(functools.partial(_worked, place, work, kind))
+                | "Gather" >> beam.GroupByKey()
+                | "Write results" >> beam.MapTuple(functools.partial(_write_results, place))
+            ), pieces, cut)
+            for path in sorted(place.glob("part-*")):
+                yield from strict_json.read(path, list[kind], most=_MOST_BYTES)
+
+    def add_up(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
+               count: Callable[[Item], Words]) -> Iterator[Words]:
+        """See `Runner`. A word is in one of the sums only, which are exact."""
+        with self._place() as place:
+            self._finish(place, lambda units: (
+                units
+                | "Count" >> beam.FlatMap(functools.partial(_counted, place, count))
+                | "Add up" >> beam.CombinePerKey(_Sum())
+                | "Write sums" >> beam.MapTuple(functools.partial(_write_words, place))
+            ), pieces, cut)
+            for path in sorted(place.glob("part-*")):
+                yield _read_words(path)
+
+    @contextlib.contextmanager
+    def _place(self) -> Iterator[Path]:
+        """Yields a directory for the results of one job.
+
+        Its name is new, since workers of a job that was killed may still write to theirs.
+        """
+        storage.remove_tree(self.scratch)
+        place = self.scratch / os.urandom(8).hex()
+        atomic_file.make_directory(place)
+        try:
+            yield place
+        finally:
+            storage.remove_tree(self.scratch)
+
+    def _finish(self, place: Path, rest: Callable, pieces: Iterable[Piece],
+                cut: Callable[[Piece], Iterable]) -> None:
+        """Runs a job to its end: pieces, their units spread over the workers, the rest."""
+        options = _checked_options(self.name, self.arguments)
+        with _quiet(), _Explained(place, self.name) as explained:
+            pipeline = beam.Pipeline(runner=_runner(self.name, options), options=options)
+            units = (
+                pipeline
+                | "Pieces" >> beam.Create(list(pieces))
+                | "Cut" >> beam.FlatMap(functools.partial(_cut, place, cut))
+                | "Spread" >> beam.Reshuffle())
+            rest(units)
+            job = pipeline.run()
+            explained.started = True
+            try:
+                job.wait_until_finish()
+            except KeyboardInterrupt:
+                job.cancel()
+                raise
+
+
+def _checked_options(name: str, arguments: tuple[str, ...]) -> PipelineOptions:
+    if arguments and not arguments[0].startswith("--"):
+        raise UserError(f"--beam_options must be written --name=value. Received: "
+                        f"{shown(arguments[0])}")
+    complaint = io.StringIO()
+    options = PipelineOptions(list(arguments))
+    try:
+        with contextlib.redirect_stderr(complaint):
+            known = options.get_all_options()
+            unknown = options.get_all_options(retain_unknown_options=True).keys() - known.keys()
+    except SystemExit:
+        problem = complaint.getvalue().strip().rpartition("error: ")[2]
+        raise UserError(f"--beam_options: {problem}.") from None
+    if unknown:
+        names = ", ".join(f"--{one}" for one in sorted(unknown))
+        if name in (_DIRECT, _DATAFLOW):
+            raise UserError(f"--beam_options: Beam {beam.__version__} has no {names}.")
+        print(f"warning: only a job server may know {names} of --beam_options.", file=sys.stderr)
+    options.view_as(StandardOptions).runner = name
+    return options
+
+
+def _runner(name: str, options: PipelineOptions) -> PipelineRunner:
+    if name != _DIRECT:
+        return create_runner(name)
+    return fn_runner.FnApiRunner(provision_info=fn_runner.ExtendedProvisionInfo(
+        beam_provision_api_pb2.ProvisionInfo(
+            pipeline_options=JobServiceHandle.encode_pipeline_options(options.get_all_options()))))
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps Beam's log off stderr: what matters of it is in the exception that ends a job."""
+    before = logging.root.manager.disable
+    logging.disable(logging.ERROR)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+
+
+class _Explained:
+    """Turns the failure of a job into one line: what a worker left, or why it couldn't begin."""
+
+    def __init__(self, place: Path, runner: str):
+        self._place, self._runner = place, runner
+        self.started = runner == _DIRECT
+        """Whether Beam took the job, so that an error is one of the work."""
+
+    def __enter__(self) -> "_Explained":
+        return self
+
+    def __exit__(self, kind, error, traceback) -> None:
+        if error is None or isinstance(error, KeyboardInterrupt):
+            return
+        for path in sorted(self._place.glob(f"{_REFUSED}*")):
+            raise UserError(path.read_text(encoding="utf-8")) from None
+        if not self.started and isinstance(error, _CANNOT_START):
+            raise UserError(f"--runner={self._runner} can't start the job: "
+                            f"{error or type(error).__name__}; see docs/data_at_scale.md for the "
+                            "options that it needs (--beam_options).") from error
+
+
+@contextlib.contextmanager
+def _refusing(place: Path) -> Iterator[None]:
+    """Leaves a `UserError`'s line where the process that waits for the job looks for it."""
+    local_runner.quiet_worker()
+    try:
+        yield
+    except UserError as error:
+        with contextlib.suppress(OSError, UserError):
+            (place / f"{_REFUSED}{os.urandom(8).hex()}").write_bytes(str(error).encode())
+        raise
+
+
+def _cut(place: Path, cut: Callable[[Piece], Iterable[Item]], piece: Piece) -> Iterator[Item]:
+    with _refusing(place):
+        yield from cut(piece)
+
+
+def _worked(place: Path, work: Callable[[Item], Result], kind: type[Result], item: Item
+            ) -> tuple[int, bytes]:
+    """Returns which file of results an item's belongs to, and the result as JSON."""
+    with _refusing(place):
+        content = strict_json.dumps(work(item), kind)
+    return zlib.crc32(content) % PARTS, content
+
+
+def _write_results(place: Path, part: int, contents: Iterable[bytes]) -> None:
+    with _refusing(place):
+        atomic_file.write_atomically(
+            place / f"part-{part:02d}", b"[%b]" % b",\n".join(sorted(contents)))
+
+
+def _counted(place: Path, count: Callable[[Item], Words], item: Item
+             ) -> Iterator[tuple[int, Words]]:
+    """Yields the counts of an item's words by the group that a word belongs to."""
+    with _refusing(place):
+        groups: dict[int, Words] = collections.defaultdict(collections.Counter)
+        for word, number in count(item).items():
+            groups[zlib.crc32(word) % PARTS][word] = number
+    yield from groups.items()
+
+
+class _Sum(beam.CombineFn):
+    """Adds up counts, first on each worker, then between them."""
+
+    def create_accumulator(self) -> Words:
+        return collections.Counter()
+
+    def add_input(self, total: Words, counts: Words) -> Words:
+        total.update(counts)
+        return total
+
+    def merge_accumulators(self, totals: Iterable[Words]) -> Words:
+        merged: Words = collections.Counter()
+        for total in totals:
+            merged.update(total)
+        return merged
+
+    def extract_output(self, total: Words) -> Words:
+        return total
+
+
+def _write_words(place: Path, part: int, counts: Words) -> None:
+    """Writes a line per word, "3 word": a word holds no white space."""
+    with _refusing(place), atomic_file.replacing(place / f"part-{part:02d}") as temporary:
+        with temporary.open("wb") as file:
+            for word, number in sorted(counts.items()):
+                file.write(b"%d %b\n" % (number, word))
+
+
+def _read_words(path: Path) -> Words:
+    counts: Words = collections.Counter()
+    with path.open("rb") as file:
+        for line in file:
+            number, _, word = line.removesuffix(b"\n").partition(b" ")
+            counts[word] = int(number)
+    return counts
