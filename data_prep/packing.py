@@ -1,14 +1,19 @@
-"""The one chain from documents to examples, on lists of token ids.
+"""The one chain from tokenized lines to examples, on arrays of token ids.
 
 A packing takes lines of ids and hands out examples `[CLS] A [SEP] B [SEP]` or `[CLS] A [SEP]`.
 Every token goes into exactly one example, in the order of the text, whatever the lengths.
+
+Python works per example, not per token: segments are slices of one array, and places to cut at are
+marks, a byte for each token, that `bytes.find` looks for.
 """
 
 import bisect
 import dataclasses
+import functools
 import random
 import typing
-from collections.abc import Iterator
+
+import numpy as np
 
 from electra_tf.errors import UserError
 
@@ -16,10 +21,22 @@ SHORTEST_SEQUENCE = 5
 """[CLS] a [SEP] b [SEP]."""
 
 
+class TokenizedLines(typing.NamedTuple):
+    """Consecutive lines of text, T tokens in N of them, without special tokens."""
+
+    ids: np.ndarray
+    """int [T], one line after another."""
+    ends: np.ndarray
+    """int [N], ascending: one past each line's last token."""
+    ends_document: np.ndarray
+    """bool [N]: here is no line, but a document's end."""
+
+
 class Example(typing.NamedTuple):
     """One example without padding."""
 
-    ids: list[int]
+    ids: bytes
+    """As `Layout.dtype` stores them."""
     first_segment_length: int
     """Tokens of segment 0 with [CLS] and its [SEP]; all of them if there is one segment."""
 
@@ -27,13 +44,10 @@ class Example(typing.NamedTuple):
 class Packing(typing.Protocol):
     """What both packings do. Examples come out as soon as their tokens are there."""
 
-    def add_line(self, ids: list[int]) -> Iterator[Example]:
-        """Takes a line's ids, of any number, without special tokens."""
+    def add(self, lines: TokenizedLines) -> list[Example]:
+        """Takes the next lines of the text, however many."""
 
-    def end_document(self) -> Iterator[Example]:
-        """Says that the next line belongs to another document."""
-
-    def finish(self) -> Iterator[Example]:
+    def finish(self) -> list[Example]:
         """Hands out what is left; nothing may follow."""
 
 
@@ -45,27 +59,29 @@ class Layout:
     """L."""
     cls_id: int
     sep_id: int
-    continuations: frozenset[int]
-    """Ids of "##" pieces: no segment begins with one where that can be avoided."""
+    continues: np.ndarray
+    """bool [V], `Vocabulary.continues`: no segment begins with such a piece where that can be
+    avoided."""
+    dtype: np.dtype
+    """Of stored ids."""
     single_segment_rate: float = 0.1
     """Fraction of examples that get one segment only."""
     short_example_rate: float = 0.05
     """Fraction of examples that get a random shorter length; `ReferencePacking` only."""
 
-    def example(self, first: list[int], second: list[int]) -> Example:
-        """Adds the special tokens to one or two (if `second` isn't empty) segments."""
-        ids = [self.cls_id, *first, self.sep_id]
-        length = len(ids)
-        if second:
-            ids += [*second, self.sep_id]
-        return Example(ids, length)
+    @functools.cached_property
+    def _stored_cls(self) -> bytes:
+        return self.dtype.type(self.cls_id).tobytes()
 
-    def word_start_before(self, ids: list[int], limit: int) -> int:
-        """Returns the last word start in [1, limit] of `ids`, or `limit` if there is none."""
-        for position in range(min(limit, len(ids) - 1), 0, -1):
-            if ids[position] not in self.continuations:
-                return position
-        return limit
+    @functools.cached_property
+    def _stored_sep(self) -> bytes:
+        return self.dtype.type(self.sep_id).tobytes()
+
+    def example(self, first: memoryview, second: memoryview) -> Example:
+        """Adds the special tokens to one or two (if `second` isn't empty) segments of ids."""
+        cls, sep = self._stored_cls, self._stored_sep
+        ids = (cls, first, sep, second, sep) if second else (cls, first, sep)
+        return Example(b"".join(ids), len(first) + 2)
 
 
 class FullPacking:
@@ -86,73 +102,102 @@ class FullPacking:
     def __init__(self, layout: Layout, generator: random.Random):
         self._layout = layout
         self._generator = generator
-        self._stream: list[int] = []
-        self._line_ends: list[int] = []  # Ascending positions in the stream, past a line's end.
+        self._stream = np.empty(0, layout.dtype)
+        self._line_ends = np.empty(0, np.int64)  # Positions in the stream, past a line's end.
 
-    def add_line(self, ids: list[int]) -> Iterator[Example]:
+    def add(self, lines: TokenizedLines) -> list[Example]:
         """See `Packing`."""
-        if ids:
-            self._stream += ids
-            self._line_ends.append(len(self._stream))
-            yield from self._whole_examples(self._layout.max_seq_length - 1)
+        parted = np.unique(lines.ends[lines.ends_document])
+        if parted.size and not parted[0] and not self._within_document():
+            parted = parted[1:]
+        ends = lines.ends[np.diff(lines.ends, prepend=0) > 0]  # Of lines with tokens.
+        self._line_ends = np.append(
+            self._line_ends, self._stream.size + ends + np.searchsorted(parted, ends))
+        self._stream = np.append(self._stream, np.insert(
+            lines.ids.astype(self._stream.dtype), parted, self._layout.sep_id))
+        return self._whole_examples(self._layout.max_seq_length - 1)
 
-    def end_document(self) -> Iterator[Example]:
+    def finish(self) -> list[Example]:
         """See `Packing`."""
-        if self._stream and self._stream[-1] != self._layout.sep_id:
-            self._stream.append(self._layout.sep_id)
-        yield from ()
+        if self._stream.size and not self._within_document():
+            self._stream = self._stream[:-1]
+        return self._whole_examples(1)
 
-    def finish(self) -> Iterator[Example]:
-        """See `Packing`."""
-        if self._stream and self._stream[-1] == self._layout.sep_id:
-            self._stream.pop()
-        yield from self._whole_examples(1)
+    def _within_document(self) -> bool:
+        return self._stream.size > 0 and self._stream[-1] != self._layout.sep_id
 
-    def _whole_examples(self, at_least: int) -> Iterator[Example]:
+    def _whole_examples(self, at_least: int) -> list[Example]:
         """Cuts examples while `at_least` tokens are in the stream: one more than fits, or any.
 
         One more, because a [SEP] right behind an example belongs to it and is dropped.
         """
+        examples = []
+        tokens, marks = memoryview(self._stream), self._marks()
         start = 0
-        while len(self._stream) - start >= at_least:
-            start += self._stream[start] == self._layout.sep_id
-            if len(self._stream) - start < at_least:
+        while len(tokens) - start >= at_least:
+            start += marks.separators[start]
+            if len(tokens) - start < at_least:
                 break
-            example, taken = self._cut(start)
-            start += taken
-            yield example
-        del self._stream[:start]
-        self._line_ends = [end - start for end in self._line_ends if end > start]
+            first, second = self._segments(start, len(tokens), marks)
+            examples.append(self._layout.example(tokens[first], tokens[second]))
+            start = second.stop
+        self._stream = self._stream[start:]
+        self._line_ends = self._line_ends[self._line_ends > start] - start
+        return examples
 
-    def _cut(self, start: int) -> tuple[Example, int]:
-        """Returns the example that begins at `start` and how many stream tokens it took."""
+    def _marks(self) -> "_Marks":
+        separators = self._stream == self._layout.sep_id
+        free = ~separators
+        free[1:] &= ~separators[:-1]
+        ends_line = np.zeros(self._stream.size + 1, bool)
+        ends_line[self._line_ends] = True
+        return _Marks(separators.tobytes(), (ends_line[:-1] & free).tobytes(),
+                      (~self._layout.continues[self._stream] & free).tobytes())
+
+    def _segments(self, start: int, limit: int, marks: "_Marks") -> tuple[slice, slice]:
+        """Returns where the two segments of the example that begins at `start` are."""
         layout = self._layout
-        window = self._stream[start:start + layout.max_seq_length - 2]
-        ends_in_separator = window[-1] == layout.sep_id
-        single = self._generator.random() < layout.single_segment_rate or len(window) < 2
-        if single and not ends_in_separator:
-            return layout.example(window, []), len(window)
-        separators = [i for i, token in enumerate(window) if token == layout.sep_id]
-        if separators and not ends_in_separator:
-            at = _nearest(separators, len(window) // 2)
-            return layout.example(window[:at], window[at + 1:]), len(window)
-        window = window[:layout.max_seq_length - 3]
-        at = self._boundary(start, window)
-        return layout.example(window[:at], window[at:]), len(window)
+        end = min(limit, start + layout.max_seq_length - 2)
+        single = self._generator.random() < layout.single_segment_rate or end - start < 2
+        if not marks.separators[end - 1]:
+            if single:
+                return slice(start, end), slice(end, end)
+            at = _nearest(marks.separators, start, (start + end) // 2, end)
+            if at >= 0:
+                return slice(start, at), slice(at + 1, end)
+        end = min(end, start + layout.max_seq_length - 3)
+        at = self._boundary(start, end, marks)
+        return slice(start, at), slice(at, end)
 
-    def _boundary(self, start: int, window: list[int]) -> int:
-        """Returns where to put a [SEP] into a window without a usable one: rules 2 and 3."""
-        middle, reach = len(window) // 2, len(window) // 4
-        low = bisect.bisect_left(self._line_ends, start + middle - reach)
-        high = bisect.bisect_right(self._line_ends, start + middle + reach)
-        line_ends = [end - start for end in self._line_ends[low:high]]
-        starts = [p for p in range(1, len(window)) if window[p] not in self._layout.continuations]
-        for positions in (line_ends, starts):
-            inner = [p for p in positions if 0 < p < len(window)
-                     and self._layout.sep_id not in window[p - 1:p + 1]]
-            if inner:
-                return _nearest(inner, middle)
+    def _boundary(self, start: int, end: int, marks: "_Marks") -> int:
+        """Returns where to put a [SEP] where there is no usable one: rules 2 and 3."""
+        middle, reach = start + (end - start) // 2, (end - start) // 4
+        for places, low, high in (
+                (marks.line_ends, max(start + 1, middle - reach), min(end, middle + reach + 1)),
+                (marks.word_starts, start + 1, end)):
+            at = _nearest(places, low, middle, high)
+            if at >= 0:
+                return at
         return middle
+
+
+class _Marks(typing.NamedTuple):
+    """A stream's places of some kind: a byte for each token, 1 or 0."""
+
+    separators: bytes
+    """[SEP] between documents."""
+    line_ends: bytes
+    """First tokens of lines; not beside a [SEP]."""
+    word_starts: bytes
+    """First pieces of words; not beside a [SEP]."""
+
+
+def _nearest(marks: bytes, low: int, middle: int, high: int) -> int:
+    """Returns the mark in [low, high) that is nearest to `middle`, the left one of two; or -1."""
+    left, right = marks.rfind(1, low, middle + 1), marks.find(1, middle, high)
+    if min(left, right) < 0:
+        return max(left, right)
+    return left if middle - left <= right - middle else right
 
 
 class ReferencePacking:
@@ -171,68 +216,83 @@ class ReferencePacking:
     def __init__(self, layout: Layout, generator: random.Random):
         self._layout = layout
         self._generator = generator
-        self._lines: list[list[int]] = []
-        self._length = 0
         self._target = layout.max_seq_length
+        self._ids = np.empty(0, layout.dtype)
+        self._line_ends: list[int] = []  # Positions in the ids, as are the next two.
+        self._at = 0  # Everything before it is in examples.
+        self._known = 0  # Where the last line ends that may be used.
 
-    def add_line(self, ids: list[int]) -> Iterator[Example]:
+    def add(self, lines: TokenizedLines) -> list[Example]:
         """See `Packing`."""
-        if ids:
-            self._lines.append(ids)
-            self._length += len(ids)
-        while self._length >= self._target:
-            yield self._next_example()
+        self._drop_used()
+        ends = (self._ids.size + lines.ends).tolist()
+        self._ids = np.append(self._ids, lines.ids.astype(self._ids.dtype))
+        self._line_ends += ends
+        self._tokens = memoryview(self._ids)
+        self._word_starts = (~self._layout.continues[self._ids]).tobytes()
+        examples = []
+        for self._known, ends_document in zip(ends, lines.ends_document.tolist(), strict=True):
+            while self._known - self._at >= (1 if ends_document else self._target):
+                examples.append(self._next_example())
+        return examples
 
-    def end_document(self) -> Iterator[Example]:
+    def finish(self) -> list[Example]:
         """See `Packing`."""
-        while self._length:
-            yield self._next_example()
+        examples = []
+        while self._known > self._at:
+            examples.append(self._next_example())
+        return examples
 
-    def finish(self) -> Iterator[Example]:
-        """See `Packing`."""
-        yield from self.end_document()
+    def _drop_used(self) -> None:
+        self._ids = self._ids[self._at:]
+        self._line_ends = [end - self._at for end in self._line_ends if end > self._at]
+        self._known -= self._at
+        self._at = 0
 
     def _next_example(self) -> Example:
+        start = self._at
         if self._generator.random() < self._layout.single_segment_rate:
-            first, second = self._take(self._target - 2), []
+            self._take(start + self._target - 2)
+            middle = self._at
         else:
-            first = self._first_segment()
-            second = self._take(self._target - 3 - len(first))
-        self._length -= len(first) + len(second)
+            self._take_first_segment()
+            middle = self._at
+            self._take(start + self._target - 3)
         self._draw_target()
-        return self._layout.example(first, second)
+        return self._layout.example(self._tokens[start:middle], self._tokens[middle:self._at])
 
-    def _first_segment(self) -> list[int]:
-        aim = max(1, (self._target - 3) // 2)
-        room = self._target - 4
-        segment = self._take_of_line(aim)
-        while self._lines and len(segment) < aim:
-            length = len(segment) + len(self._lines[0])
-            joins = length < aim or (length <= room and self._generator.random() < 0.5)
-            if not joins:
+    def _take_first_segment(self) -> None:
+        start = self._at
+        aim = start + max(1, (self._target - 3) // 2)
+        most = start + self._target - 4
+        self._at = self._end_within_line(aim)
+        while self._at < min(aim, self._known):
+            end = self._line_end()
+            if end >= aim and (end > most or self._generator.random() >= 0.5):
                 break
-            segment += self._lines.pop(0)
-        return segment
+            self._at = end
 
-    def _take(self, room: int) -> list[int]:
-        """Removes up to `room` tokens from the front of the lines."""
-        taken: list[int] = []
-        while self._lines and len(taken) + len(self._lines[0]) <= room:
-            taken += self._lines.pop(0)
-        if self._lines and len(taken) < room:
-            cut = self._layout.word_start_before(self._lines[0], room - len(taken))
-            if not taken or self._lines[0][cut] not in self._layout.continuations:
-                taken += self._take_of_line(room - len(taken))
-        return taken
+    def _take(self, limit: int) -> None:
+        """Moves on to `limit`, or to the last place before it where a line or a word begins."""
+        start = self._at
+        whole_lines = bisect.bisect_right(self._line_ends, min(limit, self._known))
+        if whole_lines:
+            self._at = max(start, self._line_ends[whole_lines - 1])
+        if self._at < min(limit, self._known):
+            cut = self._end_within_line(limit)
+            if self._at == start or self._word_starts[cut]:
+                self._at = cut
 
-    def _take_of_line(self, room: int) -> list[int]:
-        """Removes the first line, or as much of it as fits, up to a word start if possible."""
-        line = self._lines[0]
-        if len(line) <= room:
-            return self._lines.pop(0)
-        cut = self._layout.word_start_before(line, room)
-        self._lines[0] = line[cut:]
-        return line[:cut]
+    def _end_within_line(self, limit: int) -> int:
+        """Returns where the current line ends, or if that is past `limit`, where to split it."""
+        end = self._line_end()
+        if end <= limit:
+            return end
+        word_start = self._word_starts.rfind(1, self._at + 1, limit + 1)
+        return limit if word_start < 0 else word_start
+
+    def _line_end(self) -> int:
+        return self._line_ends[bisect.bisect_right(self._line_ends, self._at)]
 
     def _draw_target(self) -> None:
         self._target = self._layout.max_seq_length
@@ -248,7 +308,3 @@ def packing_named(name: str, layout: Layout, generator: random.Random) -> Packin
     if name not in PACKINGS:
         raise UserError(f"--packing must be one of {', '.join(PACKINGS)}. Received: {name!r}")
     return PACKINGS[name](layout, generator)
-
-
-def _nearest(positions: list[int], middle: int) -> int:
-    return min(positions, key=lambda position: (abs(position - middle), position))

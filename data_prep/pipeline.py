@@ -4,13 +4,14 @@ import collections
 import dataclasses
 import functools
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
+import numpy as np
 import tensorflow as tf
 
 from data_prep.cleaning.plan import NO_CLEANING, CleaningPlan
 from data_prep.documents import DOCUMENT_END
-from data_prep.packing import Example, Layout, Packing, packing_named
+from data_prep.packing import Example, Layout, Packing, TokenizedLines, packing_named
 from data_prep.settings import BuildSettings
 from data_prep.work_units import WorkUnit
 from electra_tf.records import example, manifest, shards
@@ -46,7 +47,7 @@ def build_shard(
     token_bytes = manifest.token_bytes_for(vocabulary.size)
     chain = Chain(vocabulary, settings, unit.name)
     cleaner = cleaning.cleaner(unit)
-    serialized = ((example.serialize_example(*item, token_bytes), len(item.ids))
+    serialized = ((example.serialize_stored(*item, token_bytes), len(item.ids) // token_bytes)
                   for item in chain.examples(cleaner.clean(unit.lines())))
     shard = shards.write_shard(directory / f"{unit.name}.tfrecord", unit.split, serialized)
     return shard, dataclasses.replace(chain.counts, documents=unit.documents, **cleaner.tally)
@@ -62,11 +63,12 @@ class Chain:
     """
 
     def __init__(self, vocabulary: Vocabulary, settings: BuildSettings, name: str):
-        self._settings, self._vocabulary = settings, vocabulary
-        self._tokenizer = _tokenizer(vocabulary, settings.normalization)
+        self._vocabulary = vocabulary
+        self._tokenize = _tokenize_function(vocabulary, settings.normalization)
         self._layout = Layout(
             max_seq_length=settings.max_seq_length, cls_id=vocabulary.cls_id,
-            sep_id=vocabulary.sep_id, continuations=vocabulary.continuations,
+            sep_id=vocabulary.sep_id, continues=vocabulary.continues,
+            dtype=example.id_dtype(manifest.token_bytes_for(vocabulary.size)),
             single_segment_rate=settings.single_segment_rate,
             short_example_rate=settings.short_example_rate)
         self._packing: Packing = packing_named(
@@ -81,38 +83,36 @@ class Chain:
     def examples(self, lines: Iterable[str]) -> Iterator[Example]:
         """Yields the examples of lines (`DOCUMENT_END` between documents), in order."""
         for batch in batches(lines):
-            self._tally["lines"] += sum(map(bool, batch))
-            self._tally["words"] += sum(len(line.split()) for line in batch)
-            self._tally["text_bytes"] += sum(map(_utf8_length, batch))
-            self._tally["characters"] += sum(map(len, batch))
-            self._tally["hangul_characters"] += coverage.count_hangul(batch)
-            for line, ids in zip(batch, self._token_ids(batch), strict=True):
-                self._tally["text_tokens"] += len(ids)
-                packing = self._packing
-                yield from self._counted(
-                    packing.end_document() if line == DOCUMENT_END else packing.add_line(ids))
+            tokenized = self._tokenized(batch)
+            self._count_text(batch, tokenized.ids)
+            yield from self._counted(self._packing.add(tokenized))
         yield from self._counted(self._packing.finish())
 
-    def _token_ids(self, lines: list[str]) -> Iterator[list[int]]:
-        rows = self._tokenizer.tokenize(tf.constant(lines))
-        words, unknown = coverage.count_words(rows.flat_values.numpy(), self._vocabulary)
-        self._tally["tokenizer_words"] += words
-        self._tally["unknown_words"] += unknown
-        flat = rows.flat_values.numpy().tolist()
-        ends = rows.row_splits.numpy().tolist()
-        return (flat[start:end] for start, end in zip(ends, ends[1:], strict=False))
+    def _tokenized(self, batch: list[str]) -> TokenizedLines:
+        ids, splits = self._tokenize(tf.constant(batch))
+        return TokenizedLines(ids.numpy(), splits.numpy()[1:],
+                              np.array([line == DOCUMENT_END for line in batch]))
 
-    def _counted(self, examples: Iterable[Example]) -> Iterator[Example]:
-        layout, tally = self._layout, self._tally
-        for item in examples:
-            length = len(item.ids)
-            special = item.ids.count(layout.sep_id) + item.ids.count(layout.cls_id)
-            tally["content_tokens"] += length - special
-            tally["special_tokens"] += special
-            tally["padding_positions"] += layout.max_seq_length - length
-            tally["examples"] += 1
-            tally["single_segment_examples"] += item.first_segment_length == length
-            yield item
+    def _count_text(self, batch: list[str], ids: np.ndarray) -> None:
+        words, unknown = coverage.count_words(ids, self._vocabulary)
+        self._tally.update(
+            lines=len(batch) - batch.count(DOCUMENT_END),
+            words=sum(len(line.split()) for line in batch),
+            text_bytes=sum(map(_utf8_length, batch)), characters=sum(map(len, batch)),
+            hangul_characters=coverage.count_hangul(batch), text_tokens=ids.size,
+            tokenizer_words=words, unknown_words=unknown)
+
+    def _counted(self, examples: list[Example]) -> list[Example]:
+        layout = self._layout
+        ids = np.frombuffer(b"".join(item.ids for item in examples), layout.dtype)
+        special = int(np.count_nonzero((ids == layout.cls_id) | (ids == layout.sep_id)))
+        self._tally.update(
+            content_tokens=ids.size - special, special_tokens=special, examples=len(examples),
+            padding_positions=len(examples) * layout.max_seq_length - ids.size,
+            single_segment_examples=sum(
+                item.first_segment_length * layout.dtype.itemsize == len(item.ids)
+                for item in examples))
+        return examples
 
 
 def _utf8_length(line: str) -> int:
@@ -120,8 +120,17 @@ def _utf8_length(line: str) -> int:
 
 
 @functools.lru_cache(maxsize=2)
-def _tokenizer(vocabulary: Vocabulary, normalization: Normalization) -> Tokenizer:
-    return Tokenizer(vocabulary, normalization)
+def _tokenize_function(vocabulary: Vocabulary, normalization: Normalization
+                       ) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
+    """Returns string [N] -> the ids of all texts, int32 [T], and where each begins, [N + 1]."""
+    tokenizer = Tokenizer(vocabulary, normalization)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    def tokenize(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        rows = tokenizer.tokenize_valid(texts)
+        return rows.flat_values, rows.row_splits
+
+    return tokenize
 
 
 def batches(lines: Iterable[str]) -> Iterator[list[str]]:

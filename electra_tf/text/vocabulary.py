@@ -6,6 +6,8 @@ import hashlib
 import re
 from collections.abc import Iterable
 
+import numpy as np
+
 from electra_tf import atomic_file, storage
 from electra_tf.errors import UserError, shown
 from electra_tf.reading.bounded import MIB, read_bytes
@@ -112,9 +114,9 @@ class Vocabulary:
         return {token: index for index, token in enumerate(self.tokens)}
 
     @functools.cached_property
-    def continuations(self) -> frozenset[int]:
-        """Ids of the pieces that continue a word ("##...")."""
-        return frozenset(i for i, token in enumerate(self.tokens) if _continues(token))
+    def continues(self) -> np.ndarray:
+        """Whether a piece continues a word ("##..."): bool [V]."""
+        return np.array([_continues(token) for token in self.tokens])
 
     def render(self, ids: Iterable[int]) -> str:
         """Returns ids as a person reads them: pieces joined to words, words set apart by spaces.

@@ -1,31 +1,50 @@
 """Both packings keep every token once and in order, and make the segments they promise."""
 
 import collections
+import itertools
 import math
 import random
 
+import numpy as np
 import pytest
 
-from data_prep.packing import PACKINGS, FullPacking, Layout, ReferencePacking, packing_named
+from data_prep.packing import (
+    PACKINGS,
+    FullPacking,
+    Layout,
+    ReferencePacking,
+    TokenizedLines,
+    packing_named,
+)
 from electra_tf.errors import UserError
+from tests.data_prep import plain_packing
 
 CLS, SEP = 1, 2
 CONTINUATIONS = frozenset(range(1000, 2000))
+CONTINUES = np.isin(np.arange(1_000_000), list(CONTINUATIONS))
 
 
 def layout(max_seq_length=32, **rates):
-    return Layout(max_seq_length=max_seq_length, cls_id=CLS, sep_id=SEP,
-                  continuations=CONTINUATIONS, **rates)
+    return Layout(max_seq_length=max_seq_length, cls_id=CLS, sep_id=SEP, continues=CONTINUES,
+                  dtype=np.dtype(np.int32), **rates)
 
 
-def pack(packing, documents):
+def tokenized(lines):
+    """Returns lists of ids as a batch; None stands for a document's end."""
+    return TokenizedLines(
+        np.array([token for line in lines for token in line or ()], np.int32),
+        np.array(list(itertools.accumulate(len(line or ()) for line in lines)), np.int64),
+        np.array([line is None for line in lines], bool))
+
+
+def pack(packing, documents, lines_at_once=50):
     """Returns the examples of documents, which are lists of lines of ids."""
+    lines = [line for document in documents for line in (*document, None)]
     found = []
-    for document in documents:
-        for line in document:
-            found += packing.add_line(list(line))
-        found += packing.end_document()
-    return found + list(packing.finish())
+    for start in range(0, len(lines), lines_at_once):
+        found += packing.add(tokenized(lines[start:start + lines_at_once]))
+    found += packing.finish()
+    return [(np.frombuffer(ids, np.int32).tolist(), first) for ids, first in found]
 
 
 def numbered(lengths, continuation_rate=0.0, seed=0):
@@ -63,7 +82,7 @@ def test_every_token_comes_out_once_and_in_order(name, max_seq_length, continuat
     examples = pack(packing_named(name, layout(max_seq_length, short_example_rate=0.05),
                                   random.Random(7)), documents)
     tokens = [token for document in documents for line in document for token in line]
-    assert [token for example in examples for token in content(example.ids)] == tokens
+    assert [token for ids, _ in examples for token in content(ids)] == tokens
 
 
 @pytest.mark.parametrize("name", PACKINGS)
@@ -87,7 +106,7 @@ def test_an_unknown_packing_is_refused():
 def test_full_packing_pads_the_last_example_only(max_seq_length):
     examples = pack(FullPacking(layout(max_seq_length), random.Random(1)),
                     numbered(random_lengths(4), 0.3))
-    assert {len(example.ids) for example in examples[:-1]} == {max_seq_length}
+    assert {len(ids) for ids, _ in examples[:-1]} == {max_seq_length}
 
 
 def test_full_packing_parts_documents_by_one_separator_or_the_end_of_an_example():
@@ -115,22 +134,22 @@ def test_single_segments_are_as_frequent_as_asked(name, rate):
 def test_full_packing_meets_at_the_document_boundary_nearest_to_the_middle():
     # 32 positions: [CLS], 30 of the stream, [SEP]. The stream's separators are at 3, 13, 24.
     documents = numbered([[3], [9], [10], [50]])
-    first = pack(FullPacking(layout(single_segment_rate=0), random.Random(0)), documents)[0]
-    assert first.ids[:first.first_segment_length] == [
+    ids, first = pack(FullPacking(layout(single_segment_rate=0), random.Random(0)), documents)[0]
+    assert ids[:first] == [
         CLS, *documents[0][0], SEP, *documents[1][0], SEP]
 
 
 def test_full_packing_meets_at_the_line_end_nearest_to_the_middle():
     documents = numbered([[5, 7, 5, 4, 30]])  # Ends after 5, 12, 17, 21 of 29; the middle is 14.
-    first = pack(FullPacking(layout(single_segment_rate=0), random.Random(0)), documents)[0]
-    assert content(first.ids[:first.first_segment_length]) == sum(documents[0][:2], [])
-    assert len(first.ids) == 32
+    ids, first = pack(FullPacking(layout(single_segment_rate=0), random.Random(0)), documents)[0]
+    assert content(ids[:first]) == sum(documents[0][:2], [])
+    assert len(ids) == 32
 
 
 def test_full_packing_splits_a_long_paragraph_at_the_word_start_nearest_to_the_middle():
     line = [3000, *[1000] * 10, 3001, *[1000] * 7, 3002, *[1000] * 30]  # Starts at 0, 11, 19.
-    first = pack(FullPacking(layout(single_segment_rate=0), random.Random(0)), [[line]])[0]
-    assert content(first.ids[:first.first_segment_length]) == line[:11]
+    ids, first = pack(FullPacking(layout(single_segment_rate=0), random.Random(0)), [[line]])[0]
+    assert content(ids[:first]) == line[:11]
 
 
 def test_full_packing_never_begins_a_second_segment_within_a_word_if_there_is_a_word_start():
@@ -184,3 +203,53 @@ def test_draws_depend_on_the_generator_alone():
         one, same, other = (pack(packing(layout(), random.Random(seed)), documents)
                             for seed in ("1/train-00000", "1/train-00000", "1/train-00001"))
         assert one == same != other
+
+
+@pytest.mark.parametrize("name", PACKINGS)
+@pytest.mark.parametrize("max_seq_length", [5, 6, 7, 8, 17, 32, 128])
+@pytest.mark.parametrize("lines_at_once", [1, 7, 10**6])
+def test_examples_are_those_of_packing_token_by_token(name, max_seq_length, lines_at_once):
+    """Whatever comes at once: empty lines and documents, long lines, text without word starts."""
+    documents = [document for rate in (0.0, 0.3, 1.0) for document in [
+        [], *numbered(random_lengths(max_seq_length, documents=25), rate, seed=9), [], [[]]]]
+    rates = {"single_segment_rate": 0.2, "short_example_rate": 0.2}
+    packing = packing_named(name, layout(max_seq_length, **rates), random.Random(7))
+    plain = plain_packing.PACKINGS[name](
+        plain_packing.Layout(max_seq_length, CLS, SEP, CONTINUATIONS, **rates), random.Random(7))
+    expected = [tuple(example) for example in plain_packing.pack(plain, documents)]
+    assert pack(packing, documents, lines_at_once) == expected
+
+
+HAND_MADE = [[[10, 1000, 11, 12], [13, 14]], [[15]], [[16, 17, 1001, 18, 19, 1002, 1003, 20]]]
+"""Documents; 1000 to 1003 continue words."""
+
+
+def test_full_packing_of_a_text_by_hand():
+    # The stream: 10 1000 11 12 | 13 14 SEP 15 SEP 16 17 1001 18 19 1002 1003 20, 8 positions.
+    assert pack(FullPacking(layout(8, single_segment_rate=0), random.Random(0)), HAND_MADE) == [
+        # 10 1000 11 12 | 13 without a [SEP]: the line's end at 4 is beyond the middle half, so the
+        # word start at 2 it is. Six tokens fit, the next three of which ...
+        ([CLS, 10, 1000, SEP, 11, 12, 13, SEP], 4),
+        # ... 14 SEP 15 SEP 16 17 meet at the later [SEP], exactly in the middle.
+        ([CLS, 14, SEP, 15, SEP, 16, 17, SEP], 5),
+        # 1001 18 19 1002 1003: the word start nearest to place 2, where 19 stands.
+        ([CLS, 1001, 18, SEP, 19, 1002, 1003, SEP], 4),
+        ([CLS, 20, SEP], 3),
+    ]
+
+
+def test_reference_packing_of_a_text_by_hand():
+    made = pack(ReferencePacking(layout(8, single_segment_rate=0, short_example_rate=0),
+                                 random.Random(0)), HAND_MADE)
+    assert made == [
+        # The first segment aims at 2 of 5 tokens, where 11 begins a word. The rest of the line is
+        # shorter than what is left, and one more token of the next line fits.
+        ([CLS, 10, 1000, SEP, 11, 12, 13, SEP], 4),
+        ([CLS, 14, SEP], 3),  # The document's last.
+        ([CLS, 15, SEP], 3),
+        # 1001 can't begin a segment, so the first has one token; nor can 1002 after 19.
+        ([CLS, 16, SEP, 17, 1001, 18, SEP], 3),
+        # Of 19 1002 1003 20 the first segment takes 2 although 1003 continues a word: neither of
+        # its places is a word's start.
+        ([CLS, 19, 1002, SEP, 1003, 20, SEP], 4),
+    ]

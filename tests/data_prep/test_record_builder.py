@@ -13,7 +13,7 @@ import time
 import pytest
 import tensorflow as tf
 
-from data_prep import documents, record_builder, work_units
+from data_prep import documents, pipeline, record_builder, work_units
 from electra_tf import process_lock
 from electra_tf.errors import UserError
 from electra_tf.records import manifest
@@ -319,10 +319,20 @@ def test_the_same_text_in_other_files_gives_other_digests_but_equal_shards(build
     assert one.fingerprint == other.fingerprint
 
 
-def test_equal_arguments_gave_these_bytes_before(build):
+@pytest.mark.parametrize(("packing", "expected"), [
+    ("full", "8a10ff1aece14bf1"), ("reference", "f2a3f9ef7e8bd7b9")])
+def test_equal_arguments_gave_these_bytes_before(build, packing, expected):
     """A change of the chain that changes records must be meant: then note the new digest here."""
-    digest = hashlib.sha256(json.dumps([s.sha256 for s in build().shards]).encode()).hexdigest()
-    assert digest[:16] == "8a10ff1aece14bf1"
+    shards = build(packing=packing).shards
+    digest = hashlib.sha256(json.dumps([shard.sha256 for shard in shards]).encode()).hexdigest()
+    assert digest[:16] == expected
+
+
+def test_a_batch_without_a_whole_example_goes_on_in_the_next(build, tmp_path, monkeypatch):
+    build("whole")
+    monkeypatch.setattr(pipeline, "_BATCH_CHARACTERS", 20)
+    build("small")
+    assert shard_bytes(tmp_path / "small") == shard_bytes(tmp_path / "whole")
 
 
 def test_the_summary_reads_as_a_table(build):

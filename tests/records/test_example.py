@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.records import manifest
-from electra_tf.records.example import parse_examples, serialize_example
+from electra_tf.records.example import parse_examples, serialize_example, stored_ids
 
 PAD = 9
 
@@ -34,6 +34,23 @@ def test_shapes_are_static_in_an_input_pipeline():
     dataset = tf.data.Dataset.from_tensor_slices(serialized).batch(2, drop_remainder=True)
     dataset = dataset.map(lambda batch: parse_examples(batch, 6, 2, PAD))
     assert [spec.shape.as_list() for spec in dataset.element_spec] == [[2, 6]] * 3
+
+
+@pytest.mark.parametrize("token_bytes", [2, 4])
+@pytest.mark.parametrize("length, first", [
+    (1, 1), (3, 2), (40, 40), (64, 63), (127, 5), (128, 127), (128, 128), (8200, 16), (65536, 300),
+    (65536, 65536)])
+def test_the_bytes_are_those_of_protobuf(length, first, token_bytes):
+    """Lengths at which the numbers of bytes before the ids take one byte, two, three."""
+    ids = np.arange(length) % 60_000
+    raw = ids.astype({2: "<u2", 4: "<i4"}[token_bytes]).tobytes()
+    message = tf.train.Example()
+    message.features.feature["ids"].bytes_list.value.append(raw)
+    message.features.feature["first_segment_length"].int64_list.value.append(first)
+    serialized = serialize_example(ids, first, token_bytes)
+    assert serialized == message.SerializeToString(deterministic=True)
+    stored, boundary = stored_ids(serialized, token_bytes)
+    assert (stored.tolist(), boundary) == (ids.tolist(), first)
 
 
 def test_an_example_of_128_tokens_takes_about_300_bytes():

@@ -170,6 +170,18 @@ def test_korean_syllables_survive_only_if_accents_are_kept():
     assert Tokenizer(vocabulary).tokenize(texts).to_list() == [[vocabulary.unk_id]]
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_texts_known_to_be_valid_give_the_same(mode, nasty, nasty_vocabulary):
+    """Every character, first in its text and last: noncharacters and byte-order marks, too."""
+    characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    splitter = WordSplitter(Normalization.of(*MODES[mode]))
+    texts = tf.constant([a + b for a, b in zip(characters, reversed(characters), strict=True)])
+    assert tf.reduce_all(splitter.normalize_valid(texts) == splitter.normalize(texts))
+    tokenizer = Tokenizer(nasty_vocabulary, splitter.normalization)
+    assert (tokenizer.tokenize_valid(tf.constant(nasty)).to_list()
+            == tokenizer.tokenize(tf.constant(nasty)).to_list())
+
+
 def test_invalid_utf8_is_dropped():
     vocabulary = Vocabulary((*SPECIAL_TOKENS, "a", "##b"))
     assert Tokenizer(vocabulary).tokenize(tf.constant([b"a\xff\xc3b"])).to_list() == [[5, 6]]

@@ -39,7 +39,7 @@ def test_pieces_are_rendered_as_words():
 
 
 def test_pieces_that_continue_a_word_are_known():
-    assert Vocabulary((*GOOD, "##")).continuations == {7}
+    assert Vocabulary((*GOOD, "##")).continues.nonzero()[0].tolist() == [7]
 
 
 @pytest.mark.parametrize("content, message", [
