@@ -11,17 +11,24 @@ import functools
 import io
 import logging
 import os
+import shlex
+import socket
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 
 import apache_beam as beam
-import grpc
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
+from apache_beam.options.pipeline_options import (
+    DirectOptions,
+    PipelineOptions,
+    PortableOptions,
+    StandardOptions,
+)
 from apache_beam.portability.api import beam_provision_api_pb2
 from apache_beam.runners.portability.fn_api_runner import fn_runner
 from apache_beam.runners.portability.portable_runner import JobServiceHandle
 from apache_beam.runners.runner import PipelineRunner, create_runner
+from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
 from data_prep import local_runner
 from data_prep.work_units import Item, Piece, Result
@@ -36,9 +43,11 @@ PARTS = 64
 _MOST_BYTES = 1024 * MIB
 """Of a file of results: 64 of them hold those of 50 million shards."""
 _DIRECT, _DATAFLOW = "DirectRunner", "DataflowRunner"
+_WORKER = f"exec {shlex.quote(sys.executable)} -m data_prep.beam_worker"
 _REFUSED = "refused-"
-_CANNOT_START = (OSError, ValueError, ImportError, RuntimeError, grpc.RpcError,
-                 grpc.FutureTimeoutError)
+_CANNOT_START = (OSError, ValueError, ImportError, RuntimeError)
+_ANSWER_SECONDS = 20.0
+"""How long a job server may take to accept a connection; Beam itself would wait for minutes."""
 
 Words = collections.Counter[bytes]
 
@@ -108,6 +117,7 @@ class BeamRunner:
         """Runs a job to its end: pieces, their units spread over the workers, the rest."""
         options = _checked_options(self.name, self.arguments)
         with _quiet(), _Explained(place, self.name) as explained:
+            _require_job_server(options)
             pipeline = beam.Pipeline(runner=_runner(self.name, options), options=options)
             units = (
                 pipeline
@@ -131,7 +141,7 @@ def _checked_options(name: str, arguments: tuple[str, ...]) -> PipelineOptions:
     complaint = io.StringIO()
     options = PipelineOptions(list(arguments))
     try:
-        with contextlib.redirect_stderr(complaint):
+        with _quiet(), contextlib.redirect_stderr(complaint):
             known = options.get_all_options()
             unknown = options.get_all_options(retain_unknown_options=True).keys() - known.keys()
     except SystemExit:
@@ -149,18 +159,36 @@ def _checked_options(name: str, arguments: tuple[str, ...]) -> PipelineOptions:
 def _runner(name: str, options: PipelineOptions) -> PipelineRunner:
     if name != _DIRECT:
         return create_runner(name)
-    return fn_runner.FnApiRunner(provision_info=fn_runner.ExtendedProvisionInfo(
+    environment = None
+    direct = options.view_as(DirectOptions)
+    if direct.direct_running_mode == "multi_processing":
+        environment = SubprocessSDKEnvironment.from_command_string(_WORKER)
+        direct.direct_running_mode = "in_memory"  # It would take the place of the environment.
+    return fn_runner.FnApiRunner(environment, provision_info=fn_runner.ExtendedProvisionInfo(
         beam_provision_api_pb2.ProvisionInfo(
             pipeline_options=JobServiceHandle.encode_pipeline_options(options.get_all_options()))))
 
 
+def _require_job_server(options: PipelineOptions) -> None:
+    """Raises `OSError` if no server listens at --job_endpoint; without one Beam starts its own."""
+    endpoint = options.view_as(PortableOptions).job_endpoint
+    if endpoint and endpoint != "embed":
+        host, _, port = endpoint.rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), _ANSWER_SECONDS).close()
+        except (OSError, ValueError) as error:
+            raise ConnectionError(f"no job server answers at {endpoint} ({error})") from error
+
+
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keeps Beam's log off stderr: what matters of it is in the exception that ends a job."""
+    """Keeps Beam's talk off stderr: what matters of it is in the exception that ends a job."""
     before = logging.root.manager.disable
     logging.disable(logging.ERROR)
     try:
-        yield
+        with open(os.devnull, "w", encoding="utf-8") as nowhere, (
+                contextlib.redirect_stderr(nowhere)):
+            yield
     finally:
         logging.disable(before)
 
