@@ -11,6 +11,9 @@ import pytest
 from tests.own_lines import own_lines
 
 ROOT = pathlib.Path(__file__).parents[2]
+OTHER_FLAGS = {"build_pretraining_data": ("line_rule_flags.py", "cleaning_flags.py"),
+               "build_vocab": ("line_rule_flags.py",)}
+"""Files that define flags of a command."""
 
 
 def call(name, *arguments):
@@ -39,6 +42,9 @@ def arguments(corpus, vocab_file, tmp_path):
     ({"num_workers": 10**9}, "--num_workers must be at most 1000"),
     ({"num_workers": 0}, "--num_workers must be at least 1. Received: 0"),
     ({"shard_text_bytes": 9}, "--shard_text_bytes must be at least 1000. Received: 9"),
+    ({"languages": "en,english"}, "--languages: 'english' is no known language code; there are"),
+    ({"near_duplicate_threshold": 0.9}, "--near_duplicate_threshold belongs to --drop_near_dupl"),
+    ({"decontaminate": "nowhere"}, "--decontaminate=nowhere is no directory; name one of task"),
 ])
 def test_a_mistake_is_one_line_that_names_it_and_writes_nothing(
         arguments, changes, message, tmp_path):
@@ -86,7 +92,7 @@ def test_help_shows_the_command_and_every_flag(name):
     assert done.returncode == 0
     assert f"python -m data_prep.{name} --input='corpus/*.txt'" in done.stdout
     source = "".join((ROOT / "data_prep" / file).read_text()
-                     for file in (f"{name}.py", "text_flags.py"))
+                     for file in (f"{name}.py", "text_flags.py", *OTHER_FLAGS[name]))
     defined = [line.split('"')[1] for line in source.splitlines()
                if line.startswith("flags.DEFINE")]
     assert len(defined) >= 7

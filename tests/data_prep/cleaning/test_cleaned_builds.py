@@ -1,0 +1,189 @@
+"""Records of cleaned text: what the manifest counts, and that nothing depends on workers."""
+
+import json
+import pathlib
+
+import pytest
+import tensorflow as tf
+
+from data_prep import record_builder
+from data_prep.cleaning import plan
+from data_prep.cleaning.settings import CleaningSettings
+from electra_tf.errors import UserError
+from electra_tf.records import manifest
+from electra_tf.records.example import parse_examples
+from tests.data_prep.conftest import make_text
+
+EVERYTHING = {
+    "unicode": "nfkc", "drop_letterless_lines": True, "drop_boilerplate": True,
+    "min_line_characters": 3, "max_line_characters": 5000, "drop_duplicate_lines": True,
+    "drop_near_duplicates": True, "languages": ("en", "la", "zxx"), "language_confidence": 0.01,
+    "min_language_characters": 1000}
+
+
+def files(directory):
+    return {path.name: path.read_bytes() for path in directory.glob("*.tfrecord")}
+
+
+def words_of(directory, made, vocabulary):
+    """Returns all text of the records, without spaces."""
+    pieces = []
+    for shard in made.shards:
+        for record in tf.data.TFRecordDataset(str(directory / shard.name)).batch(256):
+            batch = parse_examples(record, made.max_seq_length, made.token_bytes, vocabulary.pad_id)
+            pieces += [vocabulary.tokens[i] for i in
+                       tf.boolean_mask(batch.ids, batch.valid).numpy().tolist()]
+    return "".join(piece.removeprefix("##") for piece in pieces if not piece.startswith("["))
+
+
+@pytest.fixture
+def dirty(tmp_path):
+    """A text of 30 documents with something for each measure."""
+    documents = make_text(30, seed=7).split("\n\n")
+    documents[3] += "\n123 456\nall rights reserved\nab"
+    documents[4] = documents[2] + "\nand more"
+    documents[5] += "\n" + documents[6].splitlines()[0]
+    path = tmp_path / "dirty.txt"
+    path.write_text("\n\n".join(documents) + "\n")
+    return str(path)
+
+
+@pytest.fixture
+def tasks(tmp_path):
+    """Task files with a test text that is the corpus's line, by words."""
+    def put(line):
+        directory = tmp_path / "tasks"
+        directory.mkdir(exist_ok=True)
+        (directory / "own.jsonl").write_text(json.dumps({"text": line}) + "\n")
+        return str(directory)
+    return put
+
+
+def test_neither_bytes_nor_counts_depend_on_the_number_of_workers(build, dirty, tmp_path, tasks):
+    line = max(pathlib.Path(dirty).read_text().splitlines(), key=len)
+    cleaning = CleaningSettings(**EVERYTHING, decontaminate=tasks(line))
+    one, two = (build(f"with {workers}", text=dirty, num_workers=workers, shard_text_bytes=4000,
+                      cleaning=cleaning) for workers in (1, 2))
+    assert one == two
+    assert files(tmp_path / "with 1") == files(tmp_path / "with 2")
+    counts = one.counts
+    assert (counts.letterless_lines, counts.boilerplate_lines, counts.short_or_long_lines,
+            counts.near_duplicate_documents, counts.contaminated_lines) == (1, 1, 1, 1, 1)
+    assert counts.duplicate_lines == 1
+    assert len(one.shards) > 3
+
+
+def test_the_records_hold_what_is_left_and_the_manifest_counts_the_rest(
+        build, tmp_path, vocabulary):
+    text = tmp_path / "text.txt"
+    text.write_text("first line\n42\nsecond line\n\nfirst line\nthird line\n")
+    made = build(text=str(text), held_out_fraction=0.0,
+                 cleaning=CleaningSettings(drop_duplicate_lines=True, drop_letterless_lines=True))
+    assert words_of(tmp_path / "records", made, vocabulary) == "firstlinesecondlinethirdline"
+    counts = made.counts
+    assert (counts.documents, counts.lines, counts.duplicate_lines, counts.letterless_lines,
+            counts.dropped_text_bytes) == (2, 3, 1, 1, len("42first line"))
+    assert manifest.load(tmp_path / "records") == made
+    assert made.settings["drop_duplicate_lines"] is True
+    assert {path.name for path in (tmp_path / "records").iterdir()} == {
+        "manifest.json", "vocab.txt", *(shard.name for shard in made.shards)}
+
+
+def test_the_summary_says_what_went_by_the_measures_that_are_on(build, dirty):
+    made = build(text=dirty, cleaning=CleaningSettings(
+        drop_letterless_lines=True, drop_near_duplicates=True))
+    shown = record_builder.summary(made, 1.0)
+    lines = made.counts.lines + 1 + made.counts.lines_of_dropped_documents
+    assert f"  lines without letters       1 ({100 / lines:.2f} % of {lines})\n" in shown
+    assert "  near-duplicate documents    1 (3.33 % of 30)\n" in shown
+    assert "text dropped by cleaning      0.0 MB" in shown
+    assert "boilerplate" not in shown
+    assert "cleaning" not in record_builder.summary(build("other", text=dirty), 1.0)
+
+
+def test_cleaning_that_changes_nothing_leaves_the_bytes(build, tmp_path):
+    build("plain")
+    build("cleaned", cleaning=CleaningSettings(drop_boilerplate=True, drop_duplicate_lines=True))
+    assert files(tmp_path / "plain") == files(tmp_path / "cleaned")
+
+
+@pytest.mark.parametrize(("before", "now", "name"), [
+    ({}, {"drop_boilerplate": True}, "drop_boilerplate"),
+    ({"drop_boilerplate": True}, {}, "drop_boilerplate"),
+    ({"languages": ("en",), "min_language_characters": 1000},
+     {"languages": ("la", "en"), "min_language_characters": 1000}, "languages"),
+])
+def test_another_cleaning_is_another_build(build, dirty, before, now, name):
+    common = {"min_line_characters": 2}
+    build(text=dirty, cleaning=CleaningSettings(**common, **before))
+    with pytest.raises(UserError, match=rf"holds another build: {name} \("):
+        build(text=dirty, cleaning=CleaningSettings(**common, **now))
+
+
+def test_other_test_texts_are_another_build(build, dirty, tasks):
+    build(text=dirty, cleaning=CleaningSettings(decontaminate=tasks("a b c d e f g h i")))
+    with pytest.raises(UserError, match=r"holds another build: decontaminate_sha256 \("):
+        build(text=dirty, cleaning=CleaningSettings(decontaminate=tasks("b c d e f g h i j")))
+
+
+def test_an_interrupted_build_goes_on_with_its_decisions(build, dirty, tmp_path, monkeypatch):
+    cleaning = CleaningSettings(drop_duplicate_lines=True)
+    whole = build("whole", text=dirty, cleaning=cleaning)
+
+    class Stopped(Exception):
+        pass
+
+    def stop(*_):
+        raise Stopped
+
+    with monkeypatch.context() as patched:
+        patched.setattr(record_builder, "_finish_unit", stop)
+        with pytest.raises(Stopped):
+            build(text=dirty, cleaning=cleaning)
+    assert (tmp_path / "records" / ".cleaning-decisions").exists()
+    monkeypatch.setattr(plan, "survey", stop)
+    assert build(text=dirty, cleaning=cleaning) == whole
+    assert not list((tmp_path / "records").glob(plan.FILES))
+
+
+def test_overwriting_removes_what_another_cleaning_left(build, dirty, tmp_path):
+    directory = tmp_path / "records"
+    directory.mkdir()
+    (directory / ".cleaning-decisions").write_bytes(b"of another build")
+    build(text=dirty, overwrite=True)
+    assert not list(directory.glob(plan.FILES))
+
+
+def test_text_of_which_nothing_is_left_is_an_error_that_names_the_measures(build, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("1\n\n2\n")
+    with pytest.raises(UserError, match=r"cleaning leaves nothing of .*\(drop_letterless_lines\)"):
+        build(text=str(text), cleaning=CleaningSettings(drop_letterless_lines=True))
+
+
+def test_a_manifest_of_an_earlier_version_has_nothing_dropped(build, tmp_path):
+    build()
+    path = tmp_path / "records" / "manifest.json"
+    content = json.loads(path.read_text())
+    for name in [name for name in content["counts"] if name.endswith("_lines")]:
+        del content["counts"][name]
+    path.write_text(json.dumps(content))
+    assert manifest.load(tmp_path / "records").counts.duplicate_lines == 0
+
+
+def test_a_vocabulary_is_learned_from_lines_that_stay(tmp_path):
+    from data_prep import sources, vocabulary_learner
+    from data_prep.local_runner import LocalRunner
+    from electra_tf.text.normalization import UNCASED
+
+    text = tmp_path / "text.txt"
+    text.write_text("one ﬁsh\nall rights reserved\n42\n")
+    counts = vocabulary_learner.count_corpus_words(
+        sources.open_source(str(text)), UNCASED, LocalRunner(1), CleaningSettings(
+            unicode="nfkc", drop_boilerplate=True, drop_letterless_lines=True))
+    assert counts == {b"one": 1, b"fish": 1}
+    text.write_text("42\n")
+    with pytest.raises(UserError, match=r"cleaning leaves no word of --input"):
+        vocabulary_learner.count_corpus_words(
+            sources.open_source(str(text)), UNCASED, LocalRunner(1),
+            CleaningSettings(drop_letterless_lines=True))
