@@ -12,6 +12,7 @@ from data_prep.cleaning.benchmark_texts import BenchmarkTexts
 from data_prep.cleaning.settings import SHORTEST_QUESTION
 from data_prep.cleaning.word_ngrams import ngram_hashes, word_hashes, words_of
 from electra_tf.errors import UserError
+from electra_tf.reading.bounded import cannot_read
 from electra_tf.storage import Path
 from electra_tf.tasks import glue, glue_files, mrqa, squad, tables, tagging
 
@@ -62,7 +63,11 @@ def read(directory: Path, n: int) -> BenchmarkTexts:
 
 
 def _files(directory: Path) -> Iterator[Path]:
-    for path in sorted(directory.iterdir(), key=str):
+    try:
+        paths = sorted(directory.iterdir(), key=str)
+    except OSError as error:
+        raise cannot_read(directory, error) from error
+    for path in paths:
         if path.is_dir():
             yield from _files(path) if path.name != "train" else ()
         elif not path.name.startswith(("train", ".")):

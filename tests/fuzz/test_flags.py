@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import run_finetuning
 import run_pretraining
+from data_prep.cleaning.settings import CleaningSettings
 from data_prep.settings import BuildSettings
 from electra_tf.config import finetuning_flags, pretraining_flags
 from electra_tf.text.normalization import Normalization
@@ -70,7 +71,8 @@ def test_settings_of_data_building_are_in_range_or_refused(data):
     fields = {field.name: field.type for field in dataclasses.fields(BuildSettings)}
     kinds = {"int": COUNTS, "float": st.floats(), "bool": st.booleans(),
              "str": st.sampled_from(["full", "reference", *HOSTILE_TEXT]),
-             "Normalization": st.builds(Normalization)}
+             "Normalization": st.builds(Normalization),
+             "CleaningSettings": st.just(CleaningSettings())}
     names = data.draw(st.lists(
         st.sampled_from(sorted(fields)), min_size=1, max_size=3, unique=True))
     chosen = {name: data.draw(kinds[getattr(fields[name], "__name__", fields[name])])
@@ -78,4 +80,20 @@ def test_settings_of_data_building_are_in_range_or_refused(data):
     found = attempt("settings of data building", lambda: BuildSettings(**chosen))
     if found is not REFUSED:
         assert 5 <= found.max_seq_length <= 65536 and 0.0 <= found.held_out_fraction <= 0.5
+        assert json.loads(json.dumps(found.identity())) == found.identity()
+
+
+@hypothesis.given(data=st.data())
+@cases()
+def test_settings_of_cleaning_are_in_range_or_refused(data):
+    fields = {field.name: field.type for field in dataclasses.fields(CleaningSettings)}
+    text = st.sampled_from(["nfc", "nfkc", "none", *HOSTILE_TEXT])
+    kinds = {"int": COUNTS, "float": st.floats(), "bool": st.booleans(), "str": text,
+             "tuple": st.tuples(st.sampled_from(["en", "de", *HOSTILE_TEXT]))}
+    names = data.draw(st.lists(
+        st.sampled_from(sorted(fields)), min_size=1, max_size=4, unique=True))
+    chosen = {name: data.draw(kinds[fields[name].__name__]) for name in names}
+    found = attempt("settings of cleaning", lambda: CleaningSettings(**chosen))
+    if found is not REFUSED:
+        assert 0 < found.near_duplicate_threshold < 1 and 0 < found.language_confidence < 1
         assert json.loads(json.dumps(found.identity())) == found.identity()
