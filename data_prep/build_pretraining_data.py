@@ -23,6 +23,8 @@ from data_prep import (
     settings,
     text_flags,
 )
+from data_prep.reading_notes import ReadingNotes
+from data_prep.sources import several
 from electra_tf import command_line, errors, signals, storage
 from electra_tf.text.vocabulary import Vocabulary
 
@@ -75,15 +77,20 @@ def _build(values: flags.FlagValues) -> None:
     start = time.monotonic()
     vocabulary = Vocabulary.load(values.vocab_file)
     output_dir = storage.path(values.output_dir)
+    source = text_flags.source()
     result = record_builder.build_records(
-        text_flags.source(), vocabulary, _settings(values), output_dir,
+        source, vocabulary, _settings(values), output_dir,
         runner_flags.runner(output_dir / ".beam"), overwrite=values.overwrite)
     if result is None:
         print(f"{values.output_dir} is finished with these settings and this text; nothing to do.")
         return
     print(record_builder.summary(result, time.monotonic() - start))
-    if note := record_builder.held_out_note(result):
-        print(f"note: {note}", file=sys.stderr)
+    for note in (several.note_of(source), record_builder.held_out_note(result)):
+        if note:
+            print(f"note: {note}", file=sys.stderr)
+    skipped = ReadingNotes(result.counts.skipped_documents, list(result.skipped))
+    if skipped.skipped:
+        print(f"warning: {skipped.summary()}", file=sys.stderr)
     for warning in record_builder.text_warnings(result):
         print(f"warning: {warning}", file=sys.stderr)
 

@@ -13,6 +13,7 @@ import time
 from absl import flags
 
 from data_prep import line_rule_flags, local_runner, runner_flags, text_flags, vocabulary_learner
+from data_prep.sources import several
 from electra_tf import atomic_file, command_line, errors, signals, storage
 from electra_tf.storage import Path
 
@@ -42,10 +43,13 @@ def _learn(values: flags.FlagValues) -> None:
     vocabulary_learner.check_size(values.vocab_size)
     local_runner.quiet_tensorflow()
     start = time.monotonic()
+    source = text_flags.source()
     counts = vocabulary_learner.count_corpus_words(
-        text_flags.source(), text_flags.normalization(),
+        source, text_flags.normalization(),
         runner_flags.runner(output.with_name(f".beam-{output.name}")),
         line_rule_flags.line_rules())
+    if note := several.note_of(source):
+        print(f"note: {note}", file=sys.stderr)
     counted = time.monotonic() - start
     print(f"{counts.total():,} words, {len(counts):,} different ones, counted in {counted:.1f} s")
     if warning := vocabulary_learner.korean_warning(counts):

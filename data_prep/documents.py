@@ -1,20 +1,24 @@
 """Documents as they are stored, and the parser that reads text out of them.
 
 A source hands documents out raw, so that workers do the parsing. One that is too long for the
-memory comes in parts.
+memory comes in parts. A stretch of a file that can't be read is handed out too, as a part that says
+what is wrong, so that nothing is lost without a word.
 """
 
 import dataclasses
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 
+from data_prep.reading_notes import ReadingNotes
 from electra_tf.errors import UserError
 
 DOCUMENT_END = ""
 """Among lines of text, what stands behind each document."""
 LONGEST_PART = 1 << 20
 """Bytes of a document that are handed out at once."""
-COMPRESSED = (".gz", ".bz2", ".xz")
+NO_KEY = 2**64 - 1
+"""The `DocumentPart.key` of what can't be read: never held out."""
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,7 +26,7 @@ class DocumentPart:
     """A document, or consecutive bytes of a longer one."""
 
     content: bytes
-    """At most about `LONGEST_PART`."""
+    """At most about `LONGEST_PART` where a document can be read in parts; else all of it."""
     key: int
     """In [0, 2^64): a hash of the document's first part, wherever it stands."""
     begins: bool = True
@@ -33,10 +37,50 @@ class DocumentPart:
     """The file that it stands in, for messages."""
     offset: int = 0
     """Of the first byte in the file, which is unpacked if it is compressed."""
+    source: int = 0
+    """Of several sources that are read together, which one it comes from."""
+    damage: str = ""
+    """What is wrong with a stretch of the file that nobody can read; `content` is then empty."""
 
 
 Parser = Callable[[DocumentPart], Iterable[str]]
 """Returns the lines of a part: stripped, not empty. It can be pickled, and raises `UserError`s."""
+
+
+class SkippedDocument(UserError):
+    """A document, or a part of a longer one, is damaged, and the user wants it left out."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SkippingParser:
+    """Reads as another parser does, whole parts or nothing, for --on_error=skip.
+
+    Raises:
+        SkippedDocument: the part is damaged.
+    """
+
+    parse: Parser
+
+    def __call__(self, part: DocumentPart) -> list[str]:
+        """See `Parser`."""
+        try:
+            lines = list(self.parse(part))
+        except UserError as error:
+            raise SkippedDocument(str(error)) from error
+        if part.damage:
+            raise SkippedDocument(part.damage)
+        return lines
+
+
+@dataclasses.dataclass(frozen=True)
+class ParserBySource:
+    """Reads a part with the parser of the source that it comes from."""
+
+    parsers: tuple[Parser, ...]
+
+    def __call__(self, part: DocumentPart) -> Iterable[str]:
+        """See `Parser`."""
+        return self.parsers[part.source](part)
 
 
 def key_of(content: bytes) -> int:
@@ -50,22 +94,55 @@ def parse_plain_text(part: DocumentPart) -> Iterator[str]:
     Raises:
         UserError: it is not UTF-8.
     """
+    text = decoded(part, "convert the file, for example with `iconv -f latin1 -t utf-8`")
+    return stripped(text if part.offset else text.removeprefix("\ufeff"))
+
+
+def decoded(part: DocumentPart, fix: str) -> str:
+    """Returns a part's content as text.
+
+    Args:
+        part: any.
+        fix: what the user can do about bytes that aren't UTF-8, as an end of the sentence.
+
+    Raises:
+        UserError: it is not UTF-8.
+    """
     try:
-        text = part.content.decode("utf-8")
+        return part.content.decode("utf-8")
     except UnicodeDecodeError as error:
         unpacked = " of the decompressed text" if part.path.endswith(COMPRESSED) else ""
         raise UserError(
             f"{part.path} is not UTF-8: bad byte 0x{part.content[error.start]:02x} at offset "
-            f"{part.offset + error.start}{unpacked}; convert the file, for example with "
-            "`iconv -f latin1 -t utf-8`.") from error
-    if not part.offset:
-        text = text.removeprefix("\ufeff")
+            f"{part.offset + error.start}{unpacked}; {fix}.") from error
+
+
+def stripped(text: str) -> Iterator[str]:
+    """Returns the lines of text as a parser does: stripped, not empty."""
     return filter(None, map(str.strip, text.split("\n")))
 
 
-def lines_of(parts: Iterable[DocumentPart], parse: Parser) -> Iterator[str]:
-    """Yields the lines of documents, and `DOCUMENT_END` after each document's last one."""
+def lines_of(parts: Iterable[DocumentPart], parse: Parser, notes: ReadingNotes | None = None
+             ) -> Iterator[str]:
+    """Yields the lines of documents, and `DOCUMENT_END` after each document's last one.
+
+    Args:
+        parts: the parts of one document after another.
+        parse: reads them.
+        notes: gets what was read and skipped; without it nothing is skipped.
+
+    Raises:
+        UserError: a part is damaged, and `parse` doesn't skip it.
+    """
     for part in parts:
-        yield from parse(part)
+        try:
+            lines = parse(part)
+            if part.damage:
+                raise UserError(part.damage)
+            yield from lines if notes is None else notes.counted(part, lines)
+        except SkippedDocument as error:
+            if notes is None:
+                raise
+            notes.skip(str(error))
         if part.ends:
             yield DOCUMENT_END

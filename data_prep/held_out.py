@@ -46,6 +46,8 @@ def held_out_of(parts: Iterable[DocumentPart], fraction: float) -> HeldOut:
     documents: list[tuple[int, int]] = []
     sides = set()
     for part in parts:
+        if part.damage:
+            continue
         if part.begins:
             if len(documents) > 0.5 / fraction and len(sides) == 2:
                 return rule

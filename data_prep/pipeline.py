@@ -12,6 +12,7 @@ import tensorflow as tf
 from data_prep.cleaning.plan import NO_CLEANING, CleaningPlan
 from data_prep.documents import DOCUMENT_END
 from data_prep.packing import Example, Layout, Packing, TokenizedLines, packing_named
+from data_prep.reading_notes import ReadingNotes
 from data_prep.settings import BuildSettings
 from data_prep.work_units import WorkUnit
 from electra_tf.records import example, manifest, shards
@@ -28,7 +29,7 @@ _BATCH_CHARACTERS = 1 << 19
 def build_shard(
     unit: WorkUnit, directory: Path, vocabulary: Vocabulary, settings: BuildSettings,
     cleaning: CleaningPlan = NO_CLEANING
-) -> tuple[manifest.Shard, manifest.Counts]:
+) -> tuple[manifest.Shard, manifest.Counts, ReadingNotes]:
     """Writes the shard of a unit of work: its bytes depend on these arguments only.
 
     Args:
@@ -39,7 +40,7 @@ def build_shard(
         cleaning: what goes of the text.
 
     Returns:
-        The shard's entry for the manifest, and what went in and came out.
+        The shard's entry for the manifest, what went in and came out, and what was skipped.
 
     Raises:
         UserError: the directory is full or may not be written to.
@@ -47,10 +48,13 @@ def build_shard(
     token_bytes = manifest.token_bytes_for(vocabulary.size)
     chain = Chain(vocabulary, settings, unit.name)
     cleaner = cleaning.cleaner(unit)
+    notes = ReadingNotes()
     serialized = ((example.serialize_stored(*item, token_bytes), len(item.ids) // token_bytes)
-                  for item in chain.examples(cleaner.clean(unit.lines())))
+                  for item in chain.examples(cleaner.clean(unit.lines(notes))))
     shard = shards.write_shard(directory / f"{unit.name}.tfrecord", unit.split, serialized)
-    return shard, dataclasses.replace(chain.counts, documents=unit.documents, **cleaner.tally)
+    counts = dataclasses.replace(chain.counts, documents=unit.documents,
+                                 skipped_documents=notes.skipped, **cleaner.tally)
+    return shard, counts, notes
 
 
 class Chain:

@@ -7,16 +7,21 @@ from data_prep.cleaning import plan, report
 from data_prep.cleaning.benchmark_texts import BenchmarkTexts
 from data_prep.held_out import held_out_of
 from data_prep.progress import ByteProgress
+from data_prep.reading_notes import ReadingNotes
 from data_prep.record_directory import Outcome, RecordDirectory
 from data_prep.settings import BuildSettings
-from data_prep.sources import Source
+from data_prep.sources.several import Member, members_of
+from data_prep.sources.source import Source
 from data_prep.work_units import Piece, Runner, WorkUnit, corpus_sha256, pieces_of, read_bytes
-from electra_tf import atomic_file, process_lock
+from electra_tf import atomic_file, errors, process_lock
 from electra_tf.errors import UserError
 from electra_tf.records import manifest
 from electra_tf.storage import Path
 from electra_tf.text import coverage
 from electra_tf.text.vocabulary import Vocabulary
+
+_LONGEST_NAME = 60
+"""Characters of a source in the summary."""
 
 
 def build_records(
@@ -72,7 +77,7 @@ def _build(source: Source, pieces: Sequence[Piece], vocabulary: Vocabulary,
         outcomes = _collect(source, pieces, cut, settings, work, runner)
     finally:
         atomic_file.remove_unfinished(directory.path)
-    result = _manifest(vocabulary, settings, identity, outcomes)
+    result = _manifest(vocabulary, settings, identity, outcomes, members_of(source))
     directory.finish(result)
     return result
 
@@ -98,6 +103,9 @@ def _collect(source: Source, pieces: Sequence[Piece],
     if not total.content_tokens and total.dropped_text_bytes:
         raise UserError("cleaning leaves nothing of the text of --input; use fewer of its measures "
                         f"({', '.join(settings.cleaning.measures())}).")
+    if not total.content_tokens and total.skipped_documents:
+        raise UserError(f"--input holds no text besides {total.skipped_documents} damaged "
+                        "documents; --on_error=stop says what is wrong with the first.")
     if not total.content_tokens:
         raise UserError("--input holds no text: every line is blank; give files with text.")
     return sorted(outcomes, key=lambda outcome: (outcome[0].split != "train", outcome[0].name))
@@ -114,14 +122,19 @@ def _finish_unit(directory: RecordDirectory, vocabulary: Vocabulary, settings: B
 
 
 def _manifest(vocabulary: Vocabulary, settings: BuildSettings, identity: dict,
-              outcomes: list[Outcome]) -> manifest.Manifest:
+              outcomes: list[Outcome], members: tuple[Member, ...]) -> manifest.Manifest:
+    notes = sum((notes for *_, notes in outcomes), ReadingNotes())
     return manifest.Manifest(
         format_version=manifest.FORMAT_VERSION, max_seq_length=settings.max_seq_length,
         packing=settings.packing, token_bytes=manifest.token_bytes_for(vocabulary.size),
         vocabulary=manifest.Tokenization(
             size=vocabulary.size, sha256=vocabulary.sha256, **settings.normalization.facts()),
-        settings=identity, counts=sum((counts for _, counts in outcomes), manifest.Counts()),
-        shards=tuple(shard for shard, _ in outcomes))
+        settings=identity, counts=sum((counts for _, counts, _ in outcomes), manifest.Counts()),
+        shards=tuple(shard for shard, *_ in outcomes), skipped=tuple(notes.messages),
+        sources=tuple(manifest.SourceCounts(
+            name=errors.one_line(member.name), share=member.share,
+            documents=notes.documents.get(str(member.number), 0),
+            text_bytes=notes.text_bytes.get(str(member.number), 0)) for member in members))
 
 
 def summary(result: manifest.Manifest, seconds: float) -> str:
@@ -131,8 +144,9 @@ def summary(result: manifest.Manifest, seconds: float) -> str:
     rows = [
         ("documents; lines, words left" if cleaned else "documents, lines, words read",
          f"{counts.documents:,}, {counts.lines:,}, {counts.words:,}"),
-        ("text left" if cleaned else "text read", f"{counts.text_bytes / 1e6:,.1f} MB"),
-        *cleaned,
+        *((("damaged documents skipped", f"{counts.skipped_documents:,}"),)
+          if counts.skipped_documents else ()),
+        *_text_rows(result, cleaned),
         ("tokens of the text", f"{counts.text_tokens:,}"),
         ("  of which in the examples", _percent(counts.content_tokens, counts.text_tokens)),
         *((f"{split} examples, shards",
@@ -145,7 +159,30 @@ def summary(result: manifest.Manifest, seconds: float) -> str:
         ("size of the shards", f"{sum(s.bytes for s in result.shards) / 1e6:,.1f} MB"),
         ("time", f"{seconds:.1f} s ({counts.content_tokens / seconds:,.0f} tokens/s)"),
     ]
-    return "\n".join(f"{name:<30}{value}" for name, value in rows)
+    return "\n".join(f"{name:<29} {value}" for name, value in rows)
+
+
+def _text_rows(result: manifest.Manifest, cleaned: list[tuple[str, str]]
+               ) -> list[tuple[str, str]]:
+    """Returns how much text there was, from which source, and what cleaning left of it."""
+    read = result.counts.text_bytes + result.counts.dropped_text_bytes
+    rows = [("text read", f"{read / 1e6:,.1f} MB"), *_source_rows(result)]
+    if not cleaned:
+        return rows
+    left = [("text left", f"{result.counts.text_bytes / 1e6:,.1f} MB"), *cleaned]
+    return [*rows, *left] if result.sources else left
+
+
+def _source_rows(result: manifest.Manifest) -> list[tuple[str, str]]:
+    """Returns how much of the text came from each of several sources, and what was asked for."""
+    whole = sum(source.text_bytes for source in result.sources)
+    rows = []
+    for source in result.sources:
+        asked = f", {_percent(source.share, 1)} asked for" if source.share else ""
+        rows.append((f"  of which {errors.one_line(source.name, longest=_LONGEST_NAME)}",
+                     f"{_percent(source.text_bytes, whole)}{asked}, "
+                     f"{source.text_bytes / 1e6:,.1f} MB, {source.documents:,} documents"))
+    return rows
 
 
 def held_out_note(result: manifest.Manifest) -> str:

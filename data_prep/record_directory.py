@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from data_prep.cleaning import plan
+from data_prep.reading_notes import ReadingNotes
 from data_prep.work_units import WorkUnit
 from electra_tf import atomic_file
 from electra_tf.errors import UserError, shown
@@ -20,12 +21,12 @@ _STATE_NAME = "unfinished_build.json"
 _SHARDS = "*.tfrecord"
 _RECEIPTS = ".finished-*.json"
 
-Outcome = tuple[manifest.Shard, manifest.Counts]
+Outcome = tuple[manifest.Shard, manifest.Counts, ReadingNotes]
 _MOST_BYTES = MIB
 """Of a receipt or the state, which take 1 KB."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class _Receipt:
     """Says that a shard is finished."""
 
@@ -36,6 +37,8 @@ class _Receipt:
     another."""
     shard: manifest.Shard
     counts: manifest.Counts
+    notes: ReadingNotes | None = strict_json.added(None)
+    """None: of an earlier version, whose keys are others."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,14 +98,14 @@ class RecordDirectory:
             known = strict_json.read(path, _Receipt, most=_MOST_BYTES, fix=(
                 "remove it, and its shard is built again."))
             with contextlib.suppress(FileNotFoundError):
-                if known.key == _receipt_key(unit, identity, known.shard, known.counts) and (
+                outcome = known.shard, known.counts, known.notes
+                if known.notes and known.key == _receipt_key(unit, identity, outcome) and (
                         manifest.file_sha256(self.path / known.shard.name) == known.shard.sha256):
-                    return known.shard, known.counts
-        shard, counts = build(unit)
-        key = _receipt_key(unit, identity, shard, counts)
-        atomic_file.write_atomically(
-            path, _json(dataclasses.asdict(_Receipt(key=key, shard=shard, counts=counts))))
-        return shard, counts
+                    return outcome
+        outcome = build(unit)
+        receipt = _Receipt(_receipt_key(unit, identity, outcome), *outcome)
+        atomic_file.write_atomically(path, _json(dataclasses.asdict(receipt)))
+        return outcome
 
     def finish(self, result: manifest.Manifest) -> None:
         """Writes the manifest, then removes what only an unfinished build needs."""
@@ -135,14 +138,13 @@ class RecordDirectory:
                 path.unlink()
 
 
-def _receipt_key(unit: WorkUnit, identity: Mapping[str, Any], shard: manifest.Shard,
-                 counts: manifest.Counts) -> str:
+def _receipt_key(unit: WorkUnit, identity: Mapping[str, Any], outcome: Outcome) -> str:
     """Returns a digest of all that a receipt is about, and of what it says."""
     digest = hashlib.sha256(_json(identity))
     for part in unit.parts:
         digest.update(b"%d %d %d\n" % (len(part.content), part.begins, part.ends))
         digest.update(part.content)
-    for part in (shard, counts):
+    for part in outcome:
         digest.update(_json(dataclasses.asdict(part)))
     return digest.hexdigest()
 

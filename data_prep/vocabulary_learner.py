@@ -7,7 +7,7 @@ import re
 from data_prep.cleaning.plan import NO_CLEANING, CleaningPlan
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.progress import ByteProgress
-from data_prep.sources import Source
+from data_prep.sources.source import Source
 from data_prep.work_units import Piece, Runner, pieces_of, read_bytes
 from electra_tf.errors import UserError
 from electra_tf.text import coverage
@@ -66,7 +66,8 @@ def count_corpus_words(
         raise UserError("cleaning leaves no word of --input; use fewer of its measures "
                         f"({', '.join(line_rules.measures())}).")
     if not counts:
-        raise UserError("--input holds no word: every line is blank; give files with text.")
+        raise UserError("--input holds no word: every line is blank or, with --on_error=skip, in "
+                        "a damaged document; give files with text.")
     return counts
 
 

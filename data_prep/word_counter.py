@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from data_prep.cleaning.plan import NO_CLEANING, CleaningPlan
 from data_prep.pipeline import batches
+from data_prep.reading_notes import ReadingNotes
 from data_prep.work_units import WorkUnit
 from electra_tf.text.normalization import Normalization
 from electra_tf.text.tokenizer import WordSplitter
@@ -19,10 +20,13 @@ MOST_WORDS = 4_000_000
 def count_words(
     unit: WorkUnit, normalization: Normalization, cleaning: CleaningPlan = NO_CLEANING
 ) -> collections.Counter[bytes]:
-    """Returns how often each word, as the tokenizer sees it, stands in a unit of text."""
+    """Returns how often each word, as the tokenizer sees it, stands in a unit of text.
+
+    What is skipped as damaged isn't told here: the build of records does.
+    """
     splitter = _splitter(normalization)
     counts: collections.Counter[bytes] = collections.Counter()
-    for batch in batches(cleaning.cleaner(unit).clean(unit.lines())):
+    for batch in batches(cleaning.cleaner(unit).clean(unit.lines(ReadingNotes()))):
         counts.update(splitter.words(tf.constant(batch)).flat_values.numpy().tolist())
     return counts
 

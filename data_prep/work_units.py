@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from data_prep.documents import DocumentPart, Parser, lines_of
 from data_prep.held_out import NOTHING, HeldOut
-from data_prep.sources import Source
+from data_prep.reading_notes import ReadingNotes
+from data_prep.sources.source import Source
 
 Item = typing.TypeVar("Item")
 Result = typing.TypeVar("Result")
@@ -40,9 +41,13 @@ class WorkUnit:
         """How many begin here."""
         return sum(part.begins for part in self.parts)
 
-    def lines(self) -> Iterator[str]:
-        """Yields the lines of text, and `DOCUMENT_END` after each document that ends here."""
-        return lines_of(self.parts, self.parse)
+    def lines(self, notes: ReadingNotes | None = None) -> Iterator[str]:
+        """Yields the lines of text, and `DOCUMENT_END` after each document that ends here.
+
+        Args:
+            notes: gets what was read and skipped; without it nothing is skipped.
+        """
+        return lines_of(self.parts, self.parse, notes)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,6 +11,7 @@ from data_prep.cleaning.line_rules import LineRules
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.cleaning.word_ngrams import text_hash, words_of
 from data_prep.documents import DOCUMENT_END, DocumentPart
+from data_prep.reading_notes import ReadingNotes
 from data_prep.work_units import WorkUnit
 from electra_tf import atomic_file
 from electra_tf.storage import Path
@@ -91,7 +92,8 @@ def survey(settings: CleaningSettings, unit: WorkUnit) -> UnitSurvey:
 
 def _lines(unit: WorkUnit, part: DocumentPart, rules: LineRules) -> list[str]:
     alone = dataclasses.replace(unit, parts=(part,))
-    return [rules.normalized(line) for line in alone.lines() if line != DOCUMENT_END]
+    notes = ReadingNotes()  # Whoever builds the unit's shard says what was skipped.
+    return [rules.normalized(line) for line in alone.lines(notes) if line != DOCUMENT_END]
 
 
 def _signature(text: str, settings: CleaningSettings) -> np.ndarray | None:

@@ -107,10 +107,28 @@ class Counts:
     characters: int = 0
     hangul_characters: int = 0
     """Korean syllables."""
+    skipped_documents: int = strict_json.added(0)
+    """Of the documents, those that are damaged and were left out (--on_error=skip); of a document
+    in parts, the damaged parts."""
 
     def __add__(self, other: "Counts") -> "Counts":
         return Counts(**{field.name: getattr(self, field.name) + getattr(other, field.name)
                          for field in dataclasses.fields(self)})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SourceCounts:
+    """What came of one source of several."""
+
+    __pydantic_config__ = strict_json.STRICT
+
+    name: str
+    """As --input names it."""
+    share: float
+    """Asked for, of the text bytes, in (0, 1]; 0: none was."""
+    documents: int
+    text_bytes: int
+    """UTF-8, without line ends."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -131,6 +149,10 @@ class Manifest:
     counts: Counts
     """Over both splits."""
     shards: tuple[Shard, ...]
+    sources: tuple[SourceCounts, ...] = strict_json.added(())
+    """Of a text of several sources, in the order of --input."""
+    skipped: tuple[str, ...] = strict_json.added(())
+    """What is wrong with the first of the `skipped_documents`, a line each."""
 
     def save(self, data_dir: str | Path) -> None:
         """Writes manifest.json atomically; raises UserError if it can't."""

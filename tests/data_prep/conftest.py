@@ -5,8 +5,9 @@ import random
 
 import pytest
 
-from data_prep import record_builder, settings, sources
+from data_prep import record_builder, settings
 from data_prep.local_runner import LocalRunner
+from data_prep.sources import registry as sources
 from electra_tf.records import manifest
 from electra_tf.text.normalization import Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary

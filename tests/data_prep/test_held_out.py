@@ -4,10 +4,12 @@ import random
 
 import pytest
 
-from data_prep import record_builder, settings, sources
+from data_prep import record_builder, settings
 from data_prep.documents import DocumentPart, key_of
 from data_prep.held_out import HeldOut, held_out_of
 from data_prep.local_runner import LocalRunner
+from data_prep.sources import registry as sources
+from data_prep.sources.plain_text import text_files
 from data_prep.work_units import work_units
 
 TENTH = HeldOut(below=round(2**64 / 10))
@@ -67,7 +69,7 @@ def test_something_is_held_out_and_something_is_not_whatever_the_hashes_say(want
 
 def test_all_parts_of_a_long_document_stay_on_one_side(tmp_path):
     (tmp_path / "long.txt").write_text("".join(f"line {n} {'x' * 999}\n" for n in range(4000)))
-    source = sources.TextFiles((tmp_path / "long.txt",))
+    source = text_files((tmp_path / "long.txt",))
     parts = list(source.documents())
     assert len(parts) == 4
     assert len({part.key for part in parts}) == 1

@@ -6,7 +6,8 @@ import lzma
 
 import pytest
 
-from data_prep import documents, embedded_text, sources
+from data_prep import documents, embedded_text
+from data_prep.sources import registry as sources
 from electra_tf.errors import UserError
 
 TEXT = "one\ntwo\n\n\nthree\n"

@@ -5,9 +5,10 @@ import collections
 import pytest
 import tensorflow as tf
 
-from data_prep import sources, vocabulary_learner, word_counter
+from data_prep import vocabulary_learner, word_counter
 from data_prep.documents import DocumentPart, lines_of, parse_plain_text
 from data_prep.local_runner import LocalRunner
+from data_prep.sources import registry as sources
 from data_prep.work_units import WorkUnit, work_units
 from electra_tf.errors import UserError
 from electra_tf.text.normalization import UNCASED, Normalization

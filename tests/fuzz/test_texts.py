@@ -10,7 +10,8 @@ import pytest
 import yaml
 from hypothesis import strategies as st
 
-from data_prep import documents, sources
+from data_prep import documents
+from data_prep.sources import registry as sources
 from electra_tf.config.overrides import flatten, override, parse_assignments, read_yaml
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.tasks import files, tables

@@ -19,10 +19,12 @@ EXTERNAL = {
     "google": "protobuf",
     "h11": "h11",
     "matplotlib": "matplotlib",
+    "mwparserfromhell": "mwparserfromhell",
     "numpy": "numpy",
     "official": "tf_models_official",
     "prometheus_client": "prometheus_client",
     "py3langid": "py3langid",
+    "pyarrow": "pyarrow",
     "pydantic": "pydantic",
     "safetensors": "safetensors",
     "scipy": "scipy",
@@ -36,6 +38,7 @@ EXTERNAL = {
     "tf_keras": "tf_keras",
     "uvicorn": "uvicorn",
     "yaml": "pyyaml",
+    "zstandard": "zstandard",
 }
 
 # Import names of the peers' environment (requirements/peers.txt): the pip hub has none of them.

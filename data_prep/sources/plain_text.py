@@ -1,0 +1,87 @@
+"""Plain text: a blank line ends a document, and so does the end of a file.
+
+Memory stays flat whatever the size of a file, a document or a line.
+"""
+
+import io
+import itertools
+import typing
+from collections.abc import Iterator
+
+from data_prep.documents import LONGEST_PART, DocumentPart, key_of, parse_plain_text
+from data_prep.sources.files import FileSource, StreamFormat
+from electra_tf.storage import Path
+
+_LONGEST_BLANK = 64
+"""Bytes of a line that may be blank for spaces that aren't ASCII."""
+
+
+def text_files(paths: tuple[Path, ...]) -> FileSource:
+    """Returns the source that is plain text files."""
+    return FileSource(paths, StreamFormat("", split_text), parse_plain_text)
+
+
+def split_text(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
+    """Yields the documents of a file: what stands between blank lines."""
+    gathered: list[bytes] = []
+    size = offset = key = 0
+    begins = True
+    for line in itertools.chain(bounded_lines(file), (b"",)):
+        blank = is_blank(line)
+        if gathered and (blank or size + len(line) > LONGEST_PART):
+            content = b"".join(gathered)
+            key = key_of(content) if begins else key
+            yield DocumentPart(content=content, key=key, begins=begins, ends=blank, path=path,
+                               offset=offset - size)
+            gathered, size, begins = [], 0, blank
+        if not blank:
+            gathered.append(line)
+            size += len(line)
+        offset += len(line)
+
+
+def parts_of(content: bytes, path: str) -> Iterator[DocumentPart]:
+    """Yields a document whose text is all there, in parts if it is long; none if it is blank."""
+    if content.strip():
+        key = key_of(content[:LONGEST_PART])
+        begin = 0
+        for line_end in _cuts(content):
+            yield DocumentPart(content=content[begin:line_end], key=key, begins=not begin,
+                               ends=line_end == len(content), path=path, offset=begin)
+            begin = line_end
+
+
+def _cuts(content: bytes) -> Iterator[int]:
+    """Yields where parts end: behind a line, a word or, if need be, a character."""
+    begin = 0
+    while len(content) - begin > LONGEST_PART:
+        part = content[begin:begin + LONGEST_PART]
+        begin += part.rfind(b"\n") + 1 or part.rfind(b" ") + 1 or _character_start(part)
+        yield begin
+    yield len(content)
+
+
+def is_blank(line: bytes) -> bool:
+    """Tells whether nothing stands in a line, which may be cut out of a longer one."""
+    return not line.strip() or (len(line) < _LONGEST_BLANK and not line.isascii() and not
+                                line.decode(errors="replace").removeprefix("\ufeff").strip())
+
+
+def bounded_lines(file: io.BufferedIOBase) -> Iterator[bytes]:
+    """Yields lines with their ends; a line past `LONGEST_PART` in parts, cut behind a space."""
+    rest = b""
+    while part := file.readline(LONGEST_PART - len(rest)):
+        part = rest + part
+        rest = b""
+        if len(part) >= LONGEST_PART and not part.endswith(b"\n"):
+            cut = part.rfind(b" ") + 1 or _character_start(part)
+            part, rest = part[:cut], part[cut:]
+        yield part
+    if rest:
+        yield rest
+
+
+def _character_start(part: bytes) -> int:
+    """Returns where the last UTF-8 character of `part` begins."""
+    return max((i for i in range(len(part) - 4, len(part)) if part[i] & 0xC0 != 0x80),
+               default=len(part))

@@ -1,0 +1,167 @@
+"""Several sources as one: one after another, or mixed in given shares."""
+
+import dataclasses
+import hashlib
+import heapq
+from collections.abc import Iterator
+
+from data_prep.documents import DocumentPart, Parser
+from data_prep.sources.source import Source
+from electra_tf.errors import UserError
+
+_SAMPLED = 64
+"""Of a mixture, a 64th of the bytes is parsed to know how much text there is in a byte."""
+_LEAST_SAMPLED = 1 << 20
+"""Bytes of each source that are parsed in any case."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Member:
+    """One of several sources."""
+
+    source: Source
+    name: str
+    """As --input has it."""
+    number: int
+    """Of its documents, `DocumentPart.source`."""
+    share: float = 0.0
+    """Of a mixture's text bytes, the shares of all adding up to 1."""
+
+    def tagged(self) -> Iterator[DocumentPart]:
+        """Yields its documents, saying that they are its."""
+        for part in self.source.documents():
+            yield dataclasses.replace(part, source=self.number)
+
+
+@dataclasses.dataclass
+class Sequence:
+    """Sources that are read one after another."""
+
+    members: tuple[Member, ...]
+    parse: Parser
+
+    def __post_init__(self):
+        self.size = sum(member.source.size for member in self.members)
+
+    def documents(self) -> Iterator[DocumentPart]:
+        """See `Source`."""
+        for member in self.members:
+            yield from member.tagged()
+
+    def position(self) -> int:
+        """See `Source`."""
+        return sum(member.source.position() for member in self.members)
+
+    def sha256(self) -> str:
+        """See `Source`."""
+        return _digest(self.members)
+
+    def pieces(self) -> tuple["Sequence", ...]:
+        """See `Source`."""
+        return tuple(
+            dataclasses.replace(self, members=(dataclasses.replace(member, source=piece),))
+            for member in self.members for piece in member.source.pieces())
+
+
+@dataclasses.dataclass
+class Mixture:
+    """Sources whose documents alternate so that each has its share of the text at any time.
+
+    The next document is always one of the source that is the furthest behind its share, so none
+    is ever further from it than by a document. What counts is text, which workers get out of
+    documents later; here it is estimated from the bytes of the documents and from a 64th of them,
+    parsed. The same sources and shares always give the same documents in the same order.
+
+    Where the source whose turn it is has no more documents, the mixture ends: nothing is read
+    twice, and what is left of the others isn't read.
+    """
+
+    members: tuple[Member, ...]
+    parse: Parser
+
+    def __post_init__(self):
+        self.size = sum(member.source.size for member in self.members)
+        self.note = ""
+        """Why it ended, once `documents` has been read to its end."""
+
+    def documents(self) -> Iterator[DocumentPart]:
+        """See `Source`."""
+        self.note = ""
+        streams = [_Stream(member) for member in self.members]
+        behind = [(0.0, index) for index in range(len(streams))]
+        while True:
+            _, index = behind[0]
+            last = None
+            for last in streams[index].document():
+                yield last
+            if last is None:
+                break
+            heapq.heapreplace(behind, (streams[index].progress, index))
+        self.note = self._end_of(self.members[index])
+
+    def _end_of(self, ended: Member) -> str:
+        left = ", ".join(
+            f"{member.name} ({100 * member.source.position() / max(1, member.source.size):.0f} %)"
+            for member in self.members if member is not ended)
+        return (f"{ended.name} has no more documents, and the mixture ends with it; read of the "
+                f"others: {left}.")
+
+    def position(self) -> int:
+        """See `Source`."""
+        return sum(member.source.position() for member in self.members)
+
+    def sha256(self) -> str:
+        """See `Source`."""
+        return _digest(self.members)
+
+    def pieces(self) -> tuple["Mixture", ...]:
+        """See `Source`: the order of documents depends on all that came before."""
+        return (self,)
+
+
+class _Stream:
+    """The documents of a member, and how far it is."""
+
+    def __init__(self, member: Member):
+        self._parts = member.tagged()
+        self._parse, self._share = member.source.parse, member.share
+        self._bytes = self._sampled = self._text = 0
+
+    def document(self) -> Iterator[DocumentPart]:
+        """Yields the parts of the next document; nothing if there is none."""
+        for part in self._parts:
+            self._bytes += len(part.content)
+            if self._sampled < _LEAST_SAMPLED or self._sampled * _SAMPLED <= self._bytes:
+                self._sample(part)
+            yield part
+            if part.ends:
+                return
+
+    def _sample(self, part: DocumentPart) -> None:
+        try:
+            self._text += sum(len(line.encode()) for line in self._parse(part))
+        except UserError:  # Whoever reads the document says so.
+            return
+        self._sampled += len(part.content)
+
+    @property
+    def progress(self) -> float:
+        """Bytes of text so far, estimated, by the share."""
+        return self._bytes * max(1, self._text) / max(1, self._sampled) / self._share
+
+
+def _digest(members: tuple[Member, ...]) -> str:
+    digest = hashlib.sha256()
+    for member in members:
+        digest.update(f"{member.share} {member.source.sha256()}\n".encode())
+    return digest.hexdigest()
+
+
+def members_of(source: Source) -> tuple[Member, ...]:
+    """Returns the sources that a source is put together of; none if it is a single one."""
+    return source.members if isinstance(source, Sequence | Mixture) else ()
+
+
+def note_of(source: Source) -> str:
+    """Returns what the user should know about a source that has been read; "" if nothing."""
+    return source.note if isinstance(source, Mixture) else ""
