@@ -8,6 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from data_prep.documents import DocumentPart, parse_plain_text
+from data_prep.reading_notes import ReadingNotes
 from data_prep.record_directory import RecordDirectory
 from data_prep.work_units import WorkUnit
 from electra_tf.checkpoints import settings_file
@@ -85,7 +86,7 @@ def receipt(home):
     shard = manifest.Shard(
         name="train-00000.tfrecord", split="train", examples=1, tokens=3, bytes=7,
         sha256=manifest.file_sha256(directory.path / "train-00000.tfrecord"))
-    outcome = shard, manifest.Counts(examples=1)
+    outcome = shard, manifest.Counts(examples=1), ReadingNotes()
     directory.build_or_reuse(UNIT, lambda unit: outcome, IDENTITY)
     path = directory.path / ".finished-train-00000.json"
     return directory, path, outcome, json.loads(path.read_text())

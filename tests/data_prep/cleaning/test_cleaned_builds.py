@@ -172,8 +172,9 @@ def test_a_manifest_of_an_earlier_version_has_nothing_dropped(build, tmp_path):
 
 
 def test_a_vocabulary_is_learned_from_lines_that_stay(tmp_path):
-    from data_prep import sources, vocabulary_learner
+    from data_prep import vocabulary_learner
     from data_prep.local_runner import LocalRunner
+    from data_prep.sources import registry as sources
     from electra_tf.text.normalization import UNCASED
 
     text = tmp_path / "text.txt"
