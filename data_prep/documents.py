@@ -63,13 +63,12 @@ class SkippingParser:
 
     def __call__(self, part: DocumentPart) -> list[str]:
         """See `Parser`."""
-        try:
-            lines = list(self.parse(part))
-        except UserError as error:
-            raise SkippedDocument(str(error)) from error
         if part.damage:
             raise SkippedDocument(part.damage)
-        return lines
+        try:
+            return list(self.parse(part))
+        except UserError as error:
+            raise SkippedDocument(str(error)) from error
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,5 +143,9 @@ def lines_of(parts: Iterable[DocumentPart], parse: Parser, notes: ReadingNotes |
             if notes is None:
                 raise
             notes.skip(str(error))
+        except UserError as error:
+            if part.damage and str(error) != part.damage:  # Of what isn't there.
+                raise UserError(part.damage) from error
+            raise
         if part.ends:
             yield DOCUMENT_END

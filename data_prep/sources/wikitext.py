@@ -83,7 +83,7 @@ class _Reader:
 
     def entity(self, node: nodes.HTMLEntity) -> None:
         character = html.unescape(str(node))
-        self._write("" if character.startswith("&#") or character == "\ufffd" else character)
+        self._write(character.replace("\ufffd", ""))
 
     def heading(self, node: nodes.Heading) -> None:
         if self._headings:

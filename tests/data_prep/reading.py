@@ -1,0 +1,50 @@
+"""What tests ask of a source: its lines, and what it says of damage."""
+
+import html
+
+from data_prep.documents import DOCUMENT_END, lines_of
+from data_prep.reading_notes import ReadingNotes
+from data_prep.sources.registry import open_source
+from data_prep.sources.source import Options
+
+
+def read(text, **options):
+    """Returns the documents of --input as lists of lines; stops at damage."""
+    return documents_of(open_source(str(text), Options(**options)))
+
+
+def documents_of(source, notes=None):
+    found = [[]]
+    for line in lines_of(source.documents(), source.parse, notes):
+        if line == DOCUMENT_END:
+            found.append([])
+        else:
+            found[-1].append(line)
+    return found[:-1] + [found[-1]] * bool(found[-1])
+
+
+def read_skipping(text, **options):
+    """Returns the whole documents, and the messages of what was skipped."""
+    notes = ReadingNotes()
+    found = documents_of(open_source(str(text), Options(skip_damaged=True, **options)), notes)
+    assert notes.skipped == len(notes.messages) or notes.skipped > 20
+    return [document for document in found if document], notes.messages
+
+
+HEADER = ('<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11">\n'
+          '<siteinfo><namespaces><namespace key="6" case="first-letter">Datei</namespace>'
+          '</namespaces></siteinfo>\n')
+FOOTER = "</mediawiki>\n"
+
+
+def page(title, text, namespace=0, redirect=False):
+    """Returns a page as dumps have it."""
+    return (f"  <page>\n    <title>{html.escape(title)}</title>\n    <ns>{namespace}</ns>\n"
+            f"    <id>1</id>\n" + '    <redirect title="X" />\n' * redirect +
+            f'    <revision><id>2</id><text bytes="9" xml:space="preserve">'
+            f"{html.escape(text, quote=False)}</text></revision>\n  </page>\n")
+
+
+def dump(*pages):
+    """Returns a dump."""
+    return (HEADER + "".join(pages) + FOOTER).encode()

@@ -1,0 +1,144 @@
+"""Books: what Project Gutenberg puts around them goes, wrapped lines are joined, others stay."""
+
+import gzip
+
+import pytest
+
+from data_prep import documents
+from data_prep.sources.registry import open_source
+from electra_tf.errors import UserError
+from tests.data_prep.reading import read, read_skipping
+
+BODY = """CHAPTER I.
+
+Call me Ishmael.  Some years ago--never mind how long
+precisely--having little or no money in my purse, and
+nothing particular to interest me on shore, I thought--
+I would sail about a little and see the watery part of
+the world.
+
+It is a way I have of driving off the spleen, and well-
+known for regulating the circulation of
+the blood."""
+LINES = [
+    "CHAPTER I.",
+    "Call me Ishmael.  Some years ago--never mind how long precisely--having little or no money in "
+    "my purse, and nothing particular to interest me on shore, I thought--I would sail about a "
+    "little and see the watery part of the world.",
+    "It is a way I have of driving off the spleen, and well-known for regulating the circulation "
+    "of the blood."]
+SMALL_PRINT = """***START**THE SMALL PRINT!**FOR PUBLIC DOMAIN ETEXTS**START***
+Why is this "Small Print!" statement here?  You know: lawyers.
+*END*THE SMALL PRINT! FOR PUBLIC DOMAIN ETEXTS*Ver.04.29.93*END*
+"""
+LICENCE = "START: FULL LICENSE\n\nTHE FULL PROJECT GUTENBERG LICENSE\nPlease read this.\n"
+YEARS = {
+    "2020s": ("\ufeffThe Project Gutenberg eBook of Moby Dick\n\nThis ebook is for the use of\n\n"
+              "*** START OF THE PROJECT GUTENBERG EBOOK MOBY DICK ***\n\n\n",
+              "\n\n*** END OF THE PROJECT GUTENBERG EBOOK MOBY DICK ***\n\nUpdated editions\n"
+              + LICENCE),
+    "2010s": ("Project Gutenberg's Moby Dick, by Melville\n\nCharacter set encoding: UTF-8\n\n"
+              "*** START OF THIS PROJECT GUTENBERG EBOOK MOBY DICK ***\n\n\nProduced by A, B and "
+              "the\nOnline Distributed Proofreading Team\n\n\n",
+              "\n\nEnd of Project Gutenberg's Moby Dick, by Melville\n\n"
+              "*** END OF THIS PROJECT GUTENBERG EBOOK MOBY DICK ***\n\n***** This file\n"),
+    "long title": ("The Project Gutenberg EBook\n\n***START OF THE PROJECT GUTENBERG EBOOK A VERY "
+                   "LONG TITLE\nTHAT GOES ON***\n\n\nE-text prepared by C\n\n\n\n",
+                   "\n\n***END OF THE PROJECT GUTENBERG EBOOK A VERY LONG TITLE***\n\nmore\n"),
+    "1990s": ("**The Project Gutenberg Etext of Moby Dick**\n\nCopyright laws are changing\n\n"
+              + SMALL_PRINT + "\n\n",
+              "\n\n\nEnd of The Project Gutenberg Etext of Moby Dick, by Melville\n"),
+    "2002": ("The Project Gutenberg EBook of Moby Dick\n\n*** START OF THE PROJECT GUTENBERG EBOOK "
+             "MOBY DICK ***\n\n" + SMALL_PRINT.replace("*END*", "*END ", 1) + "\n",
+             "\n\nEND OF THE PROJECT GUTENBERG EBOOK OF MOBY DICK\n"),
+    "small print at the end": (
+        "", "\n\n" + SMALL_PRINT + "\n"),
+    "licence without an end mark": (
+        "*** START OF THIS PROJECT GUTENBERG EBOOK MOBY DICK ***\n\n", "\n\n*** " + LICENCE),
+    "curly": ("*** START OF THE PROJECT GUTENBERG EBOOK, MOBY DICK ***\n\n",
+              "\n\nEnd of Project Gutenberg’s Moby Dick\n"),
+    "none": ("", "\n"),
+}
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"], ids=["LF", "CRLF"])
+@pytest.mark.parametrize("year", YEARS)
+def test_header_and_footer_go_whatever_their_year(tmp_path, year, ends):
+    before, behind = YEARS[year]
+    (tmp_path / "a.txt").write_text((before + BODY + behind).replace("\n", ends), newline="")
+    assert read(f"books:{tmp_path}/a.txt") == [LINES]
+
+
+def test_a_book_that_speaks_of_project_gutenberg_is_kept(tmp_path):
+    text = "The end of Project Gutenberg was not near, he said. It had just begun."
+    (tmp_path / "a.txt").write_text(text)
+    assert read(f"books:{tmp_path}/a.txt") == [[text]]
+
+
+@pytest.mark.parametrize("text", [
+    "the cat sat .\n`` it did , '' he said .\nwhy ?\n`` because ! ''\n",  # BooksCorpus
+    "A paragraph a line, of some length. It ends.\nAnother one ends too.\n\nA third (here.)\n",
+    "x" * 150 + "\n" + "y" * 150 + "\n",
+    "Title\n\nOne.\n\nTwo\n",
+])
+def test_lines_that_are_not_wrapped_stay(tmp_path, text):
+    (tmp_path / "a.txt").write_text(text)
+    assert read(f"books:{tmp_path}/a.txt") == [[line for line in text.split("\n") if line]]
+
+
+def test_a_directory_is_read_whole_a_file_a_document(tmp_path):
+    (tmp_path / "b" / "c").mkdir(parents=True)
+    (tmp_path / "b" / "c" / "2.TXT").write_text("Two.\n\nAnd more.")
+    (tmp_path / "b" / "1.txt.gz").write_bytes(gzip.compress(b"One."))
+    (tmp_path / "b" / "3.html").write_text("<p>")
+    assert read(f"books:{tmp_path}") == [["One."], ["Two.", "And more."]]
+
+
+def test_a_long_book_comes_in_parts_of_one_document(tmp_path):
+    before, behind = YEARS["2010s"]
+    text = (BODY + "\n\n") * 16000
+    (tmp_path / "a.txt").write_text(before + text + behind)
+    source = open_source(f"books:{tmp_path}/a.txt")
+    parts = list(source.documents())
+    assert len(parts) > 2
+    assert max(len(part.content) for part in parts) < 4 * documents.LONGEST_PART
+    assert [part.begins for part in parts] == [True] + [False] * (len(parts) - 1)
+    assert [part.ends for part in parts] == [False] * (len(parts) - 1) + [True]
+    assert len({part.key for part in parts}) == 1
+    assert read(f"books:{tmp_path}/a.txt") == [LINES * 16000]
+
+
+def test_sentences_in_a_file_of_any_size_stay_lines(tmp_path):
+    text = "".join(f"this is sentence {number} .\n" for number in range(120_000))
+    (tmp_path / "books_large_p1.txt").write_text(text)
+    (found,) = read(f"books:{tmp_path}/*.txt")
+    assert found == text.splitlines()
+
+
+def test_an_encoding_that_the_header_names_is_read(tmp_path):
+    before, behind = YEARS["2010s"]
+    text = before.replace("UTF-8", "ISO-8859-1") + "Café au lait." + behind
+    (tmp_path / "a.txt").write_bytes(text.encode("latin-1"))
+    (tmp_path / "b.txt").write_bytes(text.encode())
+    assert read(f"books:{tmp_path}/*.txt") == [["Café au lait."]] * 2
+
+
+def test_bytes_that_are_not_utf8_are_told(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"Caf\xe9.")
+    (tmp_path / "b.txt").write_text("Two.")
+    with pytest.raises(UserError, match="a.txt is not UTF-8: bad byte 0xe9 at offset 3; convert"):
+        read(f"books:{tmp_path}")
+    found, (message,) = read_skipping(f"books:{tmp_path}")
+    assert found == [["Two."]]
+    assert "bad byte 0xe9 at offset 3" in message
+
+
+def test_a_damaged_file_ends_its_book(tmp_path):
+    import random
+    text = "".join(f"sentence {random.Random(n).random()} .\n" for n in range(200_000))
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(text.encode(), 1)[:-5000])
+    (tmp_path / "b.txt").write_text("Two.")
+    source = open_source(f"books:{tmp_path}")
+    parts = list(source.documents())
+    assert [part.path[-8:] for part in parts if part.damage] == ["a.txt.gz"]
+    assert sum(part.begins for part in parts) == sum(part.ends for part in parts) == 2

@@ -1,0 +1,129 @@
+"""Parquet and Arrow files: rows are documents, damage is told by row group."""
+
+import pickle
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+from data_prep import documents
+from data_prep.sources.registry import open_source
+from electra_tf.errors import UserError
+from tests.data_prep.reading import documents_of, read, read_skipping
+
+TEXTS = [f"Text {number}.\n\nIts second line é." for number in range(2000)]
+LINES = [[f"Text {number}.", "Its second line é."] for number in range(2000)]
+
+
+def table(texts=TEXTS, kind=None, name="text"):
+    return pa.table({"id": list(range(len(texts))), name: pa.array(texts, kind or pa.string())})
+
+
+def write_parquet(made, path):
+    pq.write_table(made, path, row_group_size=500)
+
+
+def write_stream(made, path):
+    with pa.ipc.new_stream(path, made.schema) as writer:
+        writer.write_table(made, max_chunksize=500)
+
+
+def write_file(made, path):
+    with pa.ipc.new_file(path, made.schema) as writer:
+        writer.write_table(made, max_chunksize=500)
+
+
+WRITERS = {"parquet": write_parquet, "stream": write_stream, "file": write_file,
+           "feather": lambda made, path: pyarrow.feather.write_feather(made, str(path))}
+
+
+@pytest.mark.parametrize("form", WRITERS)
+@pytest.mark.parametrize("kind", [
+    pa.string(), pa.large_string(), pa.string_view(), pa.binary(),
+    pa.dictionary(pa.int32(), pa.string())], ids=str)
+def test_a_row_is_a_document_whatever_the_form(tmp_path, form, kind):
+    if form == "parquet" and kind == pa.string_view():
+        kind = pa.string()
+    made = table(TEXTS, pa.string()).set_column(
+        1, "text", pa.array(TEXTS, pa.string()).cast(kind) if not pa.types.is_dictionary(kind)
+        else pa.array(TEXTS).dictionary_encode())
+    WRITERS[form](made, tmp_path / "a.data")
+    source = open_source(f"parquet:{tmp_path}/a.data")
+    assert documents_of(source) == LINES
+    assert 0 < source.position() <= source.size
+
+
+def test_the_column_has_a_name_and_nulls_are_no_documents(tmp_path):
+    write_parquet(table(["One.", None, "", "Two."], name="body"), tmp_path / "a.parquet")
+    assert read(f"parquet:{tmp_path}/*.parquet#body") == [["One."], ["Two."]]
+
+
+@pytest.mark.parametrize(("made", "message"), [
+    (table(name="body"), r"has no column 'text'; it has \['id', 'body'\]. Name the column"),
+    (pa.table({"text": [1]}), "the column 'text' must hold strings. Received: int64"),
+    (pa.table({"text": [["a"]]}), "the column 'text' must hold strings. Received: list<"),
+])
+@pytest.mark.parametrize("form", ["parquet", "stream", "file"])
+def test_another_column_is_refused(tmp_path, form, made, message):
+    WRITERS[form](made, tmp_path / "a.data")
+    with pytest.raises(UserError, match=message):
+        read(f"parquet:{tmp_path}/a.data")
+
+
+def test_a_long_row_comes_in_parts(tmp_path):
+    write_parquet(table(["word " * 600_000, "short"]), tmp_path / "a.parquet")
+    parts = list(open_source(f"parquet:{tmp_path}/a.parquet").documents())
+    assert max(len(part.content) for part in parts) <= documents.LONGEST_PART
+    assert [part.begins for part in parts] == [True, False, False, True]
+    assert b"".join(part.content for part in parts[:-1]) == b"word " * 600_000
+
+
+def test_a_row_that_is_not_utf8_is_told_and_skipped(tmp_path):
+    write_parquet(table([b"One.", b"Caf\xe9.", b"Two."], pa.binary()), tmp_path / "a.parquet")
+    found, (message,) = read_skipping(f"parquet:{tmp_path}/a.parquet")
+    assert found == [["One."], ["Two."]]
+    assert "a.parquet, row 1 is not UTF-8: bad byte 0xe9 at offset 3" in message
+
+
+def test_a_broken_page_costs_its_row_group(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(table(), path, row_group_size=500, write_page_checksum=True)
+    column = pq.ParquetFile(path).metadata.row_group(1).column(1)
+    content = bytearray(path.read_bytes())
+    content[column.data_page_offset + column.total_compressed_size // 2] ^= 255
+    content[(column.dictionary_page_offset or column.data_page_offset) + 60] ^= 255
+    path.write_bytes(content)
+    found, (message,) = read_skipping(f"parquet:{path}")
+    assert found == LINES[:500] + LINES[1000:]
+    assert "a.parquet: row group 1, rows 500 to 999: it is corrupt" in message
+    with pytest.raises(UserError, match="row group 1, rows 500 to 999"):
+        read(f"parquet:{path}")
+
+
+@pytest.mark.parametrize("form", ["parquet", "stream", "file"])
+def test_a_file_cut_short_is_told(tmp_path, form):
+    WRITERS[form](table(), tmp_path / "a.data")
+    whole = (tmp_path / "a.data").read_bytes()
+    (tmp_path / "a.data").write_bytes(whole[:len(whole) * 2 // 3])
+    found, messages = read_skipping(f"parquet:{tmp_path}/a.data")
+    assert found == LINES[:len(found)]
+    assert len(found) % 500 == 0
+    assert "corrupt or cut short" in messages[0] or "no whole" in messages[0]
+
+
+@pytest.mark.parametrize("content", [b"", b"text", b"PAR1", b"ARROW1\0\0", b"PAR1" * 9])
+def test_what_is_no_table_is_told(tmp_path, content):
+    (tmp_path / "a.data").write_bytes(content)
+    (tmp_path / "b.txt").write_text("x")
+    found, messages = read_skipping(f"parquet:{tmp_path}/*")
+    assert not found
+    assert messages and all(f"{tmp_path}/" in message for message in messages)
+
+
+def test_the_source_can_be_pickled_before_and_after_reading(tmp_path):
+    write_parquet(table(), tmp_path / "a.parquet")
+    source = open_source(f"parquet:{tmp_path}/a.parquet")
+    (piece,) = pickle.loads(pickle.dumps(source)).pieces()
+    assert documents_of(piece) == documents_of(source) == LINES
+    assert documents_of(pickle.loads(pickle.dumps(source))) == LINES

@@ -1,0 +1,85 @@
+"""JSON lines: a string of every object, and every bad line by its place."""
+
+import gzip
+import json
+
+import pytest
+
+from data_prep.sources import json_lines
+from data_prep.sources.registry import open_source
+from electra_tf.errors import UserError
+from tests.data_prep.reading import documents_of, read, read_skipping
+
+
+def write(path, *objects):
+    path.write_text("".join(json.dumps(one) + "\n" for one in objects))
+    return path
+
+
+def test_a_line_is_a_document(tmp_path):
+    write(tmp_path / "a.jsonl", {"text": "One.\n\nTwo \u2028é."}, {"id": 1, "text": ""},
+          {"text": "Three."})
+    assert read(f"jsonl:{tmp_path}/a.jsonl") == [["One.", "Two \u2028é."], [], ["Three."]]
+
+
+def test_the_field_has_a_name(tmp_path):
+    write(tmp_path / "a#1.jsonl", {"body": "One.", "text": "No."})
+    assert read(f"jsonl:{tmp_path}/a#1.jsonl#body") == [["One."]]
+    one, other = (open_source(f"jsonl:{tmp_path}/a#1.jsonl#{field}") for field in ("body", "text"))
+    assert one.sha256() != other.sha256()
+
+
+def test_compressed_files_blank_lines_and_marks_do_not_matter(tmp_path):
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(
+        b'\xef\xbb\xbf{"text": "One."}\r\n\n  \n{"text": "Two."}'))
+    assert read(f"jsonl:{tmp_path}/a.jsonl.gz") == [["One."], ["Two."]]
+
+
+GOOD = b'{"text": "good"}\n'
+
+
+@pytest.mark.parametrize(("bad", "message"), [
+    (b'{"text": "a" "b"}', "the line at byte 17 is no JSON: Expecting ',' delimiter at byte 30;"),
+    ('{"é": 1, "text" 3}'.encode(), "is no JSON: Expecting ':' delimiter at byte 34;"),
+    (b'{"text": "cut', "the line at byte 17 is no JSON: Invalid control character at at byte 30"),
+    (b"[1]", "the line at byte 17 is no JSON object; it holds [1]."),
+    (b'"text"', "is no JSON object; it holds 'text'."),
+    (b'{"body": "a"}', "has no field 'text'; it has ['body']. Name the field"),
+    (b'{"text": 3}', "the field 'text' must be a string. Received: 3"),
+    (b'{"text": null}', "the field 'text' must be a string. Received: None"),
+    (b'{"text": "\\ud800"}', "the field 'text' has half of a character"),
+    (b'{"text": "\xe9"}', "is not UTF-8: bad byte 0xe9 at offset 27; convert the file"),
+    (b"[" * 100_000, "the line at byte 17 is nested too deeply"),
+    (b'{"text": ' + b"1" * 5000 + b"}", "has a number with too many digits"),
+], ids=["delimiter", "letters", "cut", "list", "string", "absent", "number", "null", "half",
+        "bytes", "deep", "digits"])
+def test_a_bad_line_is_told_by_its_place_or_skipped(tmp_path, bad, message):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(GOOD + bad + b"\n" + GOOD)
+    found, (told,) = read_skipping(f"jsonl:{path}")
+    assert found == [["good"]] * 2
+    assert message in told and str(path) in told
+    with pytest.raises(UserError) as caught:
+        read(f"jsonl:{path}")
+    assert str(caught.value) == told
+
+
+def test_an_endless_line_does_not_fill_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(json_lines, "LONGEST_LINE", 100)
+    (tmp_path / "a.jsonl").write_bytes(GOOD + b'{"text": "' + b"x" * 1000 + b'"}\n' + GOOD)
+    found, (message,) = read_skipping(f"jsonl:{tmp_path}/a.jsonl")
+    assert found == [["good"]] * 2
+    assert "the line at byte 17 has 1013 bytes, more than the 100" in message
+
+
+def test_the_files_are_the_pieces(tmp_path, monkeypatch):
+    from data_prep.sources import files
+    for number in range(5):
+        write(tmp_path / f"{number}.jsonl", {"text": "x" * 20 * (number + 1)})
+    source = open_source(f"jsonl:{tmp_path}/*.jsonl")
+    assert len(source.pieces()) == 1
+    monkeypatch.setattr(files, "PIECE_BYTES", 100)
+    pieces = source.pieces()
+    assert [[path.name[0] for path in piece.paths] for piece in pieces] == [
+        ["0", "1"], ["2"], ["3"], ["4"]]
+    assert sum((documents_of(piece) for piece in pieces), []) == documents_of(source)

@@ -1,0 +1,138 @@
+"""Several sources as one: order, shares, what happens at the end of one, and pieces."""
+
+import json
+import pickle
+import random
+
+import pytest
+
+from data_prep.documents import lines_of
+from data_prep.reading_notes import ReadingNotes
+from data_prep.sources import files, several
+from data_prep.sources.registry import open_source
+from data_prep.sources.source import Options
+from electra_tf.errors import UserError
+from tests.data_prep.reading import documents_of, dump, page, read, read_skipping
+
+
+@pytest.fixture
+def corpora(tmp_path):
+    """Plain text, JSON lines with much around the text, and a dump; 2,000 documents each."""
+    words = random.Random(1)
+
+    def text(name):
+        return " ".join([name] * words.randint(1, 60))
+
+    (tmp_path / "a.txt").write_text("\n\n".join(text("plain") for _ in range(2000)))
+    (tmp_path / "b.jsonl").write_text("".join(
+        json.dumps({"meta": "x" * 300, "text": text("jsonl")}) + "\n" for _ in range(2000)))
+    (tmp_path / "c.xml").write_bytes(dump(*(
+        page(str(number), f"{{{{box|a=b}}}}\n[[wikis|{text('wikis')}]]")
+        for number in range(2000))))
+    return tmp_path
+
+
+def test_without_shares_one_is_read_after_another(corpora):
+    found = read(f"jsonl:{corpora}/b.jsonl,text:{corpora}/a.txt")
+    assert [document[0][:5] for document in found] == ["jsonl"] * 2000 + ["plain"] * 2000
+
+
+SHARES = {"a": 0.5, "b": 0.3, "c": 0.2}
+
+
+def mixture(corpora, shares=SHARES):
+    names = {"a": "a.txt", "b": "b.jsonl", "c": "c.xml"}
+    kinds = {"a": "text", "b": "jsonl", "c": "wikipedia"}
+    return open_source(",".join(f"{kinds[one]}:{corpora}/{names[one]}:{share}"
+                                for one, share in shares.items()))
+
+
+@pytest.mark.parametrize("shares", [SHARES, {"a": 1, "b": 1}, {"c": 9, "a": 1}], ids=str)
+def test_a_mixture_has_the_shares_of_text_asked_for_at_any_time(corpora, shares):
+    source = mixture(corpora, shares)
+    found = [0] * len(shares)
+    asked = [share / sum(shares.values()) for share in shares.values()]
+    most = 0.0
+    for number, part in enumerate(source.documents()):
+        found[part.source] += sum(map(len, source.parse(part)))
+        if number >= 200:
+            most = max(most, *(abs(one / sum(found) - share)
+                               for one, share in zip(found, asked, strict=True)))
+    # All is parsed to estimate, so each is within a document of its share: 360 of 30,000 bytes.
+    assert most < 360 / 20_000
+
+
+def test_a_mixture_ends_with_the_first_source_that_does_and_says_so(corpora):
+    source = mixture(corpora, {"a": 0.9, "b": 0.1})
+    assert several.note_of(source) == ""
+    found = documents_of(source)
+    names = [document[0][:5] for document in found]
+    assert names.count("plain") == 2000
+    assert 150 < names.count("jsonl") < 300
+    note = several.note_of(source)
+    assert note.startswith(f"text:{corpora}/a.txt has no more documents, and the mixture ends")
+    assert f"read of the others: jsonl:{corpora}/b.jsonl (" in note
+
+
+def test_a_mixture_is_the_same_every_time(corpora):
+    first, again = mixture(corpora), pickle.loads(pickle.dumps(mixture(corpora)))
+    assert documents_of(first) == documents_of(first) == documents_of(again)
+    assert first.sha256() == again.sha256() != mixture(corpora, SHARES | {"a": 0.6}).sha256()
+    assert first.pieces() == (first,)
+
+
+def test_shares_are_estimated_from_few_of_many_documents(corpora, monkeypatch):
+    monkeypatch.setattr(several, "_LEAST_SAMPLED", 5000)
+    monkeypatch.setattr(several, "_SAMPLED", 8)
+    notes = ReadingNotes()
+    source = mixture(corpora)
+    list(lines_of(source.documents(), source.parse, notes))
+    whole = sum(notes.text_bytes.values())
+    for number, share in enumerate(SHARES.values()):
+        # Some 150 documents a source are parsed; their ratio has a standard error of 3 %.
+        assert notes.text_bytes[str(number)] / whole == pytest.approx(share, rel=0.15)
+
+
+def test_parts_of_a_long_document_stay_together(tmp_path):
+    (tmp_path / "long.txt").write_text("word " * 700_000 + "\n\n" + "last " * 700_000)
+    (tmp_path / "short.txt").write_text("\n\n".join(["short " * 100] * 20_000))
+    source = open_source(f"{tmp_path}/long.txt:1,{tmp_path}/short.txt:1")
+    open_document = None
+    for part in source.documents():
+        assert part.begins is (open_document is None)
+        assert open_document in (None, part.source)
+        open_document = None if part.ends else part.source
+    assert open_document is None
+
+
+def test_pieces_in_order_have_the_documents_of_the_whole(corpora, monkeypatch):
+    monkeypatch.setattr(files, "PIECE_BYTES", 1)
+    (corpora / "d.txt").write_text("More.")
+    source = open_source(f"jsonl:{corpora}/*.jsonl,text:{corpora}/*.txt,embedded:python,"
+                         f"wikipedia:{corpora}/c.xml")
+    pieces = [pickle.loads(pickle.dumps(piece)) for piece in source.pieces()]
+    assert len(pieces) == 5
+    whole = list(source.documents())
+    assert [part for piece in pieces for part in piece.documents()] == whole
+    assert list(lines_of(whole, pieces[0].parse)) == list(lines_of(whole, source.parse))
+
+
+def test_damage_is_told_of_each_of_several(corpora):
+    with (corpora / "b.jsonl").open("a") as file:
+        file.write("{\n")
+    content = (corpora / "c.xml").read_bytes()
+    (corpora / "c.xml").write_bytes(content.replace(b"</mediawiki>", b""))
+    pattern = f"jsonl:{corpora}/b.jsonl,wikipedia:{corpora}/c.xml"
+    found, messages = read_skipping(pattern)
+    assert len(found) == 4000
+    assert ["b.jsonl" in messages[0], "c.xml is cut short" in messages[1]] == [True, True]
+    with pytest.raises(UserError, match="b.jsonl: the line at byte .* is no JSON"):
+        read(pattern)
+
+
+def test_pieces_skip_what_the_whole_skips(corpora):
+    (corpora / "bad.jsonl").write_text("{\n")
+    source = open_source(f"jsonl:{corpora}/*.jsonl", Options(skip_damaged=True))
+    notes = ReadingNotes()
+    found = sum((documents_of(piece, notes) for piece in source.pieces()), [])
+    assert (len([one for one in found if one]), notes.skipped) == (2000, 1)

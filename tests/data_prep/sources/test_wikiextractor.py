@@ -1,0 +1,66 @@
+"""Both forms of WikiExtractor's files, told apart by what stands in them."""
+
+import bz2
+import json
+
+import pytest
+
+from data_prep.sources import json_lines
+from data_prep.sources.registry import open_source
+from tests.data_prep.reading import read, read_skipping
+
+TAGGED = ('<doc id="12" revid="3" url="https://x?curid=12" title="A &amp; "B"">\nA &amp; "B"\n\n'
+          'It is &lt;b&gt;.\nTwo.\n\n</doc>\n'
+          '<doc id="13" url="https://x" title="C">\nC\n\nThree.\n</doc>\n')
+OBJECTS = [{"id": "12", "url": "u", "title": 'A & "B"', "text": 'It is &lt;b&gt;.\nTwo.'},
+           {"id": "13", "url": "u", "title": "C", "text": "C\n\nThree."}]
+JSON = "".join(json.dumps(one) + "\n" for one in OBJECTS)
+LINES = [["It is <b>.", "Two."], ["Three."]]
+
+
+@pytest.mark.parametrize("content", [TAGGED, JSON, "\n\n" + TAGGED, "\ufeff" + JSON])
+def test_both_forms_read_alike(tmp_path, content):
+    (tmp_path / "AA").mkdir()
+    (tmp_path / "AA" / "wiki_00").write_text(content)
+    assert read(f"wikiextractor:{tmp_path}/AA/wiki_*") == LINES
+
+
+def test_its_directory_is_read_whole(tmp_path):
+    for name, content in (("AA/wiki_00", TAGGED), ("AB/wiki_00", JSON)):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(content)
+    (tmp_path / "AB" / "wiki_01.bz2").write_bytes(bz2.compress(TAGGED.encode()))
+    (tmp_path / "log.txt").write_text("not this")
+    assert read(f"wikiextractor:{tmp_path}") == LINES * 3
+
+
+def test_titles_can_be_kept(tmp_path):
+    (tmp_path / "wiki_00").write_text(TAGGED)
+    assert read(f"wikiextractor:{tmp_path}", headings=True) == [
+        ['A & "B"', *LINES[0]], ["C", *LINES[1]]]
+
+
+@pytest.mark.parametrize(("old", "new", "message", "left"), [
+    ("Two.\n\n</doc>\n", "Two.\n", "the article at byte 0 has no end", [1]),
+    ("Three.\n</doc>\n", "Three.\n", "the article at byte 120 has no end", [0]),
+    ("</doc>\n<doc", "</doc>\nstray\n<doc", "the line at byte 120 is neither JSON nor in", [0, 1]),
+    ('Two.\n', "Two \xff.\n", "wiki_00 is not UTF-8: bad byte 0xff at offset 109", [1]),
+])
+def test_damage_is_one_article_and_its_place(tmp_path, old, new, message, left):
+    assert old in TAGGED
+    content = TAGGED.replace(old, new, 1).encode("latin-1")
+    (tmp_path / "wiki_00").write_bytes(content)
+    found, (told,) = read_skipping(f"wikiextractor:{tmp_path}/*")
+    assert found == [LINES[number] for number in left]
+    assert message.split("byte ")[0] in told
+    if "120" in message:
+        assert f"byte {TAGGED.index('</doc>') + 7}" in told
+
+
+def test_an_article_without_end_does_not_fill_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(json_lines, "LONGEST_LINE", 5000)
+    (tmp_path / "wiki_00").write_text('<doc id="1" title="A">\n' + "word\n" * 3000)
+    _, messages = read_skipping(f"wikiextractor:{tmp_path}/*")
+    assert "the article at byte 0 has no end" in messages[0]
+    source = open_source(f"wikiextractor:{tmp_path}/*")
+    assert all(len(part.content) < 6000 for part in source.documents())
