@@ -125,7 +125,10 @@ class BeamRunner:
                 | "Cut" >> beam.FlatMap(functools.partial(_cut, place, cut))
                 | "Spread" >> beam.Reshuffle())
             rest(units)
-            job = pipeline.run()
+            try:
+                job = pipeline.run()
+            except KeyboardInterrupt as interrupt:
+                raise _first(interrupt) from None
             explained.started = True
             try:
                 job.wait_until_finish()
@@ -167,6 +170,13 @@ def _runner(name: str, options: PipelineOptions) -> PipelineRunner:
     return fn_runner.FnApiRunner(environment, provision_info=fn_runner.ExtendedProvisionInfo(
         beam_provision_api_pb2.ProvisionInfo(
             pipeline_options=JobServiceHandle.encode_pipeline_options(options.get_all_options()))))
+
+
+def _first(interrupt: BaseException) -> BaseException:
+    """Returns the interrupt that came: where it came in a worker's function Beam made another."""
+    while isinstance(interrupt.__context__, KeyboardInterrupt):
+        interrupt = interrupt.__context__
+    return interrupt
 
 
 def _require_job_server(options: PipelineOptions) -> None:

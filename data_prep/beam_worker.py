@@ -29,6 +29,7 @@ def main() -> None:
     from apache_beam.runners.worker import sdk_worker_main
 
     sdk_worker_main.main(sys.argv)
+    os._exit(0)  # TensorFlow's threads may be at work for a build that was stopped.
 
 
 def _follow_parent(parent: int) -> None:

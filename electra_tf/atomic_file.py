@@ -23,10 +23,27 @@ _FIXES = {
 }
 
 
+class DiskFull(UserError):
+    """There is no room for a file."""
+
+
 def write_error(path: Path, error: OSError) -> UserError:
     """Returns the one-line error for a path that could not be written, with the fix."""
     fix = _FIXES.get(error.errno, "choose another directory")
-    return UserError(f"cannot write {path}: {error.strerror or error}; {fix}.")
+    reason = error.strerror or str(error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull(f"cannot write {path}: {reason}{_room(path)}; {fix}.")
+    return UserError(f"cannot write {path}: {reason}; {fix}.")
+
+
+def _room(path: Path) -> str:
+    """Returns how much room is left around a path, in words; "" where nobody knows."""
+    if isinstance(path, RemotePath):
+        return ""
+    try:
+        return f" ({shutil.disk_usage(path.parent).free / 1e6:,.1f} MB are free)"
+    except OSError:
+        return ""
 
 
 def make_directory(path: Path) -> None:

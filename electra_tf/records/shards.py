@@ -1,5 +1,7 @@
 """TFRecord shards that are complete or do not exist."""
 
+import errno
+import os
 from collections.abc import Iterable
 
 import numpy as np
@@ -40,6 +42,8 @@ def write_shard(
                     writer.write(serialized)
                     count += 1
                     tokens += length
+        except tf.errors.ResourceExhaustedError as error:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
         except tf.errors.OpError as error:
             reason = error.message.rpartition("; ")[2]  # "<the temporary name>; No space left".
             raise UserError(f"cannot write {path}: {reason}; free some space or choose another "

@@ -54,14 +54,15 @@ def corpus(tmp_path_factory) -> pathlib.Path:
 def build(corpus, vocabulary, tmp_path):
     """Builds records of the corpus below `tmp_path`; returns their manifest."""
 
-    def call(name="records", *, text=None, num_workers=1, overwrite=False, **changes
-             ) -> manifest.Manifest | None:
+    def call(name="records", *, text=None, num_workers=1, overwrite=False, runner=None,
+             **changes) -> manifest.Manifest | None:
         read = Normalization.of(changes.pop("lower_case", None), changes.pop("strip_accents", None))
         chosen = settings.BuildSettings(**({"max_seq_length": 32, "shard_text_bytes": 30_000,
                                             "held_out_fraction": 0.1, "normalization": read}
                                            | changes))
         source = sources.open_source(text or f"{corpus}/*.txt")
         return record_builder.build_records(source, vocabulary, chosen, tmp_path / name,
-                                            LocalRunner(num_workers), overwrite=overwrite)
+                                            runner or LocalRunner(num_workers),
+                                            overwrite=overwrite)
 
     return call

@@ -41,6 +41,8 @@ def arguments(corpus, vocab_file, tmp_path):
     ({"shard_text_bytes": 10**12}, "--shard_text_bytes must be at most 1073741824"),
     ({"num_workers": 10**9}, "--num_workers must be at most 1000"),
     ({"num_workers": 0}, "--num_workers must be at least 1. Received: 0"),
+    ({"runner": "DirectRunner", "num_workers": 2}, "--num_workers belongs to --runner=local"),
+    ({"beam_options": "--direct_num_workers=2"}, "--beam_options belongs to Beam's runners"),
     ({"shard_text_bytes": 9}, "--shard_text_bytes must be at least 1000. Received: 9"),
     ({"languages": "en,english"}, "--languages: 'english' is no known language code; there are"),
     ({"near_duplicate_threshold": 0.9}, "--near_duplicate_threshold belongs to --drop_near_dupl"),
