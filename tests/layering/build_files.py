@@ -42,7 +42,7 @@ EXTERNAL = {
 }
 
 # Import names of the peers' environment (requirements/peers.txt): the pip hub has none of them.
-PEERS = frozenset({"torch", "transformers"})
+PEERS = frozenset({"tokenizers", "torch", "transformers"})
 
 HEADER = "# Written by `make build-files` from the imports and tests/layering/layers.py.\n"
 LOAD = 'load("@rules_python//python:defs.bzl", {})\n'
