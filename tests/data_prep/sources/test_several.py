@@ -108,7 +108,7 @@ def test_parts_of_a_long_document_stay_together(tmp_path):
 def test_pieces_in_order_have_the_documents_of_the_whole(corpora, monkeypatch):
     monkeypatch.setattr(files, "PIECE_BYTES", 1)
     (corpora / "d.txt").write_text("More.")
-    source = open_source(f"jsonl:{corpora}/*.jsonl,text:{corpora}/*.txt,embedded:python,"
+    source = open_source(f"jsonl:{corpora}/*.jsonl,text:{corpora}/*.txt,books:{corpora}/a.txt,"
                          f"wikipedia:{corpora}/c.xml")
     pieces = [pickle.loads(pickle.dumps(piece)) for piece in source.pieces()]
     assert len(pieces) == 5
