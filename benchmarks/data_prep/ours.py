@@ -4,7 +4,8 @@ import importlib
 import pathlib
 
 from benchmarks.data_prep.workload import Prepared, Workload, Written, serve
-from data_prep import local_runner, record_builder, settings, sources
+from data_prep import local_runner, record_builder, settings
+from data_prep.sources.registry import open_source
 from electra_tf.text.vocabulary import Vocabulary
 
 
@@ -19,7 +20,7 @@ def prepare(workload: Workload) -> Prepared:
 
     def turn(text: pathlib.Path, scratch: pathlib.Path) -> Written:
         made = record_builder.build_records(
-            sources.open_source(str(text)), vocabulary, build, scratch,
+            open_source(str(text)), vocabulary, build, scratch,
             local_runner.LocalRunner(num_workers=1))
         return Written(text_tokens=made.counts.text_tokens,
                        bytes=sum(shard.bytes for shard in made.shards))

@@ -14,14 +14,16 @@ import pytest
 
 from data_prep import (
     beam_runner,
+    embedded_text,
     record_builder,
     record_directory,
-    sources,
     vocabulary_learner,
     work_units,
 )
 from data_prep.beam_runner import BeamRunner
 from data_prep.local_runner import LocalRunner
+from data_prep.sources import files as source_files
+from data_prep.sources.registry import open_source
 from electra_tf import atomic_file
 from electra_tf.errors import UserError
 from electra_tf.text.normalization import UNCASED
@@ -41,7 +43,7 @@ def files(directory):
 @pytest.fixture
 def small_pieces(monkeypatch):
     """Every file of the corpus is a piece."""
-    monkeypatch.setattr(sources, "PIECE_BYTES", 1000)
+    monkeypatch.setattr(source_files, "PIECE_BYTES", 1000)
 
 
 def test_a_build_on_beam_has_the_bytes_of_a_local_one(build, tmp_path):
@@ -64,7 +66,7 @@ def test_pieces_have_the_documents_of_the_whole_in_order(small_pieces, tmp_path)
     for name, text in (("a", ""), ("b", "x" * 600), ("c", ""), ("d", "y" * 300), ("e", "z" * 200),
                        ("f", "")):
         (tmp_path / f"{name}.txt").write_text(text)
-    whole = sources.open_source(f"{tmp_path}/*.txt")
+    whole = open_source(f"{tmp_path}/*.txt")
     pieces = whole.pieces()
     assert [[path.stem for path in piece.paths] for piece in pieces] == [
         ["a", "b", "c", "d"], ["e", "f"]]
@@ -72,16 +74,17 @@ def test_pieces_have_the_documents_of_the_whole_in_order(small_pieces, tmp_path)
         whole.documents())
 
 
-def test_a_source_that_cannot_be_cut_is_one_piece():
-    source = sources.open_source("embedded:python")
+def test_a_source_that_cannot_be_cut_is_one_piece(monkeypatch):
+    monkeypatch.setattr(embedded_text, "documents", lambda: (("a line",),))
+    source = open_source("embedded:python")
     assert work_units.pieces_of(source) == (work_units.Piece(source, None),)
 
 
 def test_the_digest_of_a_corpus_in_one_piece_is_its_own_and_of_several_another(
         corpus, monkeypatch):
-    source = sources.open_source(f"{corpus}/*.txt")
+    source = open_source(f"{corpus}/*.txt")
     assert work_units.corpus_sha256(work_units.pieces_of(source), LocalRunner()) == source.sha256()
-    monkeypatch.setattr(sources, "PIECE_BYTES", 1000)
+    monkeypatch.setattr(source_files, "PIECE_BYTES", 1000)
     pieces = work_units.pieces_of(source)
     digest = work_units.corpus_sha256(pieces, LocalRunner())
     assert len(pieces) == 2 and digest != source.sha256()
@@ -90,17 +93,24 @@ def test_the_digest_of_a_corpus_in_one_piece_is_its_own_and_of_several_another(
 
 
 def test_words_are_counted_on_beam_as_locally(corpus, small_pieces, tmp_path):
-    source = sources.open_source(f"{corpus}/*.txt")
+    source = open_source(f"{corpus}/*.txt")
     local = vocabulary_learner.count_corpus_words(source, UNCASED, LocalRunner())
     assert local == vocabulary_learner.count_corpus_words(source, UNCASED, direct(tmp_path))
     assert local.total() == len((" ".join(
         path.read_text() for path in corpus.iterdir())).split())
 
 
-def test_sums_are_added_up_and_have_every_word_once(tmp_path):
+@pytest.fixture
+def text(tmp_path):
+    """A source of one line."""
+    (tmp_path / "text.txt").write_text("a line\n")
+    return open_source(f"{tmp_path}/text.txt")
+
+
+def test_sums_are_added_up_and_have_every_word_once(text, tmp_path):
     runner = direct(tmp_path)
     words = {f"w{n}".encode(): n + 1 for n in range(300)} | {"ü".encode(): 7}
-    pieces = [work_units.Piece(sources.EmbeddedText(), n) for n in range(3)]
+    pieces = [work_units.Piece(text, n) for n in range(3)]
     parts = list(runner.add_up(pieces, work_units.Piece.itself,
                                lambda piece: collections.Counter(words)))
     assert len(parts) <= beam_runner.PARTS
@@ -157,10 +167,10 @@ def test_a_worker_of_a_build_that_lost_the_directory_writes_nothing(tmp_path):
             directory.build_or_reuse(unit, pytest.fail, identity)
 
 
-def test_an_error_that_is_no_mistake_of_the_user_stays_what_it_is(tmp_path):
+def test_an_error_that_is_no_mistake_of_the_user_stays_what_it_is(text, tmp_path):
     runner = direct(tmp_path)
     with pytest.raises(Exception, match="a bug"):
-        list(runner.run([work_units.Piece(sources.EmbeddedText())], work_units.Piece.itself,
+        list(runner.run([work_units.Piece(text)], work_units.Piece.itself,
                         _broken, int))
     assert not (tmp_path / "scratch").exists()
 
@@ -188,9 +198,9 @@ def test_a_job_server_that_is_not_there_is_named(tmp_path):
     assert not (tmp_path / "scratch").exists()
 
 
-def test_local_work_does_not_import_beam():
-    code = ("import sys; import data_prep.build_pretraining_data, data_prep.build_vocab; "
-            "sys.exit('apache_beam' in sys.modules)")
+@pytest.mark.parametrize("name", ["build_pretraining_data", "build_vocab"])
+def test_local_work_does_not_import_beam(name):
+    code = f"import sys; import data_prep.{name}; sys.exit('apache_beam' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 

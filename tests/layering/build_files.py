@@ -103,6 +103,8 @@ def _tests() -> str:
 
 
 def _visibility(unit: str) -> list[str]:
+    if unit == "data_prep":
+        return [f"//{user}:__subpackages__" for user in ("benchmarks", "data_prep", "tests")]
     if unit not in layers.LEVEL:
         return ["//tests:__subpackages__"]
     groups = [f"//:above_layer_{layers.LEVEL[unit]}"]
