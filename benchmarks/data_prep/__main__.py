@@ -23,7 +23,7 @@ from benchmarks.data_prep.workload import Workload
 from benchmarks.harness import host, systems
 from benchmarks.harness.process import Worker
 from benchmarks.harness.turns import failing, rotated
-from data_prep import sources
+from data_prep.sources.registry import open_source
 from electra_tf import atomic_file, command_line, errors
 
 
@@ -147,7 +147,7 @@ def _parts(pattern: str, size: int, count: int, directory: pathlib.Path) -> list
     """Writes the first documents of a text to `count` files of about equal size."""
     parts: list[list[bytes]] = [[]]
     total = 0
-    for document in sources.open_source(pattern).documents():
+    for document in open_source(pattern).documents():
         if document.begins and total >= size:
             break
         if document.begins and total >= size * len(parts) // count:
