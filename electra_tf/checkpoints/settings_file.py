@@ -32,6 +32,7 @@ _ADDED = tuple(
     for owner, beginnings in (
         (_TRAINED, ("optimizer.bias_correction", "initialization.")),
         (_TRAINED, "initialization.position_share"),
+        (_TRAINED, "optimizer.name"),
         (_PRETRAINED, "sampling.temperature"),
         (_PRETRAINED, ("sampling.initial_temperature", "sampling.cooling_time",
                        "sampling.disallow_correct")),

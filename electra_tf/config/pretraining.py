@@ -128,10 +128,22 @@ class SamplingConfig:
                 self.cooling_time)
 
 
+class Optimizer(enum.StrEnum):
+    """How gradients become steps."""
+
+    ADAM = "adam"
+    """With decoupled weight decay, as BERT and ELECTRA use it."""
+    LAMB = "lamb"
+    """Adam whose step for a weight is as long as the weight, times the rate (You et al., 2020): for
+    batches of thousands."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OptimizerConfig:
-    """Adam with decoupled weight decay, and its schedule."""
+    """The optimizer with decoupled weight decay, and its schedule."""
 
+    name: Optimizer = Optimizer.ADAM
+    """adam, or lamb for batches of thousands, whose rate is another: docs/devices.md."""
     learning_rate: float = 5e-4
     """Peak rate."""
     warmup_steps: int = -1

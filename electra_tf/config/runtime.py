@@ -44,6 +44,9 @@ class RuntimeConfig:
     """TPU name or grpc:// address; "local" on a TPU VM."""
     num_gpus: int = -1
     """GPUs to use; -1 for all that the machine has."""
+    num_replicas: int = 0
+    """Split the CPU into so many devices, each a replica with its share of the batch, to try out
+    what several devices do; 0: one. Other devices stay unused."""
     gradient_accumulation_steps: int = 1
     """Micro-batches that one step splits its batch into, one after the other."""
     gradient_checkpointing: bool = False
@@ -84,7 +87,7 @@ class RuntimeConfig:
         require_positive("runtime", self, "gradient_accumulation_steps", "save_checkpoints_steps",
                          "eval_batch_size", "grace_seconds")
         for name in ("cpu_parts", "keep_checkpoint_max", "log_every_steps", "sample_every_steps",
-                     "eval_every_steps", "eval_steps", "log_every_seconds"):
+                     "eval_every_steps", "eval_steps", "log_every_seconds", "num_replicas"):
             value = getattr(self, name)
             require(value >= 0, f"runtime.{name}", "0 or more", value)
         require_at_most("runtime", self, LARGEST_COUNT, "save_checkpoints_steps", "log_every_steps",
@@ -92,7 +95,13 @@ class RuntimeConfig:
                         "keep_checkpoint_max")
         require_at_most("runtime", self, 1 << 20, "gradient_accumulation_steps", "eval_batch_size")
         require_at_most("runtime", self, 1000, "cpu_parts", "num_gpus")
+        require_at_most("runtime", self, 64, "num_replicas")
         require(self.num_gpus >= -1, "runtime.num_gpus", "-1 (all) or more", self.num_gpus)
+        others = [name for name in ("tpu", "num_gpus") if getattr(self, name) not in ("", -1, 0)]
+        if self.distribution_strategy not in (Strategy.AUTO, Strategy.MIRRORED):
+            others.append("distribution_strategy")
+        require(not (self.num_replicas and others), "runtime.num_replicas",
+                f"0 when {' and '.join(others)} is given: it splits the CPU", self.num_replicas)
         require(not (self.tpu and self.distribution_strategy not in (Strategy.AUTO, Strategy.TPU)),
                 "runtime.distribution_strategy", f"auto or tpu when tpu={self.tpu!r} is given",
                 str(self.distribution_strategy))

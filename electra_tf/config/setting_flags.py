@@ -33,8 +33,8 @@ def of_fields(section: str, *fields: str) -> tuple[SettingFlag, ...]:
 
 
 HARDWARE = of_fields(
-    "runtime", "distribution_strategy", "tpu", "num_gpus", "gradient_accumulation_steps",
-    "gradient_checkpointing", "xla", "deterministic")
+    "runtime", "distribution_strategy", "tpu", "num_gpus", "num_replicas",
+    "gradient_accumulation_steps", "gradient_checkpointing", "xla", "deterministic")
 ANY_SETTING = ("set", "config")
 """Names of the flags for all other settings."""
 

@@ -1,5 +1,6 @@
 """From settings to a `tf.distribute` strategy; one clear line where the hardware is missing."""
 
+import contextlib
 import os
 import socket
 
@@ -7,8 +8,8 @@ import tensorflow as tf
 
 from electra_tf import signals
 from electra_tf.config.runtime import RuntimeConfig, Strategy
-from electra_tf.errors import UserError, shown
-from electra_tf.reading import strict_json
+from electra_tf.distribution import cluster
+from electra_tf.errors import UserError
 
 TPU_CONNECT_SECONDS = 10
 
@@ -26,6 +27,11 @@ def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:
         return _tpu(config.tpu)
     if kind is Strategy.MULTI_WORKER_MIRRORED:
         return _multi_worker()
+    if config.num_replicas:
+        if cluster.VARIABLE in os.environ:
+            raise UserError("--num_replicas splits the CPU of a single process; TF_CONFIG makes "
+                            "this one of several. Leave either out.")
+        return tf.distribute.MirroredStrategy(_virtual_cpus(config.num_replicas))
     gpus = _gpu_names(config.num_gpus)
     if kind is Strategy.MIRRORED:
         return tf.distribute.MirroredStrategy(gpus or _cpu_names())
@@ -43,7 +49,9 @@ def is_one_cpu(config: RuntimeConfig) -> bool:
 def _choose(config: RuntimeConfig) -> Strategy:
     if config.tpu:
         return Strategy.TPU
-    if "TF_CONFIG" in os.environ:
+    if config.num_replicas:
+        return Strategy.MIRRORED
+    if cluster.VARIABLE in os.environ:
         return Strategy.MULTI_WORKER_MIRRORED
     if len(_gpu_names(config.num_gpus)) > 1:
         return Strategy.MIRRORED
@@ -59,22 +67,26 @@ def _gpu_names(wanted: int) -> list[str]:
     return names if wanted < 0 else names[:wanted]
 
 
+def _virtual_cpus(count: int) -> list[str]:
+    """Splits the CPU into `count` logical devices and names them."""
+    cpu, *_ = tf.config.list_physical_devices("CPU")
+    with contextlib.suppress(RuntimeError):  # TensorFlow has its devices already.
+        tf.config.set_logical_device_configuration(
+            cpu, [tf.config.LogicalDeviceConfiguration()] * count)
+    names = _cpu_names()
+    if len(names) < count:
+        raise UserError(f"--num_replicas={count}, but this process began with {len(names)} CPU "
+                        "devices. It has to be set before TensorFlow's first op.")
+    return names[:count]
+
+
 def _cpu_names() -> list[str]:
     """Logical CPU devices: one, unless the program split the CPU to try replicas out."""
     return [f"CPU:{index}" for index in range(len(tf.config.list_logical_devices("CPU")))]
 
 
 def _multi_worker() -> tf.distribute.Strategy:
-    text = os.environ.get("TF_CONFIG", "")
-    try:
-        cluster = strict_json.parse(text)["cluster"]["worker"]
-    except (ValueError, KeyError, TypeError):
-        raise UserError(
-            "--distribution_strategy=multi_worker_mirrored needs the environment variable "
-            'TF_CONFIG, for example {"cluster": {"worker": ["host1:2222", "host2:2222"]}, '
-            f'"task": {{"type": "worker", "index": 0}}}}. Received: {shown(text)}') from None
-    if not cluster:
-        raise UserError("TF_CONFIG lists no workers under cluster.worker.")
+    cluster.announce_waiting(cluster.parse(os.environ.get(cluster.VARIABLE, "")))
     with signals.left_to_the_system():
         return tf.distribute.MultiWorkerMirroredStrategy()
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import tensorflow as tf
 
 from electra_tf.command_line import same_command
-from electra_tf.errors import Abandoned
+from electra_tf.errors import Abandoned, UserError
 
 _LOST = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.DeadlineExceededError,
          tf.errors.CancelledError, tf.errors.InternalError)
@@ -34,12 +34,16 @@ def loss_of_a_worker_named(strategy: tf.distribute.Strategy) -> Iterator[None]:
 
     Raises:
         Abandoned: another worker ended or doesn't answer.
+        UserError: workers that were given clusters of different sizes.
     """
     try:
         yield
     except _LOST as error:
         if not has_several_workers(strategy):
             raise
+        if "joining a group with size" in error.message:
+            raise UserError("TF_CONFIG names another number of workers here than at another "
+                            "worker. Give the same cluster to all.") from error
         raise Abandoned(
             f"another worker ended or can't be reached ({_reason(error)}), so this one ends too. "
             f"To go on from the newest checkpoint, on every worker: {same_command()}") from error

@@ -56,12 +56,18 @@ class Adam(tf.Module):
             scale: float32 [], what to multiply the gradients by: the clipping.
             usable: bool []; False leaves weights and slots exactly as they are.
         """
-        # The kernel with rate 0 and betas 1 is the identity: no branch on the device.
+        # With rate 0 and betas 1 an update is the identity: no branch on the device.
         rate = tf.where(usable, rate, 0.0)
         scale = tf.where(usable, scale, 0.0)
-        kernel = {
-            "beta1": tf.where(usable, self._config.beta_1, 1.0), "beta1_power": tf.zeros([]),
-            "beta2": tf.where(usable, self._config.beta_2, 1.0), "beta2_power": tf.zeros([]),
+        gradients = [tf.math.multiply_no_nan(gradient, scale) for gradient in gradients]
+        tf.distribute.get_replica_context().merge_call(
+            self._update_all, args=(gradients, *self._numbers(rate, step, usable)))
+
+    def _numbers(self, rate: tf.Tensor, step: tf.Tensor, usable: tf.Tensor) -> tuple[
+            Mapping[float, tf.Tensor], Mapping[float, tf.Tensor], Mapping[str, tf.Tensor]]:
+        """Returns what `_update` takes: rates and decays by factor, and the kernel's inputs."""
+        kernel = self._betas(usable) | {
+            "beta1_power": tf.zeros([]), "beta2_power": tf.zeros([]),
             "epsilon": tf.constant(self._kernel_epsilon)}
         stretch = rate
         if self._config.bias_correction:
@@ -72,9 +78,11 @@ class Adam(tf.Module):
                  for factor in self._distinct_factors}
         decays = {factor: rate * (factor * self._config.weight_decay)
                   for factor in self._distinct_factors}
-        gradients = [tf.math.multiply_no_nan(gradient, scale) for gradient in gradients]
-        tf.distribute.get_replica_context().merge_call(
-            self._update_all, args=(gradients, rates, decays, kernel))
+        return rates, decays, kernel
+
+    def _betas(self, usable: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"beta1": tf.where(usable, self._config.beta_1, 1.0),
+                "beta2": tf.where(usable, self._config.beta_2, 1.0)}
 
     def _corrections(self, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns 1 - beta_1^t and the root of 1 - beta_2^t, float32 []."""

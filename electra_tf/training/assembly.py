@@ -6,16 +6,19 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.finetuning import FinetuningConfig
-from electra_tf.config.pretraining import Precision, PretrainingConfig
+from electra_tf.config.pretraining import Optimizer, Precision, PretrainingConfig
 from electra_tf.distribution.devices import POLICIES, use_xla
 from electra_tf.modeling.initialization import initialize
 from electra_tf.objectives.objective import Objective
 from electra_tf.optimization.adam import Adam
+from electra_tf.optimization.lamb import Lamb
 from electra_tf.optimization.loss_scale import LossScale
 from electra_tf.optimization.schedule import Schedule
 from electra_tf.training.step import TrainState, TrainStep
 
 Config = PretrainingConfig | FinetuningConfig
+
+OPTIMIZERS = {Optimizer.ADAM: Adam, Optimizer.LAMB: Lamb}
 
 
 def build_model(objective: Objective, config: Config, strategy: tf.distribute.Strategy, *,
@@ -41,7 +44,8 @@ def build_state(config: Config, model: tf_keras.Model, strategy: tf.distribute.S
     """
     variables = model.trainable_variables
     with strategy.scope():
-        return TrainState(model, Adam(config.optimizer, variables, rate_factors),
+        optimizer = OPTIMIZERS[config.optimizer.name](config.optimizer, variables, rate_factors)
+        return TrainState(model, optimizer,
                           LossScale(enabled=config.training.precision is Precision.FLOAT16))
 
 

@@ -2,17 +2,14 @@
 
 import json
 import signal
-import subprocess
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from tests import tiny_records
 from tests.determinism import processes
-from tests.own_lines import own_lines
+from tests.determinism.processes import interrupted, state, step_of
 
 STEPS = 400
 FLAGS = ("--deterministic", f"--num_train_steps={STEPS}", "--save_checkpoints_steps=20",
@@ -27,13 +24,6 @@ def records(tmp_path_factory):
     return directory
 
 
-def state(model_dir: Path) -> dict[str, np.ndarray]:
-    """Every value of the newest checkpoint: weights, slots, step."""
-    reader = tf.train.load_checkpoint(tf.train.latest_checkpoint(str(model_dir / "checkpoints")))
-    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()
-            if name not in ("_CHECKPOINTABLE_OBJECT_GRAPH",) and "save_counter" not in name}
-
-
 def logged(model_dir: Path) -> list[dict]:
     """Records of training, without what depends on the machine."""
     lines = (model_dir / "metrics.jsonl").read_text().splitlines()
@@ -45,30 +35,6 @@ def logged(model_dir: Path) -> list[dict]:
 
 def checkpoints(model_dir: Path) -> int:
     return len(list((model_dir / "checkpoints").glob("ckpt-*.index")))
-
-
-def interrupted(records: Path, model_dir: Path, number: signal.Signals, after: float,
-                prefix: tuple[str, ...] = ()) -> tuple[int, str]:
-    """Runs until a checkpoint has appeared and some time more, then sends a signal.
-
-    Returns the status and the last line on stderr.
-    """
-    done = set((model_dir / "checkpoints").glob("ckpt-*.index"))
-    process = subprocess.Popen([*prefix, *processes.command(records, model_dir, *FLAGS)],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 120
-    while set((model_dir / "checkpoints").glob("ckpt-*.index")) <= done:
-        assert process.poll() is None, "the run ended before it could be killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    time.sleep(after)
-    process.send_signal(number)
-    errors = process.communicate(timeout=60)[1]
-    return process.returncode, (own_lines(errors) or [""])[-1]
-
-
-def step_of(model_dir: Path) -> int:
-    return int(state(model_dir)["step/.ATTRIBUTES/VARIABLE_VALUE"])
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +60,8 @@ def finish_as_alone(records: Path, model_dir: Path, alone: Path) -> None:
 def test_a_run_killed_three_times_ends_with_the_same_weights(records, alone, tmp_path):
     killed = tmp_path / "killed"
     for number in range(KILLS):
-        assert interrupted(records, killed, signal.SIGKILL, after=0.05 * number) == (-9, "")
+        assert interrupted(
+            records, killed, signal.SIGKILL, 0.05 * number, *FLAGS) == (-9, "")
         assert not (killed / "checkpoints" / f"ckpt-{STEPS}.index").exists()
     finish_as_alone(records, killed, alone)
     assert [record["step"] for record in logged(killed)] == [
@@ -111,7 +78,7 @@ def test_a_run_stopped_by_signals_goes_on_from_that_very_step(records, alone, tm
             (signal.SIGTERM, 143, ()),
             # As a job that a shell started in the background: SIGINT is ignored by inheritance.
             (signal.SIGINT, 130, ("sh", "-c", 'trap "" INT; exec "$@"', "sh"))):
-        ended, line = interrupted(records, stopped, number, after=0.0, prefix=prefix)
+        ended, line = interrupted(records, stopped, number, 0.0, *FLAGS, prefix=prefix)
         steps.append(step_of(stopped))
         assert ended == status
         assert line.startswith(f"stopped by {number.name} at step {steps[-1]} of {STEPS}; "

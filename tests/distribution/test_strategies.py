@@ -24,6 +24,31 @@ def test_mirrored_uses_every_logical_cpu():
     assert strategy.num_replicas_in_sync == len(tf.config.list_logical_devices("CPU")) == 2
 
 
+def test_the_cpu_is_split_into_replicas():
+    strategy = create_strategy(RuntimeConfig(num_replicas=2))
+    assert strategy.num_replicas_in_sync == 2
+
+
+def test_replicas_past_the_devices_that_tensorflow_began_with_are_refused():
+    tf.config.list_logical_devices()
+    with pytest.raises(UserError, match="--num_replicas=3, but this process began with 2 CPU"):
+        create_strategy(RuntimeConfig(num_replicas=3))
+
+
+@pytest.mark.parametrize(("changes", "given"), [
+    ({"tpu": "local"}, "tpu"), ({"num_gpus": 2}, "num_gpus"),
+    ({"distribution_strategy": Strategy.ONE_DEVICE}, "distribution_strategy")])
+def test_replicas_of_a_cpu_and_other_devices_do_not_go_together(changes, given):
+    with pytest.raises(UserError, match=rf"runtime.num_replicas must be 0 when {given} is given"):
+        RuntimeConfig(num_replicas=2, **changes)
+
+
+def test_replicas_of_a_cpu_and_several_processes_do_not_go_together(monkeypatch):
+    monkeypatch.setenv("TF_CONFIG", "{}")
+    with pytest.raises(UserError, match="--num_replicas splits the CPU of a single process"):
+        create_strategy(RuntimeConfig(num_replicas=2))
+
+
 def test_more_gpus_than_there_are_is_refused():
     with pytest.raises(UserError, match="--num_gpus=9, but this machine has 0"):
         create_strategy(with_strategy(Strategy.ONE_DEVICE, num_gpus=9))

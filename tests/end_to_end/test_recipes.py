@@ -71,7 +71,7 @@ def test_a_run_without_a_checkpoint_refuses_another_initialization(records, tmp_
 
 @pytest.mark.parametrize("unknown", [
     ("sampling.",), ("sampling.", "initialization.position_share"),
-    ("sampling.", "initialization.", "optimizer.bias_correction")], ids=len)
+    ("sampling.", "initialization.", "optimizer.bias_correction", "optimizer.name")], ids=len)
 def test_a_run_of_an_earlier_version_is_continued(records, tmp_path, capsys, unknown):
     saved = train(records, tmp_path / "run")
     older = {name: value for name, value in saved.items() if not name.startswith(unknown)}
@@ -82,3 +82,12 @@ def test_a_run_of_an_earlier_version_is_continued(records, tmp_path, capsys, unk
     assert "2 done, 0 to go" in capsys.readouterr().out
     with pytest.raises(UserError, match="optimizer.bias_correction: False then, True now"):
         train(records, tmp_path / "run", "--set=optimizer.bias_correction=true")
+
+
+def test_lamb_trains_and_is_part_of_what_a_run_is(records, tmp_path, capsys):
+    saved = train(records, tmp_path / "run", "--set=optimizer.name=lamb")
+    assert saved["optimizer.name"] == "lamb"
+    train(records, tmp_path / "run", "--set=optimizer.name=lamb")
+    assert "2 done, 0 to go" in capsys.readouterr().out
+    with pytest.raises(UserError, match="optimizer.name: lamb then, adam now"):
+        train(records, tmp_path / "run")

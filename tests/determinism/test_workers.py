@@ -1,4 +1,4 @@
-"""Two workers that share every batch train what one process trains."""
+"""Workers that share every batch train what one process trains."""
 
 import json
 import os
@@ -12,8 +12,8 @@ import tensorflow as tf
 from tests import tiny_records
 from tests.determinism import processes
 
-FLAGS = ("--num_train_steps=10", "--save_checkpoints_steps=5", "--log_every_steps=5",
-         "--sample_every_steps=0", "--eval_steps=1")
+FLAGS = ("--train_batch_size=12", "--num_train_steps=10", "--save_checkpoints_steps=5",
+         "--log_every_steps=5", "--sample_every_steps=0", "--eval_steps=1")
 
 
 def free_port() -> int:
@@ -29,12 +29,13 @@ def weights(model_dir) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.slow
-def test_two_workers_train_what_one_process_trains(tmp_path):
+@pytest.mark.parametrize("count", [2, 3])
+def test_workers_train_what_one_process_trains(tmp_path, count):
     records, alone, together = (tmp_path / name for name in ("records", "alone", "together"))
     tiny_records.write(records)
     single = processes.run(processes.command(records, alone, *FLAGS))
     assert single.returncode == 0, single.stderr
-    cluster = {"worker": [f"127.0.0.1:{free_port()}" for _ in range(2)]}
+    cluster = {"worker": [f"127.0.0.1:{free_port()}" for _ in range(count)]}
     workers = [
         subprocess.Popen(
             processes.command(records, together, *FLAGS,
@@ -42,11 +43,12 @@ def test_two_workers_train_what_one_process_trains(tmp_path):
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env=os.environ | {"TF_CONFIG": json.dumps(
                 {"cluster": cluster, "task": {"type": "worker", "index": index}})})
-        for index in range(2)]
+        for index in range(count)]
     outputs = [worker.communicate(timeout=300)[0] for worker in workers]
-    assert [worker.returncode for worker in workers] == [0, 0], "\n".join(outputs)
+    assert [worker.returncode for worker in workers] == [0] * count, "\n".join(outputs)
     assert "step  5/10" in outputs[0]
-    assert "step" not in outputs[1]  # Only the chief reports.
+    for output in outputs[1:]:
+        assert "step" not in output  # Only the chief reports.
     expected = weights(alone)
     for name, value in weights(together).items():
         np.testing.assert_allclose(value, expected[name], rtol=0, atol=1e-4, err_msg=name)

@@ -1,0 +1,68 @@
+"""However many replicas share the batch, together or one number after the other: the same run."""
+
+import json
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests import tiny_records
+from tests.determinism import processes
+
+STEPS = 60
+FLAGS = ("--train_batch_size=24", f"--num_train_steps={STEPS}", "--save_checkpoints_steps=15",
+         "--log_every_steps=10", "--sample_every_steps=0", "--eval_steps=1")
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("replicas") / "records"
+    tiny_records.write(directory)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def alone(records, tmp_path_factory):
+    model_dir = tmp_path_factory.mktemp("alone") / "model"
+    train(records, model_dir)
+    return model_dir
+
+
+def train(records: Path, model_dir: Path, *flags: str) -> None:
+    finished = processes.run(processes.command(records, model_dir, *FLAGS, *flags))
+    assert finished.returncode == 0, finished.stderr
+
+
+def losses(model_dir: Path) -> list[float]:
+    records = [json.loads(line) for line in (model_dir / "metrics.jsonl").read_text().splitlines()]
+    return [record["loss"] for record in records if record["kind"] == "train"]
+
+
+def assert_equal(model_dir: Path, expected: Path) -> None:
+    """The same curve, and weights as close as sums in another order leave them after 60 steps."""
+    np.testing.assert_allclose(losses(model_dir), losses(expected), rtol=1e-4)
+    weights = processes.state(expected)
+    for name, value in processes.state(model_dir).items():
+        if name.startswith("model/"):
+            np.testing.assert_allclose(value, weights[name], rtol=0, atol=2e-3, err_msg=name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 4, 8])
+def test_replicas_train_what_one_device_trains(records, alone, tmp_path, count):
+    train(records, tmp_path / "run", f"--num_replicas={count}")
+    assert_equal(tmp_path / "run", alone)
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_with_another_number_of_replicas(records, alone, tmp_path):
+    stopped = 0
+    for count in (4, 2):
+        status, line = processes.interrupted(
+            records, tmp_path / "run", signal.SIGTERM, 0.0, *FLAGS, f"--num_replicas={count}")
+        assert status == 143, line
+        before, stopped = stopped, processes.step_of(tmp_path / "run")
+        assert before < stopped < STEPS
+    train(records, tmp_path / "run", "--num_replicas=3")
+    assert_equal(tmp_path / "run", alone)
