@@ -44,7 +44,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help install quickstart demo test test-slow test-all fuzz lint peers bench time-to-quality \
-	lock sbom build-files clean
+	lock sbom check-deploy build-files clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -140,6 +140,11 @@ lock: $(TOOLS_STAMP) ## Write requirements/*.lock anew, after requirements/*.txt
 sbom: $(STAMP) $(TOOLS_STAMP) ## Write sbom.json: what .venv holds, with licences, as CycloneDX.
 	$(TOOLS)/bin/cyclonedx-py environment --output-reproducible --output-format=JSON \
 	  --output-file=sbom.json $(VENV)
+
+check-deploy: $(TOOLS_STAMP) ## Check docs/deploy: the Dockerfile, the shell script, the manifests.
+	$(TOOLS)/bin/hadolint docs/deploy/Dockerfile
+	$(TOOLS)/bin/shellcheck docs/deploy/slurm.sh .ci/run
+	$(TOOLS)/bin/kubernetes-validate --strict docs/deploy/kubernetes.yaml docs/deploy/gke_tpu.yaml
 
 $(TOOLS_STAMP): requirements/tools.lock
 	$(need_python)
