@@ -17,10 +17,11 @@ from electra_tf.errors import Abandoned, UserError, one_line, shown
 
 
 def run(
-    main: Callable[[], None],
+    main: Callable[..., None],
     *,
     summary: str,
     groups: Mapping[str, Sequence[str]],
+    operand: str = "",
 ) -> None:
     """Parses absl flags and runs `main`, printing a `UserError` or a signal to stop as one line.
 
@@ -30,9 +31,10 @@ def run(
     Libraries that are imported later are kept from talking on stderr.
 
     Args:
-        main: takes no arguments; reads `flags.FLAGS`.
+        main: takes no arguments, or the operand; reads `flags.FLAGS`.
         summary: what the command does, printed first by `--help`.
         groups: title -> names of the flags under it, in the order of `--help`.
+        operand: name of the one argument that isn't a flag, such as "DIR"; "" if there is none.
     """
 
     def parse(argv: Sequence[str]) -> list[str]:
@@ -43,15 +45,18 @@ def run(
             rest = flags.FLAGS(argv)
         except (flags.Error, UnicodeDecodeError) as error:  # The latter: of a --flagfile.
             _refuse(f"{error} (--help lists the flags.)")
-        if len(rest) > 1:
-            _refuse(f"unexpected argument {shown(rest[1])}; settings are written --name=value.")
+        if len(rest) > 1 + bool(operand):
+            _refuse(f"unexpected argument {shown(rest[-1])}; settings are written --name=value"
+                    f"{f', and there is one {operand}' if operand else ''}.")
+        if operand and len(rest) == 1:
+            _refuse(f"{operand} is missing (--help says what it is).")
         return rest
 
-    def guarded(_argv: Sequence[str]) -> None:
+    def guarded(argv: Sequence[str]) -> None:
         logging.set_verbosity(logging.WARNING)
         try:
             with signals.Interrupts():
-                main()
+                main(*argv[1:])
         except UserError as error:
             print(f"error: {error}", file=sys.stderr)
             if isinstance(error, Abandoned):
