@@ -69,6 +69,7 @@ class Chain:
     def __init__(self, vocabulary: Vocabulary, settings: BuildSettings, name: str):
         self._vocabulary = vocabulary
         self._tokenize = _tokenize_function(vocabulary, settings.normalization)
+        self._unknown_scripts = coverage.UnknownScripts(vocabulary, settings.normalization)
         self._layout = Layout(
             max_seq_length=settings.max_seq_length, cls_id=vocabulary.cls_id,
             sep_id=vocabulary.sep_id, continues=vocabulary.continues,
@@ -82,13 +83,15 @@ class Chain:
     @property
     def counts(self) -> manifest.Counts:
         """Of what `examples` has handed out so far, but for documents."""
-        return manifest.Counts(**self._tally)
+        return manifest.Counts(
+            **self._tally, unknown_by_script=dict(self._unknown_scripts.counts))
 
     def examples(self, lines: Iterable[str]) -> Iterator[Example]:
         """Yields the examples of lines (`DOCUMENT_END` between documents), in order."""
         for batch in batches(lines):
             tokenized = self._tokenized(batch)
             self._count_text(batch, tokenized.ids)
+            self._unknown_scripts.add(batch, tokenized.ids, tokenized.ends)
             yield from self._counted(self._packing.add(tokenized))
         yield from self._counted(self._packing.finish())
 

@@ -8,13 +8,19 @@ import numpy as np
 from electra_tf.errors import one_line
 from electra_tf.inspection.survey import Survey, Text
 from electra_tf.text import coverage
-from electra_tf.text.scripts import DIGITS, SIGNS
 from electra_tf.text.vocabulary import SPECIAL_TOKENS
 
 SPLIT_NAMES = {"train": "training", "eval": "held out"}
 _BINS = 8
 _TOP, _RARE = 40, 30
 """Pieces that are shown."""
+_UNKNOWN_COUNTED = "[UNK]: counted when the records were built, over all of the text."
+_UNKNOWN_BESIDE = (
+    "[UNK]: by the script of the nearest word with letters before it, or else after it, for these "
+    "records don't say what stood there; build them again to have that counted.")
+_NOTHING_BESIDE = "no words beside"
+_FIXED = "\u00a0"
+"""Between a piece and its number: no line ends there."""
 _FREQUENCIES = (("never", 0, 1), ("1 to 9 times", 1, 10), ("10 to 99 times", 10, 100),
                 ("100 to 999 times", 100, 1000), ("1,000 times and more", 1000, np.inf))
 _LONGEST_NAME = 60
@@ -101,8 +107,9 @@ def passage_text(found: Survey, text: Text) -> str:
 
 
 def safe(text: str) -> str:
-    """Returns text that is safe to print, all of it."""
-    return one_line(text, longest=max(1, 10 * len(text)))
+    """Returns text that is safe to print, all of it; no-break spaces stay."""
+    return _FIXED.join(one_line(part, longest=max(1, 10 * len(part)))
+                       for part in text.split(_FIXED))
 
 
 def _records(found: Survey) -> Table:
@@ -171,33 +178,43 @@ def _lengths(found: Survey) -> Table:
 
 
 def _words(found: Survey) -> Table:
-    """Words and pieces by script, and where [UNK] is."""
-    vocabulary, pieces = found.records.vocabulary, found.pieces
-    special = [vocabulary.ids[token] for token in SPECIAL_TOKENS]
-    text = pieces.copy()
-    text[special] = 0
+    """Words and pieces by script, and what became [UNK]."""
+    vocabulary, counts = found.records.vocabulary, found.records.manifest.counts
+    text = found.pieces.copy()
+    text[[vocabulary.ids[token] for token in SPECIAL_TOKENS]] = 0
     size = len(found.script_names)
-    of_script = np.bincount(found.script, text, size)
-    words = np.bincount(found.script, np.where(vocabulary.continues, 0, text), size)
-    beside = sum(counts.beside_unknown for counts in found.splits.values())
-    unknown, all_words = int(pieces[vocabulary.unk_id]), int(words.sum())
-    rows = [(name, f"{words[number]:,.0f}", percent(words[number], all_words + unknown),
-             f"{of_script[number] / words[number]:.2f}" if words[number] else "-",
-             "" if name in (DIGITS, SIGNS) else f"{beside[number]:,}",
-             "" if name in (DIGITS, SIGNS) else percent(
-                 beside[number], beside[number] + words[number]))
-            for number, name in enumerate(found.script_names) if of_script[number]]
-    if beside[-1]:
-        rows.append(("no words beside", "", "", "", f"{beside[-1]:,}", ""))
-    rows.append(("[UNK], unknown words", f"{unknown:,}", percent(unknown, all_words + unknown),
-                 "", f"{unknown:,}", ""))
+    pieces = dict(zip(found.script_names, np.bincount(found.script, text, size), strict=True))
+    words = dict(zip(found.script_names, np.bincount(
+        found.script, np.where(vocabulary.continues, 0, text), size), strict=True))
+    known = counts.unknown_by_script is not None
+    unknown = dict(counts.unknown_by_script) if known else _beside_unknown(found)
+    scale = 1.0
+    if known and text.sum():  # Of all examples, while words are of those that are looked at.
+        scale = (counts.content_tokens - counts.unknown_words) / int(text.sum())
+    whole = sum(words.values())
+    rows = [(name, f"{words.get(name, 0):,.0f}", percent(words.get(name, 0), whole),
+             f"{pieces[name] / words[name]:.2f}" if words.get(name) else "-",
+             f"{unknown.get(name, 0):,}",
+             percent(unknown.get(name, 0), unknown.get(name, 0) + scale * words.get(name, 0)))
+            for name in (*found.script_names, *sorted(unknown.keys() - words.keys()))
+            if words.get(name) or unknown.get(name)]
+    rows.append(("all", f"{whole:,.0f}", percent(whole, whole),
+                 f"{sum(pieces.values()) / max(1, whole):.2f}", f"{sum(unknown.values()):,}",
+                 percent(sum(unknown.values()), sum(unknown.values()) + scale * whole)))
     return Table(
-        title="Words and [UNK] by script",
-        heading=("script", "words", "share", "pieces a word", "[UNK] beside", "rate"),
+        title="Words, and those that became [UNK], by script",
+        heading=("script", "words", "share", "pieces a word", "[UNK]", "of the words"),
         rows=tuple(rows), notes=(
-            "A word's script is that of its first letter; a punctuation mark is a word.",
-            "Records don't keep what became [UNK]: it is counted where the nearest word with "
-            "letters before it, or else after it, has that script."))
+            "A word's script is that of its first letter; signs are punctuation and symbols, a "
+            "word each.",
+            _UNKNOWN_COUNTED if known else _UNKNOWN_BESIDE))
+
+
+def _beside_unknown(found: Survey) -> dict[str, int]:
+    """Returns how many [UNK] stand beside words of each script."""
+    beside = sum(counts.beside_unknown for counts in found.splits.values())
+    return {name: int(count) for name, count in zip(
+        (*found.script_names, _NOTHING_BESIDE), beside, strict=True) if count}
 
 
 def _pieces(found: Survey) -> Table:
@@ -212,10 +229,10 @@ def _pieces(found: Survey) -> Table:
         (ordinary >= low) & (ordinary < high))), "piece")) for name, low, high in _FREQUENCIES]
     rows += [
         (f"the {min(_TOP, len(used))} most frequent", "  ".join(
-            f"{safe(vocabulary.tokens[index])} {percent(counts[index], total)}".replace(" ", "\u00a0")
-            for index in used[:_TOP])),
+            f"{safe(vocabulary.tokens[index])} {percent(counts[index], total)}".replace(
+                " ", _FIXED) for index in used[:_TOP])),
         (f"the {min(_RARE, len(used))} rarest that are there", "  ".join(
-            f"{safe(vocabulary.tokens[index])}\u00a0{counts[index]:,}"
+            f"{safe(vocabulary.tokens[index])}{_FIXED}{counts[index]:,}"
             for index in used[::-1][:_RARE])),
         ("never there, for example", "  ".join(
             safe(vocabulary.tokens[index]) for index in order[::-1][:_RARE] if not counts[index])

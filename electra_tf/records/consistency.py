@@ -75,9 +75,16 @@ def _of_settings(manifest: Any) -> Iterator[str]:
 
 def _of_counts(manifest: Any) -> Iterator[str]:
     counts = manifest.counts
-    negative = [name for name, value in vars(counts).items() if value < 0]
+    by_script = counts.unknown_by_script or {}
+    numbers = vars(counts) | {f"unknown_by_script[{shown(name)}]": value
+                              for name, value in by_script.items()}
+    del numbers["unknown_by_script"]
+    negative = [name for name, value in numbers.items() if value < 0]
     if negative:
         yield f"counts.{negative[0]} is negative"
+    if counts.unknown_by_script is not None and sum(by_script.values()) != counts.unknown_words:
+        yield (f"counts.unknown_words is {counts.unknown_words}, but by script they are "
+               f"{sum(by_script.values())}")
     examples, tokens = (sum(getattr(shard, name) for shard in manifest.shards)
                         for name in ("examples", "tokens"))
     if counts.examples != examples:

@@ -1,5 +1,6 @@
 """`manifest.json`: what a directory of records holds. Written last, and what training trusts."""
 
+import collections
 import concurrent.futures
 import dataclasses
 import functools
@@ -104,6 +105,8 @@ class Counts:
     """Words as the tokenizer splits the text, a punctuation mark being one."""
     unknown_words: int = 0
     """Those that became [UNK]."""
+    unknown_by_script: Mapping[str, int] | None = strict_json.added(None)
+    """Script (`text.scripts`) -> how many of these are of it; None: a build that didn't count."""
     characters: int = 0
     hangul_characters: int = 0
     """Korean syllables."""
@@ -112,8 +115,13 @@ class Counts:
     in parts, the damaged parts."""
 
     def __add__(self, other: "Counts") -> "Counts":
-        return Counts(**{field.name: getattr(self, field.name) + getattr(other, field.name)
-                         for field in dataclasses.fields(self)})
+        sums = {name: value + getattr(other, name) for name, value in vars(self).items()
+                if name != "unknown_by_script"}
+        by_script = [each.unknown_by_script for each in (self, other)
+                     if each.unknown_by_script is not None]
+        return Counts(**sums, unknown_by_script=dict(sorted(
+            sum(map(collections.Counter, by_script), collections.Counter()).items()))
+            if by_script else None)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
