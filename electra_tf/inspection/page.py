@@ -79,14 +79,13 @@ def _examples(examples: Sequence[MaskedExample], draws: int) -> str:
         f'{" checked" if draw == 1 else ""}>{f"epoch {draw}" if draw else "as stored"}</label>'
         for draw in range(draws + 1))
     key = (
-        '<dl class="key small"><dt class="piece first">first segment</dt><dd>The discriminator and '
-        "the generator are told which token is of which segment.</dd>"
-        '<dt class="piece second">second segment</dt><dd>The line between two pieces of a word is '
-        "where WordPiece cut it.</dd>"
-        f'<dt class="piece hidden">{MASK} <span class="was">word</span></dt><dd>To be found: the '
-        f"generator reads {MASK}, or the word that stands before the crossed one.</dd>"
-        '<dt class="piece kept">word</dt><dd>To be found, though the generator reads the word '
-        "itself.</dd></dl>")
+        '<dl class="key small"><dt class="piece first">first segment</dt><dd>from [CLS] to the '
+        "[SEP] between the two; pieces of one word stand close together</dd>"
+        '<dt class="piece second">second segment</dt><dd>to the last [SEP]</dd>'
+        f'<dt class="piece hidden">{MASK} <span class="was">word</span></dt><dd>to be found: the '
+        f"generator reads what isn't crossed out, {MASK} or another word</dd>"
+        '<dt class="piece kept">word</dt><dd>to be found, too, but the generator reads the word '
+        "itself</dd></dl>")
     return (
         '<section class="card"><h2>Examples, and what masking does to them</h2>'
         f"<fieldset><legend class=\"soft small\">Masks are drawn anew in every epoch:</legend>"
@@ -127,7 +126,7 @@ def _piece(example: MaskedExample, place: int) -> str:
         instead = example.read[draw - 1][place]
         classes.append(f"{'kept' if instead == token else 'hidden'}-{draw}")
         if instead != token:
-            read.append(f'<span class="read read-{draw}">{_text(_bare(instead))} </span>')
+            read.append(f'<span class="read read-{draw}">{_text(_bare(instead))}&nbsp;</span>')
     stored = _text(_bare(token))
     inside = f'{"".join(read)}<span class="stored">{stored}</span>' if read else stored
     return f'<span class="{" ".join(classes)}">{inside}</span>'

@@ -1,8 +1,9 @@
 """Examples of a directory of records as NumPy arrays: all of them in order, or a single one."""
 
 import dataclasses
+import functools
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import tensorflow as tf
 
 from electra_tf.errors import UserError
 from electra_tf.records import manifest as manifests
-from electra_tf.records.example import parse_examples
+from electra_tf.records.example import Batch, parse_examples
 from electra_tf.records.manifest import Manifest, Shard
 from electra_tf.storage import Path
 from electra_tf.text.vocabulary import Vocabulary
@@ -82,6 +83,15 @@ class Records:
         batch = next(iter(self._read(place.shard, place.number + 1, place.number)))
         return Rows(place.number, *batch)
 
+    @functools.cached_property
+    def _parse(self) -> Callable[[tf.Tensor], Batch]:
+        """Takes string [B]."""
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+        def parse(serialized: tf.Tensor) -> Batch:
+            return parse_examples(serialized, self.manifest.max_seq_length,
+                                  self.manifest.token_bytes, self.vocabulary.pad_id)
+        return parse
+
     def _parts(self, split: str, limit: int) -> list[tuple[Shard, int]]:
         """Returns the shards, and how many examples of each are read."""
         shards, whole = self.manifest.shards_of(split), max(1, self.examples(split))
@@ -96,12 +106,11 @@ class Records:
             tf.data.TFRecordDataset(str(path), buffer_size=_BUFFER_BYTES)
             .skip(start).take(stop - start)
             .batch(max(1, _BATCH_TOKENS // records.max_seq_length))
-            .map(lambda serialized: parse_examples(
-                serialized, records.max_seq_length, records.token_bytes, self.vocabulary.pad_id))
             .prefetch(2))
         found = start
         try:
-            for ids, valid, segment_ids in examples.as_numpy_iterator():
+            for serialized in examples:
+                ids, valid, segment_ids = (part.numpy() for part in self._parse(serialized))
                 if ids.min() < 0 or ids.max() >= self.vocabulary.size:
                     raise _damaged(path, f"an id isn't among the {self.vocabulary.size:,} of the "
                                    "vocabulary")

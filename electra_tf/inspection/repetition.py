@@ -144,11 +144,13 @@ class DistinctSample:
         where = np.concatenate([self._where, *(new for _, new in self._new)])
         counts = np.ones(hashes.size, np.int64)
         counts[:self._counts.size] = self._counts
-        order = np.argsort(hashes, kind="stable")
+        order = np.argsort(hashes)
         hashes = hashes[order]
         first = np.flatnonzero(np.diff(hashes, prepend=~hashes[:1]))
-        self._hashes, self._where = hashes[first], where[order[first]]
-        self._counts = np.add.reduceat(counts[order], first) if first.size else counts
+        if first.size:
+            self._hashes = hashes[first]
+            self._where = np.minimum.reduceat(where[order], first)
+            self._counts = np.add.reduceat(counts[order], first)
         self._new, self._waiting = [], 0
         while self._hashes.size > self._limit:
             self._bits += 1

@@ -120,7 +120,7 @@ def _records(found: Survey) -> Table:
         ("" if value else "not ") + name.replace("_", " ")
         for name, value in vocabulary.normalization.facts().items())
     rows = [
-        *((f"{SPLIT_NAMES[split]} examples", f"{records.examples(split):,} in "
+        *((f"{SPLIT_NAMES[split].replace(' ', '-')} examples", f"{records.examples(split):,} in "
            f"{_plural(len(manifest.shards_of(split)), 'shard')}")
           for split in SPLIT_NAMES),
         ("tokens", f"{tokens:,}, of which {counts.special_tokens:,} are [CLS] and [SEP]"),
@@ -203,7 +203,7 @@ def _words(found: Survey) -> Table:
                  percent(sum(unknown.values()), sum(unknown.values()) + scale * whole)))
     return Table(
         title="Words, and those that became [UNK], by script",
-        heading=("script", "words", "share", "pieces a word", "[UNK]", "of the words"),
+        heading=("script", "words", "share", "pieces a word", "[UNK]", "rate"),
         rows=tuple(rows), notes=(
             "A word's script is that of its first letter; signs are punctuation and symbols, a "
             "word each.",
@@ -254,11 +254,10 @@ def _repeated(found: Survey) -> Table:
         having = np.unique(held_out.row[seen]).size
         sample = "" if examples == counts["eval"].examples else " (evenly spaced)"
         facts += [
-            ("held-out examples in training", f"{held_out.seen_rows.sum():,} of {examples:,}"
-             f"{sample}: the whole example is there"),
-            ("held-out examples with a passage",
-             f"{having:,} of {examples:,}, {percent(having, examples)}, have one or more passages "
-             "that training has"),
+            ("held-out examples in training",
+             f"{held_out.seen_rows.sum():,} of {examples:,}{sample} as a whole"),
+            ("  with a passage that is there", f"{having:,} of {examples:,}, "
+             f"{percent(having, examples)}"),
             ("held-out passages in training",
              f"{seen.sum():,} of {seen.size:,}, {percent(seen.sum(), seen.size)}"),
             *((f"  {_plural(text.copies, 'passage')}", passage_text(found, text))

@@ -71,7 +71,7 @@ def wrapped(words: Sequence[str], first: str, others: str | None = None) -> Iter
         if not empty and used + 1 + size > WIDTH:
             yield line.rstrip()
             line, used, empty = others, len(others), True
-        line, used, empty = (line + word, used + size, False) if empty else (
+        line, used, empty = (line + word, used + size, not word) if empty else (
             f"{line} {word}", used + 1 + size, False)
     yield line.rstrip()
 
