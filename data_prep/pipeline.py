@@ -20,6 +20,7 @@ from electra_tf.storage import Path
 from electra_tf.text import coverage
 from electra_tf.text.normalization import Normalization
 from electra_tf.text.tokenizer import Tokenizer
+from electra_tf.text.unknown_words import UnknownScripts
 from electra_tf.text.vocabulary import Vocabulary
 
 _BATCH_CHARACTERS = 1 << 19
@@ -69,7 +70,7 @@ class Chain:
     def __init__(self, vocabulary: Vocabulary, settings: BuildSettings, name: str):
         self._vocabulary = vocabulary
         self._tokenize = _tokenize_function(vocabulary, settings.normalization)
-        self._unknown_scripts = coverage.UnknownScripts(vocabulary, settings.normalization)
+        self._unknown_scripts = UnknownScripts(vocabulary, settings.normalization)
         self._layout = Layout(
             max_seq_length=settings.max_seq_length, cls_id=vocabulary.cls_id,
             sep_id=vocabulary.sep_id, continues=vocabulary.continues,

@@ -58,3 +58,19 @@ command_line.run(lambda: print("done"), summary="", groups={})
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
                           check=False, timeout=30)
     assert (done.returncode, done.stdout.split("\n")[:2]) == (0, ["done", "tidied up"])
+
+
+@pytest.mark.parametrize(("arguments", "status", "words"), [
+    (["here"], 0, "main got here"), ([], 2, "error: DIR is missing"),
+    (["here", "there"], 2, "error: unexpected argument 'there'"),
+    (["--flag=1"], 2, "error: Unknown command line flag 'flag'")])
+def test_an_operand_is_there_once(arguments, status, words):
+    program = """
+from electra_tf import command_line
+command_line.run(lambda name: print(f"main got {name}"), summary="", groups={}, operand="DIR")
+"""
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == status
+    assert (done.stdout + done.stderr).startswith(words)
+    assert (done.stdout + done.stderr).count("\n") == 1

@@ -20,9 +20,7 @@ MOST_HELD_OUT = 8192
 """Held-out examples that are compared with all training examples."""
 _SHOWN = 5
 _LOOKED_AT = 40
-"""Passages among which `_SHOWN` are looked for that don't overlap."""
-_OVERLAP = 8
-"""Tokens that passages have in common if they are parts of one text."""
+"""Passages among which `_SHOWN` are looked for that have no quarter in common."""
 
 
 class Text(NamedTuple):
@@ -202,13 +200,14 @@ class _Reader:
 
     def _most_frequent(self, passages: DistinctSample) -> Iterator[Text]:
         found: list[set] = []
+        quarter = max(1, self._hasher.passage // 4)
         for where, copies in passages.most_frequent(_LOOKED_AT):
             number, start = divmod(where, self._records.manifest.max_seq_length)
             place = self._records.place("train", number, self._limit)
             rows = self._records.example(place)
             ids = rows.ids[text_of(rows, self._markup)][start:start + self._hasher.passage]
-            parts = {tuple(ids[index:index + _OVERLAP])
-                     for index in range(max(1, len(ids) - _OVERLAP + 1))}
+            parts = {tuple(ids[index:index + quarter].tolist())
+                     for index in range(len(ids) - quarter + 1)}
             if all(parts.isdisjoint(other) for other in found):
                 found.append(parts)
                 yield Text(ids, copies, place)
@@ -231,5 +230,6 @@ class _Reader:
 
     def _by_frequency(self, pieces: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
         """Returns the scripts' names, the most frequent first, and their old numbers."""
+        pieces[self._special] = 0
         order = np.argsort(-np.bincount(self._script, pieces, len(self._names)), kind="stable")
         return tuple(self._names[number] for number in order), order

@@ -47,7 +47,9 @@ def example_text(example: MaskedExample, number: int) -> str:
 
 
 def examples_text(examples: Sequence[MaskedExample]) -> str:
-    """Returns all examples under a legend."""
+    """Returns all examples under a legend; "" if there are none."""
+    if not examples:
+        return ""
     legend = ["Examples, and what masking does to them", *(f"  {line}" for line in LEGEND)]
     return "\n\n".join(["\n".join(legend), *(
         example_text(example, number) for number, example in enumerate(examples, start=1))])

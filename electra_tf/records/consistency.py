@@ -82,6 +82,8 @@ def _of_counts(manifest: Any) -> Iterator[str]:
     negative = [name for name, value in numbers.items() if value < 0]
     if negative:
         yield f"counts.{negative[0]} is negative"
+    if counts.unknown_words > counts.tokenizer_words:
+        yield f"counts.unknown_words is {counts.unknown_words} of {counts.tokenizer_words} words"
     if counts.unknown_by_script is not None and sum(by_script.values()) != counts.unknown_words:
         yield (f"counts.unknown_words is {counts.unknown_words}, but by script they are "
                f"{sum(by_script.values())}")

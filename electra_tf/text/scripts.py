@@ -18,7 +18,9 @@ _NAMES = dict(enumerate(
 
 
 def scripts_of(texts: Sequence[str]) -> list[str]:
-    """Returns the script of each text, which is that of its first letter.
+    """Returns the script of each text, which is that of its first character that has one.
+
+    Letters have one, and the digits that one script alone uses.
 
     Args:
         texts: words or pieces.

@@ -59,10 +59,10 @@ def main(directory: str) -> None:
     seconds = time.perf_counter() - began
     shown = examples.masked_examples(found, values.examples, masking, seed=values.seed,
                                      draws=DRAWS)
-    print("\n\n".join([str(data_dir), *map(terminal.table_text, tables.tables(found)),
-                       terminal.examples_text(shown), terminal.remarks_text(
-                           tables.remarks(found))]))
-    print(f"\n{_speed(found, seconds)}")
+    parts = (str(data_dir), *map(terminal.table_text, tables.tables(found)),
+             terminal.examples_text(shown), terminal.remarks_text(tables.remarks(found)),
+             _speed(found, seconds))
+    print("\n\n".join(part for part in parts if part))
     if page is not None:
         from electra_tf.inspection import page as pages
 

@@ -15,6 +15,13 @@ def test_a_text_of_unknown_words_is_told_of(build, tmp_path):
     assert warning.startswith("25.0% of the words became [UNK]")
 
 
+def test_unknown_words_are_counted_by_script(build, tmp_path):
+    (tmp_path / "text.txt").write_text("a b 7 дом c\n\nдом ไทย a\n" * 9)
+    made = build(text=str(tmp_path / "text.txt"))
+    assert made.counts.unknown_by_script == {"Cyrillic": 18, "Thai": 9, "digits": 9}
+    assert build("usual").counts.unknown_by_script == {}
+
+
 def test_the_usual_text_brings_no_warning(build):
     assert record_builder.text_warnings(build()) == []
 

@@ -41,6 +41,15 @@ def test_a_manifest_survives_its_file(records):
     manifest.verify_shards(directory, made)
 
 
+def test_counts_add_up():
+    first = Counts(words=1, unknown_by_script={"Thai": 1, "Latin": 2})
+    second = Counts(words=2, unknown_by_script={"Latin": 3, "Han": 1})
+    assert first + second == Counts(words=3, unknown_by_script={"Latin": 5, "Thai": 1, "Han": 1})
+    assert list((first + second).unknown_by_script) == ["Han", "Latin", "Thai"]
+    assert (first + Counts()).unknown_by_script == first.unknown_by_script
+    assert (Counts() + Counts()).unknown_by_script is None
+
+
 def test_shards_are_listed_by_split(records):
     _, made = records
     assert [shard.name for shard in made.shards_of("eval")] == ["eval-00000.tfrecord"]
