@@ -9,7 +9,7 @@ import numpy as np
 from electra_tf.inspection.reading import Place, Records, Rows, text_of
 from electra_tf.inspection.repetition import DistinctSample, Hasher, HeldOutText
 from electra_tf.records.manifest import SPLITS
-from electra_tf.text.scripts import DIGITS, SIGNS, scripts_of
+from electra_tf.text.word_scripts import DIGITS, SIGNS, scripts_of
 from electra_tf.text.vocabulary import SPECIAL_TOKENS
 
 PASSAGE = 32

@@ -52,8 +52,6 @@ def remarks(found: Survey) -> list[str]:
     """Returns what is unusual and can be mended, with how; empty if nothing is."""
     counts, manifest = found.records.manifest.counts, found.records.manifest
     lines = [coverage.unknown_warning(counts.unknown_words, counts.tokenizer_words)]
-    if manifest.vocabulary.normalization.strip_accents and counts.characters:
-        lines.append(coverage.hangul_warning(counts.hangul_characters, counts.characters))
     if not found.records.examples("train"):
         lines.append("There are no training examples: build with more text, or hold out less.")
     if not found.records.examples("eval"):
@@ -118,7 +116,8 @@ def _records(found: Survey) -> Table:
     tokens = counts.content_tokens + counts.special_tokens
     normalization = ", ".join(
         ("" if value else "not ") + name.replace("_", " ")
-        for name, value in vocabulary.normalization.facts().items())
+        for name, value in dataclasses.asdict(
+            vocabulary.normalization).items())
     rows = [
         *((f"{SPLIT_NAMES[split].replace(' ', '-')} examples", f"{records.examples(split):,} in "
            f"{_plural(len(manifest.shards_of(split)), 'shard')}")

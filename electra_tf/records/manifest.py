@@ -105,14 +105,15 @@ class Counts:
     """Words as the tokenizer splits the text, a punctuation mark being one."""
     unknown_words: int = 0
     """Those that became [UNK]."""
-    unknown_by_script: Mapping[str, int] | None = strict_json.added(None)
-    """Script (`text.scripts`) -> how many of these are of it; None: a build that didn't count."""
     characters: int = 0
     hangul_characters: int = 0
     """Korean syllables."""
     skipped_documents: int = strict_json.added(0)
     """Of the documents, those that are damaged and were left out (--on_error=skip); of a document
     in parts, the damaged parts."""
+    unknown_by_script: Mapping[str, int] | None = strict_json.added(None)
+    """Script (`text.word_scripts`) -> how many of the unknown words are of it; None: nobody counted
+    them."""
 
     def __add__(self, other: "Counts") -> "Counts":
         sums = {name: value + getattr(other, name) for name, value in vars(self).items()

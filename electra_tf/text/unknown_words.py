@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.text.normalization import Normalization
-from electra_tf.text.scripts import scripts_of
+from electra_tf.text.word_scripts import scripts_of
 from electra_tf.text.tokenizer import WordSplitter
 from electra_tf.text.vocabulary import Vocabulary
 

@@ -87,7 +87,6 @@ def test_usual_records_bring_no_remark(found):
 
 @pytest.mark.parametrize(("changes", "words"), [
     ({"unknown_words": 6, "tokenizer_words": 100}, "6.0% of the words became [UNK]"),
-    ({"hangul_characters": 60, "characters": 100}, "Korean"),
     ({"padding_positions": 2000}, "--packing=full")])
 def test_what_is_unusual_is_said_with_the_fix(found, changes, words):
     before = tables.remarks(with_counts(found, padding_positions=0))

@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from electra_tf.text.scripts import DIGITS, OTHER, SIGNS, scripts_of
+from electra_tf.text.word_scripts import DIGITS, OTHER, SIGNS, scripts_of
 
 
 @pytest.mark.parametrize(("text", "script"), [
