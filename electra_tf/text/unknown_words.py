@@ -8,9 +8,9 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.text.normalization import Normalization
-from electra_tf.text.word_scripts import scripts_of
 from electra_tf.text.tokenizer import WordSplitter
 from electra_tf.text.vocabulary import Vocabulary
+from electra_tf.text.word_scripts import scripts_of
 
 
 class UnknownScripts:

@@ -5,10 +5,10 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.text.normalization import UNCASED, Normalization
-from electra_tf.text.word_scripts import scripts_of
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.unknown_words import UnknownScripts
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from electra_tf.text.word_scripts import scripts_of
 from tests.text import nasty_lines
 
 VOCABULARY = Vocabulary((*SPECIAL_TOKENS, "un", "##able", "!", "known", "я"))
