@@ -1,9 +1,10 @@
-"""Learns a WordPiece vocabulary with tensorflow-text's learner, from our own word counts."""
+"""Counts the words of a corpus, and learns a WordPiece vocabulary from the counts."""
 
 import collections
 import functools
 import re
 
+from data_prep import piece_merges
 from data_prep.cleaning.plan import NO_CLEANING, CleaningPlan
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.progress import ByteProgress
@@ -12,23 +13,12 @@ from data_prep.work_units import Piece, Runner, pieces_of, read_bytes
 from electra_tf.errors import UserError
 from electra_tf.text import coverage
 from electra_tf.text.normalization import Normalization
-from electra_tf.text.vocabulary import CONTINUATION, SPECIAL_TOKENS, Vocabulary
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 SMALLEST_VOCABULARY = 100
 LARGEST_VOCABULARY = 1_000_000
 _UNIT_BYTES = 8 << 20
-_MOST_CHARACTERS = 1000
-"""Different characters, as BERT's; each takes two tokens: alone and as "##" piece. A vocabulary
-gives them half of its room at most."""
-_WORDS_PER_TOKEN = 10
-"""The commonest words so many times the vocabulary's size are learned from: rarer ones change
-almost nothing and take nearly all of the time."""
 _CONJOINING = re.compile("[\u1100-\u11ff]")
-_SEARCH = 4
-"""The least count of a token is looked for between the count of the vocab_size-th commonest word
-and so many times that; it was 1.8 to 2.0 times that for 1,000 to 8,000 tokens."""
-_SLACK = 0.02
-"""The learner stops at a size within this part below the one asked for."""
 
 
 def count_corpus_words(
@@ -80,51 +70,36 @@ def korean_warning(counts: collections.Counter[bytes]) -> str:
     return coverage.hangul_warning(korean, counts.total(), unit="words")
 
 
-def check_size(vocab_size: int) -> None:
+def check_size(vocab_size: int, reserved_tokens: int = 0) -> None:
     """Raises UserError if no vocabulary of that size can be learned."""
     if not SMALLEST_VOCABULARY <= vocab_size <= LARGEST_VOCABULARY:
         raise UserError(f"--vocab_size must be in [{SMALLEST_VOCABULARY}, {LARGEST_VOCABULARY}]. "
                         f"Received: {vocab_size}")
+    most = vocab_size - SMALLEST_VOCABULARY // 2
+    if not 0 <= reserved_tokens <= most:
+        raise UserError(f"--reserved_tokens must be in [0, {most}] of --vocab_size={vocab_size}. "
+                        f"Received: {reserved_tokens}")
 
 
-def learn(counts: collections.Counter[bytes], vocab_size: int) -> Vocabulary:
+def learn(counts: collections.Counter[bytes], vocab_size: int, reserved_tokens: int = 0
+          ) -> Vocabulary:
     """Learns WordPieces from word counts.
 
     Args:
-        counts: word (UTF-8) -> how often it occurs.
-        vocab_size: the most tokens, special ones included; fewer come out (2 % at most, more for
-            little text).
+        counts: word (UTF-8) -> how often it occurs, from any runner.
+        vocab_size: the tokens, all of these included; fewer come out if the text has no more pieces
+            that occur twice.
+        reserved_tokens: how many entries stay free for words to come, as BERT's "[unused0]".
 
     Returns:
-        The special tokens first, then characters, then pieces by falling count.
+        The special tokens first, then the reserved ones, characters, and longer pieces by about
+        falling count.
 
     Raises:
-        UserError: `vocab_size` is out of range, or too small for the text's characters.
+        UserError: `vocab_size` or `reserved_tokens` is out of range.
     """
-    check_size(vocab_size)
-    # Here, because it imports TensorFlow Text.
-    from tensorflow_text.tools.wordpiece_vocab import wordpiece_tokenizer_learner_lib as learner
-    words = _commonest(counts, _WORDS_PER_TOKEN * vocab_size)
-    rarest_word = words[min(vocab_size, len(words)) - 1][1]
-    tokens = learner.learn(
-        words, vocab_size, list(SPECIAL_TOKENS), lower_thresh=max(2, rarest_word),
-        upper_thresh=max(2, _SEARCH * rarest_word), slack_ratio=_SLACK,
-        max_unique_chars=min(_MOST_CHARACTERS, vocab_size // 4))
-    return Vocabulary(tuple(_within(tokens, vocab_size)), source="the learned vocabulary")
-
-
-def _commonest(counts: collections.Counter[bytes], most: int) -> list[tuple[str, int]]:
-    """Returns the commonest words and their counts, in an order that is always the same."""
-    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return [(word.decode(), count) for word, count in ranked[:most]]
-
-
-def _within(tokens: list[str], vocab_size: int) -> list[str]:
-    """Drops the last (rarest) pieces past `vocab_size`, but never a single character."""
-    characters = [t for t in tokens if len(t.removeprefix(CONTINUATION)) == 1]
-    pieces = [t for t in tokens if len(t.removeprefix(CONTINUATION)) > 1]
-    room = vocab_size - len(characters)
-    if room < len(SPECIAL_TOKENS):
-        raise UserError(f"--vocab_size={vocab_size} has no room for the text's {len(characters)} "
-                        f"single-character pieces; ask for at least {2 * len(characters)}.")
-    return [*pieces[:len(SPECIAL_TOKENS)], *characters, *pieces[len(SPECIAL_TOKENS):room]]
+    check_size(vocab_size, reserved_tokens)
+    reserved = [f"[unused{number}]" for number in range(reserved_tokens)]
+    pieces = piece_merges.learn_pieces(counts, vocab_size - len(SPECIAL_TOKENS) - reserved_tokens)
+    return Vocabulary((*SPECIAL_TOKENS, *reserved, *pieces.characters, *pieces.merged),
+                      source="the learned vocabulary")

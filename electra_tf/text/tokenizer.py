@@ -7,10 +7,8 @@ import tensorflow_text as tf_text
 
 from electra_tf.errors import UserError
 from electra_tf.text.normalization import UNCASED, Normalization
-from electra_tf.text.vocabulary import SPECIAL_TOKENS, UNK, Vocabulary
+from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, SPECIAL_TOKENS, UNK, Vocabulary
 
-MAX_WORD_CHARACTERS = 200
-"""Longer words become [UNK], as in the reference (ELECTRA's model/tokenization.py)."""
 _MAX_WORD_BYTES = 4 * MAX_WORD_CHARACTERS
 _LONG_WORD = "a" * (_MAX_WORD_BYTES + 1)
 

@@ -19,6 +19,8 @@ _MOST_BYTES = 64 * MIB
 """Of vocab.txt; one of 500,000 tokens has 5 MB."""
 CONTINUATION = "##"
 """Begins every piece that continues a word."""
+MAX_WORD_CHARACTERS = 200
+"""Longer words become [UNK], as in the reference (ELECTRA's model/tokenization.py)."""
 
 
 @dataclasses.dataclass(frozen=True)
