@@ -16,6 +16,8 @@ from data_prep import line_rule_flags, local_runner, runner_flags, text_flags, v
 from data_prep.sources import several
 from electra_tf import atomic_file, command_line, errors, signals, storage
 from electra_tf.storage import Path
+from electra_tf.text import tokenization
+from electra_tf.text.normalization import NFC
 
 flags.DEFINE_string("output", "", "The vocabulary file to write.")
 flags.DEFINE_integer("vocab_size", 30522, "Tokens, [PAD] and such and the reserved ones included.")
@@ -46,18 +48,22 @@ def _learn(values: flags.FlagValues) -> None:
     local_runner.quiet_tensorflow()
     start = time.monotonic()
     source = text_flags.source()
+    asked = text_flags.normalization()
     counts = vocabulary_learner.count_corpus_words(
-        source, text_flags.normalization(),
-        runner_flags.runner(output.with_name(f".beam-{output.name}")),
+        source, asked or NFC, runner_flags.runner(output.with_name(f".beam-{output.name}")),
         line_rule_flags.line_rules())
     if note := several.note_of(source):
         print(f"note: {note}", file=sys.stderr)
     counted = time.monotonic() - start
     print(f"{counts.total():,} words, {len(counts):,} different ones, counted in {counted:.1f} s")
+    normalization = asked or NFC
+    if asked is None:
+        normalization, counts, reason = vocabulary_learner.choose_normalization(counts)
+        print(f"normalization: {normalization} ({reason})")
     if warning := vocabulary_learner.korean_warning(counts):
         print(f"warning: {warning}", file=sys.stderr)
     vocabulary = vocabulary_learner.learn(counts, values.vocab_size, values.reserved_tokens)
-    vocabulary.save(output)
+    tokenization.save(vocabulary, normalization, output)
     print(f"{vocabulary.size:,} tokens learned in {time.monotonic() - start - counted:.1f} s: "
           f"{output}")
     if vocabulary.size < values.vocab_size:

@@ -19,6 +19,8 @@ per word; with 10 it is 0.016 % at 1.216, with 100 0.010 % at 1.223."""
 MOST_CHARACTERS = 4_000_000
 """Of the words that are learned from, the commonest; 20 million words of English have 1.6 million
 in their 219,000 different ones."""
+LONGEST_PIECE = 50
+"""Characters, as tensorflow-text's learner; its tokenizer takes 256 bytes at most."""
 _RAREST = 2
 """A pair that stands in the text once is no piece."""
 _FIRST = 1 << 32
@@ -112,11 +114,11 @@ class _Merges:
         while self._heap:
             noted, pair = self._heap[0]
             count = self._counts.get(pair, 0)
-            if count == -noted:
+            is_current = count == -noted
+            if is_current and self._length(pair) <= LONGEST_PIECE:
                 return pair, count
-            # Merges took some away since it was noted; what gains count is noted anew.
             heapq.heappop(self._heap)
-            if count:
+            if count and not is_current:  # Merges took some away; what gains is noted anew.
                 heapq.heappush(self._heap, (-count, pair))
         return 0, 0
 
@@ -136,6 +138,11 @@ class _Merges:
         for other in gained:
             heapq.heappush(self._heap, (-self._counts[other], other))
         return is_new
+
+    def _length(self, pair: int) -> int:
+        first, second = divmod(pair, _FIRST)
+        return sum(len(self._tokens[number].removeprefix(CONTINUATION))
+                   for number in (first, second))
 
     def _merge_in_word(self, index: int, first: int, second: int, merged: int) -> set[int]:
         """Returns the pairs that the word has now and had not."""

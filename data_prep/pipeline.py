@@ -107,7 +107,7 @@ class Chain:
             lines=len(batch) - batch.count(DOCUMENT_END),
             words=sum(len(line.split()) for line in batch),
             text_bytes=sum(map(_utf8_length, batch)), characters=sum(map(len, batch)),
-            hangul_characters=coverage.count_hangul(batch), text_tokens=ids.size,
+            changed_characters=coverage.count_changed(batch), text_tokens=ids.size,
             tokenizer_words=words, unknown_words=unknown)
 
     def _counted(self, examples: list[Example]) -> list[Example]:

@@ -17,7 +17,8 @@ from electra_tf import atomic_file, errors, process_lock
 from electra_tf.errors import UserError
 from electra_tf.records import manifest
 from electra_tf.storage import Path
-from electra_tf.text import coverage
+from electra_tf.text import coverage, tokenization
+from electra_tf.text.tokenization import Tokenization
 from electra_tf.text.vocabulary import Vocabulary
 
 _LONGEST_NAME = 60
@@ -64,7 +65,8 @@ def _build(source: Source, pieces: Sequence[Piece], vocabulary: Vocabulary,
            ) -> manifest.Manifest | None:
     if directory.claim(identity, overwrite):
         return None
-    vocabulary.save(directory.path / manifest.VOCABULARY_NAME)
+    tokenization.save(
+        vocabulary, settings.normalization, directory.path / manifest.VOCABULARY_NAME)
     cut = functools.partial(
         Piece.units, unit_bytes=settings.shard_text_bytes,
         held_out=held_out_of(source.documents(), settings.held_out_fraction))
@@ -141,8 +143,7 @@ def _manifest(vocabulary: Vocabulary, settings: BuildSettings, identity: dict,
     return manifest.Manifest(
         format_version=manifest.FORMAT_VERSION, max_seq_length=settings.max_seq_length,
         packing=settings.packing, token_bytes=manifest.token_bytes_for(vocabulary.size),
-        vocabulary=manifest.Tokenization(
-            size=vocabulary.size, sha256=vocabulary.sha256, **settings.normalization.facts()),
+        vocabulary=Tokenization.of(vocabulary, settings.normalization),
         settings=identity, counts=sum((counts for _, counts, _ in outcomes), manifest.Counts()),
         shards=tuple(shard for shard, *_ in outcomes), skipped=tuple(notes.messages),
         sources=tuple(manifest.SourceCounts(
@@ -219,7 +220,7 @@ def text_warnings(result: manifest.Manifest) -> list[str]:
     counts = result.counts
     found = [coverage.unknown_warning(counts.unknown_words, counts.tokenizer_words)]
     if result.vocabulary.normalization.strip_accents:
-        found.append(coverage.hangul_warning(counts.hangul_characters, counts.characters))
+        found.append(coverage.changed_warning(counts.changed_characters, counts.characters))
     return list(filter(None, found))
 
 

@@ -38,8 +38,8 @@ class BuildSettings:
     def identity(self) -> dict[str, str | int | float | bool]:
         """Returns all of it, by name, as an unfinished build and the manifest keep it."""
         values = dataclasses.asdict(self)
-        del values["cleaning"]
-        return values | values.pop("normalization") | self.cleaning.identity()
+        del values["cleaning"], values["normalization"]
+        return values | self.normalization.facts() | self.cleaning.identity()
 
     def __post_init__(self):
         for name, allowed, holds in (

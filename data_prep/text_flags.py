@@ -5,10 +5,10 @@ from absl import flags
 from data_prep.sources.registry import open_source
 from data_prep.sources.source import Options, Source
 from electra_tf.errors import UserError, shown
-from electra_tf.text.normalization import Normalization
+from electra_tf.text.normalization import AUTO, Normalization, asked_for
 
 INPUT = ("input", "on_error", "wiki_headings", "tfds_data_dir", "tfds_split")
-TEXT = ("lower_case", "strip_accents")
+TEXT = ("normalization", "lower_case", "strip_accents")
 """Their names."""
 
 flags.DEFINE_string("input", "", "Text files: patterns separated by commas; .txt, or .gz, .bz2, "
@@ -25,8 +25,12 @@ flags.DEFINE_string("tfds_data_dir", "", "Where TensorFlow Datasets keeps its da
                     "directory if not given.")
 flags.DEFINE_string("tfds_split", "train", "Split of a data set, in TensorFlow Datasets' words: "
                     "train+test, train[:10%].")
-flags.DEFINE_bool("lower_case", True, "Lower-case the text.")
-flags.DEFINE_bool("strip_accents", None, "Strip accents; as --lower_case if not given.")
+flags.DEFINE_string("normalization", AUTO, "How text is read: bert_uncased (lower case, no "
+                    "accents), bert_cased, nfc (every letter as it is), or auto: a new "
+                    "vocabulary's by the text's scripts, else as the vocabulary was learned. "
+                    "docs/languages.md has the details.")
+flags.DEFINE_bool("lower_case", None, "Instead of --normalization: lower-case the text.")
+flags.DEFINE_bool("strip_accents", None, "Likewise: strip accents; as --lower_case if not given.")
 
 
 def source() -> Source:
@@ -39,6 +43,7 @@ def source() -> Source:
         tfds_split=values.tfds_split, skip_damaged=values.on_error == "skip"))
 
 
-def normalization() -> Normalization:
-    """Returns how the command line wants text to be read."""
-    return Normalization.of(flags.FLAGS.lower_case, flags.FLAGS.strip_accents)
+def normalization() -> Normalization | None:
+    """Returns how the command line wants text to be read; None if it leaves that open."""
+    values = flags.FLAGS
+    return asked_for(values.normalization, values.lower_case, values.strip_accents)

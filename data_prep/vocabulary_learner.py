@@ -11,8 +11,8 @@ from data_prep.progress import ByteProgress
 from data_prep.sources.source import Source
 from data_prep.work_units import Piece, Runner, pieces_of, read_bytes
 from electra_tf.errors import UserError
-from electra_tf.text import coverage
-from electra_tf.text.normalization import Normalization
+from electra_tf.text import coverage, scripts
+from electra_tf.text.normalization import NFC, Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 SMALLEST_VOCABULARY = 100
@@ -61,13 +61,35 @@ def count_corpus_words(
     return counts
 
 
+def choose_normalization(counts: collections.Counter[bytes]
+                         ) -> tuple[Normalization, collections.Counter[bytes], str]:
+    """Chooses the normalization that a text wants.
+
+    Args:
+        counts: of its words under `normalization.NFC`.
+
+    Returns:
+        The normalization, the counts under it, and the reason in words.
+    """
+    from data_prep import word_counter
+    characters = scripts.count_characters_of_words(counts)
+    chosen = scripts.proposed(characters)
+    if chosen != NFC:
+        counts = word_counter.normalized_counts(counts, chosen)
+    return chosen, counts, scripts.described(characters)
+
+
 def korean_warning(counts: collections.Counter[bytes]) -> str:
     """Returns what to say of words in which Korean syllables were taken apart; "" if they are few.
 
     Conjoining letters stand in no text but where stripping accents put them.
     """
     korean = sum(count for word, count in counts.items() if _CONJOINING.match(word.decode()))
-    return coverage.hangul_warning(korean, counts.total(), unit="words")
+    if korean <= coverage.MOST_CHANGED * counts.total():
+        return ""
+    return (f"{korean / counts.total():.0%} of the words are Korean, whose syllables are taken "
+            "apart where accents are stripped; --normalization=nfc, which --normalization=auto "
+            "chooses, leaves them whole.")
 
 
 def check_size(vocab_size: int, reserved_tokens: int = 0) -> None:

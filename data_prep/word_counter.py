@@ -31,6 +31,25 @@ def count_words(
     return counts
 
 
+def normalized_counts(
+    counts: collections.Counter[bytes], normalization: Normalization
+) -> collections.Counter[bytes]:
+    """Returns the counts that a text gives under another normalization.
+
+    Args:
+        counts: of the text's words under `normalization.NFC`, which loses nothing.
+        normalization: the other one.
+    """
+    splitter = _splitter(normalization)
+    total: collections.Counter[bytes] = collections.Counter()
+    for batch in batches(word.decode() for word in counts):
+        words = splitter.words(tf.constant(batch))
+        for word, index in zip(words.flat_values.numpy().tolist(),
+                               words.value_rowids().numpy().tolist(), strict=True):
+            total[word] += counts[batch[index].encode()]
+    return total
+
+
 def merge_counts(
     parts: Iterable[collections.Counter[bytes]], most_words: int = MOST_WORDS
 ) -> collections.Counter[bytes]:

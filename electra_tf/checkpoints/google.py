@@ -20,6 +20,7 @@ from electra_tf.errors import UserError
 from electra_tf.reading import strict_json
 from electra_tf.reading.bounded import MIB
 from electra_tf.storage import Path
+from electra_tf.text import tokenization
 from electra_tf.text.normalization import Normalization
 from electra_tf.text.vocabulary import Vocabulary
 
@@ -48,7 +49,8 @@ def read(path: Path, *, vocab_file: Path | None = None, lower_case: bool = True,
     Args:
         path: of a directory, or a checkpoint's prefix.
         vocab_file: `vocab.txt` beside the checkpoint if None.
-        lower_case: whether the vocabulary is uncased; the checkpoint doesn't say.
+        lower_case: whether the vocabulary is uncased, where no manifest beside it says how text is
+            normalized; the checkpoint doesn't.
         num_heads: of the discriminator; if None it is that of `bert_config.json` beside the
             checkpoint, or the published model's of this size.
 
@@ -59,7 +61,9 @@ def read(path: Path, *, vocab_file: Path | None = None, lower_case: bool = True,
     prefix = find(path)
     if prefix is None:
         raise UserError(f"{path} holds no TensorFlow checkpoint.")
-    vocabulary = Vocabulary.load(vocab_file or storage.path(prefix).parent / VOCABULARY_FILE)
+    vocab_file = vocab_file or storage.path(prefix).parent / VOCABULARY_FILE
+    vocabulary = Vocabulary.load(vocab_file)
+    recorded = tokenization.recorded_normalization(vocabulary, vocab_file)
     try:
         with checkpoints.found_by_tensorflow(prefix) as readable:
             reader = tf.compat.v1.train.NewCheckpointReader(readable)
@@ -77,7 +81,8 @@ def read(path: Path, *, vocab_file: Path | None = None, lower_case: bool = True,
     require_networks(weights, model, prefix)
     return Pretrained(
         source=prefix, model=model, weights=weights,
-        text=TextSettings(vocabulary=vocabulary, normalization=Normalization.of(lower_case)))
+        text=TextSettings(vocabulary=vocabulary,
+                          normalization=recorded or Normalization.of(lower_case)))
 
 
 def write(networks: Pretrained, directory: Path) -> None:
@@ -97,7 +102,7 @@ def write(networks: Pretrained, directory: Path) -> None:
         prefix=tf.constant(str(directory / PREFIX)), tensor_names=tf.constant(names),
         shape_and_slices=tf.constant([""] * len(names)),
         tensors=[tf.constant(networks.weights[name]) for name in names])
-    networks.text.vocabulary.save(directory / VOCABULARY_FILE)
+    networks.text.save(directory / VOCABULARY_FILE)
     sizes = {"hidden_size": networks.model.hidden_size,
              "num_hidden_layers": networks.model.num_layers, HEADS: networks.model.num_heads}
     write_atomically(directory / CONFIG_FILE, f"{json.dumps(sizes, indent=1)}\n".encode())

@@ -13,6 +13,7 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.errors import UserError
 from electra_tf.storage import Path
 from electra_tf.tasks.task import TaskSpec
+from electra_tf.text import tokenization
 from electra_tf.text.normalization import UNCASED, Normalization
 from electra_tf.text.vocabulary import Vocabulary
 
@@ -30,6 +31,10 @@ class TextSettings:
     def facts(self) -> dict[str, str | bool]:
         """Returns what a run keeps of it beside the vocabulary itself."""
         return {run_directory.VOCABULARY_FACT: self.vocabulary.sha256} | self.normalization.facts()
+
+    def save(self, vocab_file: Path) -> None:
+        """Writes the vocabulary, and its manifest beside it; raises UserError if it can't."""
+        tokenization.save(self.vocabulary, self.normalization, vocab_file)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -86,7 +91,7 @@ def write_run(networks: Pretrained, directory: Path) -> None:
                           networks.head_settings)
         identity = run_directory.identity(config, facts | networks.task.facts())
     run_directory.claim(directory, identity)
-    networks.text.vocabulary.save(directory / VOCABULARY_FILE)
+    networks.text.save(directory / VOCABULARY_FILE)
     write_weights(networks.weights, directory)
 
 

@@ -22,6 +22,7 @@ from electra_tf.errors import UserError, one_line
 from electra_tf.reading import strict_json
 from electra_tf.reading.bounded import MIB
 from electra_tf.storage import Path, remove_tree
+from electra_tf.text import tokenization
 
 SETTINGS_FILE = "settings.json"
 VOCABULARY_FILE = "vocab.txt"
@@ -34,7 +35,8 @@ CHECKPOINT_KEY = "checkpoint"
 METRICS_FILE = "metrics.jsonl"
 WRITTEN = (CHECKPOINTS, METRICS_FILE, "tensorboard", "loss_curves.png", "eval_results.json",
            RESULTS_FILE, "predictions", "submission", "learning_curve.png",
-           "confusion_matrix.png", "blimp_results.json", VOCABULARY_FILE, SETTINGS_FILE)
+           "confusion_matrix.png", "blimp_results.json", VOCABULARY_FILE,
+           VOCABULARY_FILE + tokenization.SUFFIX, SETTINGS_FILE)
 """All that a run leaves in its directory."""
 
 VOCABULARY_FACT = "vocabulary"

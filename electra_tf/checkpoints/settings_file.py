@@ -21,7 +21,7 @@ Saved = dict[str, str | int | float | bool | list[str] | None]
 _FACTS = {"dataset": str, "data": str, "vocabulary": str, "initial": (str, type(None)),
           **dict.fromkeys(normalization.FACTS, bool)}
 """What a run knows beside settings and its task."""
-_NEEDED = (*normalization.FACTS, "model.vocab_size")
+_NEEDED = (*normalization.NEEDED_FACTS, "model.vocab_size")
 _MAY_CHANGE = frozenset({"training.num_trials"})
 """Settings that decide a result and yet aren't kept: trials can be added."""
 _TRAINED, _PRETRAINED = "optimizer.", "masking."
@@ -88,6 +88,10 @@ def _problem_of_facts(saved: Mapping[str, Any]) -> str:
     missing = [name for name in _NEEDED if name not in saved]
     if missing:
         return f"{missing[0]!r} is missing"
+    try:
+        normalization.Normalization.of_facts(saved)
+    except ValueError as error:
+        return str(error).rstrip(".")
     if task:
         try:
             TaskSpec.of_facts(facts)

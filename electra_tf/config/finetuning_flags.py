@@ -34,7 +34,7 @@ GROUPS = {
     "Task and data": ("task", "data_dir", "data_source", "train", "dev", "test", "text_columns",
                       "label_column", "key_column", "strict"),
     "Model": ("model_dir", "mode", "restart", "input", "output", "init_checkpoint", "model_size",
-              "vocab_file", "lower_case", "strip_accents"),
+              "vocab_file", "normalization", "lower_case", "strip_accents"),
     "Recipe": tuple(flag.name for flag in RECIPE),
     "Trials and reports": tuple(flag.name for flag in TRIALS),
     "Hardware": tuple(flag.name for flag in HARDWARE),
@@ -83,8 +83,11 @@ def define() -> None:
         "model_size", None, "From scratch: tiny, small, base or large. Else refuses another size.")
     flags.DEFINE_string(
         "vocab_file", None, "From scratch: the vocabulary. Else refuses another one.")
-    flags.DEFINE_bool("lower_case", None, "From scratch: lower-case the text. Default: yes.")
-    flags.DEFINE_bool("strip_accents", None, "From scratch: strip accents. As --lower_case.")
+    flags.DEFINE_string(
+        "normalization", "auto", "From scratch: bert_uncased, bert_cased, nfc, or auto: as the "
+        "vocabulary was learned. Else refuses another one.")
+    flags.DEFINE_bool("lower_case", None, "Instead of --normalization: lower-case the text.")
+    flags.DEFINE_bool("strip_accents", None, "Likewise: strip accents; as --lower_case.")
     export_flags.define()
     setting_flags.define(SETTINGS, {
         size: finetuning_config(config.model) for size, config in SIZES.items()})

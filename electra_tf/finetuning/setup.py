@@ -79,8 +79,8 @@ class FinetuningRun:
         found = [coverage.unknown_warning(unknown, words)]
         if self.text.normalization.strip_accents:
             texts = [text for example in examples for text in self.kind.texts(example)]
-            found.append(coverage.hangul_warning(
-                coverage.count_hangul(texts), sum(map(len, texts))))
+            found.append(coverage.changed_warning(
+                coverage.count_changed(texts), sum(map(len, texts))))
         return list(filter(None, found))
 
     def build_model(self, seed: int) -> TaskModel:

@@ -63,7 +63,7 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
         assign_weights(run.build_model(0).encoder.variables, initial.weights, source)
     run_directory.claim(run.model_dir, run.identity(task, source))
     with run_directory.only_process(run.model_dir):
-        run.text.vocabulary.save(run.model_dir / run_directory.VOCABULARY_FILE)
+        run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
         results = results_file.load(run.model_dir) or Results(
             task=task.spec.name, metrics=task.spec.metrics, initial=source)
         if results.trials:  # Found now, not after hours of further trials.

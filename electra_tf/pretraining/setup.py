@@ -25,6 +25,7 @@ from electra_tf.records import mixture
 from electra_tf.records.mixture import Mixture
 from electra_tf.records.shards import look_at_first_examples
 from electra_tf.storage import Path
+from electra_tf.text import tokenization
 from electra_tf.text.vocabulary import CONTINUATION, Vocabulary
 from electra_tf.training import memory
 from electra_tf.training.assembly import build_model
@@ -45,11 +46,15 @@ class Run:
     """Networks to begin with; None for new weights."""
 
     @property
+    def text(self) -> TextSettings:
+        """How text becomes token ids."""
+        return TextSettings(vocabulary=self.vocabulary,
+                            normalization=self.records.vocabulary.normalization)
+
+    @property
     def identity(self) -> dict[str, Any]:
         """What decides the run's result, as `run_directory` keeps it."""
-        text = TextSettings(vocabulary=self.vocabulary,
-                            normalization=self.records.vocabulary.normalization)
-        return run_directory.identity(self.config, text.facts() | {
+        return run_directory.identity(self.config, self.text.facts() | {
             "dataset": self.records.fingerprint,
             "initial": None if self.initial is None else self.initial.source})
 
@@ -152,6 +157,12 @@ def _vocabulary(records: Mixture, vocab_file: Path | None) -> Vocabulary:
             f"{path} ({vocabulary.size} entries) isn't the vocabulary that the records in "
             f"{records} were built with ({records.vocabulary.size} entries). Name the right one "
             "by --vocab_file, or build the records again.")
+    recorded = tokenization.recorded_normalization(vocabulary, path)
+    if recorded not in (None, records.vocabulary.normalization):
+        raise UserError(
+            f"{path} was learned with normalization {recorded}, the records in {records} were "
+            f"built with {records.vocabulary.normalization}. Name the right one by --vocab_file, "
+            "or build the records again.")
     return vocabulary
 
 
@@ -159,8 +170,8 @@ def _check_text(initial: Pretrained, records: Mixture) -> None:
     """Refuses networks that read text otherwise than the records were made."""
     text, built = initial.text, records.vocabulary
     if (text.vocabulary.sha256, text.normalization) != (built.sha256, built.normalization):
-        raise UserError(f"{initial.source} has another vocabulary, or another way with "
-                        f"case and accents, than the records in {records}.")
+        raise UserError(f"{initial.source} has another vocabulary, or another "
+                        f"normalization of text, than the records in {records}.")
 
 
 def _check_length(config: PretrainingConfig, records: Mixture) -> None:

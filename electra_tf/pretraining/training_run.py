@@ -60,7 +60,7 @@ def train(run: Run) -> None:
             print("note     initial values matter only at the start, which this run is past: "
                   f"{'; '.join(changed)}", flush=True)
         with run_directory.only_process(run.model_dir):
-            run.vocabulary.save(run.model_dir / run_directory.VOCABULARY_FILE)
+            run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
             _train(run, run.model_dir, sys.stdout)
             _draw(run.model_dir)
     else:

@@ -1,6 +1,7 @@
 """Whether the values of a manifest fit each other: what no type can say."""
 
 import collections
+import dataclasses
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -67,7 +68,7 @@ def _of_settings(manifest: Any) -> Iterator[str]:
     tokenization = manifest.vocabulary
     for name, value in (("max_seq_length", manifest.max_seq_length),
                         ("packing", manifest.packing),
-                        *tokenization.normalization.facts().items(),
+                        *dataclasses.asdict(tokenization.normalization).items(),
                         ("vocabulary_sha256", tokenization.sha256)):
         if manifest.settings.get(name, value) != value:
             yield f"{name} is {shown(value)}, but settings say {shown(manifest.settings[name])}"

@@ -14,7 +14,7 @@ from electra_tf.reading import strict_json
 from electra_tf.reading.bounded import MIB
 from electra_tf.records import consistency
 from electra_tf.storage import Path
-from electra_tf.text.normalization import Normalization
+from electra_tf.text.tokenization import Tokenization
 
 FORMAT_VERSION = 1
 MANIFEST_NAME = "manifest.json"
@@ -46,25 +46,6 @@ class Shard:
     def __post_init__(self):
         if self.split not in SPLITS:
             raise ValueError(f"split must be one of {SPLITS}. Received: {self.split!r}")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Tokenization:
-    """The vocabulary and how text was made ready for it."""
-
-    __pydantic_config__ = strict_json.STRICT
-
-    size: int
-    """Number of tokens, V."""
-    sha256: str
-    """`Vocabulary.sha256`."""
-    lower_case: bool
-    strip_accents: bool
-
-    @property
-    def normalization(self) -> Normalization:
-        """What was done to text."""
-        return Normalization.of_facts(dataclasses.asdict(self))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -106,8 +87,10 @@ class Counts:
     unknown_words: int = 0
     """Those that became [UNK]."""
     characters: int = 0
-    hangul_characters: int = 0
-    """Korean syllables."""
+    changed_characters: int = strict_json.added(0)
+    """Letters that stripping accents changes, whether it is done or not."""
+    hangul_characters: int = strict_json.added(0)
+    """Korean syllables, which earlier versions counted instead."""
     skipped_documents: int = strict_json.added(0)
     """Of the documents, those that are damaged and were left out (--on_error=skip); of a document
     in parts, the damaged parts."""
@@ -165,7 +148,8 @@ class Manifest:
 
     def save(self, data_dir: str | Path) -> None:
         """Writes manifest.json atomically; raises UserError if it can't."""
-        content = json.dumps(dataclasses.asdict(self), indent=1) + "\n"
+        content = json.dumps(
+            dataclasses.asdict(self) | {"vocabulary": self.vocabulary.facts()}, indent=1) + "\n"
         atomic_file.write_atomically(storage.path(data_dir) / MANIFEST_NAME, content.encode())
 
     def shards_of(self, split: str) -> tuple[Shard, ...]:
@@ -180,7 +164,7 @@ class Manifest:
 
         A run that resumes compares it to know that it still reads the same examples.
         """
-        decisive = [self.max_seq_length, self.token_bytes, dataclasses.asdict(self.vocabulary),
+        decisive = [self.max_seq_length, self.token_bytes, self.vocabulary.facts(),
                     [(shard.split, shard.examples, shard.sha256) for shard in self.shards]]
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 

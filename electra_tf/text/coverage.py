@@ -1,16 +1,17 @@
-"""What a person should know of a text and the tokenizer: words it doesn't know, Korean cut up."""
+"""What a person should know of a text and the tokenizer: unknown words, letters that it changes."""
 
 from collections.abc import Iterable
 
 import numpy as np
 
+from electra_tf.text import scripts
 from electra_tf.text.vocabulary import Vocabulary
 
 MOST_UNKNOWN = 0.05
 """Part of the words that may become [UNK] before it is worth a warning."""
-MOST_HANGUL = 0.05
-"""Part of the characters that may be Korean where accents are stripped."""
-_FIRST_SYLLABLE, _LAST_SYLLABLE = 0xAC00, 0xD7A3
+MOST_CHANGED = 0.05
+"""Part of the characters that may be letters that change where accents are stripped, which a user
+of an uncased model of German or French wants."""
 
 
 def count_words(ids: np.ndarray, vocabulary: Vocabulary) -> tuple[int, int]:
@@ -26,11 +27,10 @@ def count_words(ids: np.ndarray, vocabulary: Vocabulary) -> tuple[int, int]:
     return int(ids.size - continuing), int(np.count_nonzero(ids == vocabulary.unk_id))
 
 
-def count_hangul(texts: Iterable[str]) -> int:
-    """Returns how many characters of texts are Korean syllables."""
-    others = "".join(text for text in texts if not text.isascii())
-    codes = np.frombuffer(others.encode("utf-32-le", "surrogatepass"), np.uint32)
-    return int(np.count_nonzero((_FIRST_SYLLABLE <= codes) & (codes <= _LAST_SYLLABLE)))
+def count_changed(texts: Iterable[str]) -> int:
+    """Returns how many characters of texts are letters that stripping accents changes."""
+    others = (text for text in texts if not text.isascii())
+    return scripts.count_changed(scripts.count_characters(others))
 
 
 def unknown_warning(unknown: int, words: int) -> str:
@@ -42,10 +42,10 @@ def unknown_warning(unknown: int, words: int) -> str:
             "`python -m data_prep.build_vocab`, and pre-train with it.")
 
 
-def hangul_warning(hangul: int, whole: int, unit: str = "characters") -> str:
-    """Returns what to say where accents are stripped from a text with so much Korean; or ""."""
-    if hangul <= MOST_HANGUL * whole:
+def changed_warning(changed: int, whole: int) -> str:
+    """Returns what to say where accents are stripped and so many characters change; or ""."""
+    if changed <= MOST_CHANGED * whole:
         return ""
-    return (f"{hangul / whole:.0%} of the {unit} are Korean, whose syllables are taken "
-            "apart where accents are stripped. Give --nostrip_accents to build_vocab and "
-            "build_pretraining_data.")
+    return (f"{changed / whole:.0%} of the characters change where accents are stripped: vowel "
+            "signs and voicing marks vanish, Korean syllables fall apart. Learn a vocabulary with "
+            "`python -m data_prep.build_vocab --normalization=nfc`, and pre-train with it.")

@@ -1,15 +1,18 @@
 """The one WordPiece tokenizer: a TensorFlow graph for data preparation, training and serving."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from electra_tf.errors import UserError
+from electra_tf.errors import UserError, shown
 from electra_tf.text.normalization import UNCASED, Normalization
 from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, SPECIAL_TOKENS, UNK, Vocabulary
 
 _MAX_WORD_BYTES = 4 * MAX_WORD_CHARACTERS
+_LONGEST_TOKEN = 256
+"""Bytes of a token that the op takes."""
 _LONG_WORD = "a" * (_MAX_WORD_BYTES + 1)
 
 _SPACES = (r"[\t\n\r\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}]")
@@ -19,6 +22,8 @@ _DROPPED = r"[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Z}]|\x{FFFD}"
 _ACCENTS = r"\p{Mn}"
 _DROPPED_WITH_ACCENTS = r"[^\p{L}\p{Mc}\p{Me}\p{N}\p{P}\p{S}\p{Z}]|\x{FFFD}"
 """Those of the text; NFD, whose time grows with the square of a run of them, leaves its own."""
+_MANY_MARKS = r"(\p{M}{30})\p{M}+"
+"""More than Unicode's stream-safe text has (UAX #15); NFC would sort them."""
 _REORDERED = r"[\x{302E}\x{302F}\x{16FF0}\x{16FF1}\x{1D165}\x{1D166}\x{1D16D}-\x{1D172}]"
 """No accents, but NFD puts them in order, too."""
 _LONG_TEXT = 4096
@@ -29,7 +34,9 @@ _CHINESE = (r"[\x{4E00}-\x{9FFF}\x{3400}-\x{4DBF}\x{20000}-\x{2A6DF}\x{2A700}-\x
 _DELIMITERS = f"{_PUNCTUATION}|{_CHINESE}"
 _LOCALE_DEPENDENT = {"İ": "i̇", "Į": "į", "Ì": "ì", "Í": "í", "Ĩ": "ĩ"}
 _LONG_RUN = f"({_REORDERED}{{{MAX_WORD_CHARACTERS + 1}}}){_REORDERED}+"
-_RUN_OF_LONG_WORD = f".*[^ ]{{{MAX_WORD_CHARACTERS + 1}}}.*"
+_CUT_CHARACTERS = MAX_WORD_CHARACTERS // 2
+LONG_WORD_CUT = f".{{{_CUT_CHARACTERS}}}\\p{{M}}{{0,30}}"
+"""What is cut off a long word that is no [UNK]: it ends before a letter, not before its marks."""
 
 
 class Words(NamedTuple):
@@ -80,6 +87,12 @@ class WordSplitter(tf.Module):
         if strip_accents:
             texts = tf_text.normalize_utf8(_shorten_runs_of_marks(texts), "NFD")
             texts = tf.strings.regex_replace(texts, _ACCENTS, "")
+        if self.normalization.nfc:
+            texts = tf.strings.regex_replace(texts, _MANY_MARKS, r"\1")
+            texts = tf_text.normalize_utf8(texts, "NFC")
+            return _change_long_words(
+                texts, _CUT_CHARACTERS, lambda word: tf.strings.regex_replace(
+                    word, LONG_WORD_CUT, r"\0 "))
         return texts
 
     def words(self, texts: tf.Tensor) -> tf.RaggedTensor:
@@ -107,7 +120,7 @@ class Tokenizer(tf.Module):
         normalization: what is done to text first.
 
     Raises:
-        UserError: the vocabulary holds nothing but special tokens.
+        UserError: the vocabulary holds nothing but special tokens, or a token is too long.
 
     Example:
         >>> from electra_tf.text.vocabulary import SPECIAL_TOKENS
@@ -120,6 +133,10 @@ class Tokenizer(tf.Module):
         super().__init__(name="tokenizer")
         if vocabulary.size == len(SPECIAL_TOKENS):
             raise UserError(f"{vocabulary.source} holds special tokens only; give it words.")
+        for line, token in enumerate(vocabulary.tokens, start=1):
+            if len(token) > _LONGEST_TOKEN // 4 and len(token.encode()) > _LONGEST_TOKEN:
+                raise UserError(f"{vocabulary.source}: line {line} has more than {_LONGEST_TOKEN} "
+                                f"bytes: {shown(token)}; remove it.")
         self.splitter = WordSplitter(normalization)
         self._pieces = tf_text.FastWordpieceTokenizer(
             vocab=list(vocabulary.tokens), unknown_token=UNK, token_out_type=tf.int32,
@@ -141,7 +158,11 @@ class Tokenizer(tf.Module):
         return self._pieces_of(self.splitter.normalize_valid(texts))
 
     def _pieces_of(self, normalized: tf.Tensor) -> tf.RaggedTensor:
-        return self._pieces.tokenize(_lengthen_long_words(normalized))
+        if not self.splitter.normalization.nfc:
+            # The op's own limit counts bytes; this is past it.
+            normalized = _change_long_words(
+                normalized, MAX_WORD_CHARACTERS, lambda _: tf.constant(_LONG_WORD))
+        return self._pieces.tokenize(normalized)
 
     def tokenize_words(self, texts: tf.Tensor) -> Words:
         """Like `tokenize`, word by word: a punctuation mark or Chinese character is one of its own.
@@ -197,15 +218,21 @@ def _split_words(normalized: tf.Tensor) -> tf.RaggedTensor:
     return tf_text.regex_split(normalized, f" |{_DELIMITERS}", _DELIMITERS)
 
 
-def _lengthen_long_words(normalized: tf.Tensor) -> tf.Tensor:
-    """Makes words past 200 characters too long for the op, whose own limit counts bytes.
+def _change_long_words(normalized: tf.Tensor, most: int,
+                       change: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
+    """Changes words of more than `most` characters.
 
     Only the few texts with that many characters between two spaces are looked at word by word.
+
+    Args:
+        normalized: string [N].
+        most: characters that stay as they are.
+        change: string [W] -> string [W] or one for all; a space parts words.
     """
-    rows = tf.where(tf.strings.regex_full_match(normalized, _RUN_OF_LONG_WORD))
+    rows = tf.where(tf.strings.regex_full_match(normalized, f".*[^ ]{{{most + 1}}}.*"))
     words = _split_words(tf.gather_nd(normalized, rows))
     lengths = tf.strings.length(words.flat_values, unit="UTF8_CHAR")
     words = words.with_flat_values(
-        tf.where(lengths > MAX_WORD_CHARACTERS, _LONG_WORD, words.flat_values))
+        tf.where(lengths > most, change(words.flat_values), words.flat_values))
     return tf.tensor_scatter_nd_update(
         normalized, rows, tf.strings.reduce_join(words, axis=-1, separator=" "))

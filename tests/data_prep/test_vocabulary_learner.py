@@ -127,6 +127,14 @@ def test_words_that_no_tokenizer_cuts_are_not_learned_from():
     assert {*"".join(piece_merges.learn_pieces(words, 50).merged)} == {"a", "#"}
 
 
+def test_no_piece_is_too_long_for_the_tokenizer():
+    words = {("\u0e01" * 99).encode(): 30, ("\U00020000" * 7 + "ab" * 60).encode(): 9}
+    pieces = piece_merges.learn_pieces(words, 500)
+    lengths = [len(piece.removeprefix("##")) for piece in pieces.merged]
+    assert 40 < max(lengths) <= 50
+    Tokenizer(Vocabulary((*SPECIAL_TOKENS, *pieces.characters, *pieces.merged)))
+
+
 def test_reserved_tokens_follow_the_special_ones(counts):
     learned = vocabulary_learner.learn(counts, 500, reserved_tokens=20)
     assert learned.size == 500

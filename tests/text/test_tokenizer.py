@@ -227,3 +227,9 @@ def test_a_saved_model_of_it_gives_the_same_ids_with_ops_that_serving_links(
     of_tensorflow_text = {op for op in ops if op not in tf.raw_ops.__dict__}
     assert of_tensorflow_text == {
         "FastWordpieceTokenizeWithOffsets", "NormalizeUTF8", "RegexSplitWithOffsets"}
+
+
+def test_a_token_that_is_too_long_for_the_op_is_named():
+    Tokenizer(Vocabulary((*SPECIAL_TOKENS, "##" + "a" * 254)))
+    with pytest.raises(UserError, match="line 7 has more than 256 bytes: 'éé.*; remove it"):
+        Tokenizer(Vocabulary((*SPECIAL_TOKENS, "a", "é" * 129)))

@@ -13,6 +13,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from electra_tf.atomic_file import make_directory, write_atomically
+from electra_tf.checkpoints.hugging_face import composing_tokenizer
 from electra_tf.checkpoints.pretrained import TextSettings
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.weights import Weights
@@ -34,7 +35,7 @@ _SHARDS_FILE = f"{WEIGHTS_FILE}.index.json"
 
 
 def write(directory: Path, config: Mapping[str, Any], weights: Weights, text: TextSettings) -> None:
-    """Writes the four files that transformers reads.
+    """Writes the four files that transformers reads; tokenizer.json too, for composed text.
 
     Args:
         directory: made if need be.
@@ -49,12 +50,17 @@ def write(directory: Path, config: Mapping[str, Any], weights: Weights, text: Te
     content = save({name: np.ascontiguousarray(value) for name, value in weights.items()},
                    metadata={"format": "pt"})
     write_atomically(directory / WEIGHTS_FILE, content)
-    settings = {"tokenizer_class": "ElectraTokenizer",
+    nfc = text.normalization.nfc
+    settings = {"tokenizer_class":
+                composing_tokenizer.TOKENIZER_CLASS if nfc else "ElectraTokenizer",
                 "do_lower_case": text.normalization.lower_case,
                 "strip_accents": text.normalization.strip_accents, "tokenize_chinese_chars": True,
                 "model_max_length": config["max_position_embeddings"], "pad_token": PAD,
                 "unk_token": UNK, "cls_token": CLS, "sep_token": SEP, "mask_token": MASK}
-    for file, content in ((CONFIG_FILE, config), (TOKENIZER_SETTINGS_FILE, settings)):
+    files = {CONFIG_FILE: config, TOKENIZER_SETTINGS_FILE: settings}
+    if nfc:
+        files[TOKENIZER_FILE] = composing_tokenizer.content(text)
+    for file, content in files.items():
         write_atomically(directory / file, (json.dumps(content, indent=2) + "\n").encode())
     text.vocabulary.save(directory / VOCABULARY_FILE)
 
@@ -108,8 +114,17 @@ def read_text(directory: Path, vocab_size: int, pad_id: int | None = None) -> Te
     if pad_id not in (None, vocabulary.pad_id):
         raise UserError(f"{directory / CONFIG_FILE}: pad_token_id is {pad_id}, but {PAD} stands at "
                         f"{vocabulary.pad_id} of {vocabulary.source}.")
-    return TextSettings(vocabulary=vocabulary, normalization=Normalization.of(
-        settings.do_lower_case, settings.strip_accents))
+    return TextSettings(vocabulary=vocabulary, normalization=_normalization(directory, settings))
+
+
+def _normalization(directory: Path, settings: "_TokenizerSettings") -> Normalization:
+    """Returns what the tokenizer does to text; only tokenizer.json tells that it composes it."""
+    found = Normalization.of(settings.do_lower_case, settings.strip_accents)
+    path = directory / TOKENIZER_FILE
+    if found.strip_accents or not path.exists():
+        return found
+    tokenizer = strict_json.read(path, _Tokenizer, most=_MOST_TOKENIZER)
+    return dataclasses.replace(found, nfc=composing_tokenizer.composes(tokenizer.normalizer))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -130,12 +145,13 @@ class _TokenizerSettings:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _TokenizerModel:
+class _Tokenizer:
     """What we read of tokenizer.json."""
 
     __pydantic_config__ = strict_json.OPEN
 
     model: dict[str, Any]
+    normalizer: dict[str, Any] | None = None
 
 
 def _require_ours(path: Path, settings: _TokenizerSettings) -> None:
@@ -155,7 +171,7 @@ def _read_vocabulary(directory: Path) -> Vocabulary:
     path = directory / TOKENIZER_FILE
     if (directory / VOCABULARY_FILE).exists() or not path.exists():
         return Vocabulary.load(directory / VOCABULARY_FILE)
-    model = strict_json.read(path, _TokenizerModel, most=_MOST_TOKENIZER).model
+    model = strict_json.read(path, _Tokenizer, most=_MOST_TOKENIZER).model
     kind = (model.get("type"), model.get("continuing_subword_prefix"), model.get("unk_token", UNK))
     if kind != ("WordPiece", CONTINUATION, UNK):
         raise UserError(f"{path} holds no WordPiece vocabulary with {CONTINUATION!r} and {UNK}, "
