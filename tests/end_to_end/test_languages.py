@@ -1,0 +1,128 @@
+"""Eight languages: text to vocabulary to records to pre-training to text that a person can read."""
+
+import dataclasses
+import pathlib
+import unicodedata
+
+import pytest
+import tensorflow as tf
+
+from data_prep import record_builder, settings, vocabulary_learner
+from data_prep.local_runner import LocalRunner
+from data_prep.sources import registry as sources
+from electra_tf import storage
+from electra_tf.checkpoints import formats
+from electra_tf.checkpoints.formats import Format
+from electra_tf.pretraining.training_run import train
+from electra_tf.records import manifest
+from electra_tf.records.example import parse_examples
+from electra_tf.text import coverage
+from electra_tf.text.normalization import NFC, UNCASED
+from electra_tf.text.tokenizer import Tokenizer, WordSplitter
+from electra_tf.text.vocabulary import Vocabulary
+from tests import tiny_run
+
+TEXTS = pathlib.Path(__file__).parent / "languages"
+CHOSEN = {"arabic": NFC, "chinese": UNCASED, "german": NFC, "hindi": NFC, "japanese": NFC,
+          "korean": NFC, "thai": NFC, "turkish": NFC}
+KEPT = {"arabic": "أبواب", "chinese": "春", "german": "schön", "hindi": "गाँव", "japanese": "が",
+        "korean": "사람은", "thai": "แม่", "turkish": "yeşil"}
+"""Words of the texts that stripping accents would change, but for the Chinese."""
+SIZE = 400
+
+
+@dataclasses.dataclass
+class Work:
+    """What a language's text became."""
+
+    lines: list[str]
+    vocabulary: Vocabulary
+    chosen: object
+    reason: str
+    records: pathlib.Path
+    made: manifest.Manifest
+
+
+@pytest.fixture(scope="module", params=CHOSEN)
+def work(request, tmp_path_factory):
+    path = TEXTS / f"{request.param}.txt"
+    text = sources.open_source(str(path))
+    counts = vocabulary_learner.count_corpus_words(text, NFC, LocalRunner())
+    chosen, counts, reason = vocabulary_learner.choose_normalization(counts)
+    vocabulary = vocabulary_learner.learn(counts, SIZE)
+    records = tmp_path_factory.mktemp(request.param)
+    made = record_builder.build_records(
+        text, vocabulary,
+        settings.BuildSettings(max_seq_length=32, held_out_fraction=0, normalization=chosen),
+        records, LocalRunner())
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line]
+    return request.param, Work(lines, vocabulary, chosen, reason, records, made)
+
+
+def words_of(lines, normalization):
+    words = WordSplitter(normalization).words(tf.constant(lines))
+    return [word.decode() for word in words.flat_values.numpy()]
+
+
+def stored_ids(work):
+    ids = []
+    for shard in work.made.shards:
+        for record in tf.data.TFRecordDataset(str(work.records / shard.name)).batch(256):
+            batch = parse_examples(record, 32, work.made.token_bytes, work.vocabulary.pad_id)
+            ids += tf.boolean_mask(batch.ids, batch.valid).numpy().tolist()
+    special = {work.vocabulary.cls_id, work.vocabulary.sep_id}
+    return [number for number in ids if number not in special]
+
+
+def test_the_normalization_keeps_what_the_script_needs(work):
+    name, made = work
+    assert made.chosen == CHOSEN[name]
+    assert KEPT[name] in words_of(made.lines, made.chosen) or name == "thai"
+    assert (KEPT[name] in "".join(words_of(made.lines, UNCASED))) == (name == "chinese")
+    assert made.reason.split()[0] in (
+        "Arabic", "CJK", "Latin", "Devanagari", "Hiragana", "Hangul", "Thai")
+
+
+def test_records_decode_to_the_words_of_the_text(work):
+    name, made = work
+    assert made.made.counts.unknown_words == 0
+    # Shards keep the order of the text, in which every character is written in one way.
+    words = words_of(made.lines, made.chosen)
+    assert made.vocabulary.render(stored_ids(made)) == " ".join(words)
+    if made.chosen == NFC and name != "thai":  # Of which one line is too long a word.
+        text = unicodedata.normalize("NFC", "".join(made.lines))
+        assert "".join(words) == "".join(text.split())
+
+
+def test_pieces_are_longer_than_characters(work):
+    name, made = work
+    words = words_of(made.lines, made.chosen)
+    pieces = made.made.counts.text_tokens
+    characters = sum(map(len, words))
+    # A Chinese character is a word of its own.
+    assert pieces == characters if name == "chinese" else pieces < 0.75 * characters
+
+
+@pytest.mark.slow
+def test_pre_training_and_its_conversions_keep_the_normalization(work, tmp_path):
+    _, made = work
+    run = tiny_run.run_on(made.records, tmp_path / "model", training__num_train_steps=2,
+                          model__vocab_size=made.vocabulary.size)
+    train(run)
+    trained = formats.read(storage.path(tmp_path / "model"))
+    assert trained.text.normalization == made.chosen
+    for form in (Format.HUGGING_FACE, Format.GOOGLE, Format.RUN):
+        formats.write(trained, tmp_path / form, form)
+        at = tmp_path / form / "discriminator" if form is Format.HUGGING_FACE else tmp_path / form
+        again = formats.read(storage.path(at))
+        assert again.text == trained.text
+    ids = Tokenizer(again.text.vocabulary, again.text.normalization).tokenize(
+        tf.constant(made.lines)).flat_values.numpy().tolist()
+    assert ids == stored_ids(made)
+
+
+def test_no_word_of_the_text_is_warned_of(work):
+    _, made = work
+    assert record_builder.text_warnings(made.made) == []
+    changed = coverage.count_changed(made.lines)
+    assert changed == made.made.counts.changed_characters
