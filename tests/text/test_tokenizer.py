@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from data_prep import embedded_text
 from electra_tf.errors import UserError
-from electra_tf.text.normalization import Normalization
+from electra_tf.text.normalization import NFC, Normalization
 from electra_tf.text.tokenizer import Tokenizer, WordSplitter
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.text.nasty_lines import lines
@@ -233,3 +233,37 @@ def test_a_token_that_is_too_long_for_the_op_is_named():
     Tokenizer(Vocabulary((*SPECIAL_TOKENS, "##" + "a" * 254)))
     with pytest.raises(UserError, match="line 7 has more than 256 bytes: 'éé.*; remove it"):
         Tokenizer(Vocabulary((*SPECIAL_TOKENS, "a", "é" * 129)))
+
+
+def test_composing_gives_one_way_to_write_a_letter_and_changes_nothing_else():
+    texts = ["Cafe\u0301 İstanbul ISPARTA", "\u1112\u1161\u11ab글", "\u304b\u3099 カ", "नमस्ते หมู่"]
+    found = WordSplitter(NFC).normalize(tf.constant(texts)).numpy()
+    assert [text.decode() for text in found] == ["Café İstanbul ISPARTA", "한글", "が カ",
+                                                 "नमस्ते หมู่"]
+
+
+@pytest.mark.parametrize("word", ["ก" * 101, "กิ" * 150, "ก" * 99 + "ิ" * 3 + "ก" * 250])
+def test_a_long_word_without_spaces_is_cut_before_a_letter(word):
+    vocabulary = Vocabulary((*SPECIAL_TOKENS, "ก", "##ก", "##ิ"))
+    tokenizer = Tokenizer(vocabulary, NFC)
+    ids = tokenizer.tokenize(tf.constant([f"ก {word} ก"])).to_list()[0]
+    assert vocabulary.unk_id not in ids
+    assert "".join(vocabulary.render(ids).split()) == f"ก{word}ก"
+    parts = WordSplitter(NFC).words(tf.constant([word])).to_list()[0]
+    assert all(100 <= len(part.decode()) <= 130 for part in parts[:-1])
+    assert tokenizer.tokenize_words(tf.constant([word])).pieces.to_list() == [ids[1:-1]]
+    kept = Tokenizer(vocabulary, Normalization.of(False)).tokenize(tf.constant([word])).to_list()
+    assert (kept == [[vocabulary.unk_id]]) == (len(word) > 200)
+
+
+def test_a_word_of_100_characters_stays_whole_when_composed():
+    parts = WordSplitter(NFC).words(tf.constant(["é" * 99 + "e\u0301 b", "a" * 100]))
+    assert parts.row_lengths().numpy().tolist() == [2, 1]
+
+
+def test_a_long_run_of_marks_takes_no_quadratic_time_when_composed():
+    text = "a" + "\u0301\u0323" * 200_000
+    start = time.process_time()
+    found = WordSplitter(NFC).normalize(tf.constant([text])).numpy()[0].decode()
+    assert time.process_time() - start < 5
+    assert len(found) <= 31
