@@ -22,8 +22,8 @@ _DROPPED = r"[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Z}]|\x{FFFD}"
 _ACCENTS = r"\p{Mn}"
 _DROPPED_WITH_ACCENTS = r"[^\p{L}\p{Mc}\p{Me}\p{N}\p{P}\p{S}\p{Z}]|\x{FFFD}"
 """Those of the text; NFD, whose time grows with the square of a run of them, leaves its own."""
-_MANY_MARKS = r"(\p{M}{30})\p{M}+"
-"""More than Unicode's stream-safe text has (UAX #15); NFC would sort them."""
+_MANY_MARKS = r"\p{M}{31,}"
+"""More than Unicode's stream-safe text has in a row (UAX #15); NFC would sort them."""
 _REORDERED = r"[\x{302E}\x{302F}\x{16FF0}\x{16FF1}\x{1D165}\x{1D166}\x{1D16D}-\x{1D172}]"
 """No accents, but NFD puts them in order, too."""
 _LONG_TEXT = 4096
@@ -88,7 +88,7 @@ class WordSplitter(tf.Module):
             texts = tf_text.normalize_utf8(_shorten_runs_of_marks(texts), "NFD")
             texts = tf.strings.regex_replace(texts, _ACCENTS, "")
         if self.normalization.nfc:
-            texts = tf.strings.regex_replace(texts, _MANY_MARKS, r"\1")
+            texts = tf.strings.regex_replace(texts, _MANY_MARKS, "")
             texts = tf_text.normalize_utf8(texts, "NFC")
             return _change_long_words(
                 texts, _CUT_CHARACTERS, lambda word: tf.strings.regex_replace(

@@ -261,9 +261,9 @@ def test_a_word_of_100_characters_stays_whole_when_composed():
     assert parts.row_lengths().numpy().tolist() == [2, 1]
 
 
-def test_a_long_run_of_marks_takes_no_quadratic_time_when_composed():
+def test_a_long_run_of_marks_is_dropped_when_composed_in_little_time():
     text = "a" + "\u0301\u0323" * 200_000
     start = time.process_time()
-    found = WordSplitter(NFC).normalize(tf.constant([text])).numpy()[0].decode()
+    found = WordSplitter(NFC).normalize(tf.constant([text, "b" + "\u0323" * 30])).numpy()
     assert time.process_time() - start < 5
-    assert len(found) <= 31
+    assert [len(text.decode()) for text in found] == [1, 30]
