@@ -26,7 +26,7 @@ TEXTS = pathlib.Path(__file__).parent / "languages"
 CHOSEN = {"arabic": NFC, "chinese": UNCASED, "german": NFC, "hindi": NFC, "japanese": NFC,
           "korean": NFC, "thai": NFC, "turkish": NFC}
 KEPT = {"arabic": "أبواب", "chinese": "春", "german": "schön", "hindi": "गाँव", "japanese": "が",
-        "korean": "사람은", "thai": "แม่", "turkish": "yeşil"}
+        "korean": "시장에", "thai": "แม่", "turkish": "yeşil"}
 """Words of the texts that stripping accents would change, but for the Chinese."""
 SIZE = 400
 
@@ -99,8 +99,12 @@ def test_pieces_are_longer_than_characters(work):
     words = words_of(made.lines, made.chosen)
     pieces = made.made.counts.text_tokens
     characters = sum(map(len, words))
-    # A Chinese character is a word of its own.
-    assert pieces == characters if name == "chinese" else pieces < 0.75 * characters
+    # A Chinese character is a word of its own; Hangul and kana have many characters, of few
+    # of which there is a pair twice in so short a text.
+    if name == "chinese":
+        assert pieces == characters
+    else:
+        assert pieces < characters * (1 if name in ("japanese", "korean") else 0.75)
 
 
 @pytest.mark.slow
