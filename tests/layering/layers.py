@@ -4,7 +4,8 @@ import ast
 import functools
 import pathlib
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+"""The checkout itself, also where Bazel runs a test among links to its files."""
 
 # Lowest first. A module imports from lower rows or from its own package, never sideways.
 LAYERS: tuple[tuple[str, ...], ...] = (
@@ -47,6 +48,11 @@ def sources() -> list[pathlib.Path]:
     return sorted(path.relative_to(ROOT) for path in files)
 
 
+def tests() -> list[pathlib.Path]:
+    """Returns every Python file of the tests, relative to the root."""
+    return sorted(path.relative_to(ROOT) for path in (ROOT / "tests").rglob("*.py"))
+
+
 def module_name(path: pathlib.Path) -> str:
     """Returns the dotted name of a file, a package's for its `__init__.py`."""
     parts = path.with_suffix("").parts
@@ -81,13 +87,13 @@ def imports(path: pathlib.Path, *, inside_functions: bool = True) -> set[str]:
 def _imported(package: str, name: str) -> str:
     """`from package import name` imports a module if there is one of that name."""
     full = f"{package}.{name}"
-    is_module = full in {module_name(path) for path in _all_modules()}
-    return full if is_module else package
+    return full if full in modules() else package
 
 
 @functools.cache
-def _all_modules() -> tuple[pathlib.Path, ...]:
-    return tuple(sources())
+def modules() -> dict[str, pathlib.Path]:
+    """Returns the file of every module, the tests' too, by dotted name."""
+    return {module_name(path): path for path in [*sources(), *tests()]}
 
 
 def violation(importer: str, imported: str) -> str | None:

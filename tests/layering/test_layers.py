@@ -1,14 +1,13 @@
-"""The architecture, checked: layers, BUILD files, forbidden constructs, light imports."""
+"""The architecture, checked: layers, forbidden constructs, light imports."""
 
 import ast
-import pathlib
 import re
 import subprocess
 import sys
 
 import pytest
 
-from tests.layering import build_files, layers
+from tests.layering import layers
 
 SOURCES = layers.sources()
 
@@ -73,74 +72,6 @@ def test_the_check_refuses(importer, imported):
 ])
 def test_the_check_allows(importer, imported):
     assert layers.violation(importer, imported) is None
-
-
-def test_build_files_say_what_the_imports_say():
-    wrong = [str(path) for path, text in build_files.expected().items()
-             if not (layers.ROOT / path).exists() or (layers.ROOT / path).read_text() != text]
-    assert wrong == [], "run `make build-files` and commit what it wrote"
-
-
-def visible_to(visibility, groups):
-    """Package patterns that a target of this visibility is open to, includes resolved."""
-    patterns = set()
-    for label in visibility:
-        name = label.removeprefix("//:")
-        if name in groups:
-            patterns |= set(groups[name].get("packages", ()))
-            patterns |= visible_to([f"//{inner}" for inner in groups[name].get("includes", ())],
-                                   groups)
-        else:
-            patterns.add(label.replace(":__subpackages__", "/..."))
-    return patterns
-
-
-def rules(path):
-    """The calls of one BUILD file, as (kind, keyword arguments)."""
-    calls = [node.value for node in ast.parse((layers.ROOT / path).read_text()).body
-             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
-    return [(call.func.id, {word.arg: ast.literal_eval(word.value) for word in call.keywords
-                            if not isinstance(word.value, ast.Call)}) for call in calls]
-
-
-def test_every_dependency_of_a_build_file_is_visible_to_it():
-    parsed = {path: rules(path) for path in build_files.expected()}
-    groups = {rule["name"]: rule for kind, rule in parsed[pathlib.Path("BUILD")]
-              if kind == "package_group"}
-    open_to, users = {}, []
-    for path, calls in parsed.items():
-        package = "" if str(path.parent) == "." else str(path.parent)
-        for kind, rule in calls:
-            if kind not in ("py_library", "py_binary"):
-                continue
-            short = package.rsplit("/", 1)[-1] == rule["name"]
-            label = f"//{package}" if short else f"//{package}:{rule['name']}"
-            open_to[label] = (package, visible_to(rule["visibility"], groups))
-            users += [(package, label, dep) for dep in rule.get("deps", ()) if dep[0] == "/"]
-    assert len(users) > 10
-    hidden = []
-    for package, label, dep in users:
-        home, patterns = open_to[dep]
-        seen = package == home or any(
-            f"//{package}/".startswith(pattern.removesuffix("...")) if pattern.endswith("/...")
-            else f"//{package}" == pattern for pattern in patterns)
-        hidden += [] if seen else [(label, dep)]
-    assert hidden == []
-
-
-def pinned(requirements):
-    return {re.split(r"[=<>\[]", line)[0].strip().lower().replace("-", "_")
-            for line in (layers.ROOT / requirements).read_text().splitlines()
-            if line.strip() and not line.startswith(("#", "-"))}
-
-
-def test_what_we_import_is_pinned():
-    assert set(build_files.EXTERNAL.values()) <= pinned("requirements.txt")
-    assert pinned("requirements/peers.txt") >= build_files.PEERS
-    known = build_files.EXTERNAL.keys() | build_files.PEERS | sys.stdlib_module_names
-    known |= {layers.module_name(path).split(".")[0] for path in SOURCES}
-    used = {name.split(".")[0] for path in SOURCES for name in layers.imports(path)}
-    assert used <= known
 
 
 def dotted(node):
