@@ -44,7 +44,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help install quickstart demo test test-slow test-all fuzz lint peers bench time-to-quality \
-	lock sbom check-deploy build-files clean
+	lock sbom check-deploy build-files bazel-check clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -155,6 +155,20 @@ $(TOOLS_STAMP): requirements/tools.lock
 
 build-files: $(STAMP) ## Write the BUILD files anew, after imports changed.
 	$(BIN)/python -m tests.layering.build_files
+
+# Of these tests one reads golden numbers, one a page, one starts a command, one reads the checkout.
+BAZEL_TESTS := //tests/records:test_manifest //tests/cost:test_literature \
+	//tests/tools:test_list_settings //tests/reporting:test_curves //tests/supply_chain:test_locks
+
+bazel-check: $(STAMP) ## Build all with Bazel, run a command and five of the tests; without Bazel, say so.
+	@if ! command -v bazel >/dev/null; then \
+	  echo "skipped: no bazel (on Debian: apt-get install bazel-bootstrap)"; \
+	else \
+	  set -e; trap 'bazel shutdown' EXIT; \
+	  bazel build --noshow_progress //...; \
+	  bazel run --noshow_progress //:run_pretraining -- --help | grep -e --data_dir; \
+	  bazel test --noshow_progress $(BAZEL_TESTS); \
+	fi
 
 clean: ## Remove the environments, caches and what `make quickstart` wrote.
 	rm -rf $(VENV) $(PEERS) $(TOOLS) $(QUICKSTART) sbom.json .pytest_cache .ruff_cache

@@ -12,7 +12,7 @@ import pytest
 
 from tests import tiny_records
 from tests.determinism import processes
-from tests.determinism.test_two_workers import free_port
+from tests.determinism.test_workers import free_port
 
 pytestmark = pytest.mark.slow
 
