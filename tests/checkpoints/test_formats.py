@@ -140,6 +140,9 @@ def test_a_damaged_checkpoint_of_google_is_one_line(networks, tmp_path):
 def test_a_vocabulary_of_another_size_is_refused(networks, tmp_path):
     google.write(networks, tmp_path / "out")
     (tmp_path / "out" / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword\n")
+    with pytest.raises(UserError, match="vocab.txt.manifest.json is of another vocabulary"):
+        formats.read(tmp_path / "out", num_heads=2)
+    (tmp_path / "out" / "vocab.txt.manifest.json").unlink()
     with pytest.raises(UserError, match="vocab.txt has 6 entries, .* 40"):
         formats.read(tmp_path / "out", num_heads=2)
 

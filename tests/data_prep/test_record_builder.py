@@ -77,7 +77,8 @@ def test_the_manifest_matches_the_files(build, vocabulary, tmp_path):
     stored = Vocabulary.load(tmp_path / "records" / "vocab.txt")
     assert stored.sha256 == loaded.vocabulary.sha256 == vocabulary.sha256
     assert {path.name for path in (tmp_path / "records").iterdir()} == {
-        "manifest.json", "vocab.txt", *(shard.name for shard in made.shards)}
+        "manifest.json", "vocab.txt", "vocab.txt.manifest.json",
+        *(shard.name for shard in made.shards)}
 
 
 def test_bytes_do_not_depend_on_the_number_of_workers(build, tmp_path):

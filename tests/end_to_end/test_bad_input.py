@@ -144,7 +144,7 @@ class TestAnExistingRun:
                  "--set=model.intermediate_size=96")
         settings = json.loads((model_dir / "settings.json").read_text())
         (model_dir / "settings.json").write_text(json.dumps(settings | {"lower_case": False}))
-        with pytest.raises(UserError, match="another way with case and accents"):
+        with pytest.raises(UserError, match="another normalization of text"):
             call(records, f"--init_checkpoint={model_dir}", other)
 
     def test_changed_settings_are_refused_each_by_name(self, records, model_dir):

@@ -113,8 +113,8 @@ def test_a_run_leaves_results_model_predictions_and_pictures(classified):
     assert len(lines) == 6 and first["key"] == "2" and first["prediction"] in ("yes", "no")
     assert 0.5 <= first["probability"] <= 1.0
     assert {item.name for item in (path / "run").iterdir()} == {
-        "settings.json", "vocab.txt", "checkpoints", "results.json", "predictions",
-        "learning_curve.png", "confusion_matrix.png"}
+        "settings.json", "vocab.txt", "vocab.txt.manifest.json", "checkpoints", "results.json",
+        "predictions", "learning_curve.png", "confusion_matrix.png"}
 
 
 def test_a_finished_run_says_so_and_another_setting_is_refused(classified, capsys):
