@@ -15,7 +15,7 @@ import tensorflow as tf
 from electra_tf.cost.devices import cpu_multiplies_bfloat16
 from electra_tf.modeling.products import sum_rows
 from electra_tf.modeling.randomness import keep_mask
-from electra_tf.modeling.tracing import fused, with_gradient
+from electra_tf.modeling.tracing import fused, is_compiled_as_a_whole, with_gradient
 
 LAYER_NORM_EPSILON = 1e-12
 
@@ -208,7 +208,8 @@ def attention_weights(scores: tf.Tensor, rate: float, keys: tf.Tensor | None) ->
 
     @with_gradient
     def weigh(scores):
-        if scores.dtype == tf.bfloat16 and not cpu_multiplies_bfloat16():
+        if scores.dtype == tf.bfloat16 and (
+                is_compiled_as_a_whole() or not cpu_multiplies_bfloat16()):
             shares = tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32)), scores.dtype)
         else:
             shares = tf.nn.softmax(scores)

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 _INFERENCE = contextvars.ContextVar("answers", default=False)
+_WHOLE = contextvars.ContextVar("compiled as a whole", default=False)
 
 
 @contextlib.contextmanager
@@ -19,6 +20,21 @@ def inference_mode() -> Iterator[None]:
         yield
     finally:
         _INFERENCE.reset(token)
+
+
+@contextlib.contextmanager
+def compiled_as_a_whole() -> Iterator[None]:
+    """Traces a step for a compiler elsewhere: nothing depends on what this machine is good at."""
+    token = _WHOLE.set(True)
+    try:
+        yield
+    finally:
+        _WHOLE.reset(token)
+
+
+def is_compiled_as_a_whole() -> bool:
+    """Tells whether `compiled_as_a_whole` is on."""
+    return _WHOLE.get()
 
 
 def fused(function: Callable[..., Any]) -> Callable[..., Any]:

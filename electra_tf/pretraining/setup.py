@@ -91,8 +91,19 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
 
     Raises:
         UserError: records that are missing, damaged or made with another vocabulary or length, or
-            don't go together; a batch that can't be split; devices that can't be reached.
+            don't go together; a batch that can't be split; devices that can't be reached; a step
+            that doesn't fit.
     """
+    run = prepare_elsewhere(config, data_dir, model_dir, vocab_file, initial)
+    memory.require_room(
+        run.config.model, run.config.runtime, run.strategy, length=run.length,
+        batch=run.config.training.train_batch_size)
+    return run
+
+
+def prepare_elsewhere(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
+                      vocab_file: Path | None = None, initial: Pretrained | None = None) -> Run:
+    """As `prepare`, for a run whose steps another machine computes: they needn't fit here."""
     records = mixture.load(data_dir)
     vocabulary = _vocabulary(records, vocab_file)
     _check_length(config, records)
@@ -116,9 +127,6 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         "runtime.log_every_steps": runtime.log_interval(training.num_train_steps),
     })
     _check_split(config, strategy.num_replicas_in_sync)
-    memory.require_room(
-        config.model, config.runtime, strategy, length=config.data.max_seq_length,
-        batch=config.training.train_batch_size)
     given = Given(
         kinds=token_kinds(vocabulary), generator=_generator(config, model_dir, records),
         token_counts=functools.partial(token_counts, records, special_tokens(vocabulary)))

@@ -72,7 +72,7 @@ def _train(run: Run, report_dir: Path, out: TextIO) -> None:
     config = run.config
     with (_stop_request(run) as request, loss_of_a_worker_named(run.strategy),
           contextlib.ExitStack() as left_over):
-        state, manager, new_parts = _restored_state(run)
+        state, manager, new_parts = restored_state(run)
         left_over.callback(manager.close)
         table = Timetable(first_step=int(state.step.numpy()), runtime=config.runtime,
                           num_steps=config.training.num_train_steps)
@@ -120,8 +120,14 @@ class _HeldOut:
         return markdown_page(self._evaluator.samples(LOGGED_SAMPLES, self._run.vocabulary))
 
 
-def _restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
-    """Returns also which parts of the networks another run, if one begins this, didn't have."""
+def restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
+    """Returns a run's state, of its newest checkpoint or as it begins, and what saves it.
+
+    Returns also which parts of the networks another run, if one begins this, didn't have.
+
+    Raises:
+        UserError: every checkpoint is lost, or the newest doesn't fit.
+    """
     config, runtime = run.config, run.config.runtime
     model = run.build_model()
     state = build_state(config, model, run.strategy)
