@@ -15,6 +15,11 @@ PYTHON ?= $(shell for name in python3.11 python3 python; do \
 PEERS := .venv-peers
 PEERS_STAMP := $(PEERS)/.installed
 
+# JAX and libtpu, which compile an exported step for TPUs and train with it, in an environment of
+# their own: TensorFlow isn't in it.
+COMPILE := .venv-compile
+COMPILE_STAMP := $(COMPILE)/.installed
+
 # What `make lock` and `make sbom` run, in an environment of its own.
 TOOLS := .venv-tools
 TOOLS_STAMP := $(TOOLS)/.installed
@@ -43,8 +48,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install quickstart demo test test-slow test-all fuzz lint peers bench time-to-quality \
-	lock sbom check-deploy build-files bazel-check clean
+.PHONY: help install quickstart demo test test-slow test-all fuzz lint peers compile-env bench \
+	time-to-quality lock sbom check-deploy build-files bazel-check clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -113,6 +118,8 @@ lint: $(STAMP) ## Check format rules and docstrings.
 
 peers: $(PEERS_STAMP) ## Create .venv-peers: with it `make test` compares with PyTorch itself.
 
+compile-env: $(COMPILE_STAMP) ## Create .venv-compile: the training step for TPUs, without a TPU.
+
 # Flags of your own: make bench BENCH_FLAGS='--cases=small-128 --systems=ours,hf-bfloat16'
 bench: $(STAMP) $(PEERS_STAMP) ## Measure the training step beside its peers' (an hour, 2 cores).
 	$(BIN)/python -m benchmarks.pretraining $(BENCH_FLAGS)
@@ -129,12 +136,24 @@ $(PEERS_STAMP): requirements/peers.lock | $(STAMP)
 	  -r requirements/peers.lock
 	@touch $@
 
+# It needs Python 3.11 and nothing of .venv: on a TPU VM it is all that there is.
+$(COMPILE_STAMP): requirements/compile.lock
+	$(need_python)
+	@echo "Installing JAX and libtpu into $(COMPILE) (about 1 GB) ..."
+	@rm -rf $(COMPILE)
+	@'$(PYTHON)' -m venv $(COMPILE)
+	@$(COMPILE)/bin/python $(INSTALL) -r requirements/compile.lock
+	@touch $@
+
 lock: $(TOOLS_STAMP) ## Write requirements/*.lock anew, after requirements/*.txt changed.
 	$(LOCK) requirements.txt -o requirements/program.lock
 	$(LOCK) requirements/dev.txt -c requirements/program.lock -o requirements/dev.lock
 	$(LOCK) requirements/build.txt -c requirements/program.lock -o requirements/build.lock
 	$(LOCK) requirements/cuda.txt -c requirements/program.lock -o requirements/cuda.lock
 	$(LOCK) requirements/tools.txt -o requirements/tools.lock
+	# libtpu's wheels need a newer C library than the others.
+	$(subst manylinux_2_28,manylinux_2_31,$(LOCK)) requirements/compile.txt \
+	  -c requirements/program.lock -o requirements/compile.lock
 	$(LOCK) $(TORCH_FROM) requirements/peers.txt -o requirements/peers.lock
 
 sbom: $(STAMP) $(TOOLS_STAMP) ## Write sbom.json: what .venv holds, with licences, as CycloneDX.
@@ -171,5 +190,5 @@ bazel-check: $(STAMP) ## Build all with Bazel, run a command and five of the tes
 	fi
 
 clean: ## Remove the environments, caches and what `make quickstart` wrote.
-	rm -rf $(VENV) $(PEERS) $(TOOLS) $(QUICKSTART) sbom.json .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) $(COMPILE) $(TOOLS) $(QUICKSTART) sbom.json .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -24,7 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("electra_tf.checkpoints",),
     ("electra_tf.training", "electra_tf.reporting"),
     ("electra_tf.pretraining", "electra_tf.finetuning", "electra_tf.export", "electra_tf.server"),
-    ("electra_tf.demo", "electra_tf.inspection"),
+    ("electra_tf.demo", "electra_tf.inspection", "electra_tf.stablehlo"),
     ("electra_tf.tools",),
 )
 
