@@ -10,6 +10,7 @@ the compiler: integer draws agree between plain TensorFlow and XLA, float draws 
 import dataclasses
 import hashlib
 
+import numpy as np
 import tensorflow as tf
 
 PHILOX = 1
@@ -96,11 +97,30 @@ def keep_mask(keys: tf.Tensor, shape: tf.TensorShape, rate: float) -> tf.Tensor:
         bool `shape`.
     """
     rows = [-1] + [1] * (len(shape) - 1)
-    index = tf.range(shape[1:].num_elements(), dtype=tf.int32)
-    index = tf.reshape(tf.bitcast(index, tf.uint32), [1, *shape[1:]])
     first, second = (tf.reshape(keys[:, column], rows) for column in range(2))
-    words = _mix(tf.bitwise.bitwise_xor(_mix(index + first), second))
+    words = _mix(tf.bitwise.bitwise_xor(_mix(_plus_index(first, shape)), second))
     return words >= tf.constant(round(rate * 2**32), tf.uint32)
+
+
+def _plus_index(words: tf.Tensor, shape: tf.TensorShape) -> tf.Tensor:
+    """Adds the index of every element within its example, modulo 2**32, axis by axis.
+
+    In one piece the index would be a constant as large as an example, which TensorFlow computes in
+    advance: 12 MB in every layer of ELECTRA-Base at L = 512, read instead of counted.
+
+    Args:
+        words: uint32 [B, 1, ...].
+        shape: static [B, ...].
+
+    Returns:
+        uint32 `shape`.
+    """
+    for axis in range(1, len(shape)):
+        stride, places = shape[axis + 1:].num_elements(), [1] * len(shape)
+        places[axis] = shape[axis]
+        steps = np.arange(shape[axis], dtype=np.uint64) * stride % 2**32
+        words += tf.constant(steps.astype(np.uint32).reshape(places))
+    return words
 
 
 def _mix(words: tf.Tensor) -> tf.Tensor:

@@ -66,11 +66,13 @@ def training_batches(records: Mixture, reading: Reading, *, batch_size: int, fir
 def _rows(records: Mixture, reading: Reading, places: RowPlaces, start: int,
           stop: int) -> Iterator[_StoredRow]:
     if len(records.sources) == 1:
-        return _stream(records.sources[0], reading, places, start=start, stop=stop)
+        return _stream(records.sources[0], reading, places, start=start, stop=stop,
+                       window_examples=reading.shuffle_window)
     first_block, last_block = start // SHARES, -(-stop // SHARES)
     streams = [
         _stream(source, reading, places, stream=number, start=first_block * source.share,
-                stop=last_block * source.share, share=source.share)
+                stop=last_block * source.share,
+                window_examples=-(-reading.shuffle_window * source.share // SHARES))
         for number, source in enumerate(records.sources)]
     members = np.repeat(np.arange(len(streams)), [source.share for source in records.sources])
     choices = itertools.chain.from_iterable(
@@ -80,11 +82,11 @@ def _rows(records: Mixture, reading: Reading, places: RowPlaces, start: int,
 
 
 def _stream(source: Source, reading: Reading, places: RowPlaces, *, start: int, stop: int,
-            stream: int = 0, share: int = SHARES) -> Iterator[_StoredRow]:
+            window_examples: int, stream: int = 0) -> Iterator[_StoredRow]:
     shards = [ShardSize(path, examples * places.rows)
               for path, examples in source.shards("train")]
-    for window in windows(shards, seed=reading.seed, start=start, stop=stop, stream=stream,
-                          window_examples=-(-reading.shuffle_window * share // SHARES)):
+    for window in windows(shards, seed=reading.seed, window_examples=window_examples,
+                          start=start, stop=stop, stream=stream):
         yield from _shuffled_window(window, places)
 
 

@@ -1,4 +1,4 @@
-r"""Compiles a training step for TPUs that aren't there, or writes it for machines without TensorFlow.
+r"""Compiles a training step for TPUs that aren't there, or writes it for other runtimes.
 
     python -m electra_tf.tools.compile_step --topology=v5e:2x4 --model_size=base
     python -m electra_tf.tools.compile_step --topology=v3:2x2,v4:2x2x1 --model_size=large \

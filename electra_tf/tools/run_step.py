@@ -24,7 +24,8 @@ def main() -> None:
     for name in GROUPS["What"]:
         if not values[name].value:
             raise UserError(f"--{name} is needed: {values[name].help}")
-    state = storage.require_local(storage.path(values.state), "--state", "it is replaced as a whole")
+    state = storage.require_local(storage.path(values.state), "--state",
+                                  "it is replaced as a whole")
     if state.suffix != ".npz":
         raise UserError(f"--state must end in .npz. Received: {str(state)!r}")
     step = storage.require_local(storage.path(values.step), "--step", "it is read as a whole")

@@ -48,6 +48,8 @@ EXTERNAL_OF_TESTS = {"hypothesis": "hypothesis", "pytest": "pytest"}
 
 # Import names of the peers' environment (requirements/peers.txt): no hub has any of them.
 PEERS = frozenset({"tokenizers", "torch", "transformers"})
+# Likewise of the environment that compiles steps (requirements/compile.txt).
+COMPILE = frozenset({"jax"})
 
 _TOP = pathlib.Path("electra_tf")
 _ROOT = pathlib.Path(".")
@@ -104,7 +106,7 @@ def _longest_module(name: str) -> str:
 
 def _targets(modules: set[str]) -> set[str]:
     return {_target(name) for name in modules
-            if name.split(".")[0] not in sys.stdlib_module_names | PEERS}
+            if name.split(".")[0] not in sys.stdlib_module_names | PEERS | COMPILE}
 
 
 def _target(module: str) -> str:

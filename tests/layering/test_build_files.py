@@ -153,7 +153,8 @@ def test_what_we_import_is_pinned():
     assert set(labels.EXTERNAL.values()) <= pinned("requirements.txt")
     assert set(labels.EXTERNAL_OF_TESTS.values()) <= pinned("requirements/dev.txt")
     assert pinned("requirements/peers.txt") >= labels.PEERS
-    known = labels.EXTERNAL.keys() | labels.PEERS | sys.stdlib_module_names
+    assert pinned("requirements/compile.txt") >= labels.COMPILE
+    known = labels.EXTERNAL.keys() | labels.PEERS | labels.COMPILE | sys.stdlib_module_names
     known |= {layers.module_name(path).split(".")[0] for path in layers.sources()}
     used = {name.split(".")[0] for path in layers.sources() for name in layers.imports(path)}
     assert used <= known

@@ -1,0 +1,50 @@
+"""What the compiler says becomes numbers, and numbers a table."""
+
+import pytest
+
+from electra_tf.reading import strict_json
+from electra_tf.stablehlo import ahead_of_time
+from electra_tf.stablehlo.report import HEADING, Collective, Cores, Memory, Report, line
+
+CORES = Cores(topology="v5e:2x4", kind="TPU v5 lite", count=8)
+MODULE = """
+  %all-reduce.1 = (f32[]{:T(128)}, /*index=1*/bf16[16,64]{1,0:T(8,128)(2,1)S(1)}) all-reduce(\
+%a, %b), channel_id=1, replica_groups={{0,1}}
+  ROOT %all-reduce-start = f32[10]{0} all-reduce-start(%a), channel_id=2
+  %get-tuple-element.2 = f32[99]{0} get-tuple-element(%all-reduce.1), index=0
+  %all-to-all = (pred[4]{0}, s32[2,3]{1,0}) all-to-all(%a, %b), channel_id=5
+"""
+
+
+def test_exchanges_are_counted_with_their_bytes():
+    assert ahead_of_time.collectives(MODULE) == (
+        Collective(kind="all-reduce", count=2, bytes=4 + 2 * 16 * 64 + 40),
+        Collective(kind="all-to-all", count=1, bytes=4 + 24))
+
+
+def test_memory_counts_what_is_shared_once():
+    memory = Memory(arguments=100, outputs=90, shared=80, temporary=1000, code=10)
+    assert memory.total == 1120
+
+
+def test_a_report_is_a_row_under_its_heading():
+    found = Report(
+        cores=CORES, seconds=61.4, flops=2.5e12, bytes_accessed=4e10,
+        memory=Memory(arguments=2_000_000_000, outputs=0, shared=0, temporary=3_000_000_000,
+                      code=10_000_000),
+        collectives=(Collective(kind="all-reduce", count=2, bytes=500_000_000),))
+    row = line(found)
+    assert row.split() == ["v5e:2x4", "8", "5.01", "GB", "2.00", "3.00", "2,500", "40.0", "0.50",
+                           "61", "s"]
+    assert len(row) == len(HEADING)
+    assert strict_json.loads(strict_json.dumps(found, Report), Report) == found
+
+
+@pytest.mark.parametrize(("said", "problem"), [
+    ("RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. "
+     "Used 28.50G of 15.48G hbm. Exceeded hbm capacity by 13.02G.\n\nTotal hbm usage",
+     "does not fit: 28.50G of 15.48G HBM per core"),
+    ("UNIMPLEMENTED: the op\n  sort", "UNIMPLEMENTED: the op sort")])
+def test_why_a_step_doesnt_compile_is_a_line(said, problem):
+    assert ahead_of_time._problem(RuntimeError(said)) == problem
+    assert line(Report(cores=CORES, seconds=1.0, problem=problem)).endswith(problem)
