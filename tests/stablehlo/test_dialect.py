@@ -27,7 +27,7 @@ tensor<2x2xf32>) -> tensor<2x2xf32> loc(#loc2)
 
 def test_a_module_becomes_portable():
     found = dialect.portable(MODULE)
-    assert found.startswith(b"ML\xefRStableHLO_v")  # MLIR's byte code, and its producer.
+    assert found.startswith(b"ML\xefR") and b"StableHLO_v" in found[:20]  # MLIR's byte code.
     assert b"frontend_attributes" not in found and b"mhlo.copy" not in found
     assert b"mhlo.erf" in found and b"reshape_v1" in found and b"custom_call_v1" in found
     assert stablehlo.deserialize_portable_artifact_str(found)
