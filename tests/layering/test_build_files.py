@@ -58,8 +58,8 @@ def test_every_file_of_the_program_is_in_one_library_or_is_a_script():
 
 def test_every_file_of_tests_is_a_test_target_and_what_they_share_a_library():
     tests = {path for path in layers.tests() if path.name.startswith("test_")}
-    slow = {path for path in tests if re.search(
-        r"^(@|pytestmark = \[?|.*marks=)pytest\.mark\.slow", (layers.ROOT / path).read_text(), re.M)}
+    marked = re.compile(r"^(@|pytestmark = \[?|.*marks=)pytest\.mark\.slow", re.M)
+    slow = {path for path in tests if marked.search((layers.ROOT / path).read_text())}
     assert len(tests) > 200 and len(slow) > 15
     assert files_of("pytest_test").keys() | files_of("slow_pytest_test").keys() == tests
     assert files_of("slow_pytest_test").keys() == slow
