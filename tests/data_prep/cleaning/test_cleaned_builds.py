@@ -86,7 +86,8 @@ def test_the_records_hold_what_is_left_and_the_manifest_counts_the_rest(
     assert manifest.load(tmp_path / "records") == made
     assert made.settings["drop_duplicate_lines"] is True
     assert {path.name for path in (tmp_path / "records").iterdir()} == {
-        "manifest.json", "vocab.txt", *(shard.name for shard in made.shards)}
+        "manifest.json", "vocab.txt", "vocab.txt.manifest.json",
+        *(shard.name for shard in made.shards)}
 
 
 def test_the_summary_says_what_went_by_the_measures_that_are_on(build, dirty):
