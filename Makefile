@@ -94,15 +94,14 @@ demo: $(STAMP) ## Try a pre-trained run in a browser: masks, candidates, verdict
 	  "first, or name a run: make demo DEMO_RUN=runs/mine" >&2; exit 1; }
 	$(BIN)/python -m electra_tf.tools.demo --model_dir='$(DEMO_RUN)' $(DEMO_FLAGS)
 
-# Two processes, a file of tests in one of them: `make test PARALLEL=` for one process. The slow tests
-# are alone: some watch times and memory.
+# Two processes, a file of tests in one of them: `make test PARALLEL=` for one process.
 PARALLEL := --numprocesses=2 --dist=loadfile
 
 test: $(STAMP) ## Run the tests, without the slow ones.
 	$(BIN)/python -m pytest $(PARALLEL) -m "not slow"
 
 test-slow: $(STAMP) ## Run the slow tests only: real processes, kills and restarts.
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest $(PARALLEL) -m slow
 
 test-all: $(STAMP) ## Run every test.
 	$(BIN)/python -m pytest
