@@ -51,7 +51,7 @@ def _build(workload: Workload, config: PretrainingConfig,
     trainer = Trainer(strategy, step, batches)
 
     def one_step() -> float:
-        trainer.step()
+        trainer.run()
         return trainer.totals()["loss"][0]
 
     return one_step

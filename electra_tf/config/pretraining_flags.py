@@ -21,12 +21,13 @@ REPORTING = of_fields(
     "runtime", "save_checkpoints_steps", "keep_checkpoint_max", "log_every_steps",
     "log_every_seconds", "grace_seconds", "sample_every_steps", "eval_every_steps", "eval_steps",
     "eval_batch_size")
-SETTINGS = TRAINING + HARDWARE + REPORTING
+DEVICES = (*HARDWARE, *of_fields("runtime", "steps_per_loop"))
+SETTINGS = TRAINING + DEVICES + REPORTING
 GROUPS = {
     "Model and data": ("data_dir", "model_dir", "model_size", "recipe", "mode", "restart",
                        "init_checkpoint", "vocab_file"),
     "Training": tuple(flag.name for flag in TRAINING),
-    "Hardware": tuple(flag.name for flag in HARDWARE),
+    "Hardware": tuple(flag.name for flag in DEVICES),
     "Checkpoints and reports": tuple(flag.name for flag in REPORTING),
     "Export": export_flags.NAMES,
     "Any other setting": ANY_SETTING,

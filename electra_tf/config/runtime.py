@@ -47,6 +47,10 @@ class RuntimeConfig:
     num_replicas: int = 0
     """Split the CPU into so many devices, each a replica with its share of the batch, to try out
     what several devices do; 0: one. Other devices stay unused."""
+    steps_per_loop: int = 0
+    """Steps that the devices run, at most, before the program looks after them: for reports,
+    checkpoints and evaluations they stop in time, SIGTERM and Ctrl-C wait for them. 0: 20 on a TPU,
+    else 1."""
     gradient_accumulation_steps: int = 1
     """Micro-batches that one step splits its batch into, one after the other."""
     gradient_checkpointing: bool = False
@@ -87,12 +91,13 @@ class RuntimeConfig:
         require_positive("runtime", self, "gradient_accumulation_steps", "save_checkpoints_steps",
                          "eval_batch_size", "grace_seconds")
         for name in ("cpu_parts", "keep_checkpoint_max", "log_every_steps", "sample_every_steps",
-                     "eval_every_steps", "eval_steps", "log_every_seconds", "num_replicas"):
+                     "eval_every_steps", "eval_steps", "log_every_seconds", "num_replicas",
+                     "steps_per_loop"):
             value = getattr(self, name)
             require(value >= 0, f"runtime.{name}", "0 or more", value)
         require_at_most("runtime", self, LARGEST_COUNT, "save_checkpoints_steps", "log_every_steps",
                         "sample_every_steps", "eval_every_steps", "eval_steps",
-                        "keep_checkpoint_max")
+                        "keep_checkpoint_max", "steps_per_loop")
         require_at_most("runtime", self, 1 << 20, "gradient_accumulation_steps", "eval_batch_size")
         require_at_most("runtime", self, 1000, "cpu_parts", "num_gpus")
         require_at_most("runtime", self, 64, "num_replicas")

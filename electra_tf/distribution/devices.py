@@ -5,7 +5,7 @@ import os
 import tensorflow as tf
 
 from electra_tf.config.pretraining import Precision
-from electra_tf.config.runtime import Xla
+from electra_tf.config.runtime import RuntimeConfig, Xla
 from electra_tf.cost.devices import cpu_multiplies_bfloat16
 
 POLICIES = {
@@ -14,6 +14,9 @@ POLICIES = {
     Precision.FLOAT16: "mixed_float16",
 }
 """Keras mixed-precision policy of each precision."""
+TPU_STEPS = 20
+"""A signal waits for them: at a second a step, which is slow, less than the 30 that a preempted
+machine is given."""
 
 
 def resolve_precision(precision: Precision, strategy: tf.distribute.Strategy) -> Precision:
@@ -32,6 +35,15 @@ def use_xla(choice: Xla, strategy: tf.distribute.Strategy) -> bool:
     if choice is not Xla.AUTO:
         return choice is Xla.ON
     return _device_type(strategy) == "GPU"
+
+
+def steps_per_loop(runtime: RuntimeConfig, strategy: tf.distribute.Strategy) -> int:
+    """Returns the steps that devices run, at most, without coming back to the program.
+
+    One on a CPU or a GPU, which begins the next step while one is still running. A TPU waits for
+    its host between two calls.
+    """
+    return runtime.steps_per_loop or (TPU_STEPS if _device_type(strategy) == "TPU" else 1)
 
 
 def device_name(strategy: tf.distribute.Strategy) -> str:

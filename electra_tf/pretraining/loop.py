@@ -58,8 +58,9 @@ class Loop:
         stopped = self._evaluate(step) if table.evaluates(step) else None
         while step < table.num_steps and not stopped:
             self.turns.get(step, _nothing)()
-            self.trainer.step()
-            step += 1
+            count = table.steps_in_one_go(step, self.turns)
+            self.trainer.run(count)
+            step += count
             stopped = self._stopped()
             if stopped or table.reads(step) or self.reporter.line_is_due():
                 self.reporter.on_train(self.trainer.totals(), step,

@@ -1,6 +1,7 @@
 """At which steps of a run something happens besides training."""
 
 import dataclasses
+from collections.abc import Collection
 
 from electra_tf.config.runtime import RuntimeConfig
 
@@ -15,6 +16,22 @@ class Timetable:
     """Of the whole run."""
     runtime: RuntimeConfig
     """Its intervals."""
+
+    steps_per_loop: int = 1
+    """Most steps that the devices run before anybody asks what happened."""
+
+    def steps_in_one_go(self, step: int, turns: Collection[int] = ()) -> int:
+        """Returns how many steps after `step` come before anything else has to be done.
+
+        Args:
+            step: finished steps.
+            turns: steps before which something happens that isn't in this table.
+        """
+        count = 1
+        while (count < self.steps_per_loop and not self.reads(step + count)
+               and step + count not in turns):
+            count += 1
+        return count
 
     def reads(self, step: int) -> bool:
         """Tells whether losses are read from the devices, which then wait.

@@ -1,29 +1,38 @@
 """Steps under a strategy, and what they report."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.pretraining import Precision
 from electra_tf.errors import UserError
+from electra_tf.objectives.objective import Ratio
 from electra_tf.training.step import TrainStep
 
 Totals = dict[str, tuple[float, float]]
+Outputs = Mapping[str, Ratio]
 
 
 class Trainer:
-    """Runs one step at a time; reads what steps report when it is asked.
+    """Runs steps; reads what they report when it is asked.
 
     Example:
-        trainer.step()
-        trainer.step()
-        totals = trainer.totals()  # Of both.
+        trainer.run()
+        trainer.run(10)
+        totals = trainer.totals()  # Of all eleven.
     """
 
     def __init__(self, strategy: tf.distribute.Strategy, step: TrainStep,
-                 batches: tf.distribute.DistributedDataset):
-        """Takes the step and the batches of all steps from the restored one on."""
+                 batches: tf.distribute.DistributedDataset, *, in_loops: bool = False):
+        """Takes what to run.
+
+        Args:
+            strategy: of the devices.
+            step: what they do.
+            batches: of all steps from the restored one on.
+            in_loops: a call of `run` is one call of a loop in the graph, whatever its steps are.
+        """
         self._strategy = strategy
         self._step = step
         self._batches = batches
@@ -32,18 +41,44 @@ class Trainer:
         # A step whose gradients overflow float16 is skipped: that is how loss scaling works.
         self._watched = (["loss"] if step.config.training.precision is Precision.FLOAT16
                          else ["loss", "gradient_norm"])
+        self._in_loops = in_loops
         self._run_step = tf.function(self._replicas_step, autograph=False)
+        self._run_loop = None
 
     def _replicas_step(self, iterator):
         results = self._strategy.run(self._step, args=(next(iterator),))
         return tf.nest.map_structure(
             lambda value: self._strategy.experimental_local_results(value)[0], results)
 
-    def step(self) -> None:
-        """Runs a step on the next batch. An accelerator may still be busy with it afterwards."""
+    def _traced_loop(self) -> Callable[[tf.Tensor], Outputs]:
+        """Returns what runs so many steps and stacks what they report, [steps] each."""
+        # Traced once, and called from the loop as it is.
+        one_step = self._run_step.get_concrete_function(self._iterator)
+
+        def run(count: tf.Tensor) -> Outputs:
+            def add_step(index: tf.Tensor, reports):
+                return index + 1, tf.nest.map_structure(
+                    lambda report, value: report.write(index, value), reports,
+                    one_step(self._iterator))
+
+            nothing = tf.nest.map_structure(
+                lambda output: tf.TensorArray(output.dtype, count, element_shape=output.shape),
+                one_step.structured_outputs)
+            _, reports = tf.while_loop(lambda index, _reports: index < count, add_step,
+                                       (tf.constant(0), nothing), parallel_iterations=1)
+            return tf.nest.map_structure(lambda report: report.stack(), reports)
+
+        return tf.function(run, autograph=False)
+
+    def run(self, count: int = 1) -> None:
+        """Runs steps on the next batches. An accelerator may still be busy with them afterwards."""
         if self._iterator is None:
             self._iterator = iter(self._batches)
-        self._outputs.append(self._run_step(self._iterator))
+        if self._in_loops:
+            self._run_loop = self._run_loop or self._traced_loop()
+            self._outputs.append(self._run_loop(tf.constant(count)))
+        else:
+            self._outputs += [self._run_step(self._iterator) for _ in range(count)]
 
     def totals(self) -> Totals:
         """Waits for the steps since the last call, at least one.
@@ -56,16 +91,15 @@ class Trainer:
                 before the first such step.
         """
         outputs, self._outputs = self._outputs, []
-        first = int(self._step.state.step.numpy()) - len(outputs)
-        history = {
-            name: np.array([[float(part) for part in output[name]] for output in outputs])
-            for name in outputs[0]}
-        self._require_finite(first, history)
+        history = {name: np.concatenate([_rows(output[name]) for output in outputs])
+                   for name in outputs[0]}
+        self._require_finite(history)
         return {name: tuple(rows.sum(axis=0)) for name, rows in history.items()}
 
-    def _require_finite(self, first: int, history: Mapping[str, np.ndarray]) -> None:
+    def _require_finite(self, history: Mapping[str, np.ndarray]) -> None:
         for name in self._watched:
             bad = np.flatnonzero(~np.isfinite(history[name][:, 0]))
+            first = int(self._step.state.step.numpy()) - len(history[name])
             if bad.size:
                 steps = ", ".join(str(first + index + 1) for index in bad[:10])
                 more = f" and {bad.size - 10} more" if bad.size > 10 else ""
@@ -73,3 +107,8 @@ class Trainer:
                     f"{name} is not finite at step {steps}{more}. The last checkpoint is intact; "
                     "continue from it with a lower --learning_rate in a new --model_dir, or try "
                     "--precision=float32.")
+
+
+def _rows(ratio: Ratio) -> np.ndarray:
+    """Returns sums and weights of a step, or of a loop's steps, float64 [steps, 2]."""
+    return np.column_stack([np.atleast_1d(part) for part in ratio]).astype(np.float64)

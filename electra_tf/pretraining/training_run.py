@@ -16,7 +16,7 @@ from electra_tf.checkpoints.manager import CheckpointManager, training_manager
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.command_line import same_command
 from electra_tf.cost.devices import peak_flops, peak_fraction
-from electra_tf.distribution.devices import device_name
+from electra_tf.distribution.devices import device_name, steps_per_loop
 from electra_tf.distribution.workers import (
     Agreement,
     has_several_workers,
@@ -75,7 +75,8 @@ def _train(run: Run, report_dir: Path, out: TextIO) -> None:
         state, manager, new_parts = restored_state(run)
         left_over.callback(manager.close)
         table = Timetable(first_step=int(state.step.numpy()), runtime=config.runtime,
-                          num_steps=config.training.num_train_steps)
+                          num_steps=config.training.num_train_steps,
+                          steps_per_loop=steps_per_loop(config.runtime, run.strategy))
         _print_header(run, state, table.first_step, new_parts, out)
         reporter = Reporter(
             report_dir, table, peak_fraction=_peak_fraction(run), out=out,
@@ -156,7 +157,7 @@ def _trainer(run: Run, state: TrainState, table: Timetable) -> Trainer:
             seed=config.training.seed, window_examples=config.data.shuffle_window,
             global_batch_size=config.training.train_batch_size, first_step=table.first_step,
             last_step=table.num_steps, context=context))
-    return Trainer(run.strategy, step, batches)
+    return Trainer(run.strategy, step, batches, in_loops=table.steps_per_loop > 1)
 
 
 def _peak_fraction(run: Run) -> Callable[[float], float | None]:

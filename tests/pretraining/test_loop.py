@@ -14,15 +14,17 @@ class Parts:
     """Writes down what the loop calls; a signal comes during a step or an evaluation."""
 
     def __init__(self, first_step=0, signal_at=None, signal_in_evaluation=False, evaluated=()):
-        self.calls, self.step_now = [], first_step
+        self.calls, self.counts, self.step_now = [], [], first_step
         self.number = None
         self._signal_at, self._in_evaluation = signal_at, signal_in_evaluation
         self._evaluated = evaluated
 
-    def step(self):
-        self.step_now += 1
-        if self.step_now == self._signal_at and not self._in_evaluation:
-            self.number = signal.SIGTERM
+    def run(self, count):
+        self.counts.append(count)
+        for _ in range(count):
+            self.step_now += 1
+            if self.step_now == self._signal_at and not self._in_evaluation:
+                self.number = signal.SIGTERM
 
     def totals(self):
         return {}
@@ -74,10 +76,13 @@ RUNTIME = RuntimeConfig(log_every_steps=4, save_checkpoints_steps=6, sample_ever
                         eval_every_steps=6)
 
 
-def run(parts, first_step=0, num_steps=9, runtime=RUNTIME, held_out=True):
-    table = Timetable(first_step=first_step, num_steps=num_steps, runtime=runtime)
+def run(parts, first_step=0, num_steps=9, runtime=RUNTIME, held_out=True, steps_per_loop=1,
+        turns=None):
+    table = Timetable(first_step=first_step, num_steps=num_steps, runtime=runtime,
+                      steps_per_loop=steps_per_loop)
     return Loop(timetable=table, trainer=parts, manager=parts, reporter=parts,
-                held_out=parts if held_out else None, request=parts, workers=parts).run()
+                held_out=parts if held_out else None, request=parts, workers=parts,
+                turns=turns or {}).run()
 
 
 def test_a_run_reads_first_then_samples_saves_and_evaluates():
@@ -86,6 +91,30 @@ def test_a_run_reads_first_then_samples_saves_and_evaluates():
     assert parts.calls == [
         ("read", 1), ("record", 4), ("record", 6), ("sample", 6), ("save", 6), ("evaluate", 6),
         ("record", 8), ("record", 9), ("save", 9), ("evaluate", 9)]
+
+
+@pytest.mark.parametrize(("most", "counts"), [
+    (1, [1] * 9), (2, [1, 2, 1, 2, 2, 1]), (100, [1, 3, 2, 2, 1])])
+def test_a_loop_on_the_devices_ends_where_something_is_due(most, counts):
+    parts, one_by_one = Parts(), Parts()
+    run(one_by_one)
+    assert run(parts, steps_per_loop=most) is None
+    assert parts.counts == counts
+    assert parts.calls == one_by_one.calls
+
+
+def test_a_loop_on_the_devices_ends_before_a_turn():
+    parts = Parts()
+    seen = []
+    run(parts, steps_per_loop=100, turns={3: lambda: seen.append(parts.step_now)})
+    assert parts.counts == [1, 2, 1, 2, 2, 1]
+    assert seen == [3]
+
+
+def test_a_signal_waits_for_the_end_of_the_loop_on_the_devices():
+    parts = Parts(signal_at=2)
+    assert run(parts, steps_per_loop=100) is signal.SIGTERM
+    assert parts.calls == [("read", 1), ("record", 4), ("save", 4)]
 
 
 def test_a_signal_ends_it_after_the_step_with_a_record_and_a_checkpoint():

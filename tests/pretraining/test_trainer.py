@@ -1,0 +1,51 @@
+"""Steps one by one and in a loop of the graph: the same numbers."""
+
+import numpy as np
+import pytest
+
+from electra_tf.input.pipeline import training_batches
+from electra_tf.pretraining.trainer import Trainer
+from tests import tiny_records, tiny_run
+
+STEPS = 7
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("trainer") / "records"
+    tiny_records.write(directory)
+    return directory
+
+
+def trained(records, counts, *, in_loops, **changes):
+    """Runs pieces of so many steps; returns what each piece reports, and all state."""
+    run = tiny_run.run_on(records, **changes)
+    state = tiny_run.state_of(run)
+    batches = run.strategy.distribute_datasets_from_function(
+        lambda context: training_batches(
+            run.records, pad_id=0, seed=1, window_examples=1000, global_batch_size=8,
+            first_step=0, last_step=STEPS, context=context))
+    trainer = Trainer(run.strategy, tiny_run.train_step(run, state), batches, in_loops=in_loops)
+    totals = []
+    for count in counts:
+        trainer.run(count)
+        totals.append(trainer.totals())
+    return totals, [variable.numpy() for variable in state.variables]
+
+
+@pytest.mark.parametrize("changes", [
+    {}, {"runtime__distribution_strategy": "mirrored"}], ids=["one device", "mirrored"])
+def test_a_loop_of_the_graph_computes_what_single_steps_do(records, changes):
+    expected, weights = trained(records, [1, 4, 2], in_loops=False, **changes)
+    totals, looped = trained(records, [1, 4, 2], in_loops=True, **changes)
+    assert totals == expected
+    for value, other in zip(looped, weights, strict=True):
+        np.testing.assert_array_equal(value, other)
+
+
+def test_the_steps_of_several_calls_are_reported_together(records):
+    apart, _ = trained(records, [1, 1, 1, 1], in_loops=True)
+    together, _ = trained(records, [4], in_loops=True)
+    for name, (total, weight) in together[0].items():
+        assert total == pytest.approx(sum(one[name][0] for one in apart), rel=1e-12)
+        assert weight == pytest.approx(sum(one[name][1] for one in apart), rel=1e-12)
