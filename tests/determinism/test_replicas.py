@@ -1,6 +1,7 @@
-"""However many replicas share the batch: the same run."""
+"""However many replicas share the batch, together or one number after the other: the same run."""
 
 import json
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,10 @@ from tests import tiny_records
 from tests.determinism import processes
 
 STEPS = 60
-FLAGS = ("--train_batch_size=24", f"--num_train_steps={STEPS}", "--save_checkpoints_steps=15",
-         "--log_every_steps=10", "--sample_every_steps=0", "--eval_steps=1")
+# Nothing is sampled: rounding would choose another token now and then, and the curves would part.
+FLAGS = ("--set=objective.name=mlm", "--train_batch_size=24", f"--num_train_steps={STEPS}",
+         "--save_checkpoints_steps=15", "--log_every_steps=1", "--sample_every_steps=0",
+         "--eval_steps=1")
 
 
 @pytest.fixture(scope="module")
@@ -51,4 +54,17 @@ def assert_equal(model_dir: Path, expected: Path) -> None:
 @pytest.mark.parametrize("count", [2, 4, 8])
 def test_replicas_train_what_one_device_trains(records, alone, tmp_path, count):
     train(records, tmp_path / "run", f"--num_replicas={count}")
+    assert_equal(tmp_path / "run", alone)
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_with_another_number_of_replicas(records, alone, tmp_path):
+    stopped = 0
+    for count in (4, 2):
+        status, line = processes.interrupted(
+            records, tmp_path / "run", signal.SIGTERM, 0.0, *FLAGS, f"--num_replicas={count}")
+        assert status == 143, line
+        before, stopped = stopped, processes.step_of(tmp_path / "run")
+        assert before < stopped < STEPS
+    train(records, tmp_path / "run", "--num_replicas=3")
     assert_equal(tmp_path / "run", alone)
