@@ -48,7 +48,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install quickstart demo test test-slow test-all fuzz lint peers compile-env bench \
+.PHONY: help install quickstart demo test test-slow test-all fuzz lint peers compile-env tpu bench \
 	time-to-quality lock sbom check-deploy build-files bazel-check clean
 
 help: ## Show this list.
@@ -122,6 +122,11 @@ peers: $(PEERS_STAMP) ## Create .venv-peers: with it `make test` compares with P
 
 compile-env: $(COMPILE_STAMP) ## Create .venv-compile: the training step for TPUs, without a TPU.
 
+# On a TPU VM, after `make install`. Nothing else of the environment changes.
+tpu: $(STAMP) ## Put the TensorFlow that knows TPUs in the place of .venv's.
+	$(BIN)/python -m pip uninstall --quiet --yes tensorflow
+	$(BIN)/python $(INSTALL) --no-deps -r requirements/tpu.lock
+
 # Flags of your own: make bench BENCH_FLAGS='--cases=small-128 --systems=ours,hf-bfloat16'
 bench: $(STAMP) $(PEERS_STAMP) ## Measure the training step beside its peers' (an hour, 2 cores).
 	$(BIN)/python -m benchmarks.pretraining $(BENCH_FLAGS)
@@ -154,6 +159,8 @@ lock: $(TOOLS_STAMP) ## Write requirements/*.lock anew, after requirements/*.txt
 	$(LOCK) requirements/cuda.txt -c requirements/program.lock -o requirements/cuda.lock
 	$(LOCK) requirements/tools.txt -o requirements/tools.lock
 	# libtpu's wheels need a newer C library than the others.
+	$(subst manylinux_2_28,manylinux_2_31,$(LOCK)) --no-deps requirements/tpu.txt \
+	  -o requirements/tpu.lock
 	$(subst manylinux_2_28,manylinux_2_31,$(LOCK)) requirements/compile.txt \
 	  -c requirements/program.lock -o requirements/compile.lock
 	$(LOCK) $(TORCH_FROM) requirements/peers.txt -o requirements/peers.lock

@@ -103,6 +103,9 @@ def _tpu(name: str) -> tf.distribute.Strategy:
         tf.tpu.experimental.initialize_tpu_system(resolver)
         return tf.distribute.TPUStrategy(resolver)
     except (ValueError, RuntimeError, OSError, ImportError, tf.errors.OpError) as error:
+        if "No OpKernel was registered" in str(error):
+            raise UserError(f"--tpu={name}: this TensorFlow was built without TPUs. `make tpu` "
+                            "puts the one that was built with them in its place.") from error
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"--tpu={name} can't be reached: {reason}. Check the name or address, "
                         "the zone and that the TPU is running.") from error

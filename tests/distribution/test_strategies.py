@@ -49,6 +49,11 @@ def test_replicas_of_a_cpu_and_several_processes_do_not_go_together(monkeypatch)
         create_strategy(RuntimeConfig(num_replicas=2))
 
 
+def test_a_tensorflow_without_tpus_is_named():
+    with pytest.raises(UserError, match="--tpu=local: this TensorFlow was built without TPUs"):
+        create_strategy(RuntimeConfig(tpu="local"))
+
+
 def test_more_gpus_than_there_are_is_refused():
     with pytest.raises(UserError, match="--num_gpus=9, but this machine has 0"):
         create_strategy(with_strategy(Strategy.ONE_DEVICE, num_gpus=9))
