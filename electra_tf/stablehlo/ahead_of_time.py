@@ -39,6 +39,8 @@ def topology(name: str):
     generation, _, chips = name.partition(":")
     options = {"chips_per_host_bounds": [1, 1, 1]} if _ONE_CHIP.fullmatch(chips) else {}
     try:
+        if not name:
+            raise ValueError("a name is missing")
         return topologies.get_topology_desc(platform="tpu", topology_name=name, **options)
     except (ValueError, RuntimeError, NotImplementedError) as error:
         reason = str(error).removeprefix("INVALID_ARGUMENT: ").splitlines()[0]
