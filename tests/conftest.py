@@ -1,8 +1,12 @@
-"""The CPU counts as two devices in every test process, so that replicas can be tried out."""
+"""The CPU counts as two devices in every test process, so that replicas can be tried out.
+
+GPUs are hidden: tests are of the CPU, on every machine.
+"""
 
 import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 import tensorflow as tf
 

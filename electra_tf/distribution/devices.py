@@ -7,6 +7,7 @@ import tensorflow as tf
 from electra_tf.config.pretraining import Precision
 from electra_tf.config.runtime import RuntimeConfig, Xla
 from electra_tf.cost.devices import cpu_multiplies_bfloat16
+from electra_tf.errors import UserError
 
 POLICIES = {
     Precision.FLOAT32: "float32",
@@ -20,7 +21,17 @@ machine is given."""
 
 
 def resolve_precision(precision: Precision, strategy: tf.distribute.Strategy) -> Precision:
-    """Returns `precision`, AUTO replaced by what the strategy's devices multiply fastest."""
+    """Returns `precision`, AUTO replaced by what the strategy's devices multiply fastest.
+
+    Raises:
+        UserError: bfloat16 for GPUs that have no units for it.
+    """
+    if precision is Precision.BFLOAT16 and _device_type(strategy) == "GPU" and (
+            not _multiplies_bfloat16(strategy)):
+        raise UserError(
+            f"--precision=bfloat16: {device_name(strategy)} multiplies no bfloat16 (NVIDIA's GPUs "
+            "do from compute capability 8.0 on). Give --precision=float16 or float32, or leave it "
+            "out.")
     if precision is not Precision.AUTO:
         return precision
     return Precision.BFLOAT16 if _multiplies_bfloat16(strategy) else Precision.FLOAT32

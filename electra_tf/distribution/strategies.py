@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from electra_tf import signals
 from electra_tf.config.runtime import RuntimeConfig, Strategy
-from electra_tf.distribution import cluster
+from electra_tf.distribution import cluster, cuda
 from electra_tf.errors import UserError
 
 TPU_CONNECT_SECONDS = 10
@@ -61,9 +61,13 @@ def _choose(config: RuntimeConfig) -> Strategy:
 def _gpu_names(wanted: int) -> list[str]:
     """Returns the first `wanted` GPUs of this machine; all for -1."""
     names = [f"GPU:{index}" for index in range(len(tf.config.list_physical_devices("GPU")))]
+    if wanted < 0 and not names:
+        cuda.note_unused_gpu()
     if wanted > len(names):
-        raise UserError(f"--num_gpus={wanted}, but this machine has {len(names)}. Ask for at most "
-                        f"that many; --num_gpus=0 runs on the CPU.")
+        reason = cuda.why_no_gpu() if not names else ""
+        raise UserError(f"--num_gpus={wanted}, but " + (reason or (
+            f"this machine has {len(names)}. Ask for at most that many"))
+            + "; --num_gpus=0 runs on the CPU.")
     return names if wanted < 0 else names[:wanted]
 
 

@@ -1,11 +1,13 @@
 import dataclasses
 import socket
+from types import SimpleNamespace
 
 import pytest
 import tensorflow as tf
 
 from electra_tf.config.pretraining import Precision
 from electra_tf.config.runtime import RuntimeConfig, Strategy, Xla
+from electra_tf.distribution import cuda
 from electra_tf.distribution.devices import device_name, resolve_precision, use_xla
 from electra_tf.distribution.strategies import create_strategy
 from electra_tf.errors import UserError
@@ -91,6 +93,63 @@ def test_an_explicit_precision_stays_and_auto_is_resolved():
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     assert resolve_precision(Precision.FLOAT16, strategy) is Precision.FLOAT16
     assert resolve_precision(Precision.AUTO, strategy) in (Precision.FLOAT32, Precision.BFLOAT16)
+
+
+@pytest.mark.parametrize(("capability", "auto"), [
+    ((7, 0), Precision.FLOAT32), ((8, 0), Precision.BFLOAT16)])
+def test_bfloat16_is_for_gpus_that_multiply_it(monkeypatch, capability, auto):
+    details = {"device_name": "Some GPU", "compute_capability": capability}
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: ["a GPU"])
+    monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda gpu: details)
+    strategy = SimpleNamespace(extended=SimpleNamespace(worker_devices=("/device:GPU:0",)))
+    assert resolve_precision(Precision.AUTO, strategy) is auto
+    if auto is Precision.BFLOAT16:
+        assert resolve_precision(Precision.BFLOAT16, strategy) is Precision.BFLOAT16
+    else:
+        with pytest.raises(UserError, match="Some GPU multiplies no bfloat16"):
+            resolve_precision(Precision.BFLOAT16, strategy)
+
+
+@pytest.fixture
+def driver(monkeypatch, tmp_path):
+    """NVIDIA's driver is there, and TensorFlow finds no GPU."""
+    monkeypatch.setattr(cuda, "_DRIVER", tmp_path)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    cuda.note_unused_gpu.cache_clear()
+    yield
+    cuda.note_unused_gpu.cache_clear()
+
+
+@pytest.mark.parametrize(("missing", "words"), [
+    (["libcudnn.so.9"], "libcudnn.so.9 can't be loaded; `pip install --require-hashes -r "
+                        "requirements/cuda.lock`"),
+    ([], "CUDA's libraries are there; `nvidia-smi`")])
+def test_a_gpu_that_stays_unused_is_noted_once_or_refused(driver, monkeypatch, capsys, missing,
+                                                          words):
+    monkeypatch.setattr(cuda, "missing_libraries", lambda: missing)
+    create_strategy(RuntimeConfig())
+    create_strategy(RuntimeConfig())
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("note: this machine has NVIDIA's driver") and words in line
+    create_strategy(RuntimeConfig(num_gpus=0))
+    assert capsys.readouterr().err == ""
+    with pytest.raises(UserError, match=f"--num_gpus=2, but this machine has NVIDIA.*{words}"):
+        create_strategy(RuntimeConfig(num_gpus=2))
+
+
+def test_a_gpu_that_is_hidden_isnt_missed(driver, monkeypatch, capsys):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    create_strategy(RuntimeConfig())
+    assert capsys.readouterr().err == ""
+
+
+def test_libraries_of_wheels_and_of_the_system_count(monkeypatch, tmp_path):
+    folder = tmp_path / "nvidia" / "cudnn" / "lib"
+    folder.mkdir(parents=True)
+    (folder / "libcudnn.so.9").touch()
+    monkeypatch.setattr(cuda, "LIBRARIES", ("libcudnn.so.9", "libc.so.6", "libnowhere.so.1"))
+    monkeypatch.setattr(cuda.site, "getsitepackages", lambda: [str(tmp_path)])
+    assert cuda.missing_libraries() == ["libnowhere.so.1"]
 
 
 def test_xla_is_off_on_the_cpu_unless_asked_for():
