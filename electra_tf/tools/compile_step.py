@@ -14,13 +14,15 @@ checkpoint of the result, and run_pretraining.py with the same flags goes on fro
 docs/tpu.md has what compiles where.
 """
 
+import concurrent.futures
+import multiprocessing
 import pathlib
 import sys
 import tempfile
 
 from absl import flags
 
-from electra_tf import command_line, storage
+from electra_tf import command_line, native_logging, storage
 from electra_tf.config import pretraining_flags, setting_flags
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.errors import UserError
@@ -67,16 +69,15 @@ def _compile(config: PretrainingConfig, topologies: list[str]) -> None:
                 f"training.train_batch_size={batch} can't be split over the {cores.count} cores of "
                 f"{name}. Take a multiple of {cores.count}, for example "
                 f"{max(cores.count, batch // cores.count * cores.count)}.")
-    from electra_tf.stablehlo import without_records  # TensorFlow takes seconds to import.
-
-    step = without_records.lifted_step(config)
-    length = step.layout.batch[0].shape[1]
-    print(f"batch {step.layout.batch_size}, L = {length}; memory, FLOPs and bytes are of one core "
-          f"and step\n{report.HEADING}", flush=True)
     problems = 0
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory) / f"step{artefact.SUFFIX}"
-        artefact.write(step, path)
+        # In a process that ends before the compiler begins: large networks take 10 GB.
+        with concurrent.futures.ProcessPoolExecutor(
+                1, mp_context=multiprocessing.get_context("spawn")) as elsewhere:
+            batch_size, length = elsewhere.submit(_write_lifted, config, path).result()
+        print(f"batch {batch_size}, L = {length}; memory, FLOPs and bytes are of one core and step"
+              f"\n{report.HEADING}", flush=True)
         for name in topologies:
             found = compile_environment.ask(Report, f"--step={path}", f"--topology={name}")
             print(report.line(found), flush=True)
@@ -84,6 +85,16 @@ def _compile(config: PretrainingConfig, topologies: list[str]) -> None:
     if problems:
         print(f"error: {problems} of {len(topologies)} don't compile.", file=sys.stderr)
         raise SystemExit(1)
+
+
+def _write_lifted(config: PretrainingConfig, path: pathlib.Path) -> tuple[int, int]:
+    """Writes a step; returns its batch and its length."""
+    native_logging.quiet()
+    from electra_tf.stablehlo import without_records  # TensorFlow takes seconds to import.
+
+    step = without_records.lifted_step(config)
+    artefact.write(step, path)
+    return step.layout.batch[0].shape
 
 
 def _exchange(config: PretrainingConfig) -> None:
