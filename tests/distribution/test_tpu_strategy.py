@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.overrides import override
 from electra_tf.distribution.workers import has_several_workers, is_chief
+from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
+from electra_tf.finetuning.predictor import Predictor
+from electra_tf.input.buckets import Row, make_batch
 from electra_tf.input.pipeline import training_batches
 from electra_tf.pretraining import setup, training_run
 from electra_tf.pretraining.evaluation import evaluator_of
 from electra_tf.pretraining.timetable import Timetable
+from electra_tf.tasks.kinds.classification import ClassificationObjective
 from tests import tiny_records, tiny_run
 from tests.distribution import fake_tpu
 
@@ -89,6 +95,29 @@ def test_an_evaluation_is_traced_for_the_cores(make_run):
         evaluator.evaluate(1)
     cores, _ = on_the_cores(caught.value.args[0].graph)
     assert cores["MatMul"] and not REFUSED & set(cores)
+
+
+@pytest.mark.parametrize("part", ["training", "prediction"])
+def test_fine_tuning_is_traced_for_the_cores(monkeypatch, part):
+    settings = TrialSettings(
+        config=override(FinetuningConfig(), {
+            "model.vocab_size": 40, "model.embedding_size": 16, "model.hidden_size": 32,
+            "model.num_layers": 2, "model.num_heads": 2, "model.intermediate_size": 64,
+            "task.max_seq_length": 32, "training.train_batch_size": 8,
+            "training.precision": "bfloat16", "runtime.tpu": "local"}),
+        objective=ClassificationObjective(num_classes=2), pad_id=0,
+        strategy=fake_tpu.strategy(monkeypatch))
+    with settings.strategy.scope():
+        model = settings.objective.build_model(
+            settings.config.model, seed=1, policy="mixed_bfloat16")
+    ids = np.arange(1, 9, dtype=np.int32)
+    rows = [Row(ids, np.zeros_like(ids), {"label": np.int32(1)})] * 8
+    compiled = (Finetuner(settings, model, rows, seed=1) if part == "training"
+                else Predictor(settings, model)._runner)._compiled
+    batch = settings.distributed(make_batch(rows, 8, [16], pad_id=0))
+    cores, host = on_the_cores(compiled._function.get_concrete_function(batch).graph)
+    assert cores["MatMul"] and not host["MatMul"] and not REFUSED & set(cores)
+    assert bool(cores["ResourceApplyAdam"]) == (part == "training")
 
 
 def test_a_core_gets_its_rows_of_the_global_batch(make_run):
