@@ -108,7 +108,8 @@ def _bytes(types: str) -> int:
 def _problem(error: Exception) -> str:
     """Returns what the compiler says in a line, of memory only how much is missing."""
     text = str(error)
-    used = re.search(r"Used ([\d.]+\w) of ([\d.]+\w) (hbm)", text)
+    used = re.search(r"Used ([\d.]+\w) of ([\d.]+\w) hbm", text) or re.search(
+        r"temporaries \(([\d.]+\w)\) exceeds available HBM \(([\d.]+\w)\)", text)
     if used and _DOES_NOT_FIT.search(text):
         return f"does not fit: {used[1]} of {used[2]} HBM per core"
     return one_line(text, 400)

@@ -44,6 +44,8 @@ def test_a_report_is_a_row_under_its_heading():
     ("RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. "
      "Used 28.50G of 15.48G hbm. Exceeded hbm capacity by 13.02G.\n\nTotal hbm usage",
      "does not fit: 28.50G of 15.48G HBM per core"),
+    ("RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for HLO temporaries "
+     "(19.00G) exceeds available HBM (15.48G).", "does not fit: 19.00G of 15.48G HBM per core"),
     ("UNIMPLEMENTED: the op\n  sort", "UNIMPLEMENTED: the op sort")])
 def test_why_a_step_doesnt_compile_is_a_line(said, problem):
     assert ahead_of_time._problem(RuntimeError(said)) == problem
