@@ -19,6 +19,8 @@ import multiprocessing
 import pathlib
 import sys
 import tempfile
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from absl import flags
 
@@ -28,6 +30,8 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.errors import UserError
 from electra_tf.stablehlo import artefact, compile_environment, report
 from electra_tf.stablehlo.report import Cores, Report
+
+Result = TypeVar("Result")
 
 GROUPS = {
     "What to do": ("topology", "export", "take_back"),
@@ -72,10 +76,7 @@ def _compile(config: PretrainingConfig, topologies: list[str]) -> None:
     problems = 0
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory) / f"step{artefact.SUFFIX}"
-        # In a process that ends before the compiler begins: large networks take 10 GB.
-        with concurrent.futures.ProcessPoolExecutor(
-                1, mp_context=multiprocessing.get_context("spawn")) as elsewhere:
-            batch_size, length = elsewhere.submit(_write_lifted, config, path).result()
+        batch_size, length = _in_a_process(_write_lifted, config, path)
         print(f"batch {batch_size}, L = {length}; memory, FLOPs and bytes are of one core and step"
               f"\n{report.HEADING}", flush=True)
         for name in topologies:
@@ -85,6 +86,17 @@ def _compile(config: PretrainingConfig, topologies: list[str]) -> None:
     if problems:
         print(f"error: {problems} of {len(topologies)} don't compile.", file=sys.stderr)
         raise SystemExit(1)
+
+
+def _in_a_process(function: Callable[..., Result], *args: Any) -> Result:
+    """Calls a function whose memory is to be free afterwards: large networks take 10 GB."""
+    try:
+        with concurrent.futures.ProcessPoolExecutor(
+                1, mp_context=multiprocessing.get_context("spawn")) as elsewhere:
+            return elsewhere.submit(function, *args).result()
+    except concurrent.futures.process.BrokenProcessPool as error:
+        raise UserError("the process that traces the step was killed, most likely for want of "
+                        "memory: ELECTRA-Large takes 10 GB.") from error
 
 
 def _write_lifted(config: PretrainingConfig, path: pathlib.Path) -> tuple[int, int]:

@@ -1,5 +1,8 @@
 """What can't be compiled or exported is said in a line, before anything is traced."""
 
+import os
+import signal
+
 import pytest
 
 from electra_tf.errors import UserError
@@ -52,6 +55,18 @@ def test_a_batch_that_cores_cant_share_is_refused_before_it_is_traced(compiles, 
             r"--train_batch_size \(training\.train_batch_size\)=100 can't be split over the 8 "
             r"cores of v5e:2x4\. Take a multiple of 8, for example 96")):
         compiles("--topology=v5e:2x4", "--train_batch_size=100")
+
+
+def killed(*_args):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_process_without_memory_is_one_line(compiles, monkeypatch):
+    monkeypatch.setattr(compile_environment, "ask", lambda form, *flags: Cores(
+        topology="v5e:2x4", kind="TPU v5 lite", count=8))
+    monkeypatch.setattr(compile_step, "_write_lifted", killed)
+    with pytest.raises(UserError, match="was killed, most likely for want of memory"):
+        compiles("--topology=v5e:2x4")
 
 
 def test_a_length_past_the_positions_is_refused(compiles, monkeypatch):
