@@ -6,7 +6,7 @@ import socket
 
 import tensorflow as tf
 
-from electra_tf import signals
+from electra_tf import native_logging, signals
 from electra_tf.config.runtime import RuntimeConfig, Strategy
 from electra_tf.distribution import cluster, cuda
 from electra_tf.errors import UserError
@@ -101,16 +101,17 @@ def _tpu(name: str) -> tf.distribute.Strategy:
                         '"local" on a TPU VM.')
     _check_reachable(name)
     try:
-        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=name)
-        if name != "local":
-            tf.config.experimental_connect_to_cluster(resolver)
-        tf.tpu.experimental.initialize_tpu_system(resolver)
+        with native_logging.stderr_closed():
+            resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=name)
+            if name != "local":
+                tf.config.experimental_connect_to_cluster(resolver)
+            tf.tpu.experimental.initialize_tpu_system(resolver)
         return tf.distribute.TPUStrategy(resolver)
     except (ValueError, RuntimeError, OSError, ImportError, tf.errors.OpError) as error:
         if "No OpKernel was registered" in str(error):
             raise UserError(f"--tpu={name}: this TensorFlow was built without TPUs. `make tpu` "
                             "puts the one that was built with them in its place.") from error
-        reason = " ".join(str(error).split())[:200]
+        reason = " ".join(str(error).split("Additional GRPC error")[0].split())[:200].rstrip(".")
         raise UserError(f"--tpu={name} can't be reached: {reason}. Check the name or address, "
                         "the zone and that the TPU is running.") from error
 

@@ -1,4 +1,5 @@
 import dataclasses
+import os
 import socket
 from types import SimpleNamespace
 
@@ -8,7 +9,12 @@ import tensorflow as tf
 from electra_tf.config.pretraining import Precision
 from electra_tf.config.runtime import RuntimeConfig, Strategy, Xla
 from electra_tf.distribution import cuda
-from electra_tf.distribution.devices import device_name, resolve_precision, use_xla
+from electra_tf.distribution.devices import (
+    device_name,
+    resolve_precision,
+    steps_per_loop,
+    use_xla,
+)
 from electra_tf.distribution.strategies import create_strategy
 from electra_tf.errors import UserError
 
@@ -49,6 +55,20 @@ def test_replicas_of_a_cpu_and_several_processes_do_not_go_together(monkeypatch)
     monkeypatch.setenv("TF_CONFIG", "{}")
     with pytest.raises(UserError, match="--num_replicas splits the CPU of a single process"):
         create_strategy(RuntimeConfig(num_replicas=2))
+
+
+def test_a_tpu_that_answers_something_else_is_one_line(monkeypatch, capfd):
+    def connect(resolver):
+        os.write(2, b"E0000 context_distributed_manager.cc: status: 404\n")
+        raise tf.errors.UnimplementedError(
+            None, None, "status: 404\nAdditional GRPC error information from remote target: more")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        monkeypatch.setattr(tf.config, "experimental_connect_to_cluster", connect)
+        name = f"grpc://127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(UserError, match=r"can't be reached: status: 404\. Check the name"):
+            create_strategy(RuntimeConfig(tpu=name))
+    assert capfd.readouterr().err == ""
 
 
 def test_a_tensorflow_without_tpus_is_named():
@@ -108,6 +128,13 @@ def test_bfloat16_is_for_gpus_that_multiply_it(monkeypatch, capability, auto):
     else:
         with pytest.raises(UserError, match="Some GPU multiplies no bfloat16"):
             resolve_precision(Precision.BFLOAT16, strategy)
+
+
+@pytest.mark.parametrize(("device", "given", "steps"), [
+    ("TPU", 0, 20), ("TPU", 5, 5), ("GPU", 0, 1), ("CPU", 0, 1), ("CPU", 7, 7)])
+def test_a_tpu_runs_several_steps_at_a_time_unless_told_otherwise(device, given, steps):
+    strategy = SimpleNamespace(extended=SimpleNamespace(worker_devices=(f"/device:{device}:0",)))
+    assert steps_per_loop(RuntimeConfig(steps_per_loop=given), strategy) == steps
 
 
 @pytest.fixture

@@ -133,13 +133,15 @@ def test_a_core_gets_its_rows_of_the_global_batch(make_run):
         np.testing.assert_array_equal(np.concatenate(rows), expected.ids)
 
 
-def test_a_checkpoint_of_a_tpu_is_one_of_any_device(make_run, records, tmp_path):
+def test_a_checkpoint_of_a_tpu_is_one_of_any_device(make_run, monkeypatch, records, tmp_path):
     run = make_run()
     state, manager, _ = training_run.restored_state(run)
     state.step.assign(3)
     manager.save(3, check_interval=False)
     manager.close()
+    monkeypatch.undo()
     other = tiny_run.run_on(records, tmp_path / "run", training__seed=2)
+    assert isinstance(other.strategy, tf.distribute.OneDeviceStrategy)
     restored, manager, _ = training_run.restored_state(other)
     manager.close()
     assert int(restored.step.numpy()) == 3

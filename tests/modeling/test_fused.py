@@ -101,6 +101,16 @@ def test_the_softmax_of_bfloat16_scores_is_computed_in_float32():
     np.testing.assert_allclose(got, exact, rtol=2.0**-8 + 1e-5)
 
 
+@pytest.mark.parametrize("device", ["GPU", "TPU"])
+def test_accelerators_get_a_softmax_of_float32(monkeypatch, device):
+    monkeypatch.setattr(tf.config, "list_logical_devices",
+                        lambda kind: ["one"] if kind == device else [])
+    graph = tf.function(lambda scores: attention_weights(scores, 0.0, None)).get_concrete_function(
+        tf.TensorSpec([2, 2, 4, 4], tf.bfloat16)).graph
+    (softmax,) = [node for node in graph.get_operations() if node.type == "Softmax"]
+    assert softmax.inputs[0].dtype == tf.float32
+
+
 @pytest.mark.parametrize("rate", [0.1, 0.5])
 @pytest.mark.parametrize("dtype", [tf.float32, tf.bfloat16])
 def test_dropout_keeps_the_mean(rate, dtype):
