@@ -4,7 +4,7 @@ import dataclasses
 import enum
 
 from electra_tf.config.checks import require, require_at_most, require_positive
-from electra_tf.config.model import ModelConfig
+from electra_tf.config.model import EncoderConfig, ModelConfig
 
 
 class Scheme(enum.StrEnum):
@@ -14,7 +14,7 @@ class Scheme(enum.StrEnum):
     """Everywhere alike: the paper's truncated normal weights and nothing else."""
     NEIGHBOURS = "neighbours"
     """At the tokens next to each position, as trained networks do (after Trockman and Kolter,
-    2023)."""
+    2023), and if asked for at the other places of the same word."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,9 +40,15 @@ class InitializationConfig:
     """Factor of the product of value and output weights in these layers: how much of what a head
     sees is passed on."""
 
+    matching_heads: int = 0
+    """So many heads of the first layer, the last ones, look where else their own word stands, and
+    at [CLS] if it stands nowhere else; in the encoder that is fine-tuned, not in the generator."""
+
     def __post_init__(self):
         require_positive("initialization", self, "layers", "position_amplitude", "attention_gain",
                          "value_gain")
+        require(self.matching_heads >= 0, "initialization.matching_heads", "0 or more",
+                self.matching_heads)
         require_at_most("initialization", self, 1000, "layers", "position_amplitude",
                         "attention_gain", "value_gain")
         require_at_most("initialization", self, 1e6, "longest_wavelength")
@@ -52,12 +58,25 @@ class InitializationConfig:
                 self.longest_wavelength)
 
     def require_room(self, model: ModelConfig) -> None:
-        """Raises `UserError` for a model too narrow for one sine and one cosine beside words."""
+        """Raises `UserError` for a model too narrow for what heads are to read."""
         if self.scheme is Scheme.NORMAL:
             return
+        self._require_room_to_match(model.discriminator)
         scheme = f"for initialization.scheme={self.scheme}"
         for encoder in (model.discriminator, model.generator):
             require(encoder.embedding_size >= 4, "the size of embeddings", f"4 or more {scheme}",
                     encoder.embedding_size)
             require(encoder.hidden_size >= 2 * encoder.num_heads, "the size of a head",
                     f"2 or more {scheme}", encoder.hidden_size // encoder.num_heads)
+
+    def _require_room_to_match(self, encoder: EncoderConfig) -> None:
+        if self.matching_heads == 0:
+            return
+        require(self.matching_heads <= encoder.num_heads, "initialization.matching_heads",
+                f"at most model.num_heads, {encoder.num_heads}", self.matching_heads)
+        head_size = encoder.hidden_size // encoder.num_heads
+        require(head_size >= 8, "the size of a head",
+                "8 or more for initialization.matching_heads", head_size)
+        require(encoder.embedding_size <= encoder.hidden_size, "the size of embeddings",
+                f"at most model.hidden_size, {encoder.hidden_size}, for "
+                "initialization.matching_heads", encoder.embedding_size)

@@ -11,6 +11,9 @@ from electra_tf.modeling.heads import MaskedLanguageModelHead, ReplacedTokenHead
 from electra_tf.modeling.layers import DifferenceTable, EmbeddingTable
 from electra_tf.modeling.randomness import Randomness
 
+ENCODER = "electra"
+"""Name of the encoder that is pre-trained and then fine-tuned; its weights' names begin so."""
+
 
 class Generator(tf_keras.layers.Layer):
     """A masked language model: an encoder and a head that scores the vocabulary."""
@@ -111,11 +114,11 @@ def electra_encoder(config: EncoderConfig, *, seed: int, policy: str, recompute:
                     words: DifferenceTable | None = None) -> Encoder:
     """Creates the encoder that is pre-trained and then fine-tuned.
 
-    Its weights are named "electra/...", whatever trains it. Arguments as for `Encoder`; `words`
+    Its weights are named alike, whatever trains it. Arguments as for `Encoder`; `words`
     instead of a table of its own.
     """
-    embeddings = Embeddings("electra/embeddings", config, seed=seed, policy=policy, words=words)
-    return Encoder("electra", config, seed=seed, policy=policy, embeddings=embeddings,
+    embeddings = Embeddings(f"{ENCODER}/embeddings", config, seed=seed, policy=policy, words=words)
+    return Encoder(ENCODER, config, seed=seed, policy=policy, embeddings=embeddings,
                    recompute=recompute)
 
 

@@ -1,4 +1,4 @@
-r"""Initial values with which attention sees neighbours before any training.
+r"""Initial values with which attention sees neighbours, and repeated words, before any training.
 
 A narrow network of normal(0, 0.02) weights can't see its neighbours: attention is uniform, what
 passes through W_V W_O has a gain of about H x 0.02^2 (0.03 for H = 64, 0.10 for 256), and every
@@ -26,12 +26,24 @@ that resembles a trained network's; this does so for relative positions:
   With H < E (a narrow generator) P can't keep everything: it is given orthonormal rows for the
   H / 4 frequencies that heads use at most, the others' rows are made orthogonal to these.
 
+With `matching_heads` the last heads of the first layer of the encoder that is fine-tuned look for
+their own word elsewhere: in a pair of texts, at what both say. For these
+
+* Queries and keys hold the word alike, along orthonormal directions that no segment's vector has a
+  part in, so that the other segment is as near as the own one. A match's logit is that of a
+  neighbour, attention_gain^2 sqrt(D) / 2.
+* A quarter of the head holds sines and cosines of its position, with opposite signs in queries and
+  keys: half of that logit is taken from the own position, which would match best.
+* Queries have a bias that finds position 0, [CLS], at 0.8 of that logit. Where nothing matches,
+  attention goes there, and what the head passes on says so, alike for all words.
+
 All are learned from there on like any weights: architecture, names and checkpoints don't change.
 """
 
 import numpy as np
 
 from electra_tf.config.initialization import InitializationConfig, Scheme
+from electra_tf.modeling.electra import ENCODER
 from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.encoder import Encoder, EncoderLayer
 from electra_tf.modeling.layers import Dense
@@ -42,6 +54,8 @@ _HIGHEST = 0.95 * np.pi
 """Radians per token. At pi the sine of every whole position is 0."""
 _ROOM = 4
 """A projection to fewer dimensions keeps H / 4 frequencies: half of its dimensions."""
+_ITSELF, _NOWHERE = 0.5, 0.8
+"""In logits of a match: what a matching head takes from its own position, what [CLS] has."""
 
 
 def initialize(model, config: InitializationConfig) -> None:
@@ -66,27 +80,33 @@ def frequencies(count: int, longest_wavelength: float) -> np.ndarray:
 
 def _look_at_neighbours(encoder: Encoder, config: InitializationConfig) -> None:
     shape = encoder.config
+    matching = config.matching_heads if encoder.name == ENCODER else 0
     waves = frequencies(max(1, int(config.position_share * shape.embedding_size / 2)),
                         config.longest_wavelength)
-    size = _write_positions(encoder.embeddings, waves,
-                            config.position_amplitude * shape.initializer_range)
+    amplitude = config.position_amplitude * shape.initializer_range
+    norm = _write_positions(encoder.embeddings, waves, amplitude)
+    size = norm * amplitude
     head_size = shape.hidden_size // shape.num_heads
     used = _used(len(waves), head_size // 2, shape.hidden_size
                  if shape.hidden_size < shape.embedding_size else None)
     read = _readers(encoder.embeddings_project, used, len(waves), shape.hidden_size)
     # A head with few frequencies looks as sharply as one with all that it has room for.
     gain = config.attention_gain * np.sqrt(head_size / 2 / len(used)) / size
-    for layer in encoder.encoder_layers[:config.layers]:
-        _point_heads(layer, gain * read, waves[used], shape.num_heads)
+    for number, layer in enumerate(encoder.encoder_layers[:config.layers]):
+        pointed = shape.num_heads - (matching if number == 0 else 0)
+        _point_heads(layer, gain * read, waves[used], pointed, head_size)
         for dense in (layer.attention.value, layer.attention_output):
             dense.kernel.assign(np.sqrt(config.value_gain) * dense.kernel.numpy())
+    if matching:
+        _match_words(encoder, matching, waves, amplitude, norm,
+                     config.attention_gain**2 * head_size / 2)
 
 
 def _write_positions(embeddings: Embeddings, waves: np.ndarray, amplitude: float) -> float:
     """Fills the position table and empties its dimensions of words and segments.
 
     Returns:
-        The waves' amplitude after the layer norm, on average.
+        What the layer norm multiplies their sum by, on average.
     """
     positions = embeddings.positions.table
     taken = 2 * len(waves)
@@ -99,7 +119,7 @@ def _write_positions(embeddings: Embeddings, waves: np.ndarray, amplitude: float
     values[:, :taken] = amplitude * np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
     positions.assign(values)
     variance = (len(waves) * amplitude**2 + rest) / positions.shape[1]
-    return amplitude / np.sqrt(variance)
+    return 1 / np.sqrt(variance)
 
 
 def _used(waves: int, room: int, narrow: int | None) -> np.ndarray:
@@ -132,18 +152,72 @@ def _readers(projection: Dense | None, used: np.ndarray, waves: int, size: int) 
     return directions.T
 
 
-def _point_heads(layer: EncoderLayer, read: np.ndarray, waves: np.ndarray,
-                 num_heads: int) -> None:
-    """Adds to a layer's queries and keys what makes each head look at its offset."""
+def _point_heads(layer: EncoderLayer, read: np.ndarray, waves: np.ndarray, heads: int,
+                 head_size: int) -> None:
+    """Adds to a layer's queries and keys what makes the first heads look at their offsets."""
     query, key = layer.attention.query.kernel, layer.attention.key.kernel
     queries, keys = query.numpy(), key.numpy()
     size = read.shape[1]
-    for head, offset in zip(range(num_heads), OFFSETS, strict=False):
-        first = head * (queries.shape[1] // num_heads)
+    for head, offset in zip(range(heads), OFFSETS, strict=False):
+        first = head * head_size
         queries[:, first:first + size] += read @ _rotation(waves * offset)
         keys[:, first:first + size] += read
     query.assign(queries)
     key.assign(keys)
+
+
+def _match_words(encoder: Encoder, heads: int, waves: np.ndarray, amplitude: float, norm: float,
+                 product: float) -> None:
+    """Makes the last heads of the first layer look where else their word stands, or at [CLS].
+
+    Args:
+        encoder: its tables as `_write_positions` leaves them.
+        heads: how many.
+        waves: frequencies, the highest first.
+        amplitude: the waves' in the table.
+        norm: what the layer norm multiplies tables by.
+        product: of a query and the key of its word elsewhere, sqrt(D) times the logit.
+    """
+    shape, tables = encoder.config, encoder.embeddings
+    head_size = shape.hidden_size // shape.num_heads
+    taken = 2 * len(waves)
+    fast = np.arange(min(len(waves), head_size // 8))
+    columns = np.concatenate([fast, len(waves) + fast])
+    projection = encoder.embeddings_project
+    reader = (np.eye(shape.hidden_size) if projection is None
+              else np.linalg.pinv(projection.kernel.numpy().astype(np.float64)))
+    words, segments = (table.table.numpy().astype(np.float64)[:, taken:]
+                       for table in (tables.words, tables.segments))
+    place = np.sqrt(_ITSELF * product / len(fast)) / (norm * amplitude)
+    attention = encoder.encoder_layers[0].attention
+    query, key, bias = (weight.numpy() for weight in (
+        attention.query.kernel, attention.key.kernel, attention.query.bias))
+    for turn in range(heads):
+        directions = _beside(segments, head_size - len(columns), turn)
+        square = np.mean(np.sum((norm * words @ directions.T)**2, axis=1))
+        first = (shape.num_heads - heads + turn) * head_size
+        middle = first + len(directions)
+        end = middle + len(columns)
+        for kernel, sign in ((query, -1.0), (key, 1.0)):
+            kernel[:, first:middle] += np.sqrt(product / square) * reader[:, taken:] @ directions.T
+            kernel[:, middle:end] += sign * place * reader[:, columns]
+        # The key of position 0 holds no sines and all cosines.
+        bias[middle + len(fast):end] += _NOWHERE / _ITSELF * place * norm * amplitude
+    for weight, value in ((attention.query.kernel, query), (attention.key.kernel, key),
+                          (attention.query.bias, bias)):
+        weight.assign(value)
+
+
+def _beside(segments: np.ndarray, count: int, turn: int) -> np.ndarray:
+    """Returns orthonormal rows, at most `count`, without a part of any segment's vector.
+
+    Words are alike in all of their dimensions, so these are taken one after the other, for the next
+    head from where the last one's end.
+    """
+    width = segments.shape[1]
+    count = max(1, min(count, width - len(segments)))
+    axes = np.eye(width)[np.arange(turn * count, (turn + 1) * count) % width]
+    return np.linalg.qr(np.concatenate([segments, axes]).T)[0].T[len(segments):]
 
 
 def _rotation(angles: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
-"""Attention of neighbour heads, before any training, counted."""
+"""Attention of neighbour heads and matching ones, before any training, counted."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.config.overrides import override
 from electra_tf.config.recipes import settings_of
 from electra_tf.config.sizes import SIZES
+from electra_tf.errors import UserError
 from electra_tf.modeling.electra import ElectraModel, MaskedLanguageModel
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.initialization import OFFSETS, frequencies, initialize
@@ -97,6 +99,82 @@ def test_the_logit_at_the_neighbour_depends_on_the_gain_alone(changes):
     # Tokens whose words are shorter than the average have longer waves.
     np.testing.assert_allclose(
         logits[:, at, at - 1].mean(), config.attention_gain**2 * np.sqrt(64) / 2, rtol=0.15)
+
+
+def logits_of_pairs(encoder: Encoder, head: int) -> dict[str, float]:
+    """Returns mean logits in texts whose words are all different but for one of each segment."""
+    size, draw = encoder.config.vocab_size, np.random.default_rng(0)
+    ids = np.stack([draw.permutation(np.arange(5, size))[:LENGTH] for _ in range(64)])
+    rows, segments = np.arange(len(ids)), np.repeat([[0, 1]], LENGTH // 2, axis=1)
+    first = draw.integers(4, LENGTH // 2, len(ids))
+    second = draw.integers(LENGTH // 2, LENGTH, len(ids))
+    ids[:, 0], ids[rows, second] = 2, ids[rows, first]
+    ids, segments = tf.constant(ids, tf.int32), tf.constant(np.tile(segments, [len(ids), 1]))
+    x = encoder.all_layers(ids, tf.cast(segments, tf.int32), tf.ones_like(ids, tf.bool))[0]
+    attention = encoder.encoder_layers[0].attention
+    query, key, _ = attention._project(x, [attention.query, attention.key, attention.value])
+    logits = tf.matmul(query, key, transpose_b=True).numpy()[:, head]
+    weights = tf.nn.softmax(logits).numpy()
+    at = np.arange(4, LENGTH)
+    other = np.ones_like(logits, bool)
+    other[:, :, 0] = other[:, range(LENGTH), range(LENGTH)] = False
+    other[rows, first, second] = other[rows, second, first] = other[:, :4] = False
+    return {"match": np.mean([logits[rows, first, second], logits[rows, second, first]]),
+            "itself": logits[:, at, at].mean(), "[CLS]": logits[:, at, 0].mean(),
+            "other": logits[other].mean(),
+            "share of the match": weights[rows, first, second].mean(),
+            "share of [CLS]": np.median(weights[:, at, 0])}
+
+
+MATCHING = dataclasses.replace(NEIGHBOURS, matching_heads=2)
+
+
+@pytest.mark.parametrize("changes", [
+    {}, {"embedding_size": 128}, {"initializer_range": 0.02}, {"tying": Tying.EVERYTHING},
+    {"tying": Tying.DISENTANGLED}, {"num_heads": 4},
+    {"hidden_size": 256, "num_heads": 4, "embedding_size": 128}], ids=str)
+def test_matching_heads_find_the_word_in_the_other_segment_or_else_cls(changes):
+    config = dataclasses.replace(TINY, **{"num_heads": 2} | changes)
+    encoder = model_of(config, MATCHING).discriminator.encoder
+    aim = MATCHING.attention_gain**2 * np.sqrt(config.hidden_size / config.num_heads) / 2
+    for head in (-2, -1):
+        found = logits_of_pairs(encoder, head)
+        assert found["match"] == pytest.approx(aim, rel=0.25)
+        assert 0.4 * aim < found["itself"] < 0.7 * aim
+        assert found["[CLS]"] == pytest.approx(0.8 * aim, rel=0.25)
+        assert abs(found["other"]) < 0.2 * aim
+        assert found["share of the match"] > 0.4
+
+
+def test_without_a_match_much_attention_goes_to_cls():
+    encoder = model_of(TINY, MATCHING).discriminator.encoder
+    for head in (0, 1):
+        assert logits_of_pairs(encoder, head)["share of [CLS]"] > 0.3
+
+
+def test_heads_that_dont_match_and_the_generator_begin_as_without():
+    config = dataclasses.replace(TINY, num_heads=4)
+    model, without = model_of(config, MATCHING), model_of(config)
+    for ours, theirs in zip(model.generator.variables, without.generator.variables, strict=True):
+        np.testing.assert_array_equal(ours.numpy(), theirs.numpy(), err_msg=ours.name)
+    ours, theirs = (network.discriminator.encoder.encoder_layers[0].attention
+                    for network in (model, without))
+    for one, other in ((ours.query, theirs.query), (ours.key, theirs.key)):
+        np.testing.assert_array_equal(one.kernel[:, :64], other.kernel[:, :64])
+        assert np.abs(one.kernel[:, 64:] - other.kernel[:, 64:]).max() > 0.1
+    np.testing.assert_array_equal(ours.value.kernel, theirs.value.kernel)
+
+
+@pytest.mark.parametrize("heads, changes, message", [
+    (-1, {}, "matching_heads must be 0 or more. Received: -1"),
+    (3, {}, "matching_heads must be at most model.num_heads, 2. Received: 3"),
+    (1, {"num_heads": 32}, "the size of a head must be 8 or more"),
+    (1, {"embedding_size": 256}, "the size of embeddings must be at most model.hidden_size, 128"),
+], ids=str)
+def test_heads_that_cant_match_are_refused(heads, changes, message):
+    with pytest.raises(UserError, match=re.escape(message)):
+        dataclasses.replace(NEIGHBOURS, matching_heads=heads).require_room(
+            dataclasses.replace(TINY, **changes))
 
 
 def test_a_normal_start_sees_all_tokens_alike():
