@@ -102,8 +102,8 @@ def results_of(run_of):
 
 @EVERY
 @pytest.mark.parametrize(("precision", "xla"), [
-    ("float32", True), ("bfloat16", False),
-    pytest.param("bfloat16", True, marks=pytest.mark.slow)])
+    ("bfloat16", False), *(pytest.param(precision, True, marks=pytest.mark.slow)
+                           for precision in ("float32", "bfloat16"))])
 def test_a_steps_losses_are_alike_in_every_precision_with_and_without_xla(
         results_of, name, precision, xla):
     found, expected = (
