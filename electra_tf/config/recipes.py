@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from electra_tf.config.initialization import Scheme
+from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.errors import UserError
@@ -31,6 +32,7 @@ def settings_of(recipe: str, config: PretrainingConfig) -> dict[str, Any]:
         return {}
     return {
         "initialization.scheme": Scheme.NEIGHBOURS.value,
+        "initialization.matching_heads": _matching_heads(config.model),
         # H x range^2, to which what passes through two matrices is proportional, is 0.81.
         "model.initializer_range": round(0.9 * config.model.hidden_size**-0.5, 4),
         "model.hidden_dropout": 0.0,
@@ -45,6 +47,12 @@ def settings_of(recipe: str, config: PretrainingConfig) -> dict[str, Any]:
         "optimizer.learning_rate": min(1e-3, 0.128 / config.model.hidden_size),
         "optimizer.warmup_steps": -1,
     }
+
+
+def _matching_heads(model: ModelConfig) -> int:
+    """Returns two, if two others remain that look at both neighbours, and if heads can match."""
+    fits = model.embedding_size <= model.hidden_size and model.hidden_size >= 8 * model.num_heads
+    return 2 if model.num_heads >= 4 and fits else 0
 
 
 def contradictions(recipe: str, config: PretrainingConfig,

@@ -24,6 +24,16 @@ def test_the_short_recipe_fits_every_size(size):
     assert passed_on == pytest.approx(0.81, rel=0.01)
 
 
+@pytest.mark.parametrize(("changes", "heads"), [
+    ({}, 0), ({"num_heads": 4}, 2), ({"num_heads": 8}, 2), ({"num_heads": 32}, 0),
+    ({"num_heads": 4, "embedding_size": 256}, 0)], ids=str)
+def test_two_of_four_heads_match_words_where_that_is_possible(changes, heads):
+    given = {f"model.{name}": value for name, value in changes.items()}
+    config = override(SIZES["tiny"], given)
+    config = override(config, recipes.settings_of("short", config))
+    assert config.initialization.matching_heads == heads
+
+
 def test_the_rate_falls_with_the_width():
     rates = {size: recipes.settings_of("short", SIZES[size])["optimizer.learning_rate"]
              for size in ("tiny", "small")}
