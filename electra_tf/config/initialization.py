@@ -77,6 +77,9 @@ class InitializationConfig:
         head_size = encoder.hidden_size // encoder.num_heads
         require(head_size >= 8, "the size of a head",
                 "8 or more for initialization.matching_heads", head_size)
+        least = 8 * encoder.type_vocab_size
+        require(encoder.embedding_size >= least, "the size of embeddings",
+                f"{least} or more for initialization.matching_heads", encoder.embedding_size)
         require(encoder.embedding_size <= encoder.hidden_size, "the size of embeddings",
                 f"at most model.hidden_size, {encoder.hidden_size}, for "
                 "initialization.matching_heads", encoder.embedding_size)

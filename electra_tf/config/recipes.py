@@ -51,7 +51,8 @@ def settings_of(recipe: str, config: PretrainingConfig) -> dict[str, Any]:
 
 def _matching_heads(model: ModelConfig) -> int:
     """Returns two, if two others remain that look at both neighbours, and if heads can match."""
-    fits = model.embedding_size <= model.hidden_size and model.hidden_size >= 8 * model.num_heads
+    fits = (8 * model.type_vocab_size <= model.embedding_size <= model.hidden_size
+            and model.hidden_size >= 8 * model.num_heads)
     return 2 if model.num_heads >= 4 and fits else 0
 
 

@@ -85,7 +85,7 @@ def _look_at_neighbours(encoder: Encoder, config: InitializationConfig) -> None:
                         config.longest_wavelength)
     amplitude = config.position_amplitude * shape.initializer_range
     norm = _write_positions(encoder.embeddings, waves, amplitude)
-    size = norm * amplitude
+    size = norm * amplitude  # Of the waves in a layer's input.
     head_size = shape.hidden_size // shape.num_heads
     used = _used(len(waves), head_size // 2, shape.hidden_size
                  if shape.hidden_size < shape.embedding_size else None)
@@ -98,7 +98,7 @@ def _look_at_neighbours(encoder: Encoder, config: InitializationConfig) -> None:
         for dense in (layer.attention.value, layer.attention_output):
             dense.kernel.assign(np.sqrt(config.value_gain) * dense.kernel.numpy())
     if matching:
-        _match_words(encoder, matching, waves, amplitude, norm,
+        _match_words(encoder, matching, waves, size, norm,
                      config.attention_gain**2 * head_size / 2)
 
 
@@ -166,7 +166,7 @@ def _point_heads(layer: EncoderLayer, read: np.ndarray, waves: np.ndarray, heads
     key.assign(keys)
 
 
-def _match_words(encoder: Encoder, heads: int, waves: np.ndarray, amplitude: float, norm: float,
+def _match_words(encoder: Encoder, heads: int, waves: np.ndarray, size: float, norm: float,
                  product: float) -> None:
     """Makes the last heads of the first layer look where else their word stands, or at [CLS].
 
@@ -174,7 +174,7 @@ def _match_words(encoder: Encoder, heads: int, waves: np.ndarray, amplitude: flo
         encoder: its tables as `_write_positions` leaves them.
         heads: how many.
         waves: frequencies, the highest first.
-        amplitude: the waves' in the table.
+        size: the waves' amplitude after the layer norm.
         norm: what the layer norm multiplies tables by.
         product: of a query and the key of its word elsewhere, sqrt(D) times the logit.
     """
@@ -188,7 +188,7 @@ def _match_words(encoder: Encoder, heads: int, waves: np.ndarray, amplitude: flo
               else np.linalg.pinv(projection.kernel.numpy().astype(np.float64)))
     words, segments = (table.table.numpy().astype(np.float64)[:, taken:]
                        for table in (tables.words, tables.segments))
-    place = np.sqrt(_ITSELF * product / len(fast)) / (norm * amplitude)
+    place = np.sqrt(_ITSELF * product / len(fast)) / size
     attention = encoder.encoder_layers[0].attention
     query, key, bias = (weight.numpy() for weight in (
         attention.query.kernel, attention.key.kernel, attention.query.bias))
@@ -202,7 +202,7 @@ def _match_words(encoder: Encoder, heads: int, waves: np.ndarray, amplitude: flo
             kernel[:, first:middle] += np.sqrt(product / square) * reader[:, taken:] @ directions.T
             kernel[:, middle:end] += sign * place * reader[:, columns]
         # The key of position 0 holds no sines and all cosines.
-        bias[middle + len(fast):end] += _NOWHERE / _ITSELF * place * norm * amplitude
+        bias[middle + len(fast):end] += _NOWHERE / _ITSELF * place * size
     for weight, value in ((attention.query.kernel, query), (attention.key.kernel, key),
                           (attention.query.bias, bias)):
         weight.assign(value)

@@ -26,7 +26,8 @@ def test_the_short_recipe_fits_every_size(size):
 
 @pytest.mark.parametrize(("changes", "heads"), [
     ({}, 0), ({"num_heads": 4}, 2), ({"num_heads": 8}, 2), ({"num_heads": 32}, 0),
-    ({"num_heads": 4, "embedding_size": 256}, 0)], ids=str)
+    ({"num_heads": 4, "embedding_size": 256}, 0), ({"num_heads": 4, "embedding_size": 15}, 0)],
+    ids=str)
 def test_two_of_four_heads_match_words_where_that_is_possible(changes, heads):
     given = {f"model.{name}": value for name, value in changes.items()}
     config = override(SIZES["tiny"], given)

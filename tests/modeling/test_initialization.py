@@ -165,10 +165,19 @@ def test_heads_that_dont_match_and_the_generator_begin_as_without():
     np.testing.assert_array_equal(ours.value.kernel, theirs.value.kernel)
 
 
+def test_the_narrowest_embeddings_that_match_begin_with_numbers():
+    config = dataclasses.replace(TINY, embedding_size=16)
+    widest = dataclasses.replace(MATCHING, position_share=0.5)
+    widest.require_room(config)
+    for weight in model_of(config, widest).variables:
+        assert np.isfinite(weight.numpy()).all(), weight.name
+
+
 @pytest.mark.parametrize("heads, changes, message", [
     (-1, {}, "matching_heads must be 0 or more. Received: -1"),
     (3, {}, "matching_heads must be at most model.num_heads, 2. Received: 3"),
     (1, {"num_heads": 32}, "the size of a head must be 8 or more"),
+    (1, {"embedding_size": 15}, "the size of embeddings must be 16 or more"),
     (1, {"embedding_size": 256}, "the size of embeddings must be at most model.hidden_size, 128"),
 ], ids=str)
 def test_heads_that_cant_match_are_refused(heads, changes, message):
