@@ -48,7 +48,7 @@ class DataConfig:
     max_seq_length: int = 0
     """Tokens per example; 0 takes the length that the records were built with."""
     shuffle_window: int = 131072
-    """Examples shuffled together. Whole shards make up a window; shards are permuted too."""
+    """Rows shuffled together; they come from 64 shards or more, the same part of each."""
 
     def __post_init__(self):
         require(self.max_seq_length >= 0, "data.max_seq_length", "0 or more", self.max_seq_length)

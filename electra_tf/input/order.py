@@ -1,19 +1,24 @@
 """Which example comes when: a pure function of (dataset, seed, position).
 
-An epoch visits the shards in an order drawn from (seed, epoch). Consecutive shards make up
-windows of bounded size, and the examples of a window are shuffled completely. So the stream can
-be entered at any position at the cost of one window, without replaying or saving a shuffle
-buffer.
+An epoch visits the shards in an order drawn from (seed, epoch), `SHARDS_MIXED` or more at a time. A
+window of bounded size takes an equal part of each of these, and its examples are shuffled
+completely: a shard is a stretch of one book or of one encyclopedia's letter, a window is a bit of
+everything. The stream can be entered at any position at the cost of one window, without replaying
+or saving a shuffle buffer.
 """
 
 import dataclasses
 import random
 from collections.abc import Iterator, Sequence
+from typing import Any
+
+SHARDS_MIXED = 64
+"""A window has a part of at least so many shards, if there are as many."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ShardSize:
-    """A shard's file name and its number of examples, or of rows cut from them."""
+    """A shard's file name and its number of examples."""
 
     name: str
     examples: int
@@ -21,45 +26,55 @@ class ShardSize:
 
 @dataclasses.dataclass(frozen=True)
 class ShuffleWindow:
-    """A run of shards whose examples are shuffled together, or a part of it."""
+    """Examples that are shuffled together."""
 
     shards: tuple[str, ...]
-    examples: int
-    """In all shards together."""
+    part: int
+    """Which part of each shard's examples, from 0 on; see `part_of`."""
+    parts: int
+    """Of how many."""
+    rows: int
+    """In all shards' parts together."""
     seed: int
     """Of the shuffle, 62 bits."""
     start: int
-    """First example, counted after the shuffle, that belongs to the stream."""
+    """First row, counted after the shuffle, that belongs to the stream."""
     stop: int
     """One past the last."""
 
 
-def windows(shards: Sequence[ShardSize], *, seed: int, window_examples: int, start: int,
-            stop: int, stream: int = 0) -> Iterator[ShuffleWindow]:
-    """Yields the windows that hold positions [start, stop) of the endless stream of examples.
+def windows(shards: Sequence[ShardSize], *, seed: int, window_rows: int, start: int, stop: int,
+            rows: int = 1, stream: int = 0) -> Iterator[ShuffleWindow]:
+    """Yields the windows that hold positions [start, stop) of the endless stream of rows.
 
     Args:
         shards: of the dataset, in the manifest's order.
         seed: of the run.
-        window_examples: how many examples a window should hold; it may exceed this by not more
-            than its last shard.
-        start: first position; position p is in epoch p // (examples of the dataset).
+        window_rows: how many rows a window holds at most; it may exceed this by the rows of not
+            more than one example of each of its shards.
+        start: first position; position p is in epoch p // (rows of the dataset).
         stop: one past the last position.
+        rows: that an example is cut into.
         stream: number of the dataset, where several are read side by side: each has an order of
             its own.
     """
-    epoch_size = sum(shard.examples for shard in shards)
+    epoch_size = rows * sum(shard.examples for shard in shards)
     if epoch_size == 0:
         raise ValueError("the dataset holds no examples")
     position = (start // epoch_size) * epoch_size
     epoch = start // epoch_size
     while position < stop:
-        for window in _epoch(shards, _name(seed, epoch, stream), window_examples):
-            first, last = max(start - position, 0), min(stop - position, window.examples)
+        for window in _epoch(shards, _name(seed, epoch, stream), window_rows, rows):
+            first, last = max(start - position, 0), min(stop - position, window.rows)
             if first < last:
                 yield dataclasses.replace(window, start=first, stop=last)
-            position += window.examples
+            position += window.rows
         epoch += 1
+
+
+def part_of(examples: Any, part: Any, parts: Any) -> tuple[Any, Any]:
+    """Returns a part's first example and one past its last, numbers or arrays of them."""
+    return examples * part // parts, examples * (part + 1) // parts
 
 
 def _name(seed: int, epoch: int, stream: int) -> str:
@@ -67,15 +82,22 @@ def _name(seed: int, epoch: int, stream: int) -> str:
     return f"{seed}:{epoch}:{stream}" if stream else f"{seed}:{epoch}"
 
 
-def _epoch(shards: Sequence[ShardSize], name: str,
-           window_examples: int) -> Iterator[ShuffleWindow]:
+def _epoch(shards: Sequence[ShardSize], name: str, window_rows: int,
+           rows: int) -> Iterator[ShuffleWindow]:
     draw = random.Random(name)
-    order = draw.sample(shards, len(shards))
-    group: list[str] = []
-    size = 0
-    for index, shard in enumerate(order):
-        group.append(shard.name)
-        size += shard.examples
-        if size >= window_examples or index == len(order) - 1:
-            yield ShuffleWindow(tuple(group), size, draw.getrandbits(62), 0, size)
-            group, size = [], 0
+    for group in _groups(draw.sample(shards, len(shards)), window_rows / rows):
+        names = tuple(shard.name for shard in group)
+        parts = -(-rows * sum(shard.examples for shard in group) // window_rows)
+        for part in range(parts):
+            size = rows * sum(last - first for first, last in (
+                part_of(shard.examples, part, parts) for shard in group))
+            yield ShuffleWindow(names, part, parts, size, draw.getrandbits(62), 0, size)
+
+
+def _groups(order: Sequence[ShardSize], window_examples: float) -> Iterator[Sequence[ShardSize]]:
+    """Yields consecutive shards that fill a window or more, nearly as many of them each time."""
+    filling = window_examples * len(order) / sum(shard.examples for shard in order)
+    count = max(1, int(len(order) / max(SHARDS_MIXED, filling)))
+    for number in range(count):
+        first, last = part_of(len(order), number, count)
+        yield order[first:last]

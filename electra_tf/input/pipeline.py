@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.input.cutting import Cutting
-from electra_tf.input.order import ShardSize, ShuffleWindow, windows
+from electra_tf.input.order import ShardSize, ShuffleWindow, part_of, windows
 from electra_tf.records.example import Batch, parse_examples
 from electra_tf.records.mixture import SHARES, Mixture, Source
 
@@ -149,15 +149,18 @@ def _stream(source: Source, cutting: Cutting, *, seed: int, window_examples: int
     """Yields rows [start, stop) of one directory's endless stream; the next window loads then."""
     shards = source.shards("train")
     needed = windows(
-        [ShardSize(path, examples * cutting.rows) for path, examples in shards], seed=seed,
-        window_examples=window_examples, start=start, stop=stop, stream=stream)
+        [ShardSize(*shard) for shard in shards], seed=seed, window_rows=window_examples,
+        start=start, stop=stop, rows=cutting.rows, stream=stream)
     members, numbers = _table(needed, {path: index for index, (path, _) in enumerate(shards)})
     paths = tf.constant([path for path, _ in shards], tf.string)
+    sizes = tf.constant([examples for _, examples in shards], tf.int64)
     members = tf.constant(members)
 
     def load(window: tf.Tensor) -> StoredRow:
-        first, last, *shuffle = tf.unstack(window)
-        return _load_shuffled(tf.gather(paths, members[first:last]), shuffle, cutting)
+        first, last, part, parts, *shuffle = tf.unstack(window)
+        own = members[first:last]
+        examples = _read(tf.gather(paths, own), *part_of(tf.gather(sizes, own), part, parts))
+        return _shuffled(examples, shuffle, cutting)
 
     return (
         tf.data.Dataset.from_tensor_slices(numbers)
@@ -169,24 +172,26 @@ def _stream(source: Source, cutting: Cutting, *, seed: int, window_examples: int
 
 def _table(needed: Iterable[ShuffleWindow],
            index_of: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the windows' shards end to end, int32 [M], and int64 [W, 6] that says the rest.
+    """Returns the windows' shards end to end, int32 [M], and int64 [W, 8] that says the rest.
 
-    Of each window: its first shard and one past the last, then `ShuffleWindow`'s numbers.
+    Of each window: its first shard and one past the last, then `ShuffleWindow`'s numbers. Windows
+    of the same shards follow each other and name them once.
     """
     members: list[int] = []
     numbers: list[tuple[int, ...]] = []
+    shards: tuple[str, ...] = ()
     for window in needed:
-        first = len(members)
-        members.extend(index_of[name] for name in window.shards)
-        numbers.append((first, len(members), window.examples, window.seed, window.start,
-                        window.stop))
-    return np.array(members, np.int32), np.array(numbers, np.int64).reshape([-1, 6])
+        if window.shards is not shards:
+            shards = window.shards
+            members.extend(index_of[name] for name in shards)
+        numbers.append((len(members) - len(shards), len(members), window.part, window.parts,
+                        window.rows, window.seed, window.start, window.stop))
+    return np.array(members, np.int32), np.array(numbers, np.int64).reshape([-1, 8])
 
 
-def _load_shuffled(files: tf.Tensor, shuffle: Sequence[tf.Tensor], cutting: Cutting) -> StoredRow:
-    """Reads a whole window and returns rows [start, stop) of its shuffle."""
+def _shuffled(examples: tf.Tensor, shuffle: Sequence[tf.Tensor], cutting: Cutting) -> StoredRow:
+    """Returns rows [start, stop) of a window's shuffle."""
     size, seed, start, stop = shuffle
-    examples = _read(files, size // cutting.rows)
     with tf.control_dependencies([tf.debugging.assert_equal(
             tf.size(examples, tf.int64) * cutting.rows, size,
             message="a shard holds fewer examples than its manifest says")]):
@@ -196,14 +201,15 @@ def _load_shuffled(files: tf.Tensor, shuffle: Sequence[tf.Tensor], cutting: Cutt
                      cutting.first_tokens(order % cutting.rows, seed))
 
 
-def _read(files: tf.Tensor, examples: tf.Tensor) -> tf.Tensor:
-    """Returns all records of the files, string [`examples` at most], in their order."""
-    def whole(file: tf.Tensor) -> tf.Tensor:
-        records = tf.data.TFRecordDataset(file, buffer_size=_BUFFER_BYTES).batch(examples)
-        return records.reduce(tf.zeros([0], tf.string), lambda _, batch: batch)
+def _read(files: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
+    """Returns records [first, last) of each of F files, string [their number], in their order."""
+    def own_part(file: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
+        records = tf.data.TFRecordDataset(file, buffer_size=_BUFFER_BYTES).skip(first)
+        batch = records.take(last - first).batch(tf.maximum(last - first, 1))
+        return batch.reduce(tf.zeros([0], tf.string), lambda _, batch: batch)
 
-    contents = tf.data.Dataset.from_tensor_slices(files).map(
-        whole, num_parallel_calls=SHARDS_READ_TOGETHER, deterministic=True)
+    contents = tf.data.Dataset.from_tensor_slices((files, first, last)).map(
+        own_part, num_parallel_calls=SHARDS_READ_TOGETHER, deterministic=True)
     return contents.ragged_batch(tf.size(files, tf.int64)).get_single_element().values
 
 

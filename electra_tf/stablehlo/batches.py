@@ -1,7 +1,7 @@
 """The batches of `electra_tf.input.pipeline`, read without TensorFlow: the same, in the same order.
 
-A shard is read as a whole, a window of shards is kept in memory. Every shard's checksum was
-compared with the manifest before, so the checksums within it aren't.
+A window is kept in memory. Every shard's checksum was compared with the manifest before, so the
+checksums within it aren't.
 """
 
 import itertools
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from electra_tf.errors import UserError
-from electra_tf.input.order import ShardSize, ShuffleWindow, windows
+from electra_tf.input.order import ShardSize, ShuffleWindow, part_of, windows
 from electra_tf.input.row_places import SPECIAL, RowPlaces
 from electra_tf.records.mixture import SHARES, Mixture, Source
 from electra_tf.stablehlo.layout import Reading
@@ -83,17 +83,20 @@ def _rows(records: Mixture, reading: Reading, places: RowPlaces, start: int,
 
 def _stream(source: Source, reading: Reading, places: RowPlaces, *, start: int, stop: int,
             window_examples: int, stream: int = 0) -> Iterator[_StoredRow]:
-    shards = [ShardSize(path, examples * places.rows)
-              for path, examples in source.shards("train")]
-    for window in windows(shards, seed=reading.seed, window_examples=window_examples,
-                          start=start, stop=stop, stream=stream):
-        yield from _shuffled_window(window, places)
+    sizes = dict(source.shards("train"))
+    for window in windows([ShardSize(*shard) for shard in sizes.items()], seed=reading.seed,
+                          window_rows=window_examples, start=start, stop=stop, rows=places.rows,
+                          stream=stream):
+        yield from _shuffled_window(window, sizes, places)
 
 
-def _shuffled_window(window: ShuffleWindow, places: RowPlaces) -> Iterator[_StoredRow]:
-    examples = [example for path in window.shards for example in _records(path)]
-    order = shuffled(range(window.examples), (window.seed, window.examples))
-    if len(examples) * places.rows != window.examples:
+def _shuffled_window(window: ShuffleWindow, sizes: dict[str, int],
+                     places: RowPlaces) -> Iterator[_StoredRow]:
+    examples = [
+        example for path in window.shards
+        for example in _records(path, *part_of(sizes[path], window.part, window.parts))]
+    order = shuffled(range(window.rows), (window.seed, window.rows))
+    if len(examples) * places.rows != window.rows:
         raise UserError(f"{window.shards[0]} or a shard after it holds fewer examples than its "
                         "manifest says; copy the records again or build them again.")
     for number in order[window.start:window.stop]:
@@ -101,12 +104,14 @@ def _shuffled_window(window: ShuffleWindow, places: RowPlaces) -> Iterator[_Stor
         yield _StoredRow(examples[example], places.first_tokens(row, window.seed))
 
 
-def _records(path: str) -> list[bytes]:
-    """Returns the contents of a TFRecord file."""
+def _records(path: str, first: int, last: int) -> list[bytes]:
+    """Returns records [first, last) of a TFRecord file."""
     with open(path, "rb") as file:
         content = file.read()
     found, place = [], 0
-    while place < len(content):
+    for number in range(last):
+        if place == len(content):
+            break
         if place + _HEADER.size > len(content):
             raise _damaged(path)
         (size,) = _HEADER.unpack_from(content, place)
@@ -114,7 +119,8 @@ def _records(path: str) -> list[bytes]:
         place = begin + size + _FOOTER
         if place > len(content):
             raise _damaged(path)
-        found.append(content[begin:begin + size])
+        if number >= first:
+            found.append(content[begin:begin + size])
     return found
 
 

@@ -98,13 +98,13 @@ def test_a_seed_changes_the_order_and_so_does_a_directorys_number(place):
 
 
 def test_a_share_of_the_window_is_each_directorys(place):
-    """40 examples are one shard or two; 4 of them are one."""
+    """A window of 40 of 86 examples is a third of them; of 4, a twenty-second."""
     def windows(window):
         return len(list(pipeline._stream(
             mixture.load(place / "a").sources[0], Cutting(32, 32), seed=1, start=0,
             window_examples=window, stop=EXAMPLES)._input_dataset))
 
-    assert windows(4) == 3 and windows(EXAMPLES) == 1
+    assert (windows(40), windows(4), windows(EXAMPLES)) == (3, 22, 1)
 
 
 def test_held_out_examples_come_in_turn_until_all_are_read(place):

@@ -1,23 +1,33 @@
 import pytest
 
-from electra_tf.input.order import ShardSize, windows
+from electra_tf.input.order import SHARDS_MIXED, ShardSize, part_of, windows
 
 SHARDS = [ShardSize(f"s{index}", count) for index, count in enumerate([30, 20, 36, 7])]
 EPOCH = 93
 
 
 def positions(**changes) -> list[tuple]:
-    """The stream as (shards of the window, shuffle seed, row), one entry per example."""
-    arguments = {"seed": 1, "window_examples": 40, "start": 0, "stop": EPOCH} | changes
-    return [(window.shards, window.seed, row) for window in windows(SHARDS, **arguments)
+    """The stream as (part of the shards, shuffle seed, row), one entry per row."""
+    arguments = {"seed": 1, "window_rows": 40, "start": 0, "stop": EPOCH} | changes
+    return [(window.part, window.seed, row) for window in windows(SHARDS, **arguments)
             for row in range(window.start, window.stop)]
 
 
-def test_an_epoch_holds_every_shard_once():
-    seen = [window for window in windows(SHARDS, seed=1, window_examples=40, start=0, stop=EPOCH)]
-    assert sorted(name for window in seen for name in window.shards) == ["s0", "s1", "s2", "s3"]
-    assert sum(window.examples for window in seen) == EPOCH
-    assert all((window.start, window.stop) == (0, window.examples) for window in seen)
+def examples_of(window, shards=SHARDS) -> list[tuple[str, int]]:
+    """(shard, number) of every example in a window."""
+    sizes = {shard.name: shard.examples for shard in shards}
+    return [(name, number) for name in window.shards
+            for number in range(*part_of(sizes[name], window.part, window.parts))]
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("window", [1, 7, 40, 92, 93, 1000])
+def test_an_epoch_holds_every_example_once(window, rows):
+    seen = list(windows(SHARDS, seed=1, window_rows=window, start=0, stop=EPOCH * rows, rows=rows))
+    assert sorted(example for window in seen for example in examples_of(window)) == sorted(
+        (shard.name, number) for shard in SHARDS for number in range(shard.examples))
+    assert all((window.start, window.stop) == (0, window.rows) for window in seen)
+    assert all(window.rows == rows * len(examples_of(window)) for window in seen)
 
 
 @pytest.mark.parametrize("start", [0, 1, 40, 92, 93, 94, 200, 5 * EPOCH + 17])
@@ -36,13 +46,41 @@ def test_epochs_and_seeds_differ():
     assert positions(seed=2) != first
 
 
-def test_a_window_holds_whole_shards_up_to_its_size():
-    sizes = dict((shard.name, shard.examples) for shard in SHARDS)
-    for window in windows(SHARDS, seed=3, window_examples=25, start=0, stop=EPOCH):
-        assert window.examples - sizes[window.shards[-1]] < 25
-    assert len(list(windows(SHARDS, seed=3, window_examples=EPOCH, start=0, stop=EPOCH))) == 1
+def test_a_window_takes_the_same_part_of_every_shard():
+    """93 examples in windows of 31: thirds of 30, 20, 36 and 7."""
+    seen = list(windows(SHARDS, seed=3, window_rows=31, start=0, stop=EPOCH))
+    assert [sorted((name, sum(one == name for one, _ in examples_of(window)))
+                   for name in window.shards) for window in seen] == [
+        [("s0", 10), ("s1", 6), ("s2", 12), ("s3", 2)],
+        [("s0", 10), ("s1", 7), ("s2", 12), ("s3", 2)],
+        [("s0", 10), ("s1", 7), ("s2", 12), ("s3", 3)]]
+    assert len(list(windows(SHARDS, seed=3, window_rows=EPOCH, start=0, stop=EPOCH))) == 1
+
+
+@pytest.mark.parametrize(("count", "size", "window", "groups"), [
+    (2 * SHARDS_MIXED, 100, 1000, [64, 64]),
+    (2 * SHARDS_MIXED - 1, 100, 1000, [127]),
+    (3 * SHARDS_MIXED + 2, 100, 1000, [64, 65, 65]),
+    (1000, 10, 2000, [200] * 5),  # 64 wouldn't fill a window.
+    (5, 100, 1000, [5]),
+])
+def test_many_shards_are_mixed_so_many_at_a_time(count, size, window, groups):
+    shards = [ShardSize(f"s{number}", size) for number in range(count)]
+    seen = list(windows(shards, seed=1, window_rows=window, start=0, stop=count * size))
+    assert [len(names) for names in dict.fromkeys(window.shards for window in seen)] == groups
+    assert max(window.rows for window in seen) <= window + max(groups)
+
+
+def test_a_window_of_mixed_text_is_mixed():
+    """200 shards of books before 800 of an encyclopedia: a fifth of each window, or nearly."""
+    shards = [ShardSize(f"{'book' if number < 200 else 'wiki'}{number}", 330)
+              for number in range(1000)]
+    shares = [sum(name.startswith("book") for name in window.shards) / len(window.shards)
+              for window in windows(shards, seed=1, window_rows=1310, start=0, stop=330_000)]
+    assert len(shares) > 200
+    assert all(0.08 < share < 0.35 for share in shares)
 
 
 def test_an_empty_dataset_is_refused():
     with pytest.raises(ValueError, match="no examples"):
-        list(windows([], seed=1, window_examples=1, start=0, stop=1))
+        list(windows([], seed=1, window_rows=1, start=0, stop=1))
