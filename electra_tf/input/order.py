@@ -17,18 +17,11 @@ SHARDS_MIXED = 64
 
 
 @dataclasses.dataclass(frozen=True)
-class ShardSize:
-    """A shard's file name and its number of examples."""
-
-    name: str
-    examples: int
-
-
-@dataclasses.dataclass(frozen=True)
 class ShuffleWindow:
     """Examples that are shuffled together."""
 
-    shards: tuple[str, ...]
+    shards: tuple[int, ...]
+    """Their numbers."""
     part: int
     """Which part of each shard's examples, from 0 on; see `part_of`."""
     parts: int
@@ -43,12 +36,12 @@ class ShuffleWindow:
     """One past the last."""
 
 
-def windows(shards: Sequence[ShardSize], *, seed: int, window_rows: int, start: int, stop: int,
+def windows(sizes: Sequence[int], *, seed: int, window_rows: int, start: int, stop: int,
             rows: int = 1, stream: int = 0) -> Iterator[ShuffleWindow]:
     """Yields the windows that hold positions [start, stop) of the endless stream of rows.
 
     Args:
-        shards: of the dataset, in the manifest's order.
+        sizes: how many examples each shard of the dataset holds, in the manifest's order.
         seed: of the run.
         window_rows: how many rows a window holds at most; it may exceed this by the rows of not
             more than one example of each of its shards.
@@ -58,13 +51,15 @@ def windows(shards: Sequence[ShardSize], *, seed: int, window_rows: int, start: 
         stream: number of the dataset, where several are read side by side: each has an order of
             its own.
     """
-    epoch_size = rows * sum(shard.examples for shard in shards)
+    epoch_size = rows * sum(sizes)
     if epoch_size == 0:
         raise ValueError("the dataset holds no examples")
     position = (start // epoch_size) * epoch_size
     epoch = start // epoch_size
     while position < stop:
-        for window in _epoch(shards, _name(seed, epoch, stream), window_rows, rows):
+        # The first stream's draws are those of a dataset read alone.
+        draw = random.Random(f"{seed}:{epoch}:{stream}" if stream else f"{seed}:{epoch}")
+        for window in _epoch(sizes, draw, window_rows, rows):
             first, last = max(start - position, 0), min(stop - position, window.rows)
             if first < last:
                 yield dataclasses.replace(window, start=first, stop=last)
@@ -77,27 +72,16 @@ def part_of(examples: Any, part: Any, parts: Any) -> tuple[Any, Any]:
     return examples * part // parts, examples * (part + 1) // parts
 
 
-def _name(seed: int, epoch: int, stream: int) -> str:
-    """Names the draws of an epoch; the first stream's are those of a dataset read alone."""
-    return f"{seed}:{epoch}:{stream}" if stream else f"{seed}:{epoch}"
-
-
-def _epoch(shards: Sequence[ShardSize], name: str, window_rows: int,
+def _epoch(sizes: Sequence[int], draw: random.Random, window_rows: int,
            rows: int) -> Iterator[ShuffleWindow]:
-    draw = random.Random(name)
-    for group in _groups(draw.sample(shards, len(shards)), window_rows / rows):
-        names = tuple(shard.name for shard in group)
-        parts = -(-rows * sum(shard.examples for shard in group) // window_rows)
+    order = draw.sample(range(len(sizes)), len(sizes))
+    filling = len(sizes) * window_rows / (rows * sum(sizes))
+    # Groups of consecutive shards that fill a window or more, nearly as many of them in each.
+    groups = max(1, int(len(sizes) / max(SHARDS_MIXED, filling)))
+    for group in range(groups):
+        shards = tuple(order[slice(*part_of(len(order), group, groups))])
+        parts = -(-rows * sum(sizes[shard] for shard in shards) // window_rows)
         for part in range(parts):
-            size = rows * sum(last - first for first, last in (
-                part_of(shard.examples, part, parts) for shard in group))
-            yield ShuffleWindow(names, part, parts, size, draw.getrandbits(62), 0, size)
-
-
-def _groups(order: Sequence[ShardSize], window_examples: float) -> Iterator[Sequence[ShardSize]]:
-    """Yields consecutive shards that fill a window or more, nearly as many of them each time."""
-    filling = window_examples * len(order) / sum(shard.examples for shard in order)
-    count = max(1, int(len(order) / max(SHARDS_MIXED, filling)))
-    for number in range(count):
-        first, last = part_of(len(order), number, count)
-        yield order[first:last]
+            ends = (part_of(sizes[shard], part, parts) for shard in shards)
+            size = rows * sum(last - first for first, last in ends)
+            yield ShuffleWindow(shards, part, parts, size, draw.getrandbits(62), 0, size)

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.input.cutting import Cutting
-from electra_tf.input.order import ShardSize, ShuffleWindow, part_of, windows
+from electra_tf.input.order import ShuffleWindow, part_of, windows
 from electra_tf.records.example import Batch, parse_examples
 from electra_tf.records.mixture import SHARES, Mixture, Source
 
@@ -147,14 +147,11 @@ def _rows(records: Mixture, cutting: Cutting, *, seed: int, window_examples: int
 def _stream(source: Source, cutting: Cutting, *, seed: int, window_examples: int, start: int,
             stop: int, stream: int = 0) -> tf.data.Dataset:
     """Yields rows [start, stop) of one directory's endless stream; the next window loads then."""
-    shards = source.shards("train")
-    needed = windows(
-        [ShardSize(*shard) for shard in shards], seed=seed, window_rows=window_examples,
-        start=start, stop=stop, rows=cutting.rows, stream=stream)
-    members, numbers = _table(needed, {path: index for index, (path, _) in enumerate(shards)})
-    paths = tf.constant([path for path, _ in shards], tf.string)
-    sizes = tf.constant([examples for _, examples in shards], tf.int64)
-    members = tf.constant(members)
+    paths, sizes = zip(*source.shards("train"), strict=True)
+    members, numbers = _table(windows(
+        sizes, seed=seed, window_rows=window_examples, start=start, stop=stop, rows=cutting.rows,
+        stream=stream))
+    paths, sizes, members = tf.constant(paths), tf.constant(sizes, tf.int64), tf.constant(members)
 
     def load(window: tf.Tensor) -> StoredRow:
         first, last, part, parts, *shuffle = tf.unstack(window)
@@ -170,8 +167,7 @@ def _stream(source: Source, cutting: Cutting, *, seed: int, window_examples: int
     )
 
 
-def _table(needed: Iterable[ShuffleWindow],
-           index_of: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
+def _table(needed: Iterable[ShuffleWindow]) -> tuple[np.ndarray, np.ndarray]:
     """Returns the windows' shards end to end, int32 [M], and int64 [W, 8] that says the rest.
 
     Of each window: its first shard and one past the last, then `ShuffleWindow`'s numbers. Windows
@@ -179,11 +175,11 @@ def _table(needed: Iterable[ShuffleWindow],
     """
     members: list[int] = []
     numbers: list[tuple[int, ...]] = []
-    shards: tuple[str, ...] = ()
+    shards: tuple[int, ...] = ()
     for window in needed:
         if window.shards is not shards:
             shards = window.shards
-            members.extend(index_of[name] for name in shards)
+            members.extend(shards)
         numbers.append((len(members) - len(shards), len(members), window.part, window.parts,
                         window.rows, window.seed, window.start, window.stop))
     return np.array(members, np.int32), np.array(numbers, np.int64).reshape([-1, 8])

@@ -6,13 +6,13 @@ checksums within it aren't.
 
 import itertools
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from electra_tf.errors import UserError
-from electra_tf.input.order import ShardSize, ShuffleWindow, part_of, windows
+from electra_tf.input.order import ShuffleWindow, part_of, windows
 from electra_tf.input.row_places import SPECIAL, RowPlaces
 from electra_tf.records.mixture import SHARES, Mixture, Source
 from electra_tf.stablehlo.layout import Reading
@@ -83,21 +83,20 @@ def _rows(records: Mixture, reading: Reading, places: RowPlaces, start: int,
 
 def _stream(source: Source, reading: Reading, places: RowPlaces, *, start: int, stop: int,
             window_examples: int, stream: int = 0) -> Iterator[_StoredRow]:
-    sizes = dict(source.shards("train"))
-    for window in windows([ShardSize(*shard) for shard in sizes.items()], seed=reading.seed,
+    shards = source.shards("train")
+    for window in windows([examples for _, examples in shards], seed=reading.seed,
                           window_rows=window_examples, start=start, stop=stop, rows=places.rows,
                           stream=stream):
-        yield from _shuffled_window(window, sizes, places)
+        yield from _shuffled_window(window, [shards[number] for number in window.shards], places)
 
 
-def _shuffled_window(window: ShuffleWindow, sizes: dict[str, int],
+def _shuffled_window(window: ShuffleWindow, shards: Sequence[tuple[str, int]],
                      places: RowPlaces) -> Iterator[_StoredRow]:
-    examples = [
-        example for path in window.shards
-        for example in _records(path, *part_of(sizes[path], window.part, window.parts))]
+    examples = [example for path, size in shards
+                for example in _records(path, *part_of(size, window.part, window.parts))]
     order = shuffled(range(window.rows), (window.seed, window.rows))
     if len(examples) * places.rows != window.rows:
-        raise UserError(f"{window.shards[0]} or a shard after it holds fewer examples than its "
+        raise UserError(f"{shards[0][0]} or a shard after it holds fewer examples than its "
                         "manifest says; copy the records again or build them again.")
     for number in order[window.start:window.stop]:
         example, row = divmod(number, places.rows)

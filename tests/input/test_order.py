@@ -1,31 +1,30 @@
 import pytest
 
-from electra_tf.input.order import SHARDS_MIXED, ShardSize, part_of, windows
+from electra_tf.input.order import SHARDS_MIXED, part_of, windows
 
-SHARDS = [ShardSize(f"s{index}", count) for index, count in enumerate([30, 20, 36, 7])]
+SIZES = [30, 20, 36, 7]
 EPOCH = 93
 
 
 def positions(**changes) -> list[tuple]:
     """The stream as (part of the shards, shuffle seed, row), one entry per row."""
     arguments = {"seed": 1, "window_rows": 40, "start": 0, "stop": EPOCH} | changes
-    return [(window.part, window.seed, row) for window in windows(SHARDS, **arguments)
+    return [(window.part, window.seed, row) for window in windows(SIZES, **arguments)
             for row in range(window.start, window.stop)]
 
 
-def examples_of(window, shards=SHARDS) -> list[tuple[str, int]]:
+def examples_of(window) -> list[tuple[int, int]]:
     """(shard, number) of every example in a window."""
-    sizes = {shard.name: shard.examples for shard in shards}
-    return [(name, number) for name in window.shards
-            for number in range(*part_of(sizes[name], window.part, window.parts))]
+    return [(shard, number) for shard in window.shards
+            for number in range(*part_of(SIZES[shard], window.part, window.parts))]
 
 
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("window", [1, 7, 40, 92, 93, 1000])
 def test_an_epoch_holds_every_example_once(window, rows):
-    seen = list(windows(SHARDS, seed=1, window_rows=window, start=0, stop=EPOCH * rows, rows=rows))
+    seen = list(windows(SIZES, seed=1, window_rows=window, start=0, stop=EPOCH * rows, rows=rows))
     assert sorted(example for window in seen for example in examples_of(window)) == sorted(
-        (shard.name, number) for shard in SHARDS for number in range(shard.examples))
+        (shard, number) for shard, size in enumerate(SIZES) for number in range(size))
     assert all((window.start, window.stop) == (0, window.rows) for window in seen)
     assert all(window.rows == rows * len(examples_of(window)) for window in seen)
 
@@ -48,13 +47,10 @@ def test_epochs_and_seeds_differ():
 
 def test_a_window_takes_the_same_part_of_every_shard():
     """93 examples in windows of 31: thirds of 30, 20, 36 and 7."""
-    seen = list(windows(SHARDS, seed=3, window_rows=31, start=0, stop=EPOCH))
-    assert [sorted((name, sum(one == name for one, _ in examples_of(window)))
-                   for name in window.shards) for window in seen] == [
-        [("s0", 10), ("s1", 6), ("s2", 12), ("s3", 2)],
-        [("s0", 10), ("s1", 7), ("s2", 12), ("s3", 2)],
-        [("s0", 10), ("s1", 7), ("s2", 12), ("s3", 3)]]
-    assert len(list(windows(SHARDS, seed=3, window_rows=EPOCH, start=0, stop=EPOCH))) == 1
+    seen = list(windows(SIZES, seed=3, window_rows=31, start=0, stop=EPOCH))
+    assert [[sum(one == shard for one, _ in examples_of(window)) for shard in range(4)]
+            for window in seen] == [[10, 6, 12, 2], [10, 7, 12, 2], [10, 7, 12, 3]]
+    assert len(list(windows(SIZES, seed=3, window_rows=EPOCH, start=0, stop=EPOCH))) == 1
 
 
 @pytest.mark.parametrize(("count", "size", "window", "groups"), [
@@ -65,18 +61,15 @@ def test_a_window_takes_the_same_part_of_every_shard():
     (5, 100, 1000, [5]),
 ])
 def test_many_shards_are_mixed_so_many_at_a_time(count, size, window, groups):
-    shards = [ShardSize(f"s{number}", size) for number in range(count)]
-    seen = list(windows(shards, seed=1, window_rows=window, start=0, stop=count * size))
-    assert [len(names) for names in dict.fromkeys(window.shards for window in seen)] == groups
+    seen = list(windows([size] * count, seed=1, window_rows=window, start=0, stop=count * size))
+    assert [len(shards) for shards in dict.fromkeys(window.shards for window in seen)] == groups
     assert max(window.rows for window in seen) <= window + max(groups)
 
 
 def test_a_window_of_mixed_text_is_mixed():
     """200 shards of books before 800 of an encyclopedia: a fifth of each window, or nearly."""
-    shards = [ShardSize(f"{'book' if number < 200 else 'wiki'}{number}", 330)
-              for number in range(1000)]
-    shares = [sum(name.startswith("book") for name in window.shards) / len(window.shards)
-              for window in windows(shards, seed=1, window_rows=1310, start=0, stop=330_000)]
+    shares = [sum(shard < 200 for shard in window.shards) / len(window.shards)
+              for window in windows([330] * 1000, seed=1, window_rows=1310, start=0, stop=330_000)]
     assert len(shares) > 200
     assert all(0.08 < share < 0.35 for share in shares)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.input.order import ShardSize, windows
+from electra_tf.input.order import windows
 from electra_tf.input.pipeline import _table, training_batches
 from electra_tf.records import manifest, mixture
 from tests import numbered_records, tiny_records
@@ -76,18 +76,15 @@ def test_a_mixture_of_a_billion_examples_starts_as_soon(tmp_path):
 
 
 def test_the_table_of_windows_takes_bytes_per_shard_not_per_example():
-    shards = [ShardSize(f"s{number}", 10**6) for number in range(1000)]
-    members, numbers = _table(
-        windows(shards, seed=1, window_rows=10**6, start=0, stop=10**9),
-        {shard.name: index for index, shard in enumerate(shards)})
+    members, numbers = _table(windows([10**6] * 1000, seed=1, window_rows=10**6, start=0,
+                                      stop=10**9))
     assert sorted(members) == list(range(1000))
     assert members.nbytes + numbers.nbytes == 1000 * (4 + 8 * 8)
 
 
 def test_a_late_step_is_found_without_going_through_the_epochs_before_it():
-    shards = [ShardSize(f"s{number}", 30) for number in range(100)]
     _, megabytes, seconds = measured(lambda: next(windows(
-        shards, seed=1, window_rows=100, start=10**15, stop=10**15 + 8)))
+        [30] * 100, seed=1, window_rows=100, start=10**15, stop=10**15 + 8)))
     assert megabytes < 1 and seconds < 1
 
 
