@@ -26,6 +26,8 @@ class Randomness:
     """int64 []."""
     first_example: tf.Tensor
     """int64 []: index in the global batch of row 0 of the tensors at hand."""
+    stride: int = 1
+    """From a row's index in the global batch to the next row's."""
     scope: str = ""
 
     def within(self, scope: str) -> "Randomness":
@@ -46,12 +48,14 @@ class Randomness:
         blocks = -(-words // WORDS_PER_BLOCK)
         first = tf.cast(self.first_example, tf.uint64) * tf.constant(blocks, tf.uint64)
         drawn = tf.raw_ops.StatelessRandomUniformFullIntV2(
-            shape=[batch_size, blocks * WORDS_PER_BLOCK],
+            shape=[batch_size * self.stride, blocks * WORDS_PER_BLOCK],
             key=tf.constant([stream_key(self.seed, self.scope + stream)], tf.uint64),
             counter=tf.stack([first, tf.cast(self.step, tf.uint64)]),
             alg=PHILOX,
             dtype=tf.int32,
         )
+        if self.stride > 1:  # Drawn for the rows between as well; there are few words in a row.
+            drawn = tf.reshape(drawn, [batch_size, self.stride, -1])[:, 0]
         return drawn if words % WORDS_PER_BLOCK == 0 else drawn[:, :words]
 
     def uniform(self, stream: str, batch_size: int, size: int) -> tf.Tensor:

@@ -9,26 +9,31 @@ RowsFn = Callable[[Any, tf.Tensor], Any]
 """From a structure of tensors [rows, ...] and the index int64 [] of its first row in the batch."""
 
 
-def by_part(run: RowsFn, inputs: Any, count: int) -> Callable[[tf.Tensor | int], Any]:
-    """Lets a function of a batch's rows be called by number of part; it is traced once.
+def by_part(run: RowsFn, inputs: Any, parts: int,
+            rounds: int = 1) -> Callable[[int, tf.Tensor | int], Any]:
+    """Lets a function of a batch's rows be called by number of part and round; it is traced once.
+
+    A part is a run of neighbouring rows, a round of it every `rounds`-th of them: where a compiler
+    splits the batch over cores, each of them has rows of every round.
 
     Args:
         run: what to call. Calls that don't depend on each other run at the same time.
-        inputs: structure of tensors [B, ...], B a multiple of `count`.
-        count: parts.
+        inputs: structure of tensors [B, ...], B a multiple of `parts * rounds`.
+        parts: how many.
+        rounds: of each part.
 
     Returns:
-        A function from a number below `count`, int32 [], to what `run` returns.
+        A function from the numbers of part and round, int32 [], to what `run` returns.
     """
-    rows = tf.nest.flatten(inputs)[0].shape[0] // count
-    parts = tf.nest.map_structure(
-        lambda whole: tf.reshape(whole, [count, rows, *whole.shape[1:]]), inputs)
-    # A function that stays one costs the start-up and the memory of one graph, not of `count`.
+    rows = tf.nest.flatten(inputs)[0].shape[0] // parts
+    split = tf.nest.map_structure(
+        lambda whole: tf.reshape(whole, [parts, rows // rounds, rounds, *whole.shape[1:]]), inputs)
+    # A function that stays one costs the start-up and the memory of one graph, not of all.
     traced = tf.function(run, autograph=False, experimental_attributes={"_noinline": True})
 
-    def run_part(number: tf.Tensor | int) -> Any:
-        return traced(tf.nest.map_structure(lambda part: part[number], parts),
-                      tf.cast(number * rows, tf.int64))
+    def run_part(number: int, turn: tf.Tensor | int) -> Any:
+        return traced(tf.nest.map_structure(lambda whole: whole[number, :, turn], split),
+                      tf.cast(number * rows + turn, tf.int64))
 
     return run_part
 
@@ -42,7 +47,7 @@ def joined(run: RowsFn, inputs: Any, parts: int) -> Any:
         parts: how many.
     """
     run_part = by_part(run, inputs, parts)
-    results = [run_part(number) for number in range(parts)]
+    results = [run_part(number, 0) for number in range(parts)]
     return tf.nest.map_structure(lambda *values: tf.concat(values, axis=0), *results)
 
 
@@ -50,15 +55,15 @@ def total(run: RowsFn, inputs: Any, *, rounds: int, parts: int) -> Any:
     """Adds up what a function returns over a whole batch.
 
     Args:
-        run: returns a structure of tensors.
+        run: returns a structure of tensors; its rows stand `rounds` apart in the batch.
         inputs: structure of tensors [B, ...], B a multiple of `rounds * parts`.
         rounds: one after the other.
         parts: of every round, side by side.
     """
-    run_part = by_part(run, inputs, rounds * parts)
+    run_part = by_part(run, inputs, parts, rounds)
 
     def run_round(index: tf.Tensor | int) -> Any:
-        terms = [run_part(index * parts + part) for part in range(parts)]
+        terms = [run_part(part, index) for part in range(parts)]
         return tf.nest.map_structure(lambda *values: tf.add_n(values), *terms)
 
     def add(index: tf.Tensor, sums: Any) -> tuple[tf.Tensor, Any]:

@@ -75,20 +75,21 @@ class TrainStep:
         sums = context.all_reduce(tf.distribute.ReduceOp.SUM, sums)
         return self._update(gradients, sums, weights, factors)
 
-    def _randomness(self, step: tf.Tensor, first_example: tf.Tensor) -> Randomness:
-        return Randomness(seed=self.config.training.seed, step=step, first_example=first_example)
+    def _randomness(self, step: tf.Tensor, first: tf.Tensor, stride: int = 1) -> Randomness:
+        return Randomness(seed=self.config.training.seed, step=step, first_example=first,
+                          stride=stride)
 
     def _differentiate(self, inputs: Any, factors: Mapping[str, tf.Tensor],
                        randomness: Randomness) -> tuple[list[tf.Tensor], Sums]:
         """Gradients of this replica's part of the loss, compiled as a whole if asked for."""
         runtime = self.config.runtime
+        rounds = runtime.gradient_accumulation_steps
 
         def run(inputs, factors, scale, step, first_example):
             def run_rows(rows, first_row):
-                return self._micro_batch(
-                    rows, factors, scale, self._randomness(step, first_example + first_row))
-            return total(run_rows, inputs, rounds=runtime.gradient_accumulation_steps,
-                         parts=max(1, runtime.cpu_parts))
+                return self._micro_batch(rows, factors, scale, self._randomness(
+                    step, first_example + first_row, rounds))
+            return total(run_rows, inputs, rounds=rounds, parts=max(1, runtime.cpu_parts))
 
         if self.compile_with_xla:
             run = tf.function(run, jit_compile=True, autograph=False)

@@ -28,6 +28,13 @@ def test_an_examples_bits_dont_depend_on_the_rows_around_it(words):
     np.testing.assert_array_equal(part, whole[5:7])
 
 
+@pytest.mark.parametrize("words", [1, 64])
+def test_rows_that_stand_apart_have_the_bits_of_their_examples(words):
+    whole = place().bits("stream", 13, words)
+    apart = dataclasses.replace(place(first_example=4), stride=3).bits("stream", 3, words)
+    np.testing.assert_array_equal(apart, whole[4:13:3])
+
+
 def test_step_stream_seed_and_scope_each_change_the_bits():
     base = place().bits("stream", 2, 64).numpy()
     others = [

@@ -1,0 +1,38 @@
+"""Which rows of a batch go together."""
+
+import pytest
+import tensorflow as tf
+
+from electra_tf.training.parts import joined, total
+
+ROWS = tf.range(24, dtype=tf.int64)
+
+
+@pytest.mark.parametrize(("parts", "rounds", "expected"), [
+    (1, 1, [list(range(24))]),
+    (2, 1, [list(range(12)), list(range(12, 24))]),
+    (1, 3, [[0, 3, 6, 9, 12, 15, 18, 21], [1, 4, 7, 10, 13, 16, 19, 22],
+            [2, 5, 8, 11, 14, 17, 20, 23]]),
+    (2, 3, [[0, 3, 6, 9], [12, 15, 18, 21], [1, 4, 7, 10], [13, 16, 19, 22], [2, 5, 8, 11],
+            [14, 17, 20, 23]]),
+])
+def test_a_part_is_neighbours_and_a_round_of_it_rows_that_stand_apart(parts, rounds, expected):
+    def positions(rows, first_row):
+        return tf.reduce_sum(tf.one_hot(rows, 24, dtype=tf.int64), axis=0) * tf.reduce_min(rows)
+
+    seen = total(positions, ROWS, rounds=rounds, parts=parts).numpy().tolist()
+    assert seen == [min(group) for row in range(24) for group in expected if row in group]
+
+
+@pytest.mark.parametrize(("parts", "rounds"), [(1, 1), (4, 1), (1, 4), (3, 2)])
+def test_a_function_is_told_its_first_row(parts, rounds):
+    def wrong(rows, first_row):
+        count = rows.shape[0]
+        return tf.reduce_sum(tf.abs(rows - (first_row + rounds * tf.range(count, dtype=tf.int64))))
+
+    assert total(wrong, ROWS, rounds=rounds, parts=parts) == 0
+
+
+def test_what_is_joined_keeps_its_order():
+    assert joined(lambda rows, first_row: rows + 0 * first_row, ROWS, 4).numpy().tolist() == list(
+        range(24))
