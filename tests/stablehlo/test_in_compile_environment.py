@@ -55,6 +55,15 @@ def test_a_step_compiles_for_every_generation(topology, tmp_path):
     assert gradients > sizes.SIZES["tiny"].model.parameters
 
 
+def test_rounds_of_accumulation_take_a_part_of_the_memory(tmp_path):
+    """Every core has examples of every round: 64 of 512, eight at a time."""
+    whole, rounds = (compiled(
+        tmp_path / "step.stablehlo", "v5e:2x4", training__train_batch_size=512,
+        data__max_seq_length=128, runtime__gradient_accumulation_steps=count).memory.temporary
+        for count in (1, 8))
+    assert rounds < whole / 3
+
+
 @pytest.mark.parametrize("name", sorted(objectives.OBJECTIVES))
 def test_every_objective_compiles(name, tmp_path):
     changes = {"objective__generator": "unused"} if name == "frozen_generator" else {}
