@@ -62,7 +62,7 @@ class Report:
     problem: str | None = None
     """Why it doesn't compile, in words; then nothing follows."""
     flops: float | None = None
-    """That XLA counts in a step of a core; of a loop one round."""
+    """That XLA counts in a step of a core; of rounds of accumulation the first two."""
     bytes_accessed: float | None = None
     """That XLA counts, caches left out."""
     memory: Memory | None = None
