@@ -8,8 +8,7 @@ import tf_keras
 from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling.attention import SelfAttention, Sight, sight_bias
 from electra_tf.modeling.embeddings import Embeddings, projection
-from electra_tf.modeling.fused import gelu
-from electra_tf.modeling.layers import Dense, LayerNorm
+from electra_tf.modeling.layers import Dense, GeluDense, LayerNorm
 from electra_tf.modeling.randomness import Randomness, dropout_keys
 
 
@@ -22,14 +21,14 @@ class EncoderLayer(tf_keras.layers.Layer):
         self.dropout_rate = config.hidden_dropout
         self.attention = SelfAttention(f"{path}/attention/self", config, seed=seed, policy=policy)
 
-        def dense(name: str, inputs: int, outputs: int) -> Dense:
-            return Dense(f"{path}/{name}", inputs, outputs, seed=seed, policy=policy,
-                         stddev=config.initializer_range)
+        def dense(name: str, inputs: int, outputs: int, kind: type[Dense] = Dense) -> Dense:
+            return kind(f"{path}/{name}", inputs, outputs, seed=seed, policy=policy,
+                        stddev=config.initializer_range)
 
         self.attention_output = dense("attention/output/dense", hidden, hidden)
         self.attention_norm = LayerNorm(f"{path}/attention/output/LayerNorm", hidden,
                                         policy=policy)
-        self.intermediate = dense("intermediate/dense", hidden, wide)
+        self.intermediate = dense("intermediate/dense", hidden, wide, GeluDense)
         self.output_dense = dense("output/dense", wide, hidden)
         self.output_norm = LayerNorm(f"{path}/output/LayerNorm", hidden, policy=policy)
 
@@ -39,16 +38,19 @@ class EncoderLayer(tf_keras.layers.Layer):
 
         With `positions`, only so many are computed, from the first.
         """
-        attended = self.attention_output(self.attention(x, bias, randomness, positions))
+        attended = self.attention(x, bias, randomness, positions)
         x = x if positions is None else x[:, :positions]
-        x = self._add_and_normalize(self.attention_norm, x, attended, randomness, "attention")
-        expanded = self.output_dense(gelu(self.intermediate(x)))
-        return self._add_and_normalize(self.output_norm, x, expanded, randomness, "output")
+        x = self._add_and_normalize(x, attended, self.attention_output, self.attention_norm,
+                                    randomness, "attention")
+        return self._add_and_normalize(x, self.intermediate(x), self.output_dense,
+                                       self.output_norm, randomness, "output")
 
-    def _add_and_normalize(self, norm: LayerNorm, x: tf.Tensor, branch: tf.Tensor,
+    def _add_and_normalize(self, x: tf.Tensor, branch: tf.Tensor, dense: Dense, norm: LayerNorm,
                            randomness: Randomness | None, stream: str) -> tf.Tensor:
+        """Returns norm(x + dropout(dense(branch)))."""
         keys = dropout_keys(randomness, f"{self.name}/{stream}", x.shape[0])
-        return norm.add_and_normalize(x, branch, self.dropout_rate, keys)
+        return norm.add_and_normalize(x, dense.product(branch), tf.convert_to_tensor(dense.bias),
+                                      self.dropout_rate, keys)
 
 
 class Encoder(tf_keras.layers.Layer):

@@ -4,8 +4,7 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling.fused import gelu
-from electra_tf.modeling.layers import Dense, EmbeddingTable, LayerNorm
+from electra_tf.modeling.layers import Dense, EmbeddingTable, GeluDense, LayerNorm
 from electra_tf.modeling.products import affine
 from electra_tf.modeling.sampling import BLOCK
 
@@ -20,8 +19,8 @@ class MaskedLanguageModelHead(tf_keras.layers.Layer):
         super().__init__(name=path, dtype=policy)
         self.words = words
         vocab_size, embedding_size = words.table.shape
-        self.dense = Dense(f"{path}/dense", config.hidden_size, embedding_size,
-                           seed=seed, policy=policy, stddev=config.initializer_range)
+        self.dense = GeluDense(f"{path}/dense", config.hidden_size, embedding_size,
+                               seed=seed, policy=policy, stddev=config.initializer_range)
         self.norm = LayerNorm(f"{path}/LayerNorm", embedding_size, policy=policy)
         self.output_bias = self.add_weight(
             name=f"{path}/output_bias", shape=[vocab_size], initializer="zeros",
@@ -37,7 +36,7 @@ class MaskedLanguageModelHead(tf_keras.layers.Layer):
             [M, V'] of the compute type, V' being V rounded up to whole blocks; the scores past V
             are -1e9.
         """
-        vectors = self.norm(gelu(self.dense(hidden)))
+        vectors = self.norm(self.dense(hidden))
         missing = -self.output_bias.shape[0] % BLOCK
         table = tf.pad(tf.cast(self.words.table, vectors.dtype), [[0, missing], [0, 0]])
         bias = tf.pad(tf.cast(self.output_bias, vectors.dtype), [[0, missing]],
@@ -51,11 +50,11 @@ class ReplacedTokenHead(tf_keras.layers.Layer):
     def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str):
         super().__init__(name=path, dtype=policy)
         size = config.hidden_size
-        self.dense = Dense(f"{path}/dense", size, size, seed=seed, policy=policy,
-                           stddev=config.initializer_range)
+        self.dense = GeluDense(f"{path}/dense", size, size, seed=seed, policy=policy,
+                               stddev=config.initializer_range)
         self.dense_1 = Dense(f"{path}/dense_1", size, 1, seed=seed, policy=policy)
 
     def call(self, hidden: tf.Tensor) -> tf.Tensor:
         """Maps [B, L, H] to logits, float32 [B, L]."""
-        logits = self.dense_1(gelu(self.dense(hidden)))
+        logits = self.dense_1(self.dense(hidden))
         return tf.cast(tf.squeeze(logits, axis=-1), tf.float32)

@@ -8,7 +8,8 @@ Initial values are a pure function of (seed, path).
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.modeling.fused import layer_norm, residual_norm
+from electra_tf.modeling.gelu import gelu
+from electra_tf.modeling.layer_norm import layer_norm, residual_norm
 from electra_tf.modeling.products import affine
 from electra_tf.modeling.randomness import stream_key
 from electra_tf.modeling.shapes import dimensions
@@ -42,6 +43,20 @@ class Dense(tf_keras.layers.Layer):
         y = affine(rows, tf.convert_to_tensor(self.kernel), tf.convert_to_tensor(self.bias))
         return tf.reshape(y, [*dimensions(x)[:-1], y.shape[-1]])
 
+    def product(self, x: tf.Tensor) -> tf.Tensor:
+        """Maps [..., inputs] to x W [..., outputs], for those who add the bias in passing."""
+        kernel = tf.convert_to_tensor(self.kernel)
+        y = tf.matmul(tf.reshape(x, [-1, x.shape[-1]]), kernel)
+        return tf.reshape(y, [*dimensions(x)[:-1], y.shape[-1]])
+
+
+class GeluDense(Dense):
+    """y = gelu(x W + b)."""
+
+    def call(self, x: tf.Tensor) -> tf.Tensor:
+        """Maps [..., inputs] to [..., outputs]."""
+        return gelu(self.product(x), tf.convert_to_tensor(self.bias))
+
 
 class LayerNorm(tf_keras.layers.Layer):
     """Layer normalization over the last axis; statistics in float32, epsilon 1e-12."""
@@ -57,10 +72,10 @@ class LayerNorm(tf_keras.layers.Layer):
         """Normalizes [..., size]; the output has the layer's compute type."""
         return tf.cast(layer_norm(x, *self._parameters()), self.compute_dtype)
 
-    def add_and_normalize(self, x: tf.Tensor, branch: tf.Tensor, rate: float,
+    def add_and_normalize(self, x: tf.Tensor, branch: tf.Tensor, bias: tf.Tensor, rate: float,
                           keys: tf.Tensor | None) -> tf.Tensor:
-        """Normalizes x + dropout(branch), both [B, L, size] of the compute type."""
-        return residual_norm(x, branch, *self._parameters(), rate, keys)
+        """Normalizes x + dropout(branch + bias), both [B, L, size] of the compute type."""
+        return residual_norm(x, branch, bias, *self._parameters(), rate, keys)
 
     def _parameters(self) -> tuple[tf.Tensor, tf.Tensor]:
         return tf.convert_to_tensor(self.gamma), tf.convert_to_tensor(self.beta)

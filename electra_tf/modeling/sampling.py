@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from electra_tf.modeling.fused import rounded
 from electra_tf.modeling.tracing import fused, with_gradient
 
 BLOCK = 128
@@ -97,7 +98,7 @@ def cross_entropy(logits: tf.Tensor, labels: tf.Tensor, softmax: Distribution) -
 def _logits_gradient(logits, largest, total, labels, d_loss):
     shares = _exponentials(logits, largest) * (d_loss / total)[:, tf.newaxis]
     right = tf.range(logits.shape[1]) == labels[:, tf.newaxis]
-    return tf.cast(shares - tf.where(right, d_loss[:, tf.newaxis], 0.0), logits.dtype)
+    return rounded(shares - tf.where(right, d_loss[:, tf.newaxis], 0.0), logits.dtype)
 
 
 def sample(softmax: Distribution, uniforms: tf.Tensor) -> tf.Tensor:

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.modeling.fused import dropout, gelu
-from electra_tf.modeling.layers import Dense, glorot_uniform
+from electra_tf.modeling.fused import dropout
+from electra_tf.modeling.gelu import gelu
+from electra_tf.modeling.layers import Dense, GeluDense, glorot_uniform
 from electra_tf.modeling.randomness import Randomness, dropout_keys
 from electra_tf.modeling.shapes import dimensions
 
@@ -33,14 +34,14 @@ class ScoreHead(tf_keras.layers.Layer):
                  policy: str, hidden_layer: bool = False):
         super().__init__(name=path, dtype=policy)
         self.dropout_rate = dropout_rate
-        self.hidden = Dense(f"{path}/hidden", hidden_size, hidden_size, seed=seed,
-                            policy=policy) if hidden_layer else None
+        self.hidden = GeluDense(f"{path}/hidden", hidden_size, hidden_size, seed=seed,
+                                policy=policy) if hidden_layer else None
         self.dense = Dense(f"{path}/dense", hidden_size, outputs, seed=seed, policy=policy)
 
     def call(self, vectors: tf.Tensor, randomness: Randomness | None = None) -> tf.Tensor:
         """Maps [B, ..., H] to logits, float32 [B, ..., outputs]; drops out if given randomness."""
         if self.hidden is not None:
-            vectors = gelu(self.hidden(self._dropped(vectors, "hidden_dropout", randomness)))
+            vectors = self.hidden(self._dropped(vectors, "hidden_dropout", randomness))
         return tf.cast(self.dense(self._dropped(vectors, "dropout", randomness)), tf.float32)
 
     def _dropped(self, vectors: tf.Tensor, stream: str,
@@ -177,14 +178,15 @@ class QuestionHead(tf_keras.layers.Layer):
                  answerability: bool = True, seed: int, policy: str):
         super().__init__(name=path, dtype=policy)
 
-        def dense(name: str, inputs: int, outputs: int) -> Dense:
-            return Dense(f"{path}/{name}", inputs, outputs, seed=seed, policy=policy)
+        def dense(name: str, inputs: int, outputs: int, kind: type[Dense] = Dense) -> Dense:
+            return kind(f"{path}/{name}", inputs, outputs, seed=seed, policy=policy)
 
         pair = 2 * hidden_size
         self.start = dense("dense", hidden_size, 1)
         self.end_hidden = dense("qa_hidden", pair, QUESTION_HIDDEN) if conditioned else None
         self.end = dense("dense_1", QUESTION_HIDDEN if conditioned else hidden_size, 1)
-        self.impossible_hidden = dense("dense_2", pair, QUESTION_HIDDEN) if answerability else None
+        self.impossible_hidden = (
+            dense("dense_2", pair, QUESTION_HIDDEN, GeluDense) if answerability else None)
         self.impossible = dense("dense_3", QUESTION_HIDDEN, 1) if answerability else None
 
     def call(self, hidden: tf.Tensor, allowed: tf.Tensor, true_start: tf.Tensor) -> SpanLogits:
@@ -222,8 +224,8 @@ class QuestionHead(tf_keras.layers.Layer):
         kernel = tf.cast(tf.convert_to_tensor(self.end_hidden.kernel), hidden.dtype)
         bias = tf.cast(tf.convert_to_tensor(self.end_hidden.bias), hidden.dtype)
         from_starts = tf.matmul(vectors_at(hidden, starts), kernel[:size])
-        from_ends = tf.matmul(hidden, kernel[size:]) + bias
-        joint = gelu(from_starts[:, :, tf.newaxis] + from_ends[:, tf.newaxis])
+        from_ends = tf.matmul(hidden, kernel[size:])
+        joint = gelu(from_starts[:, :, tf.newaxis] + from_ends[:, tf.newaxis], bias)
         return _positions(self.end(joint)) + _forbidding(allowed)[:, tf.newaxis]
 
     def _impossible_logit(self, hidden: tf.Tensor, start: tf.Tensor) -> tf.Tensor | None:
@@ -232,7 +234,7 @@ class QuestionHead(tf_keras.layers.Layer):
         shares = tf.cast(tf.nn.softmax(start), hidden.dtype)
         mean_start = tf.squeeze(tf.matmul(shares[:, tf.newaxis], hidden), axis=1)
         both = tf.concat([first_vectors(hidden), mean_start], axis=-1)
-        return _positions(self.impossible(gelu(self.impossible_hidden(both))))
+        return _positions(self.impossible(self.impossible_hidden(both)))
 
 
 def _positions(scores: tf.Tensor) -> tf.Tensor:

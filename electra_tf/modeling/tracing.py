@@ -22,6 +22,11 @@ def inference_mode() -> Iterator[None]:
         _INFERENCE.reset(token)
 
 
+def is_inference() -> bool:
+    """Tells whether `inference_mode` is on."""
+    return _INFERENCE.get()
+
+
 @contextlib.contextmanager
 def compiled_as_a_whole() -> Iterator[None]:
     """Traces a step for a compiler elsewhere: nothing depends on what this machine is good at."""

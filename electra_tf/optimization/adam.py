@@ -108,7 +108,7 @@ class Adam(tf.Module):
                 gradient: tf.Tensor, rate: tf.Tensor, decay: tf.Tensor | None,
                 kernel: Mapping[str, tf.Tensor]) -> None:
         if decay is not None:
-            variable.assign_sub(decay * variable)
+            variable.assign((1.0 - decay) * variable)
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle, m=first.handle, v=second.handle, lr=rate, grad=gradient, **kernel)
 

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.input.pipeline import training_batches
-from electra_tf.modeling import fused
+from electra_tf.modeling import attention
 from electra_tf.stablehlo.lift import for_one_device, lift, state_name
 from tests import tiny_records, tiny_run
 from tests.stablehlo import module_in_tensorflow
@@ -90,8 +90,8 @@ def test_two_traces_are_the_same_bytes_whatever_this_machine_multiplies(records,
         return lifted(run, tiny_run.state_of(run)).module
 
     found = module()
-    monkeypatch.setattr(fused, "cpu_multiplies_bfloat16",
-                        lambda before=fused.cpu_multiplies_bfloat16: not before())
+    monkeypatch.setattr(attention, "cpu_multiplies_bfloat16",
+                        lambda before=attention.cpu_multiplies_bfloat16: not before())
     assert module() == found
 
 
