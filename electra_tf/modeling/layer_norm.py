@@ -96,22 +96,29 @@ def _residual_norm_gradient(total, mean, inverse_deviation, gamma, upstream, key
 
 
 def _normalize(wide):
-    """Returns the normalized rows, their means and one over their deviations, float32."""
-    mean = tf.reduce_mean(wide, axis=-1, keepdims=True)
-    variance = tf.reduce_mean(tf.square(wide - mean), axis=-1, keepdims=True)
+    """Returns the normalized rows [..., H], their means and one over their deviations, [...]."""
+    mean = tf.reduce_mean(wide, axis=-1)
+    centered = wide - _beside(mean)
+    variance = tf.reduce_mean(tf.square(centered), axis=-1)
     inverse_deviation = tf.math.rsqrt(variance + LAYER_NORM_EPSILON)
-    return (wide - mean) * inverse_deviation, mean, inverse_deviation
+    return centered * _beside(inverse_deviation), mean, inverse_deviation
 
 
 def _norm_gradient(x, mean, inverse_deviation, gamma, upstream):
     """Returns the gradient of x, float32, and the terms [M, H] of gamma's."""
-    normalized = (tf.cast(x, tf.float32) - mean) * inverse_deviation
+    inverse_deviation = _beside(inverse_deviation)
+    normalized = (tf.cast(x, tf.float32) - _beside(mean)) * inverse_deviation
     wide = tf.cast(upstream, tf.float32)
     scaled = wide * gamma
     d_x = inverse_deviation * (
         scaled - tf.reduce_mean(scaled, axis=-1, keepdims=True)
         - normalized * tf.reduce_mean(scaled * normalized, axis=-1, keepdims=True))
     return d_x, tf.reshape(wide * normalized, [-1, x.shape[-1]])
+
+
+def _beside(statistic):
+    """Gives a number per row an axis; TensorFlow Lite has no tf.newaxis for shapes that vary."""
+    return tf.expand_dims(statistic, axis=-1)
 
 
 def _parameter_gradients(gamma_terms, upstream):
