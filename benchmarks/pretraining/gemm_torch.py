@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import torch
 
+from benchmarks.pretraining import torch_device
 from benchmarks.pretraining.products import Product, run_all, step_products
 from benchmarks.pretraining.protocol import Prepared, Step, serve
 from benchmarks.pretraining.workload import Setting, Workload
@@ -14,18 +15,25 @@ def prepare(workload: Workload, setting: Setting) -> Prepared:
     torch.set_num_threads(workload.threads)
     return Prepared(
         label=f"PyTorch {setting.precision}", versions={"PyTorch": torch.__version__},
-        build=lambda: _build(workload, getattr(torch, setting.precision)))
+        build=lambda: _build(workload, setting), **torch_device.described(setting.device))
 
 
-def _build(workload: Workload, dtype: torch.dtype) -> Step:
-    calls = [(product, _three_forms(product, dtype)) for product in step_products(workload)]
-    return lambda: run_all(calls)
+def _build(workload: Workload, setting: Setting) -> Step:
+    dtype = getattr(torch, setting.precision)
+    with torch.device(setting.device):
+        calls = [(product, _three_forms(product, dtype)) for product in step_products(workload)]
+
+    def step() -> None:
+        run_all(calls)
+        torch_device.wait(setting.device)
+
+    return step
 
 
 def _three_forms(product: Product, dtype: torch.dtype) -> Callable[[], object]:
     """Writes into results made once, so that no memory is allocated while time runs."""
     def operands(rows: int, columns: int) -> list[torch.Tensor]:
-        return [torch.randn(rows, columns).to(dtype) for _ in range(product.copies)]
+        return [torch.randn(rows, columns, dtype=dtype) for _ in range(product.copies)]
 
     inputs = operands(product.rows, product.inputs)
     weights = operands(product.inputs, product.outputs)

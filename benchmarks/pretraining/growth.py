@@ -79,7 +79,7 @@ def measure(cell: Cell, smaller: list[Cell], precision: str, rounds: int) -> Cel
     if measured.failure:
         return dataclasses.replace(cell, failure=measured.failure)
     return dataclasses.replace(
-        cell, peak_bytes=measured.peak_rss_bytes,
+        cell, peak_bytes=measured.peak_bytes,
         tokens_per_second=cell.batch * cell.length / statistics.median(measured.seconds))
 
 

@@ -4,15 +4,19 @@ Runs in the peers' environment.
 """
 
 import itertools
+from collections.abc import Callable
 
 import torch
 import transformers
 from torch.nn import functional
 from transformers import ElectraConfig, ElectraForMaskedLM, ElectraForPreTraining
 
+from benchmarks.pretraining import torch_device
 from benchmarks.pretraining import workload as plain
 from benchmarks.pretraining.protocol import Prepared, Step, serve
 from benchmarks.pretraining.workload import Encoder, Setting, Workload
+
+_COMPILED = {"on": "torch.compile", "graphs": "torch.compile with CUDA graphs"}
 
 
 class JointModel(torch.nn.Module):
@@ -30,19 +34,22 @@ class JointModel(torch.nn.Module):
         self.mask_id = workload.mask_id
         self.register_buffer("special_ids", torch.tensor(workload.special_ids))
 
-    def forward(self, ids: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
-        """Maps int64 [B, L] and bool [B, L] to the joint loss []."""
+    def forward(self, ids: torch.Tensor, valid: torch.Tensor | None) -> torch.Tensor:
+        """Maps int64 [B, L] and bool [B, L], or None where nothing is padded, to the loss []."""
         generator_loss, corrupted = self.corrupt(ids, valid)
         replaced = (corrupted != ids).float()
         scores = self.discriminator(corrupted, attention_mask=valid).logits.float()
         losses = functional.binary_cross_entropy_with_logits(scores, replaced, reduction="none")
-        discriminator_loss = (losses * valid).sum() / valid.sum()
+        discriminator_loss = (
+            losses.mean() if valid is None else (losses * valid).sum() / valid.sum())
         return (plain.GENERATOR_WEIGHT * generator_loss
                 + plain.DISCRIMINATOR_WEIGHT * discriminator_loss)
 
-    def corrupt(self, ids: torch.Tensor, valid: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def corrupt(self, ids: torch.Tensor,
+                valid: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:
         """Returns the generator's loss [], and its samples in their places, int64 [B, L]."""
-        chances = torch.rand(ids.shape).masked_fill(torch.isin(ids, self.special_ids), -1.0)
+        chances = torch.rand(ids.shape, device=ids.device).masked_fill(
+            torch.isin(ids, self.special_ids), -1.0)
         positions = chances.topk(self.predictions, dim=1).indices
         labels = ids.gather(1, positions)
         logits = self._generate(_mask(ids, positions, labels, self.mask_id), valid, positions)
@@ -50,7 +57,7 @@ class JointModel(torch.nn.Module):
         with torch.no_grad():
             return loss, ids.scatter(1, positions, _sample(logits).reshape(labels.shape))
 
-    def _generate(self, masked: torch.Tensor, valid: torch.Tensor,
+    def _generate(self, masked: torch.Tensor, valid: torch.Tensor | None,
                   positions: torch.Tensor) -> torch.Tensor:
         """Returns float32 [B * N, V]: the head sees the masked positions alone."""
         hidden = self.generator.electra(masked, attention_mask=valid).last_hidden_state
@@ -65,41 +72,49 @@ def prepare(workload: Workload, setting: Setting) -> Prepared:
     torch.set_num_threads(workload.threads)
     torch.manual_seed(1)
     precision = "bfloat16 autocast" if setting.precision == "bfloat16" else setting.precision
-    compiler = "torch.compile" if setting.compiler == "on" else "eager"
     return Prepared(
-        label=f"{precision}, {compiler}",
+        label=f"{precision}, {_COMPILED.get(setting.compiler, 'eager')}",
         versions={"PyTorch": torch.__version__, "transformers": transformers.__version__},
-        build=lambda: _build(workload, setting))
+        build=lambda: _build(workload, setting), **torch_device.described(setting.device))
 
 
 def _build(workload: Workload, setting: Setting) -> Step:
-    model = JointModel(workload).train()
+    model = JointModel(workload).train().to(setting.device)
     parameters = list(model.parameters())
     optimizer = torch.optim.AdamW(
         parameters, lr=plain.LEARNING_RATE, eps=plain.ADAM_EPSILON,
         weight_decay=plain.WEIGHT_DECAY, fused=True)
     batches = itertools.cycle(torch.randint(
         plain.FIRST_WORD_ID, workload.vocab_size,
-        (plain.BATCHES, workload.batch, workload.length)))
-    valid = torch.ones(workload.batch, workload.length, dtype=torch.bool)
-    forward = torch.compile(model) if setting.compiler == "on" else model
+        (plain.BATCHES, workload.batch, workload.length)).to(setting.device))
+    # On a card no mask at all: flash attention takes none, and to look into one waits for the card.
+    valid = (torch.ones(workload.batch, workload.length, dtype=torch.bool)
+             if setting.device == "cpu" else None)
+    forward = _compiled(model, setting.compiler)
 
-    def step() -> float:
+    def step() -> torch.Tensor:
         optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cpu", torch.bfloat16, enabled=setting.precision == "bfloat16"):
+        with torch.autocast(setting.device, torch.bfloat16,
+                            enabled=setting.precision == "bfloat16"):
             loss = forward(next(batches), valid)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters, plain.CLIP_NORM, foreach=True)
         optimizer.step()
-        return loss.item()
+        return loss.detach()
 
     return step
+
+
+def _compiled(model: JointModel, compiler: str) -> Callable[..., torch.Tensor]:
+    if compiler not in _COMPILED:
+        return model
+    return torch.compile(model, mode="reduce-overhead" if compiler == "graphs" else None)
 
 
 def _mask(ids: torch.Tensor, positions: torch.Tensor, labels: torch.Tensor,
           mask_id: int) -> torch.Tensor:
     """Hides 85 % of the selected positions behind [MASK]; int64 [B, L]."""
-    hidden = torch.rand(positions.shape) < plain.MASK_TOKEN_RATE
+    hidden = torch.rand(positions.shape, device=ids.device) < plain.MASK_TOKEN_RATE
     return ids.scatter(1, positions, torch.where(hidden, mask_id, labels))
 
 
@@ -110,7 +125,7 @@ def _sample(logits: torch.Tensor) -> torch.Tensor:
     cores, against 30 ms.
     """
     cumulative = logits.softmax(-1).cumsum(-1)
-    uniforms = torch.rand(len(logits), 1) * cumulative[:, -1:]
+    uniforms = torch.rand(len(logits), 1, device=logits.device) * cumulative[:, -1:]
     return torch.searchsorted(cumulative, uniforms, right=True).clamp_(max=logits.shape[1] - 1)
 
 

@@ -30,7 +30,7 @@ class Measurement:
     """Of every turn."""
     loss: float | None = None
     """Of the last step."""
-    peak_rss_bytes: int = 0
+    peak_bytes: int = 0
     failure: str = ""
     """Why it stopped, on one line; empty if it didn't."""
 
@@ -72,7 +72,7 @@ class Turns:
         """Starts waiting systems, at least one, while there is room; returns theirs."""
         new: list[Measurement] = []
         while waiting and (not new or self.has_room(
-                max(measurement.peak_rss_bytes for measurement in [*before, *new]))):
+                max(measurement.peak_bytes for measurement in [*before, *new]))):
             system = waiting.pop(0)
             measurement = Measurement(name=system.name, role=system.role, label=system.title)
             begun = time.perf_counter()
@@ -114,7 +114,7 @@ class Turns:
 
     def _note(self, measurement: Measurement, reply: Mapping[str, Any]) -> None:
         measurement.loss = reply["loss"]
-        measurement.peak_rss_bytes = reply["peak_rss_bytes"]
+        measurement.peak_bytes = reply["peak_bytes"]
 
     def _failing(self, measurement: Measurement, worker: Asked) -> AbstractContextManager[None]:
         return failing(measurement, worker,

@@ -93,7 +93,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         _number(row.products_fraction, ".0%"),
         _number(row.paper_fraction, ".0%"),
         _number(row.start_seconds, ".0f"),
-        _number(row.peak_rss_bytes / 1e9 or None, ".1f"),
+        _number(row.peak_bytes / 1e9 or None, ".1f"),
         _number(row.loss, ".1f"),
     )
 

@@ -34,7 +34,7 @@ class Row:
     paper_fraction: float | None
     """Of the machine's rate, by the paper's count."""
     start_seconds: float | None
-    peak_rss_bytes: int
+    peak_bytes: int
     loss: float | None
     failure: str
 
@@ -84,7 +84,7 @@ def summarise(workload: Workload, measurements: Sequence[Measurement], *, rounds
             ratio=_quotient(median, 1.0, fastest_peer),
             products_fraction=_quotient(median, products, limit),
             paper_fraction=_quotient(median, paper, limit),
-            start_seconds=measurement.start_seconds, peak_rss_bytes=measurement.peak_rss_bytes,
+            start_seconds=measurement.start_seconds, peak_bytes=measurement.peak_bytes,
             loss=measurement.loss, failure=measurement.failure)
 
     # A rate is shown only if it couldn't be measured.

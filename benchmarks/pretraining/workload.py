@@ -68,7 +68,9 @@ class Setting:
     precision: str
     """"float32" or "bfloat16"."""
     compiler: str = "off"
-    """"off", "on", or "auto" for what the system chooses by itself."""
+    """"off", "on", "graphs" for CUDA's besides, "auto" for what the system chooses by itself."""
+    device: str = "cpu"
+    """"cpu" or "cuda", the first card."""
 
 
 def workload_from(fields: Mapping[str, Any]) -> Workload:

@@ -20,7 +20,7 @@ def test_a_cell_that_would_not_fit_is_not_tried(monkeypatch):
     def measure(case, *, precision, rounds):
         tried.append(case)
         return Measurement(name="ours", role=Role.OURS, label="", seconds=[2.0, 1.0, 4.0],
-                           peak_rss_bytes=3_000_000_000)
+                           peak_bytes=3_000_000_000)
 
     monkeypatch.setattr(growth, "measure_alone", measure)
     monkeypatch.setattr(growth.host, "fits", lambda needed: needed < 10e9)

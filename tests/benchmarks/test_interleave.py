@@ -25,7 +25,7 @@ class FakeWorker:
         if "setting" in request:
             return {"label": self.label, "versions": {"fake": "1"}}
         self.log.append((self.name, request["steps"]))
-        return {"seconds": 0.5, "loss": 45.0, "peak_rss_bytes": 1000}
+        return {"seconds": 0.5, "loss": 45.0, "peak_bytes": 1000}
 
     def close(self):
         self.closed = True

@@ -101,7 +101,7 @@ def test_our_worker_trains_a_toy_through_the_protocol(tmp_path):
     assert first["loss"] == pytest.approx(41.57, abs=1.0)  # ln 1000 + 50 ln 2
     assert later["loss"] < first["loss"]
     assert first["seconds"] > later["seconds"] > 0
-    assert later["peak_rss_bytes"] > 100e6
+    assert later["peak_bytes"] > 100e6
 
 
 @pytest.mark.parametrize("module", sorted(

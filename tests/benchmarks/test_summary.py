@@ -19,7 +19,7 @@ DEAD = Measurement(name="dead", role=Role.PEER, label="Model Garden bfloat16",
 
 def measurement(name, role, seconds, label):
     return Measurement(name=name, role=role, label=label, seconds=seconds, start_seconds=12.6,
-                       loss=44.96, peak_rss_bytes=1_540_000_000, versions={"TensorFlow": "2.20"})
+                       loss=44.96, peak_bytes=1_540_000_000, versions={"TensorFlow": "2.20"})
 
 
 @pytest.fixture
