@@ -85,6 +85,11 @@ class JaxStep:
             {value.name: shape(value, self._whole) for value in self._layout.state}).compile()
 
 
+def platform_of(device: jax.Device) -> str:
+    """Returns a device's platform as exports call it; JAX's own name of NVIDIA's is "gpu"."""
+    return {"gpu": "cuda"}.get(device.platform, device.platform)
+
+
 def require_even_split(batch_size: int, devices: int, whose: str) -> None:
     """Raises `UserError` unless a batch can be split over so many devices, named `whose`."""
     if batch_size % devices:

@@ -20,8 +20,6 @@ from electra_tf.stablehlo import artefact, batches, jax_step
 from electra_tf.stablehlo.artefact import LiftedStep
 from electra_tf.storage import Path, require_local
 
-_PLATFORMS = {"gpu": "cuda"}
-"""JAX's name of a device's platform -> its name in exports, where they differ."""
 _WATCHED = "loss/sum", "gradient_norm/sum"
 """Results that end a run when they aren't finite: the step left the weights as they were."""
 
@@ -86,8 +84,7 @@ class _Loop:
                  state: Mapping[str, np.ndarray], devices: list[jax.Device]):
         self._session, self._layout = session, step.layout
         self._records = records
-        platform = devices[0].platform
-        self._call = jax_step.JaxStep(step, devices, _PLATFORMS.get(platform, platform))
+        self._call = jax_step.JaxStep(step, devices, jax_step.platform_of(devices[0]))
         self._state = self._call.on_devices(state)
         self._log = MetricsLog(session.state_path.with_suffix(".jsonl"))
         self._results: list[Mapping[str, jax.Array]] = []
