@@ -61,7 +61,8 @@ def environment(threads: int) -> dict[str, str]:
 
 
 def launch(module: str, *, peers_python: pathlib.Path | None = None, timeout: float,
-           threads: int = 0, variables: Mapping[str, str] | None = None) -> Worker:
+           threads: int = 0, variables: Mapping[str, str] | None = None,
+           arguments: Sequence[str] = ()) -> Worker:
     """Starts a worker.
 
     Args:
@@ -70,7 +71,8 @@ def launch(module: str, *, peers_python: pathlib.Path | None = None, timeout: fl
         timeout: seconds to wait for one answer.
         threads: CPU cores to use; 0 for all.
         variables: of the environment, besides.
+        arguments: of its command line.
     """
     python = sys.executable if peers_python is None else str(peers_python.absolute())
-    return Worker([python, "-m", module], directory=ROOT, timeout=timeout, environment=(
+    return Worker([python, "-m", module, *arguments], directory=ROOT, timeout=timeout, environment=(
         environment(threads or host.available_cores()) | dict(variables or {})))

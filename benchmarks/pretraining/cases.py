@@ -11,7 +11,6 @@ from electra_tf.config.model import EncoderConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.sizes import pretraining_config
-from electra_tf.cost import flops
 from electra_tf.errors import UserError
 
 
@@ -83,27 +82,7 @@ def workload_of(name: str, threads: int) -> Workload:
         generator=encoder_sizes(config.model.generator))
 
 
-def paper_flops_per_token(workload: Workload) -> float:
-    """Returns the training FLOPs per token as the paper counts them."""
-    return flops.paper_electra_flops_per_token(
-        *_shapes(workload), sequence_length=workload.length)
-
-
-def product_flops_per_token(workload: Workload) -> float:
-    """Returns the training FLOPs per token of matrix products alone, attention's included."""
-    return flops.matmul_electra_flops_per_token(
-        *_shapes(workload), sequence_length=workload.length,
-        predicted_fraction=workload.predictions / workload.length)
-
-
 def encoder_sizes(config: EncoderConfig) -> Encoder:
     """Returns an encoder's sizes in plain numbers."""
     return Encoder(**{field.name: getattr(config, field.name)
                       for field in dataclasses.fields(Encoder)})
-
-
-def _shapes(workload: Workload) -> tuple[flops.EncoderShape, flops.EncoderShape]:
-    """Returns the discriminator's and the generator's."""
-    return tuple(
-        flops.EncoderShape(vocab_size=workload.vocab_size, **dataclasses.asdict(encoder))
-        for encoder in (workload.discriminator, workload.generator))

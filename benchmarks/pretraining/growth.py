@@ -15,6 +15,7 @@ from absl import flags
 from benchmarks.harness import host
 from benchmarks.pretraining import cases
 from benchmarks.pretraining.alone import measure_alone
+from benchmarks.pretraining.training_flops import product_flops_per_token
 from electra_tf import command_line, errors
 
 HEADINGS = ("L", "batch", "layers", "tokens/s", "MFLOPs/token", "GFLOP/s", "peak GB")
@@ -34,7 +35,7 @@ class Cell:
 
     def row(self) -> tuple[str, ...]:
         """Returns the table's cells; of FLOPs, those of matrix products, none counted twice."""
-        flops = cases.product_flops_per_token(cases.workload_of(self.case, threads=1))
+        flops = product_flops_per_token(cases.workload_of(self.case, threads=1))
         layers = "recomputed" if self.recompute else "kept"
         beginning = (str(self.length), str(self.batch), layers)
         if self.tokens_per_second is None:

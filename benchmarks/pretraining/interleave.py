@@ -24,6 +24,8 @@ class Measurement:
     label: str
     """Title and setting, for the table."""
     versions: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    accelerator: str = ""
+    """Its name; "" for the CPU."""
     start_seconds: float | None = None
     """From the start of the process to the end of its first step."""
     seconds: list[float] = dataclasses.field(default_factory=list)

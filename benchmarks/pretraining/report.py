@@ -23,15 +23,28 @@ LEGEND = (
 
 
 def plain_text(case: CaseSummary) -> str:
-    """Returns heading, machine's rate and table; first column to the left, numbers to the right."""
-    cells = [HEADINGS, *(_cells(row) for row in case.rows)]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(HEADINGS))]
+    """Returns heading, machine's rate and table."""
+    return "\n".join([*_introduction(case), "", *aligned([HEADINGS, *map(_cells, case.rows)]),
+                      *failures(case)])
+
+
+def aligned(table: Sequence[Sequence[str]]) -> list[str]:
+    """Returns the lines of a table; the first column to the left, numbers to the right.
+
+    Args:
+        table: cells, the headings first.
+    """
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = ["  ".join(cell.ljust(width) if column == 0 else cell.rjust(width)
                        for column, (cell, width) in enumerate(zip(line, widths, strict=True)))
-             for line in cells]
-    lines.insert(1, "-" * len(lines[0]))
-    return "\n".join([*_introduction(case), "", *(line.rstrip() for line in lines),
-                      *_failures(case)])
+             for line in table]
+    return [line.rstrip() for line in (lines[0], "-" * len(lines[0]), *lines[1:])]
+
+
+def piped(table: Sequence[Sequence[str]]) -> list[str]:
+    """Returns the same table in Markdown."""
+    rule = ("---", *["---:"] * (len(table[0]) - 1))
+    return [f"| {' | '.join(line)} |" for line in (table[0], rule, *table[1:])]
 
 
 def markdown(cases: Sequence[CaseSummary], host: Mapping[str, Any],
@@ -39,12 +52,10 @@ def markdown(cases: Sequence[CaseSummary], host: Mapping[str, Any],
     """Returns the page with all cases."""
     parts = ["# Pre-training speed", "", host_line(host), ""]
     for case in cases:
-        lines = [HEADINGS, ("---", *["---:"] * (len(HEADINGS) - 1)),
-                 *(_cells(row) for row in case.rows)]
         parts += [f"## {case.workload.case}", "",
                   *(f"- {line}" for line in _introduction(case)), "",
-                  *(f"| {' | '.join(line)} |" for line in lines), ""]
-        parts += [*(f"- {line}" for line in _failures(case)), ""] if _failures(case) else []
+                  *piped([HEADINGS, *map(_cells, case.rows)]), ""]
+        parts += [*(f"- {line}" for line in failures(case)), ""] if failures(case) else []
     return "\n".join([*parts, *(f"- {line}" for line in [*LEGEND, *notes]), ""])
 
 
@@ -89,18 +100,20 @@ def _cells(row: Row) -> tuple[str, ...]:
         row.label,
         "failed" if speed is None else f"{speed.median:,.0f}",
         "-" if speed is None else f"{speed.low:,.0f}-{speed.high:,.0f}",
-        _number(row.ratio, ".2f"),
-        _number(row.products_fraction, ".0%"),
-        _number(row.paper_fraction, ".0%"),
-        _number(row.start_seconds, ".0f"),
-        _number(row.peak_bytes / 1e9 or None, ".1f"),
-        _number(row.loss, ".1f"),
+        number(row.ratio, ".2f"),
+        number(row.products_fraction, ".0%"),
+        number(row.paper_fraction, ".0%"),
+        number(row.start_seconds, ".0f"),
+        number(row.peak_bytes / 1e9 or None, ".1f"),
+        number(row.loss, ".1f"),
     )
 
 
-def _number(value: float | None, form: str) -> str:
+def number(value: float | None, form: str) -> str:
+    """Returns a cell; "-" for None."""
     return "-" if value is None else format(value, form)
 
 
-def _failures(case: CaseSummary) -> list[str]:
+def failures(case: CaseSummary) -> list[str]:
+    """Returns a line for every system that failed, with the reason."""
     return [f"{row.label} failed: {row.failure}" for row in case.rows if row.failure]

@@ -4,10 +4,13 @@ import dataclasses
 import statistics
 from collections.abc import Mapping, Sequence
 
-from benchmarks.pretraining.cases import paper_flops_per_token, product_flops_per_token
 from benchmarks.pretraining.interleave import Measurement
 from benchmarks.pretraining.products import step_flops
 from benchmarks.pretraining.systems import Role
+from benchmarks.pretraining.training_flops import (
+    paper_flops_per_token,
+    product_flops_per_token,
+)
 from benchmarks.pretraining.workload import Workload
 
 

@@ -31,7 +31,7 @@ class System:
     title: str
     role: Role
     module: str
-    """Of `benchmarks.pretraining`."""
+    """Of the package of its benchmark."""
     setting: Setting
     in_peers_environment: bool = False
 

@@ -4,6 +4,7 @@ import pytest
 
 from benchmarks.pretraining import cases
 from benchmarks.pretraining.products import Product, run_all, step_flops, step_products
+from benchmarks.pretraining.training_flops import product_flops_per_token
 from tests.benchmarks.workloads import BY_HAND
 
 
@@ -37,7 +38,7 @@ def test_with_attention_they_are_what_the_program_counts(name):
     attention = sum(3 * 4 * network.num_layers * network.hidden_size * work.length
                     for network in (work.discriminator, work.generator))
     assert step_flops(work) / work.tokens + attention == pytest.approx(
-        cases.product_flops_per_token(work), rel=1e-12)
+        product_flops_per_token(work), rel=1e-12)
 
 
 @pytest.mark.parametrize(("count", "copies"), [(1, 1), (2, 2), (3, 3), (4, 4), (12, 4), (49, 1)])

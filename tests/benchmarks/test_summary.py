@@ -5,11 +5,12 @@ import json
 import pytest
 from matplotlib.image import imread
 
-from benchmarks.pretraining import cases, chart, report
+from benchmarks.pretraining import chart, report
 from benchmarks.pretraining.interleave import Measurement
 from benchmarks.pretraining.products import step_flops
 from benchmarks.pretraining.summary import Spread, spread, summarise
 from benchmarks.pretraining.systems import Role
+from benchmarks.pretraining.training_flops import paper_flops_per_token
 from tests.benchmarks.workloads import BY_HAND
 
 HOST = {"processor": "Abacus", "cores": 2, "memory_gb": 16.0, "load_before": 0.04}
@@ -69,7 +70,7 @@ def test_fractions_are_flops_per_second_over_the_rate(summary):
     # 2 * (2 * 6 + 4) * 8 = 256; times two FLOPs, forward and twice that backward.
     assert summary.products_flops_per_token == 3 * 2 * (795 + 256)
     assert ours.products_fraction == pytest.approx(16 * 6306 / 2e5)
-    assert ours.paper_fraction == pytest.approx(16 * cases.paper_flops_per_token(BY_HAND) / 2e5)
+    assert ours.paper_fraction == pytest.approx(16 * paper_flops_per_token(BY_HAND) / 2e5)
 
 
 def test_without_peers_and_rates_there_are_speeds_alone(measured):
