@@ -5,7 +5,9 @@ import sys
 
 from tests.layering import layers
 
-ENTRIES = ("electra_tf.tools.run_step", "electra_tf.stablehlo.ahead_of_time")
+ENTRIES = ("electra_tf.tools.run_step", "electra_tf.stablehlo.ahead_of_time",
+           "benchmarks.accelerator.__main__", "benchmarks.accelerator.ours",
+           "benchmarks.accelerator.profile")
 PATHS = {layers.module_name(path): path for path in layers.sources()}
 
 

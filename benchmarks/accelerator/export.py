@@ -1,0 +1,66 @@
+r"""Writes training steps to carry to a machine with an accelerator, where they are measured.
+
+    python -m benchmarks.accelerator.export --output_dir=steps
+    python -m benchmarks.accelerator.export --cases=base-256x512,large-128x512-recompute \
+        --output_dir=steps
+
+Three files per case, 1 to 2 MB: weights aren't carried, but made anew where they are needed.
+Tracing takes half a minute of one core, of large 10 GB of memory. benchmarks/README.md has the
+other half.
+"""
+
+import concurrent.futures
+import multiprocessing
+import pathlib
+
+from absl import flags
+
+from benchmarks.accelerator import steps
+from benchmarks.pretraining import cases
+from benchmarks.pretraining.workload import Setting
+from electra_tf import atomic_file, command_line, native_logging
+from electra_tf.config.overrides import override
+from electra_tf.errors import UserError
+
+DEFAULT_CASES = tuple(f"{size}-{batch}x128" for size in ("small", "base", "large")
+                      for batch in (128, 256, 512, 1024))
+
+
+def main() -> None:
+    """Writes them, one after the other, each in a process whose memory is free afterwards.
+
+    Raises:
+        UserError: an unknown case, or an --output_dir that can't be written.
+    """
+    values = flags.FLAGS
+    for case in values.cases:
+        cases.case_of(case)
+    directory = pathlib.Path(values.output_dir)
+    atomic_file.make_directory(directory)
+    for case in values.cases:
+        with concurrent.futures.ProcessPoolExecutor(
+                1, mp_context=multiprocessing.get_context("spawn")) as elsewhere:
+            try:
+                elsewhere.submit(write, case, directory).result()
+            except concurrent.futures.process.BrokenProcessPool as error:
+                raise UserError(f"the process that traces {case} was killed, most likely for want "
+                                "of memory.") from error
+        path = steps.path_of(directory, case)
+        print(f"{path}: {path.stat().st_size / 1e6:.1f} MB", flush=True)
+
+
+def write(case: str, directory: pathlib.Path) -> None:
+    """Writes the step of a case, in bfloat16."""
+    native_logging.quiet()
+    from electra_tf.stablehlo import without_records  # TensorFlow takes seconds to import.
+
+    settings = cases.case_of(case)
+    config = override(settings.config(Setting(precision="bfloat16")),
+                      {"data.max_seq_length": settings.length})
+    steps.write(without_records.lifted_step(config), cases.workload_of(case, threads=1), directory)
+
+
+if __name__ == "__main__":
+    flags.DEFINE_list("cases", list(DEFAULT_CASES), f"toy, or {cases.OTHER_CASES}.")
+    flags.DEFINE_string("output_dir", "steps", "Directory to carry.")
+    command_line.run(main, summary=__doc__, groups={"What": ["cases", "output_dir"]})

@@ -1,0 +1,77 @@
+"""The directory of steps that is carried, three small files per case: no weights are among them.
+
+CASE.stablehlo and CASE.json are the step and its layout, CASE.workload.json says what is computed.
+"""
+
+import pathlib
+from collections.abc import Sequence
+
+from benchmarks.pretraining.training_flops import product_flops_per_token
+from benchmarks.pretraining.workload import Workload
+from electra_tf import atomic_file
+from electra_tf.errors import UserError
+from electra_tf.reading import strict_json
+from electra_tf.reading.bounded import MIB
+from electra_tf.stablehlo import artefact
+from electra_tf.stablehlo.artefact import LiftedStep
+
+_EXPORT = "python -m benchmarks.accelerator.export"
+
+
+def path_of(directory: pathlib.Path, case: str) -> pathlib.Path:
+    """Returns the file of a case's step."""
+    return directory / f"{case}{artefact.SUFFIX}"
+
+
+def write(step: LiftedStep, workload: Workload, directory: pathlib.Path) -> None:
+    """Writes a step, under the name of its case."""
+    path = path_of(directory, workload.case)
+    artefact.write(step, path)
+    atomic_file.write_atomically(_workload_path(path), strict_json.dumps(workload, Workload))
+
+
+def found(directory: pathlib.Path, wanted: Sequence[str]) -> list[Workload]:
+    """Returns what to measure, each step once looked at: the smallest first if all are wanted.
+
+    Args:
+        directory: that `export` wrote.
+        wanted: names of cases; all that are there if empty.
+
+    Raises:
+        UserError: no step is there, or not that of a case, or one isn't whole.
+    """
+    there = sorted(path.stem for path in directory.glob(f"*{artefact.SUFFIX}"))
+    if not there:
+        raise UserError(f"--steps={directory} holds no step; where TensorFlow is, write some with "
+                        f"`{_EXPORT} --output_dir={directory}`.")
+    for case in wanted:
+        if case not in there:
+            raise UserError(f"--cases: there is no step of {case} in {directory}. There are: "
+                            f"{', '.join(there)}")
+    workloads = [_workload(directory, case) for case in wanted or there]
+    return workloads if wanted else sorted(workloads, key=_flops)
+
+
+def read(directory: pathlib.Path, case: str) -> LiftedStep:
+    """Reads the step of a case, or raises `UserError` if it isn't whole."""
+    return artefact.read(path_of(directory, case))
+
+
+def _workload(directory: pathlib.Path, case: str) -> Workload:
+    path = _workload_path(path_of(directory, case))
+    fix = f"write it again with `{_EXPORT} --cases={case}`."
+    workload = strict_json.read(path, Workload, most=MIB, fix=fix,
+                                absent=f"{path} does not exist; {fix}")
+    batch = read(directory, case).layout.batch[0].shape
+    if (workload.case, workload.batch, workload.length) != (case, *batch):
+        raise UserError(f"{path} doesn't describe the step beside it; {fix}")
+    return workload
+
+
+def _workload_path(path: pathlib.Path) -> pathlib.Path:
+    return path.with_suffix(".workload.json")
+
+
+def _flops(workload: Workload) -> float:
+    """Of a step."""
+    return workload.tokens * product_flops_per_token(workload)
