@@ -4,6 +4,7 @@ The partitioner of XLA makes of one program for the whole batch a program per de
 over devices where gradients need them.
 """
 
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 
@@ -104,16 +105,20 @@ def _exported(step: LiftedStep, platform: str) -> export.Exported:
     inputs = tuple(_aval(value.shape, value.dtype) for value in layout.inputs)
     outputs = _outputs(layout)
     nowhere = (None,) * len(inputs), (None,) * len(outputs)
+    # JAX 0.10 asks whether shardings have names; in 0.11 all have.
+    fields = {field.name for field in dataclasses.fields(export.Exported)}
+    named = {name: True for name in fields & {"_has_named_shardings"}}
     return export.Exported(
         fun_name="step",
         in_tree=jax.tree.structure((tuple(range(len(inputs))), {})), in_avals=inputs,
         out_tree=jax.tree.structure(tuple(range(len(outputs)))), out_avals=outputs,
-        _has_named_shardings=True, _in_named_shardings=nowhere[0], _out_named_shardings=nowhere[1],
+        _in_named_shardings=nowhere[0], _out_named_shardings=nowhere[1],
         in_shardings_hlo=nowhere[0], out_shardings_hlo=nowhere[1], nr_devices=1,
         platforms=(platform,), ordered_effects=(), unordered_effects=(),
         disabled_safety_checks=(), mlir_module_serialized=step.module,
         calling_convention_version=_CALLING_CONVENTION,
-        module_kept_var_idx=tuple(range(len(inputs))), uses_global_constants=False, _get_vjp=None)
+        module_kept_var_idx=tuple(range(len(inputs))), uses_global_constants=False, _get_vjp=None,
+        **named)
 
 
 def _outputs(layout: Layout) -> tuple[jax.core.ShapedArray, ...]:
