@@ -66,8 +66,8 @@ def test_a_toy_is_measured_on_a_cpu_by_jax_and_by_pytorch(toy, tmp_path):
     (case,) = json.loads((tmp_path / "results.json").read_text())["cases"]
     rows = {row["label"]: row for row in case["rows"]}
     assert len(rows) == 2 and all(row["failure"] == "" for row in rows.values())
-    for row in rows.values():  # ln 1000 + 50 ln 2, and nine steps.
-        assert row["loss"] == pytest.approx(41.57, abs=1.0)
+    for row in rows.values():  # ln 1000 + 50 ln 2, less what fourteen steps learn.
+        assert 38 < row["loss"] < 42.6
     assert "electra_tf bfloat16, StableHLO on JAX" in (tmp_path / "results.md").read_text()
     assert list((tmp_path / "trace" / "toy").rglob("*.xplane.pb"))
 
