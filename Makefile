@@ -48,7 +48,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install quickstart demo test test-slow test-all fuzz lint peers compile-env tpu bench \
+.PHONY: help install quickstart demo test test-slow test-all fuzz lint peers compile-env compile-cuda tpu bench \
 	time-to-quality lock sbom check-deploy build-files bazel-check clean
 
 help: ## Show this list.
@@ -122,6 +122,10 @@ peers: $(PEERS_STAMP) ## Create .venv-peers: with it `make test` compares with P
 
 compile-env: $(COMPILE_STAMP) ## Create .venv-compile: the training step for TPUs, without a TPU.
 
+# JAX's plugin and CUDA's wheels on top, 5 GB: for cards that aren't there, and for those that are.
+compile-cuda: $(COMPILE_STAMP) ## Add NVIDIA GPUs to .venv-compile.
+	@$(COMPILE)/bin/python $(INSTALL) -r requirements/compile_cuda.lock
+
 # On a TPU VM, after `make install`. Nothing else of the environment changes.
 tpu: $(STAMP) ## Put the TensorFlow that knows TPUs in the place of .venv's.
 	$(BIN)/python -m pip uninstall --quiet --yes tensorflow
@@ -163,6 +167,8 @@ lock: $(TOOLS_STAMP) ## Write requirements/*.lock anew, after requirements/*.txt
 	  -o requirements/tpu.lock
 	$(subst manylinux_2_28,manylinux_2_31,$(LOCK)) requirements/compile.txt \
 	  -c requirements/program.lock -o requirements/compile.lock
+	$(subst manylinux_2_28,manylinux_2_31,$(LOCK)) requirements/compile_cuda.txt \
+	  -c requirements/compile.lock -o requirements/compile_cuda.lock
 	$(LOCK) $(TORCH_FROM) requirements/peers.txt -o requirements/peers.lock
 
 sbom: $(STAMP) $(TOOLS_STAMP) ## Write sbom.json: what .venv holds, with licences, as CycloneDX.

@@ -1,4 +1,4 @@
-r"""Compiles a lifted step for TPUs that aren't there; in the compile environment.
+r"""Compiles a lifted step for TPUs or GPUs that aren't there; in the compile environment.
 
     .venv-compile/bin/python -m electra_tf.stablehlo.ahead_of_time --step=step.stablehlo \
         --topology=v5e:2x4
@@ -15,10 +15,10 @@ from absl import flags
 from electra_tf import command_line, storage
 from electra_tf.errors import UserError, one_line, shown
 from electra_tf.reading import strict_json
-from electra_tf.stablehlo import artefact
+from electra_tf.stablehlo import artefact, gpu_targets
 from electra_tf.stablehlo.report import Collective, Cores, Memory, Report
 
-EXAMPLES = "v2:2x2, v3:2x2, v4:2x2x1, v5e:2x4, v5p:2x2x1 or v6e:2x4"
+EXAMPLES = "v2:2x2, v3:2x2, v4:2x2x1, v5e:2x4, v5p:2x2x1, v6e:2x4, a100:8, h100:8 or h200:8"
 _ONE_CHIP = re.compile(r"1x1(x1)?")
 _DOES_NOT_FIT = re.compile(r"RESOURCE_EXHAUSTED|[Rr]an out of memory|exceeds? .*memory")
 _EXCHANGE = re.compile(r"(?m)^ *(?:ROOT )?%\S+ = (?P<types>.*?) (?P<kind>all-reduce|all-gather|"
@@ -27,11 +27,38 @@ _TYPE = re.compile(r"\b(pred|[a-z]+(?P<bits>\d+))\[(?P<shape>[\d,]*)\]")
 
 
 def topology(name: str):
-    """Returns a description of TPUs by their name, generation and layout of chips: "v5e:2x4".
+    """Returns a description of devices by their name.
+
+    Args:
+        name: of TPUs generation and layout of chips, "v5e:2x4"; of GPUs a card and how many of one
+            machine, "h100:8".
 
     Raises:
-        UserError: there is no such topology.
+        UserError: there is no such topology, or no compiler for it.
     """
+    target = gpu_targets.TARGETS.get(name.partition(":")[0])
+    return _tpus(name) if target is None else _gpus(name, target)
+
+
+def _gpus(name: str, target: gpu_targets.GpuTarget):
+    count = name.partition(":")[2]
+    if not re.fullmatch(f"[1-{gpu_targets.MOST}]", count):
+        raise UserError(f"--topology={shown(name)}: how many cards of one machine? 1 to "
+                        f"{gpu_targets.MOST}, for example {name.partition(':')[0]}:1.")
+    import jax
+    from jax.experimental import topologies
+
+    jax.config.update("jax_platforms", "cpu")  # Else JAX looks for a card first, and fails.
+    try:
+        return topologies.get_topology_desc(
+            platform="cuda", topology_name=name, topology=f"1x1x{count}",
+            target_config=target.configuration())
+    except (ValueError, RuntimeError, NotImplementedError) as error:
+        raise UserError(f"--topology={shown(name)} needs NVIDIA's compiler: run `make "
+                        f"compile-cuda` (JAX: {one_line(str(error), 200)})") from error
+
+
+def _tpus(name: str):
     from jax.experimental import topologies
 
     from electra_tf.stablehlo import jax_step  # noqa: F401  Sets what libtpu reads at its start.
@@ -65,21 +92,34 @@ def compile_for(step: artefact.LiftedStep, name: str) -> Report:
     found = cores(name)
     jax_step.require_even_split(step.layout.batch_size, found.count,
                                 f"the {found.count} cores of {name}")
-    call = jax_step.JaxStep(step, topology(name).devices, "tpu")
+    devices = topology(name).devices
+    call = jax_step.JaxStep(step, devices, jax_step.platform_of(devices[0]))
     began = time.monotonic()
     try:
         compiled = call.compile()
     except (ValueError, RuntimeError, NotImplementedError) as error:
         return Report(cores=found, seconds=time.monotonic() - began, problem=_problem(error))
     seconds = time.monotonic() - began
-    memory, cost = compiled.memory_analysis(), compiled.cost_analysis()
+    taken, cost = compiled.memory_analysis(), compiled.cost_analysis() or {}
+    memory = Memory(
+        arguments=taken.argument_size_in_bytes, outputs=taken.output_size_in_bytes,
+        shared=taken.alias_size_in_bytes, temporary=taken.temp_size_in_bytes,
+        code=taken.generated_code_size_in_bytes)
+    problem = too_large_for_a_card(name, memory)
+    if problem is not None:
+        return Report(cores=found, seconds=seconds, problem=problem)
     return Report(
         cores=found, seconds=seconds, flops=cost.get("flops"),
         bytes_accessed=cost.get("bytes accessed"), collectives=collectives(compiled.as_text()),
-        memory=Memory(
-            arguments=memory.argument_size_in_bytes, outputs=memory.output_size_in_bytes,
-            shared=memory.alias_size_in_bytes, temporary=memory.temp_size_in_bytes,
-            code=memory.generated_code_size_in_bytes))
+        memory=memory)
+
+
+def too_large_for_a_card(name: str, memory: Memory) -> str | None:
+    """Returns what is wrong if a GPU hasn't the memory, which XLA would say on the card alone."""
+    target = gpu_targets.TARGETS.get(name.partition(":")[0])
+    if target is None or memory.total <= target.memory:
+        return None
+    return f"does not fit: {memory.total / 1e9:.1f} GB of {target.memory / 1e9:.1f} GB per card"
 
 
 def collectives(module: str) -> tuple[Collective, ...]:
@@ -127,7 +167,7 @@ def main() -> None:
 
 def define() -> None:
     """Defines the flags."""
-    flags.DEFINE_string("topology", "", f"TPUs to compile for: {EXAMPLES}.")
+    flags.DEFINE_string("topology", "", f"TPUs or GPUs to compile for: {EXAMPLES}.")
     flags.DEFINE_string("step", "", "File of a step, by compile_step --export.")
 
 

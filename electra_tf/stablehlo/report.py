@@ -1,4 +1,4 @@
-"""What is known of a step that was compiled for TPUs; numbers are of one core."""
+"""What is known of a step that was compiled for TPUs or GPUs; numbers are of one core or card."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ class Cores:
 
     topology: str
     kind: str
-    """As libtpu names it, for example "TPU v5 lite"."""
+    """As its driver names it, for example "TPU v5 lite"."""
     count: int
 
 
@@ -62,7 +62,8 @@ class Report:
     problem: str | None = None
     """Why it doesn't compile, in words; then nothing follows."""
     flops: float | None = None
-    """That XLA counts in a step of a core; of rounds of accumulation the first two."""
+    """That XLA counts in a step of a core; of rounds of accumulation the first two. None for GPUs,
+    whose products are calls of libraries and kernels that it doesn't count."""
     bytes_accessed: float | None = None
     """That XLA counts, caches left out."""
     memory: Memory | None = None
@@ -81,5 +82,9 @@ def line(report: Report) -> str:
         return f"{start}{report.problem}"
     sent = sum(collective.bytes for collective in report.collectives)
     return (f"{start}{memory.total / 1e9:>7.2f} GB{memory.arguments / 1e9:>9.2f}"
-            f"{memory.temporary / 1e9:>11.2f}{report.flops / 1e9:>10,.0f}"
-            f"{report.bytes_accessed / 1e9:>8.1f}{sent / 1e9:>9.2f}{report.seconds:>11.0f} s")
+            f"{memory.temporary / 1e9:>11.2f}{_giga(report.flops, ',.0f'):>10}"
+            f"{_giga(report.bytes_accessed, '.1f'):>8}{sent / 1e9:>9.2f}{report.seconds:>11.0f} s")
+
+
+def _giga(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value / 1e9, form)

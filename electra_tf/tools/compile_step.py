@@ -1,4 +1,4 @@
-r"""Compiles a training step for TPUs that aren't there, or writes it for other runtimes.
+r"""Compiles a training step for TPUs or GPUs that aren't there, or writes it for other runtimes.
 
     python -m electra_tf.tools.compile_step --topology=v5e:2x4 --model_size=base
     python -m electra_tf.tools.compile_step --topology=v3:2x2,v4:2x2x1 --model_size=large \
@@ -9,9 +9,9 @@ r"""Compiles a training step for TPUs that aren't there, or writes it for other 
         --model_size=small --data_dir=records --model_dir=runs/small
 
 The first two need what `make compile-env` installs, no records and no TPU; a step of ELECTRA-Base
-takes minutes. The third writes what `electra_tf.tools.run_step` trains with, the fourth makes a
-checkpoint of the result, and run_pretraining.py with the same flags goes on from there.
-docs/tpu.md has what compiles where.
+takes minutes. --topology=h100:1, for GPUs, needs `make compile-cuda` besides. The third writes what
+`electra_tf.tools.run_step` trains with, the fourth makes a checkpoint of the result, and
+run_pretraining.py with the same flags goes on from there. docs/tpu.md has what compiles where.
 """
 
 import concurrent.futures
@@ -139,8 +139,9 @@ def _exchange(config: PretrainingConfig) -> None:
 def define() -> None:
     """Defines the flags."""
     pretraining_flags.define()
-    flags.DEFINE_string("topology", "", "TPUs to compile for, generation and chips: v2:2x2, "
-                        "v3:2x2, v4:2x2x1, v5e:2x4, v5p:2x2x1, v6e:2x4; or several, with commas.")
+    flags.DEFINE_string("topology", "", "What to compile for: TPUs, generation and chips, v2:2x2, "
+                        "v3:2x2, v4:2x2x1, v5e:2x4, v5p:2x2x1, v6e:2x4; GPUs of a machine, a100:8, "
+                        "h100:8, h200:8; or several, with commas.")
     flags.DEFINE_string("export", "", "File to write the step to, ending in .stablehlo; layout and "
                         "state go beside it. With --take_back: the step that was exported.")
     flags.DEFINE_string("take_back", "", "State that run_step wrote, to become a checkpoint of "

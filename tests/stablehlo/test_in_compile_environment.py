@@ -37,6 +37,10 @@ def test_a_topology_that_doesnt_exist_is_one_line(name):
         ask(Cores, f"--topology={name}")
 
 
+def has_cuda():
+    return any(python().parent.parent.glob("lib/python*/site-packages/jax_plugins/xla_cuda*"))
+
+
 def compiled(path, topology, **changes):
     config = override(sizes.pretraining_config(changes.pop("size", "tiny")), {
         name.replace("__", "."): value for name, value in changes.items()})
@@ -53,6 +57,15 @@ def test_a_step_compiles_for_every_generation(topology, tmp_path):
     assert report.memory.shared > 0.9 * report.memory.arguments
     gradients = {found.kind: found.bytes for found in report.collectives}["all-reduce"]
     assert gradients > sizes.SIZES["tiny"].model.parameters
+
+
+@pytest.mark.skipif(not has_cuda(), reason="No compiler for NVIDIA: run `make compile-cuda`.")
+@pytest.mark.parametrize(("topology", "count"), [("a100:1", 1), ("h100:1", 1), ("h100:8", 8)])
+def test_a_step_compiles_for_cards(topology, count, tmp_path):
+    report = compiled(tmp_path / "step.stablehlo", topology, training__precision="bfloat16")
+    assert report.problem is None and report.cores.count == count
+    assert report.memory.arguments > 3 * 4 * sizes.SIZES["tiny"].model.parameters
+    assert bool(report.collectives) is (count > 1)
 
 
 def test_rounds_of_accumulation_take_a_part_of_the_memory(tmp_path):

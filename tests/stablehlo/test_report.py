@@ -1,12 +1,17 @@
 """What the compiler says becomes numbers, and numbers a table."""
 
+import dataclasses
+
 import pytest
 
+from electra_tf.errors import UserError
 from electra_tf.reading import strict_json
 from electra_tf.stablehlo import ahead_of_time
 from electra_tf.stablehlo.report import HEADING, Collective, Cores, Memory, Report, line
 
 CORES = Cores(topology="v5e:2x4", kind="TPU v5 lite", count=8)
+MEMORY = Memory(arguments=1_000_000_000, outputs=0, shared=0, temporary=80_000_000_000,
+                code=10_000_000)
 MODULE = """
   %all-reduce.1 = (f32[]{:T(128)}, /*index=1*/bf16[16,64]{1,0:T(8,128)(2,1)S(1)}) all-reduce(\
 %a, %b), channel_id=1, replica_groups={{0,1}}
@@ -38,6 +43,27 @@ def test_a_report_is_a_row_under_its_heading():
                            "61", "s"]
     assert len(row) == len(HEADING)
     assert strict_json.loads(strict_json.dumps(found, Report), Report) == found
+
+
+def test_what_isnt_counted_is_a_dash():
+    found = Report(cores=CORES, seconds=11.0, memory=MEMORY)
+    assert line(found).split() == ["v5e:2x4", "8", "81.01", "GB", "1.00", "80.00", "-", "-", "0.00",
+                                   "11", "s"]
+
+
+@pytest.mark.parametrize(("name", "problem"), [
+    ("h100:8", None), ("h200:8", None), ("v5e:2x4", None),
+    ("a100:1", None), ("h100:1", "does not fit: 91.0 GB of 85.9 GB per card")])
+def test_only_cards_are_held_to_their_memory_afterwards(name, problem):
+    more = 10_000_000_000 if problem else 0
+    memory = dataclasses.replace(MEMORY, temporary=MEMORY.temporary + more)
+    assert ahead_of_time.too_large_for_a_card(name, memory) == problem
+
+
+@pytest.mark.parametrize("name", ["h100", "h100:", "h100:0", "h100:9", "a100:two", "h200:1x8"])
+def test_cards_are_counted_up_to_a_machines(name):
+    with pytest.raises(UserError, match=r"how many cards of one machine\? 1 to 8, for example "):
+        ahead_of_time.topology(name)
 
 
 @pytest.mark.parametrize(("said", "problem"), [

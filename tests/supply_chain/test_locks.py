@@ -10,8 +10,9 @@ from tests.layering import layers
 
 FOLDER = layers.ROOT / "requirements"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.lock"))
-# What is installed on top of the program, into the same environment.
-BESIDE_PROGRAM = ("build", "cuda", "dev")
+# What is installed into one environment, the second on top of the first.
+TOGETHER = (("program", "build"), ("program", "cuda"), ("program", "dev"),
+            ("compile", "compile_cuda"))
 
 
 def canonical(name):
@@ -55,13 +56,13 @@ def test_a_lock_is_what_its_source_asks_for(name):
         assert version in ("", pins[package]), f"{requirement}: run `make lock`"
 
 
-@pytest.mark.parametrize("name", BESIDE_PROGRAM)
-def test_what_two_locks_of_one_environment_share_has_one_version(name):
-    program, other = locked("program"), locked(name)
-    shared = program.keys() & other.keys()
+@pytest.mark.parametrize(("below", "above"), TOGETHER)
+def test_what_two_locks_of_one_environment_share_has_one_version(below, above):
+    first, second = locked(below), locked(above)
+    shared = first.keys() & second.keys()
     assert shared
-    assert {package: other[package] for package in shared} == {
-        package: program[package] for package in shared}
+    assert {package: second[package] for package in shared} == {
+        package: first[package] for package in shared}
 
 
 def test_this_environment_is_what_the_locks_say():
