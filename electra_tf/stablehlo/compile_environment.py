@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 from typing import TypeVar
 
@@ -36,6 +37,9 @@ def ask(form: type[Answer], *flags: str) -> Answer:
     ended = subprocess.run(
         [str(python().absolute()), "-m", _AHEAD_OF_TIME, *flags], cwd=ROOT, capture_output=True,
         text=True, errors="replace", check=False)
+    if ended.returncode == -signal.SIGKILL:
+        raise UserError("the compiler was killed, most likely for want of memory: ELECTRA-Large "
+                        "takes 5 GB and more.")
     if ended.returncode:
         *_, reason = ended.stderr.strip().splitlines() or [f"status {ended.returncode}"]
         raise UserError(reason.removeprefix("error: "))

@@ -48,6 +48,15 @@ def test_a_missing_environment_is_said_with_the_fix(compiles, monkeypatch):
         compiles("--topology=v5e:2x4")
 
 
+def test_a_compiler_without_memory_is_one_line(compiles, monkeypatch, tmp_path):
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nkill -KILL $$\n")
+    python.chmod(0o755)
+    monkeypatch.setenv("COMPILE_PYTHON", str(python))
+    with pytest.raises(UserError, match="the compiler was killed, most likely for want of memory"):
+        compiles("--topology=v5e:2x4")
+
+
 def test_a_batch_that_cores_cant_share_is_refused_before_it_is_traced(compiles, monkeypatch):
     monkeypatch.setattr(compile_environment, "ask", lambda form, *flags: Cores(
         topology="v5e:2x4", kind="TPU v5 lite", count=8))
