@@ -92,7 +92,7 @@ quickstart: $(STAMP) ## Pre-train a tiny ELECTRA on Python's own documentation (
 demo: $(STAMP) ## Try a pre-trained run in a browser: masks, candidates, verdicts.
 	@test -e '$(DEMO_RUN)' || { echo "error: $(DEMO_RUN) isn't there; run \`make quickstart\`" \
 	  "first, or name a run: make demo DEMO_RUN=runs/mine" >&2; exit 1; }
-	$(BIN)/python -m electra_tf.tools.demo --model_dir='$(DEMO_RUN)' $(DEMO_FLAGS)
+	$(BIN)/python -m electra_tf.apps.demo.demo --model_dir='$(DEMO_RUN)' $(DEMO_FLAGS)
 
 # Two processes, a file of tests in one of them: `make test PARALLEL=` for one process.
 PARALLEL := --numprocesses=2 --dist=loadfile

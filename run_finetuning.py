@@ -20,9 +20,9 @@ The same command continues a run that was interrupted with the first trial that 
 
 from absl import flags
 
-from electra_tf import command_line, storage
 from electra_tf.config import finetuning_flags, setting_flags
-from electra_tf.errors import UserError
+from electra_tf.platform import command_line, storage
+from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue
 
 MODES = ("train", "eval", "predict", "export")

@@ -13,16 +13,16 @@ The same command continues a run that was interrupted, to the same weights. On a
 
 Expect a loss of 45 at the first step (ln V + 50 ln 2), 27 within some hundred steps, when both
 networks know how frequent words are, and a slow fall from there. ELECTRA-Small on 128-token
-records does about 3,700 tokens/s on two CPU cores with AVX-512 bfloat16: these 57 million tokens
-take four hours and a quarter. `python -m electra_tf.tools.plan --budget=2h` proposes what fits a
+records trains at about 7,800 tokens/s on two CPU cores with AVX-512 bfloat16: these 57 million
+tokens take two hours. `python -m electra_tf.apps.planning.plan --budget=2h` proposes what fits a
 time. In runs much shorter than the paper's million steps the discriminator learns nothing with the
 paper's settings: hence --recipe=short (docs/recipes.md).
 """
 
 from absl import flags
 
-from electra_tf import command_line, errors, storage
 from electra_tf.config import pretraining_flags, recipes, setting_flags, sizes
+from electra_tf.platform import command_line, errors, storage
 
 MODES = ("train", "eval", "samples", "export")
 

@@ -2,15 +2,15 @@
 
     python -m benchmarks.budgets --output=docs/images/budgets.png
 
-Trains nothing: the runs stand in electra_tf/cost/learning_curves.py, their commands in
+Trains nothing: the runs stand in electra_tf/apps/planning/learning_curves.py, their commands in
 docs/budgets.md.
 """
 
 import numpy as np
 from absl import flags
 
-from electra_tf import atomic_file, command_line, storage
-from electra_tf.cost.learning_curves import NETWORKS
+from electra_tf.apps.planning.learning_curves import NETWORKS
+from electra_tf.platform import atomic_file, command_line, storage
 
 _OUTPUT = flags.DEFINE_string("output", "benchmarks/results/budgets.png", "The PNG to write.")
 _COLOURS = ("#2a9d6f", "#1f5fa8", "#d1495b", "#8b949e")

@@ -32,11 +32,10 @@ from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
 from data_prep import local_runner
 from data_prep.work_units import Item, Piece, Result
-from electra_tf import atomic_file, storage
-from electra_tf.errors import UserError, shown
-from electra_tf.reading import strict_json
-from electra_tf.reading.bounded import MIB
-from electra_tf.storage import Path
+from electra_tf.platform import atomic_file, storage, strict_json
+from electra_tf.platform.bounded import MIB
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import Path
 
 PARTS = 64
 """Files that the results of a job are spread over, and groups of words that are added up apart."""

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 
-from electra_tf.signals import STOPPING
+from electra_tf.platform.signals import STOPPING
 
 _LOOK_SECONDS = 1.0
 """Between two looks at the parent."""

@@ -25,7 +25,7 @@ from data_prep import (
 )
 from data_prep.reading_notes import ReadingNotes
 from data_prep.sources import several
-from electra_tf import command_line, errors, signals, storage
+from electra_tf.platform import command_line, errors, signals, storage
 from electra_tf.text import tokenization
 from electra_tf.text.vocabulary import Vocabulary
 

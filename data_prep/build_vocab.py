@@ -14,8 +14,8 @@ from absl import flags
 
 from data_prep import line_rule_flags, local_runner, runner_flags, text_flags, vocabulary_learner
 from data_prep.sources import several
-from electra_tf import atomic_file, command_line, errors, signals, storage
-from electra_tf.storage import Path
+from electra_tf.platform import atomic_file, command_line, errors, signals, storage
+from electra_tf.platform.storage import Path
 from electra_tf.text import tokenization
 from electra_tf.text.normalization import NFC
 

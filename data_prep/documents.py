@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 
 from data_prep.reading_notes import ReadingNotes
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 DOCUMENT_END = ""
 """Among lines of text, what stands behind each document."""

@@ -14,9 +14,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 
 from data_prep.work_units import Item, Piece, Result
-from electra_tf import native_logging
-from electra_tf.errors import UserError
-from electra_tf.signals import STOPPING
+from electra_tf.platform import native_logging
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.signals import STOPPING
 
 MOST_WORKERS = 1000
 """Processes; each takes 0.8 GB."""

@@ -15,7 +15,7 @@ import typing
 
 import numpy as np
 
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 SHORTEST_SEQUENCE = 5
 """[CLS] a [SEP] b [SEP]."""

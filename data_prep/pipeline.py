@@ -15,8 +15,8 @@ from data_prep.packing import Example, Layout, Packing, TokenizedLines, packing_
 from data_prep.reading_notes import ReadingNotes
 from data_prep.settings import BuildSettings
 from data_prep.work_units import WorkUnit
-from electra_tf.records import example, manifest, shards
-from electra_tf.storage import Path
+from electra_tf.data import example, manifest, shards
+from electra_tf.platform.storage import Path
 from electra_tf.text import coverage
 from electra_tf.text.normalization import Normalization
 from electra_tf.text.tokenizer import Tokenizer

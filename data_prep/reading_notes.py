@@ -5,8 +5,8 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from electra_tf.errors import one_line
-from electra_tf.reading import strict_json
+from electra_tf.platform import strict_json
+from electra_tf.platform.errors import one_line
 
 MOST_LISTED = 20
 """Skipped documents whose messages are kept; the others are counted."""

@@ -13,10 +13,10 @@ from data_prep.settings import BuildSettings
 from data_prep.sources.several import Member, members_of
 from data_prep.sources.source import Source
 from data_prep.work_units import Piece, Runner, WorkUnit, corpus_sha256, pieces_of, read_bytes
-from electra_tf import atomic_file, errors, process_lock
-from electra_tf.errors import UserError
-from electra_tf.records import manifest
-from electra_tf.storage import Path
+from electra_tf.data import manifest
+from electra_tf.platform import atomic_file, errors, process_lock
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 from electra_tf.text import coverage, tokenization
 from electra_tf.text.tokenization import Tokenization
 from electra_tf.text.vocabulary import Vocabulary

@@ -10,12 +10,11 @@ from typing import Any
 from data_prep.cleaning import plan
 from data_prep.reading_notes import ReadingNotes
 from data_prep.work_units import WorkUnit
-from electra_tf import atomic_file
-from electra_tf.errors import UserError, shown
-from electra_tf.reading import strict_json
-from electra_tf.reading.bounded import MIB
-from electra_tf.records import manifest
-from electra_tf.storage import Path
+from electra_tf.data import manifest
+from electra_tf.platform import atomic_file, strict_json
+from electra_tf.platform.bounded import MIB
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import Path
 
 _STATE_NAME = "unfinished_build.json"
 _SHARDS = "*.tfrecord"

@@ -7,8 +7,8 @@ from absl import flags
 
 from data_prep import local_runner
 from data_prep.work_units import Runner
-from electra_tf.errors import UserError
-from electra_tf.storage import Path
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 
 LOCAL = "local"
 BEAM = ("DirectRunner", "PrismRunner", "FlinkRunner", "SparkRunner", "PortableRunner",

@@ -4,8 +4,8 @@ import dataclasses
 
 from data_prep import packing
 from data_prep.cleaning.settings import CleaningSettings
-from electra_tf.errors import UserError, shown
-from electra_tf.records import consistency
+from electra_tf.data import consistency
+from electra_tf.platform.errors import UserError, shown
 from electra_tf.text.normalization import UNCASED, Normalization
 
 SHORT_EXAMPLE_RATES = {"full": 0.0, "reference": 0.05}

@@ -4,7 +4,7 @@ from absl import flags
 
 from data_prep.sources.registry import open_source
 from data_prep.sources.source import Options, Source
-from electra_tf.errors import UserError, shown
+from electra_tf.platform.errors import UserError, shown
 from electra_tf.text.normalization import AUTO, Normalization, asked_for
 
 INPUT = ("input", "on_error", "wiki_headings", "tfds_data_dir", "tfds_split")

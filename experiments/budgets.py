@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

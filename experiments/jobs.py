@@ -9,10 +9,10 @@ import numpy as np
 
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.data.manifest import Manifest
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
 from electra_tf.objectives.objective import Given
 from electra_tf.objectives.registry import build_objective
-from electra_tf.records.manifest import Manifest
 from experiments.budgets import Budget
 from experiments.sweep import Sweep, Variant
 

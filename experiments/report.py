@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from electra_tf.atomic_file import write_atomically
+from electra_tf.platform.atomic_file import write_atomically
 from experiments.budgets import Budget
 from experiments.runner import PRETRAINING
 from experiments.sweep import Sweep, Variant

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from absl import flags
 
-from electra_tf import command_line
-from electra_tf.atomic_file import write_atomically
-from electra_tf.errors import UserError
+from electra_tf.platform import command_line
+from electra_tf.platform.atomic_file import write_atomically
+from electra_tf.platform.errors import UserError
 from experiments import budgets, sweep
 
 _HEAD = """# What to expect

@@ -18,11 +18,11 @@ import sys
 
 from absl import flags
 
-from electra_tf import command_line, storage
-from electra_tf.atomic_file import make_directory
-from electra_tf.errors import UserError
-from electra_tf.process_lock import only_process
-from electra_tf.records import manifest
+from electra_tf.data import manifest
+from electra_tf.platform import command_line, storage
+from electra_tf.platform.atomic_file import make_directory
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.process_lock import only_process
 from experiments import budgets, sweep, tasks
 
 

@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from electra_tf.config.objectives import measures
-from electra_tf.errors import UserError
+from electra_tf.platform import strict_json
+from electra_tf.platform.errors import UserError
 from electra_tf.pretraining.results import RESULTS_FILE as EVALUATION_FILE
-from electra_tf.reading import strict_json
 from experiments import tasks
 from experiments.budgets import Budget
 from experiments.jobs import Job

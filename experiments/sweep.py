@@ -12,8 +12,8 @@ from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.pretraining_flags import build_config
-from electra_tf.errors import UserError, shown
-from electra_tf.reading.strict_yaml import Sections, read_sections
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.strict_yaml import Sections, read_sections
 from experiments import tasks
 from experiments.budgets import Budget
 

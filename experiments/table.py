@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 VERSION = 1
 """Of the table's columns; counts up with them."""

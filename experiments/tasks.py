@@ -3,9 +3,9 @@
 import dataclasses
 from collections.abc import Mapping
 
-from electra_tf.errors import UserError
-from electra_tf.reading import strict_json
-from electra_tf.storage import Path
+from electra_tf.platform import strict_json
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 
 _MOST_BYTES = 16 << 20
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from electra_tf.records import manifest
-from electra_tf.records.example import serialize_example
-from electra_tf.records.shards import write_shard
+from electra_tf.data import manifest
+from electra_tf.data.example import serialize_example
+from electra_tf.data.shards import write_shard
 from tests import tiny_records
 
 LENGTH = 32

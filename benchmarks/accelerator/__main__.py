@@ -26,8 +26,8 @@ from benchmarks.pretraining.report import to_json
 from benchmarks.pretraining.summary import CaseSummary, summarise
 from benchmarks.pretraining.systems import System
 from benchmarks.pretraining.workload import Workload
-from electra_tf import atomic_file, command_line
-from electra_tf.errors import UserError
+from electra_tf.platform import atomic_file, command_line
+from electra_tf.platform.errors import UserError
 
 
 def main() -> None:
@@ -95,7 +95,7 @@ def _define_flags() -> None:
     flags.DEFINE_string("peers_python", "", "Python with PyTorch and transformers; this one, with "
                         "JAX, if empty.")
     flags.DEFINE_float("peak_tflops", None, "The card's dense bfloat16 peak in 1e12 FLOP/s, "
-                       "instead of electra_tf/cost/devices.py's.", lower_bound=1e-3)
+                       "instead of electra_tf/modeling/device_peaks.py's.", lower_bound=1e-3)
     flags.DEFINE_integer("rounds", 3, "Turns of every system.", lower_bound=1)
     flags.DEFINE_integer("steps_per_turn", 20, "Training steps per turn.", lower_bound=1)
     flags.DEFINE_float("timeout", 1200, "Seconds to wait for one answer; the first includes "

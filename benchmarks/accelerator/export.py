@@ -18,9 +18,9 @@ from absl import flags
 from benchmarks.accelerator import steps
 from benchmarks.pretraining import cases
 from benchmarks.pretraining.workload import Setting
-from electra_tf import atomic_file, command_line, native_logging
 from electra_tf.config.overrides import override
-from electra_tf.errors import UserError
+from electra_tf.platform import atomic_file, command_line, native_logging
+from electra_tf.platform.errors import UserError
 
 DEFAULT_CASES = tuple(f"{size}-{batch}x128" for size in ("small", "base", "large")
                       for batch in (128, 256, 512, 1024))
@@ -52,7 +52,7 @@ def main() -> None:
 def write(case: str, directory: pathlib.Path) -> None:
     """Writes the step of a case, in bfloat16."""
     native_logging.quiet()
-    from electra_tf.stablehlo import without_records  # TensorFlow takes seconds to import.
+    from electra_tf.apps.stablehlo import without_records
 
     settings = cases.case_of(case)
     config = override(settings.config(Setting(precision="bfloat16")),

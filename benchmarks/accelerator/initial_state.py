@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from electra_tf.stablehlo.layout import Layout, StateValue
+from electra_tf.apps.stablehlo.layout import Layout, StateValue
 
 _DEVIATION = 0.02
 """Of weights (ELECTRA, appendix A: as BERT)."""

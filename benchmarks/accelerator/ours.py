@@ -17,8 +17,8 @@ from benchmarks.accelerator.initial_state import initial_state
 from benchmarks.pretraining import workload as plain
 from benchmarks.pretraining.protocol import Prepared, Step, peak_rss_bytes, serve
 from benchmarks.pretraining.workload import Setting, Workload
-from electra_tf.stablehlo import jax_step
-from electra_tf.stablehlo.artefact import LiftedStep
+from electra_tf.apps.stablehlo import jax_step
+from electra_tf.apps.stablehlo.artefact import LiftedStep
 
 
 def prepare(workload: Workload, setting: Setting, directory: pathlib.Path) -> Prepared:

@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.pretraining.report import aligned, failures, host_line, number, piped
 from benchmarks.pretraining.summary import CaseSummary, Row
-from electra_tf.cost.devices import peak_flops, peak_fraction
+from electra_tf.modeling.device_peaks import peak_flops, peak_fraction
 
 HEADINGS = ("system", "tokens/s", "min-max", "x fastest peer", "peak: products", "peak: paper",
             "of products alone", "start s", "peak GB", "loss")
@@ -43,7 +43,7 @@ class Card:
             return "the CPU, to try the benchmark: no share of a peak"
         name = self.name or "the CPU"
         if self.peak is None:
-            return f"{name}: its peak isn't in electra_tf/cost/devices.py; --peak_tflops gives one"
+            return f"{name}: no peak in electra_tf/modeling/device_peaks.py; set --peak_tflops"
         return f"{name}: dense bfloat16 peak {self.peak / 1e12:,.1f} TFLOP/s"
 
 

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 
 from benchmarks.pretraining.training_flops import product_flops_per_token
 from benchmarks.pretraining.workload import Workload
-from electra_tf import atomic_file
-from electra_tf.errors import UserError
-from electra_tf.reading import strict_json
-from electra_tf.reading.bounded import MIB
-from electra_tf.stablehlo import artefact
-from electra_tf.stablehlo.artefact import LiftedStep
+from electra_tf.apps.stablehlo import artefact
+from electra_tf.apps.stablehlo.artefact import LiftedStep
+from electra_tf.platform import atomic_file, strict_json
+from electra_tf.platform.bounded import MIB
+from electra_tf.platform.errors import UserError
 
 _EXPORT = "python -m benchmarks.accelerator.export"
 

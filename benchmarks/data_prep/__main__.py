@@ -24,7 +24,7 @@ from benchmarks.harness import host, systems
 from benchmarks.harness.process import Worker
 from benchmarks.harness.turns import failing, rotated
 from data_prep.sources.registry import open_source
-from electra_tf import atomic_file, command_line, errors
+from electra_tf.platform import atomic_file, command_line, errors
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

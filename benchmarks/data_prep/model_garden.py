@@ -8,7 +8,7 @@ import pathlib
 import random
 
 from benchmarks.data_prep.workload import Prepared, Workload, Written, serve
-from electra_tf import native_logging
+from electra_tf.platform import native_logging
 
 
 def prepare(workload: Workload) -> Prepared:

@@ -22,7 +22,7 @@ from benchmarks.finetuning.workload import Workload, write_rows
 from benchmarks.harness import host, systems
 from benchmarks.harness.process import Worker
 from benchmarks.harness.turns import failing, rotated
-from electra_tf import atomic_file, command_line, errors
+from electra_tf.platform import atomic_file, command_line, errors
 
 WHAT = ("train", "infer")
 

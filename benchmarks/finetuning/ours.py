@@ -7,14 +7,14 @@ from benchmarks.finetuning import workload as plain
 from benchmarks.finetuning.workload import Prepared, Workload, read_rows, serve
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import pretraining_config
-from electra_tf.distribution.cores import prepare_cpu
-from electra_tf.distribution.devices import POLICIES
-from electra_tf.distribution.strategies import create_strategy
+from electra_tf.data.buckets import Row
 from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
 from electra_tf.finetuning.predictor import Predictor
-from electra_tf.input.buckets import Row
 from electra_tf.tasks.kinds.classification import ClassificationObjective
 from electra_tf.tasks.recipes import recipe
+from electra_tf.training.cores import prepare_cpu
+from electra_tf.training.devices import POLICIES
+from electra_tf.training.strategies import create_strategy
 
 _ENDLESS = 10_000
 """Epochs; nobody waits for the last."""

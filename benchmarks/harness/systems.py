@@ -10,7 +10,7 @@ from absl import flags
 
 from benchmarks.harness import host
 from benchmarks.harness.process import Worker
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 ROOT = pathlib.Path(__file__).parents[2]
 

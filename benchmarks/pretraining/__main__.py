@@ -20,7 +20,7 @@ from benchmarks.harness.systems import define_flags
 from benchmarks.pretraining import cases, chart, report, systems
 from benchmarks.pretraining.interleave import Turns
 from benchmarks.pretraining.summary import CaseSummary, summarise
-from electra_tf import atomic_file, command_line
+from electra_tf.platform import atomic_file, command_line
 
 _CASES = flags.DEFINE_list(
     "cases", list(cases.DEFAULT_CASES),

@@ -11,7 +11,7 @@ from electra_tf.config.model import EncoderConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.sizes import pretraining_config
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

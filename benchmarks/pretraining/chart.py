@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.pretraining.summary import CaseSummary, Row
-from electra_tf import atomic_file
+from electra_tf.platform import atomic_file
 
 _OURS, _PEER, _INK, _LIMIT = "#1f5fa8", "#a9b1bb", "#333333", "#d1495b"
 

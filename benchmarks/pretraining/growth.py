@@ -16,7 +16,7 @@ from benchmarks.harness import host
 from benchmarks.pretraining import cases
 from benchmarks.pretraining.alone import measure_alone
 from benchmarks.pretraining.training_flops import product_flops_per_token
-from electra_tf import command_line, errors
+from electra_tf.platform import command_line, errors
 
 HEADINGS = ("L", "batch", "layers", "tokens/s", "MFLOPs/token", "GFLOP/s", "peak GB")
 

@@ -17,15 +17,15 @@ from absl import flags
 
 from benchmarks.pretraining import workload as plain
 from benchmarks.pretraining.alone import measure_alone
-from electra_tf import command_line, errors
 from electra_tf.config.pretraining import DataConfig
 from electra_tf.config.runtime import RuntimeConfig
-from electra_tf.distribution.strategies import create_strategy
-from electra_tf.input.pipeline import training_batches
-from electra_tf.records import manifest, mixture
-from electra_tf.records.example import serialize_example
-from electra_tf.records.shards import write_shard
+from electra_tf.data import manifest, mixture
+from electra_tf.data.example import serialize_example
+from electra_tf.data.pipeline import training_batches
+from electra_tf.data.shards import write_shard
+from electra_tf.platform import command_line, errors
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from electra_tf.training.strategies import create_strategy
 
 SHARDS = 8
 

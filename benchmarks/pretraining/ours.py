@@ -9,15 +9,15 @@ from benchmarks.pretraining.protocol import Prepared, Step, serve
 from benchmarks.pretraining.workload import Setting, Workload
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.distribution.cores import prepare_cpu
-from electra_tf.distribution.devices import use_xla
-from electra_tf.distribution.strategies import create_strategy
+from electra_tf.data.example import Batch
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
 from electra_tf.objectives.objective import Given
 from electra_tf.objectives.registry import build_objective
 from electra_tf.pretraining.trainer import Trainer
-from electra_tf.records.example import Batch
 from electra_tf.training import assembly
+from electra_tf.training.cores import prepare_cpu
+from electra_tf.training.devices import use_xla
+from electra_tf.training.strategies import create_strategy
 
 _SPECIAL = SpecialTokens(
     pad=plain.PAD_ID, cls=plain.CLS_ID, sep=plain.SEP_ID, mask=plain.MASK_ID)

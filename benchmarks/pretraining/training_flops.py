@@ -3,7 +3,7 @@
 import dataclasses
 
 from benchmarks.pretraining.workload import Workload
-from electra_tf.cost import flops
+from electra_tf.modeling import flops
 
 
 def paper_flops_per_token(workload: Workload) -> float:

@@ -21,8 +21,8 @@ from benchmarks.harness.systems import define_flags
 from benchmarks.serving import report, systems
 from benchmarks.serving.turns import BATCHES, Turns
 from benchmarks.serving.workload import MAX_LENGTH, write_texts
-from electra_tf import atomic_file, command_line
-from electra_tf.errors import UserError
+from electra_tf.platform import atomic_file, command_line
+from electra_tf.platform.errors import UserError
 
 SENTENCES = "sst2"
 

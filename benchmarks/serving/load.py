@@ -20,8 +20,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from absl import flags
 
 from benchmarks.serving.load_clients import SLOW, Answer, Tally, Target, again_and_again, ask, quick
-from electra_tf import command_line
-from electra_tf.errors import UserError
+from electra_tf.platform import command_line
+from electra_tf.platform.errors import UserError
 
 PHASES = ((1, 0), (8, 0), (256, 0), (256, 200))
 """Quick and slow clients."""
@@ -51,7 +51,8 @@ def main() -> None:
 def _server(model_dir: str) -> Iterator[tuple[Target, subprocess.Popen]]:
     begin = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-m", "electra_tf.tools.serve", "--port=0", f"--model_dir={model_dir}"],
+        [sys.executable, "-m", "electra_tf.apps.serving.serve", "--port=0",
+         f"--model_dir={model_dir}"],
         stdout=subprocess.PIPE, text=True)
     try:
         line = process.stdout.readline()

@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks.serving.workload import FROZEN_WEIGHTS, Prepared, Workload, serve
-from electra_tf.server import saved_models
+from electra_tf.apps.serving import saved_models
 
 
 def prepare(workload: Workload) -> Prepared:

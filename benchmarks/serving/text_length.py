@@ -19,15 +19,15 @@ from collections.abc import Mapping
 import tensorflow as tf
 from absl import flags
 
-from electra_tf import command_line
 from electra_tf.checkpoints.pretrained import TextSettings
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import pretraining_config
-from electra_tf.errors import UserError
 from electra_tf.export import servable
 from electra_tf.export.signatures import Detector, Served
 from electra_tf.modeling.electra import Discriminator, electra_encoder
 from electra_tf.modeling.inference import InferenceEncoder
+from electra_tf.platform import command_line
+from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.kinds.classification import ClassificationObjective
 from electra_tf.tasks.kinds.questions import QuestionObjective

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
 
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue, glue_files
 from electra_tf.text.tokenizer import Tokenizer
 

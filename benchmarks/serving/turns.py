@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from benchmarks.harness.turns import Asked, failing, rotated
 from benchmarks.serving.systems import System
 from benchmarks.serving.workload import Workload
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 BATCHES = (1, 32)
 TOLERANCE = 1e-3

@@ -17,8 +17,8 @@ from benchmarks.harness import host
 from benchmarks.harness.systems import define_places
 from benchmarks.time_to_quality import report, systems
 from benchmarks.time_to_quality.curve import Curve
-from electra_tf import atomic_file, command_line, errors, storage
 from electra_tf.config import setting_flags
+from electra_tf.platform import atomic_file, command_line, errors, storage
 from electra_tf.reporting.json_file import write_json
 
 _DATA = flags.DEFINE_string("data_dir", None, "Directory of records that data_prep built.")

@@ -6,10 +6,10 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks.time_to_quality import arrays
-from electra_tf.input.pipeline import evaluation_batches, training_batches
+from electra_tf.data import mixture
+from electra_tf.data.pipeline import evaluation_batches, training_batches
 from electra_tf.pretraining.fixed_corruption import KINDS, FixedCorruption
 from electra_tf.pretraining.setup import special_tokens
-from electra_tf.records import mixture
 from electra_tf.text.vocabulary import Vocabulary
 
 _MOST_BYTES = 1 << 30

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.time_to_quality.curve import Curve, fastest_peer
-from electra_tf import atomic_file
+from electra_tf.platform import atomic_file
 
 _COLOURS = {"short": "#1f5fa8", "paper": "#2a9d6f", "hf": "#8b949e"}
 _INK, _GRID = "#333333", "#e3e6ea"

@@ -17,16 +17,16 @@ from benchmarks.pretraining.cases import encoder_sizes
 from benchmarks.pretraining.workload import Workload
 from benchmarks.time_to_quality import arrays
 from benchmarks.time_to_quality.curve import Curve, Point, of_records
-from electra_tf import storage
+from electra_tf.apps.planning.throughput import SCRIPT, tokens_per_second
 from electra_tf.checkpoints.run_directory import METRICS_FILE
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.pretraining_flags import build_config
-from electra_tf.errors import UserError
-from electra_tf.metrics.replaced_tokens import ranking_scores
-from electra_tf.records import manifest as manifests
+from electra_tf.data import manifest as manifests
+from electra_tf.objectives.detection_scores import ranking_scores
+from electra_tf.platform import storage
+from electra_tf.platform.errors import UserError
 from electra_tf.reporting.metrics_log import read_metrics
 from electra_tf.text.vocabulary import Vocabulary
-from electra_tf.tools.rate import SCRIPT, tokens_per_second
 
 PAPER_RATE = 5e-4
 """ELECTRA-Small's, the highest in the paper: the networks here are narrower still."""

@@ -16,10 +16,10 @@ import numpy as np
 
 from data_prep.cleaning.repeated_lines import positions
 from data_prep.cleaning.word_ngrams import ngram_hashes, word_hashes, words_of
-from electra_tf import atomic_file
-from electra_tf.errors import UserError
-from electra_tf.reading.bounded import cannot_read
-from electra_tf.storage import Path
+from electra_tf.platform import atomic_file
+from electra_tf.platform.bounded import cannot_read
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 
 _BEGINNING = np.uint64(42)
 """Bits of a hash behind its first 22."""

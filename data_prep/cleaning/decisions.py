@@ -15,11 +15,10 @@ import numpy as np
 from data_prep.cleaning import near_duplicates, repeated_lines
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.cleaning.survey import UnitSurvey
-from electra_tf import atomic_file
-from electra_tf.errors import UserError
-from electra_tf.reading import strict_json
-from electra_tf.reading.bounded import MIB, cannot_read
-from electra_tf.storage import Path
+from electra_tf.platform import atomic_file, strict_json
+from electra_tf.platform.bounded import MIB, cannot_read
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 
 _LONGEST_HEAD = 64 * MIB
 """A unit takes 50 bytes there."""

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from electra_tf.errors import UserError, shown
+from electra_tf.platform.errors import UserError, shown
 
 _CHARACTERS = 2000
 """Of a document's beginning: it is judged by so many."""

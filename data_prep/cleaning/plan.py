@@ -11,8 +11,8 @@ from data_prep.cleaning.line_rules import LineRules
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.cleaning.survey import UnitSurvey, survey
 from data_prep.work_units import Piece, Runner, WorkUnit
-from electra_tf import storage
-from electra_tf.storage import Path
+from electra_tf.platform import storage
+from electra_tf.platform.storage import Path
 
 FILES = ".cleaning-*"
 """What a plan keeps in the directory of a build."""

@@ -1,6 +1,6 @@
 """What cleaning did, as rows of the summary of a build."""
 
-from electra_tf.records.manifest import Counts, Manifest
+from electra_tf.data.manifest import Counts, Manifest
 
 _DOCUMENTS = {
     "languages": ("  other-language documents", "other_language_documents"),

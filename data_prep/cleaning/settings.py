@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from electra_tf.errors import UserError, shown
+from electra_tf.platform.errors import UserError, shown
 
 UNICODE_FORMS = ("none", "nfc", "nfkc")
 SHORTEST_QUESTION = 8

@@ -13,8 +13,8 @@ from data_prep.cleaning.word_ngrams import text_hash, words_of
 from data_prep.documents import DOCUMENT_END, DocumentPart
 from data_prep.reading_notes import ReadingNotes
 from data_prep.work_units import WorkUnit
-from electra_tf import atomic_file
-from electra_tf.storage import Path
+from electra_tf.platform import atomic_file
+from electra_tf.platform.storage import Path
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,8 @@ from data_prep.documents import DocumentPart, parse_plain_text
 from data_prep.sources.compression import cannot_read
 from data_prep.sources.files import FileSource, Meter, damaged_stretch, matching_files
 from data_prep.sources.plain_text import parts_of
-from electra_tf.errors import UserError, shown
-from electra_tf.storage import Path
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import Path
 
 TEXT_COLUMN = "text"
 _ROWS = 256

@@ -12,8 +12,8 @@ import typing
 import zlib
 from collections.abc import Callable
 
-from electra_tf.errors import UserError
-from electra_tf.storage import Path
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 
 CORRUPT = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 """What reading raises if a file is damaged; and `OSError` without `errno`."""

@@ -10,7 +10,7 @@ from data_prep.documents import DocumentPart, Parser, decoded, parse_plain_text,
 from data_prep.sources.files import damaged_stretch
 from data_prep.sources.plain_text import parts_of
 from data_prep.sources.source import Options
-from electra_tf.errors import UserError, shown
+from electra_tf.platform.errors import UserError, shown
 
 TEXT_FEATURE = "text"
 _WIKI40B = "wiki40b"

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from data_prep.documents import COMPRESSED, NO_KEY, DocumentPart, Parser
 from data_prep.sources import compression
 from data_prep.sources.source import PIECE_BYTES
-from electra_tf import storage
-from electra_tf.errors import UserError
-from electra_tf.storage import Path
+from electra_tf.platform import storage
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 
 
 class Meter:

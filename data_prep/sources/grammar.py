@@ -15,8 +15,8 @@ import pathlib
 import re
 from collections.abc import Collection
 
-from electra_tf import storage
-from electra_tf.errors import UserError, shown
+from electra_tf.platform import storage
+from electra_tf.platform.errors import UserError, shown
 
 TEXT = "text"
 _SHARE = re.compile(r"(?P<rest>.*):(?P<share>\d+\.?\d*|\.\d+)", re.DOTALL)

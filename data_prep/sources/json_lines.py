@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from data_prep.documents import DocumentPart, decoded, key_of, stripped
 from data_prep.sources.files import FileSource, StreamFormat, damaged_stretch, matching_files
-from electra_tf.errors import UserError, shown
+from electra_tf.platform.errors import UserError, shown
 
 TEXT_FIELD = "text"
 LONGEST_LINE = 64 << 20

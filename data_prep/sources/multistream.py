@@ -12,8 +12,8 @@ import os
 from collections.abc import Iterator
 
 from data_prep.sources import compression
-from electra_tf.errors import UserError, shown
-from electra_tf.storage import Path
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import Path
 
 _MOST_THREADS = 16
 _LONGEST_STREAM = 256 << 20

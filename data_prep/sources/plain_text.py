@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from data_prep.documents import LONGEST_PART, DocumentPart, key_of, parse_plain_text
 from data_prep.sources.files import FileSource, StreamFormat
-from electra_tf.storage import Path
+from electra_tf.platform.storage import Path
 
 _LONGEST_BLANK = 64
 """Bytes of a line that may be blank for spaces that aren't ASCII."""

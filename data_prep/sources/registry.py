@@ -13,7 +13,7 @@ from data_prep.sources.several import Member, Mixture, Sequence
 from data_prep.sources.source import Options, Source
 from data_prep.sources.wikiextractor import wikiextractor
 from data_prep.sources.wikipedia import wikipedia
-from electra_tf.errors import UserError, shown
+from electra_tf.platform.errors import UserError, shown
 
 
 def _embedded(entry: Entry, _options: Options) -> Source:

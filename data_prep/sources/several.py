@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from data_prep.documents import DocumentPart, Parser
 from data_prep.sources.source import Source
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 _SAMPLED = 64
 """Of a mixture, a 64th of the bytes is parsed to know how much text there is in a byte."""

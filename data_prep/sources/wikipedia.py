@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from data_prep.documents import DocumentPart, key_of
 from data_prep.sources import compression, multistream
 from data_prep.sources.files import FileSource, Meter, damaged_stretch, matching_files
-from electra_tf.errors import UserError, shown
-from electra_tf.storage import Path
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import Path
 
 _BEGIN, _END, _LAST = b"<page>", b"</page>", b"</mediawiki>"
 _CHUNK = 1 << 20

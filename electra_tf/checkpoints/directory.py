@@ -20,12 +20,11 @@ from collections.abc import Collection, Iterator, Sequence
 
 import tensorflow as tf
 
-from electra_tf import storage
-from electra_tf.atomic_file import flush_to_disk, write_atomically
-from electra_tf.errors import UserError
-from electra_tf.reading import strict_json
-from electra_tf.records.manifest import file_sha256
-from electra_tf.storage import Path, remove_tree
+from electra_tf.data.manifest import file_sha256
+from electra_tf.platform import storage, strict_json
+from electra_tf.platform.atomic_file import flush_to_disk, write_atomically
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path, remove_tree
 
 _FILE = re.compile(r"ckpt-([0-9]{1,18})(_temp|\.index|\.json|\.data-[0-9]{5}-of-[0-9]{5})")
 _PATTERN = re.compile(r"[][*?\\]")

@@ -8,8 +8,8 @@ import enum
 from electra_tf.checkpoints.pretrained import Pretrained, read_run, write_run
 from electra_tf.checkpoints.run_directory import SETTINGS_FILE
 from electra_tf.checkpoints.shapes import require_finite
-from electra_tf.errors import UserError
-from electra_tf.storage import Path
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 
 
 class Format(enum.StrEnum):

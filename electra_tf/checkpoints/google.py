@@ -10,16 +10,15 @@ import os
 
 import tensorflow as tf
 
-from electra_tf import storage
-from electra_tf.atomic_file import make_directory, write_atomically
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.shapes import model_of_weights, require_networks
-from electra_tf.errors import UserError
-from electra_tf.reading import strict_json
-from electra_tf.reading.bounded import MIB
-from electra_tf.storage import Path
+from electra_tf.platform import storage, strict_json
+from electra_tf.platform.atomic_file import make_directory, write_atomically
+from electra_tf.platform.bounded import MIB
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 from electra_tf.text import tokenization
 from electra_tf.text.normalization import Normalization
 from electra_tf.text.vocabulary import Vocabulary
@@ -123,7 +122,7 @@ def _heads_beside(directory: Path) -> int | None:
     if not path.exists():
         return None
     heads = strict_json.read(path, _Config, most=MIB, fix=(
-        f"mend {HEADS}, or give --num_heads to electra_tf.tools.convert_checkpoint."))
+        f"mend {HEADS}, or give --num_heads to electra_tf.apps.tools.convert_checkpoint."))
     if heads.num_attention_heads < 1:
         raise UserError(f"{path}: {HEADS} must be a whole number above 0. Received: "
                         f"{heads.num_attention_heads}")

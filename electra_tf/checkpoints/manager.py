@@ -6,10 +6,10 @@ import tempfile
 
 import tensorflow as tf
 
-from electra_tf import storage
 from electra_tf.checkpoints import directory as checkpoints
-from electra_tf.errors import UserError
-from electra_tf.storage import Path
+from electra_tf.platform import storage
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 
 
 class CheckpointManager:

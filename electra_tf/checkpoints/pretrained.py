@@ -10,8 +10,8 @@ from electra_tf.checkpoints.weights import ENCODER, Weights, read_step, read_wei
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.errors import UserError
-from electra_tf.storage import Path
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text import tokenization
 from electra_tf.text.normalization import UNCASED, Normalization

@@ -14,14 +14,13 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from electra_tf import process_lock
-from electra_tf.atomic_file import make_directory, write_atomically
 from electra_tf.checkpoints import settings_file
 from electra_tf.config.overrides import flatten, override
-from electra_tf.errors import UserError, one_line
-from electra_tf.reading import strict_json
-from electra_tf.reading.bounded import MIB
-from electra_tf.storage import Path, remove_tree
+from electra_tf.platform import process_lock, strict_json
+from electra_tf.platform.atomic_file import make_directory, write_atomically
+from electra_tf.platform.bounded import MIB
+from electra_tf.platform.errors import UserError, one_line
+from electra_tf.platform.storage import Path, remove_tree
 from electra_tf.text import tokenization
 
 SETTINGS_FILE = "settings.json"

@@ -8,10 +8,10 @@ from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.errors import UserError, shown
-from electra_tf.reading import strict_json
-from electra_tf.reading.bounded import MIB
-from electra_tf.storage import Path
+from electra_tf.platform import strict_json
+from electra_tf.platform.bounded import MIB
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import Path
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text import normalization
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -164,7 +164,7 @@ def _published_heads(hidden_size: int, layers: int, source: str) -> int:
         raise UserError(
             f"{source} doesn't say how many attention heads it has, and {layers} layers of "
             f"{hidden_size} units are no published model's. Convert it: python -m "
-            f"electra_tf.tools.convert_checkpoint --from={source} --to=NEW_DIRECTORY "
+            f"electra_tf.apps.tools.convert_checkpoint --from={source} --to=NEW_DIRECTORY "
             "--to_format=run --num_heads=HEADS")
     return PUBLISHED_HEADS[hidden_size, layers]
 

@@ -17,8 +17,8 @@ from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.directory import Checkpoint
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.run_directory import CHECKPOINTS
-from electra_tf.errors import UserError
-from electra_tf.storage import Path
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 
 Weights = Mapping[str, np.ndarray]
 

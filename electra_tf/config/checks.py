@@ -1,6 +1,6 @@
 """Range checks that the configuration classes share; each raises one line naming the setting."""
 
-from electra_tf.errors import UserError, shown
+from electra_tf.platform.errors import UserError, shown
 
 LARGEST_COUNT = 2**31 - 1
 """Of steps, examples and seeds: what 32 bits hold."""

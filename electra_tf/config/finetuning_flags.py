@@ -9,7 +9,7 @@ from electra_tf.config import export_flags, setting_flags
 from electra_tf.config.finetuning import finetuning_config
 from electra_tf.config.setting_flags import ANY_SETTING, HARDWARE, of_fields
 from electra_tf.config.sizes import SIZES
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 RECIPE = (
     *of_fields("training", "num_train_epochs"),

@@ -9,10 +9,10 @@ import enum
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from electra_tf import storage
 from electra_tf.config.checks import require, require_at_most
-from electra_tf.errors import UserError, shown
-from electra_tf.storage import Path
+from electra_tf.platform import storage
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import Path
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,9 @@ import typing
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from electra_tf.errors import UserError, shown
-from electra_tf.reading import strict_yaml
-from electra_tf.storage import Path
+from electra_tf.platform import strict_yaml
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import Path
 
 Config = TypeVar("Config")
 _WHOLE = re.compile(r"[+-]?(0|[1-9][0-9]*(_[0-9]+)*)", re.ASCII)

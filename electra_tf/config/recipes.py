@@ -7,7 +7,7 @@ from electra_tf.config.initialization import Scheme
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 PAPER, SHORT = RECIPES = ("paper", "short")
 

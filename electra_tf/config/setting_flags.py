@@ -13,10 +13,10 @@ from typing import Any
 
 from absl import flags
 
-from electra_tf import storage
 from electra_tf.config import descriptions
 from electra_tf.config.overrides import flatten, parse_assignments, read_yaml
-from electra_tf.errors import UserError
+from electra_tf.platform import storage
+from electra_tf.platform.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,7 @@ from electra_tf.config.pretraining import (
     PretrainingConfig,
     TrainingConfig,
 )
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 SIZES = {
     "tiny": PretrainingConfig(

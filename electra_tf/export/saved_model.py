@@ -11,17 +11,17 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
-from electra_tf import storage
-from electra_tf.atomic_file import (
+from electra_tf.export import verification, warmup
+from electra_tf.export.servable import Servable
+from electra_tf.platform import storage
+from electra_tf.platform.atomic_file import (
     TEMPORARY_PREFIX,
     make_directory,
     remove_abandoned,
     write_error,
 )
-from electra_tf.errors import UserError
-from electra_tf.export import verification, warmup
-from electra_tf.export.servable import Servable
-from electra_tf.storage import Path, RemotePath
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path, RemotePath
 
 PRECISIONS = {"float32": tf.float32, "bfloat16": tf.bfloat16}
 

@@ -9,12 +9,12 @@ from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import EncoderConfig
-from electra_tf.errors import UserError
 from electra_tf.export.signatures import TASKS, Detector, Served
 from electra_tf.modeling.electra import Discriminator, TaskModel, electra_encoder
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.variants import CLOZE
+from electra_tf.platform.errors import UserError
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenizer import Tokenizer
@@ -68,8 +68,9 @@ def of_discriminator(networks: Pretrained) -> Servable:
     """
     if any(name.startswith(f"{CLOZE}/") for name in networks.weights):
         raise UserError(f"{networks.source} is Electric's: its outputs are energies, not the "
-                        "probability of a replaced token. `python -m electra_tf.tools.score_text` "
-                        "ranks texts by them; fine-tuning takes its encoder.")
+                        "probability of a replaced token. `python -m "
+                        "electra_tf.apps.tools.score_text` ranks texts by them; fine-tuning takes "
+                        "its encoder.")
     if not any(name.startswith("discriminator_predictions/") for name in networks.weights):
         raise UserError(f"{networks.source} has no discriminator to export (not every "
                         "objective trains one). Fine-tuned models are exported by "

@@ -11,16 +11,16 @@ from collections.abc import Mapping
 
 import tensorflow as tf
 
-from electra_tf import storage
-from electra_tf.atomic_file import make_directory, replacing
-from electra_tf.distribution.cores import graph_rewriting
-from electra_tf.errors import UserError
 from electra_tf.export import tflite_check
 from electra_tf.export.servable import Servable
 from electra_tf.export.signatures import TOKEN_IDS, Served
 from electra_tf.export.tflite_check import Network
 from electra_tf.modeling.task_heads import RecurrentHead
-from electra_tf.storage import Path
+from electra_tf.platform import storage
+from electra_tf.platform.atomic_file import make_directory, replacing
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
+from electra_tf.training.cores import graph_rewriting
 
 LENGTHS = (32, 128)
 """Tokens of the rows that are timed, where a file takes any."""

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.errors import UserError
 from electra_tf.export.signatures import DEFAULT, Served
 from electra_tf.modeling.tracing import inference_mode
+from electra_tf.platform.errors import UserError
 
 _ROOT = Path(__file__).parents[2]
 Requests = Sequence[Mapping[str, Sequence[str]]]

@@ -5,7 +5,7 @@ from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
 from electra_tf.export.signatures import DEFAULT
 from electra_tf.export.verification import Requests
-from electra_tf.storage import Path
+from electra_tf.platform.storage import Path
 
 FILE = "assets.extra/tf_serving_warmup_requests"
 

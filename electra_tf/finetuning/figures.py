@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from electra_tf.atomic_file import write_atomically
 from electra_tf.finetuning.results import Results
-from electra_tf.storage import Path
+from electra_tf.platform.atomic_file import write_atomically
+from electra_tf.platform.storage import Path
 
 MAX_LABELS = 24
 """Shown in a confusion matrix; rarer ones are added up as "others"."""

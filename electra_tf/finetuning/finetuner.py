@@ -9,8 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.finetuning import FinetuningConfig
-from electra_tf.errors import UserError
-from electra_tf.input.buckets import (
+from electra_tf.data.buckets import (
     Row,
     RowBatch,
     bucket_lengths,
@@ -19,8 +18,9 @@ from electra_tf.input.buckets import (
 )
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.objectives.objective import Objective, Ratio
-from electra_tf.optimization.layer_rates import rate_factors
+from electra_tf.platform.errors import UserError
 from electra_tf.training.assembly import build_state, build_step
+from electra_tf.training.layer_rates import rate_factors
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -6,11 +6,11 @@ Needs no TensorFlow: everything is in the runs' results.json.
 from collections.abc import Mapping, Sequence
 
 from electra_tf.checkpoints.run_directory import RESULTS_FILE
-from electra_tf.errors import UserError
 from electra_tf.finetuning import results_file
 from electra_tf.finetuning.results import Results, counted_metric, glue_average, shown_score
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 from electra_tf.reporting.json_file import write_json
-from electra_tf.storage import Path
 from electra_tf.tasks.glue import TASKS, GlueTask
 
 AVERAGE_FILE = "glue_average.json"

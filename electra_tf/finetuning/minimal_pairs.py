@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from electra_tf.atomic_file import make_directory
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.finetuning.pseudo_likelihood import PseudoLikelihood
+from electra_tf.platform.atomic_file import make_directory
+from electra_tf.platform.storage import Path
 from electra_tf.reporting.json_file import write_json
-from electra_tf.storage import Path
 from electra_tf.tasks.minimal_pairs import Paradigm
 
 RESULTS_FILE = "blimp_results.json"

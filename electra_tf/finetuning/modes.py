@@ -8,7 +8,6 @@ from typing import Any
 
 from absl import flags
 
-from electra_tf import storage
 from electra_tf.checkpoints import formats, run_directory
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.config import finetuning_flags
@@ -17,10 +16,11 @@ from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.sizes import pretraining_config
-from electra_tf.errors import UserError
 from electra_tf.finetuning import minimal_pairs, setup, trials
 from electra_tf.finetuning.setup import SCRATCH, FinetuningRun
-from electra_tf.storage import Path
+from electra_tf.platform import storage
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 from electra_tf.tasks import registry
 from electra_tf.tasks.files import Columns, Files
 from electra_tf.tasks.minimal_pairs import NAME, read_blimp

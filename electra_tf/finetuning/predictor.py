@@ -8,14 +8,14 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.distribution.cores import graph_rewriting, largest_divisor
-from electra_tf.distribution.devices import runs_on_one_cpu
+from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_in_order_of_length
 from electra_tf.finetuning.finetuner import ByLength, TrialSettings
-from electra_tf.input.buckets import Row, RowBatch, make_batch, plan_in_order_of_length
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.tracing import inference_mode
+from electra_tf.training.cores import graph_rewriting, largest_divisor
+from electra_tf.training.devices import runs_on_one_cpu
 from electra_tf.training.parts import joined
 
 RowResults = dict[str, np.ndarray]

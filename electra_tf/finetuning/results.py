@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from electra_tf.checkpoints.run_directory import CHECKPOINT_KEY, RESULTS_FILE
-from electra_tf.reading import strict_json
+from electra_tf.platform import strict_json
+from electra_tf.platform.storage import Path
 from electra_tf.reporting.json_file import write_json
-from electra_tf.storage import Path
 
 THRESHOLD = "threshold"
 """A score of questions that isn't one: above which logit there is no answer."""

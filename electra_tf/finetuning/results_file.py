@@ -9,11 +9,11 @@ from electra_tf.checkpoints.run_directory import (
     MOST_RESULT_BYTES,
     RESULTS_FILE,
 )
-from electra_tf.errors import UserError, shown
 from electra_tf.finetuning.results import Results, Trial
-from electra_tf.reading import strict_json
+from electra_tf.platform import strict_json
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import Path
 from electra_tf.reporting.json_file import plain
-from electra_tf.storage import Path
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

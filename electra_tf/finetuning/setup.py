@@ -14,14 +14,11 @@ from electra_tf.checkpoints.pretrained import Pretrained, TextSettings, task_of,
 from electra_tf.checkpoints.weights import assign_weights, read_weights
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
-from electra_tf.distribution.cores import prepare_cpu
-from electra_tf.distribution.devices import resolve_precision
-from electra_tf.distribution.strategies import create_strategy
-from electra_tf.errors import UserError
+from electra_tf.data.buckets import Row
 from electra_tf.finetuning.finetuner import TrialSettings
-from electra_tf.input.buckets import Row
 from electra_tf.modeling.electra import TaskModel
-from electra_tf.storage import Path
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import Example
 from electra_tf.tasks.kinds.kind import Split, TaskKind
 from electra_tf.tasks.kinds.registry import KINDS
@@ -31,6 +28,9 @@ from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.training import memory
 from electra_tf.training.assembly import build_model
+from electra_tf.training.cores import prepare_cpu
+from electra_tf.training.devices import resolve_precision
+from electra_tf.training.strategies import create_strategy
 
 SCRATCH = "none"
 """What `--init_checkpoint` says to train from scratch."""

@@ -4,11 +4,11 @@ import math
 from collections.abc import Mapping, Sequence
 
 from electra_tf.config.finetuning import FinetuningTrainingConfig
+from electra_tf.data.buckets import Row
 from electra_tf.finetuning.finetuner import Finetuner
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.finetuning.results import Epoch, Scores, Trial, main_score, shown_score
 from electra_tf.finetuning.setup import FinetuningRun
-from electra_tf.input.buckets import Row
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.reporting.pace import Pace
 from electra_tf.reporting.progress import duration

@@ -7,14 +7,12 @@ from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
 
-from electra_tf.atomic_file import make_directory, write_atomically
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_weights, checkpoint_in_use
-from electra_tf.command_line import same_command
-from electra_tf.distribution.devices import device_name
+from electra_tf.data.buckets import Row
 from electra_tf.finetuning import figures, results_file
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.finetuning.results import (
@@ -26,15 +24,17 @@ from electra_tf.finetuning.results import (
 )
 from electra_tf.finetuning.setup import SCRATCH, FinetuningRun
 from electra_tf.finetuning.trial import run_trial, scored
-from electra_tf.input.buckets import Row
+from electra_tf.platform.atomic_file import make_directory, write_atomically
+from electra_tf.platform.command_line import same_command
+from electra_tf.platform.signals import Interrupted
+from electra_tf.platform.storage import Path
 from electra_tf.reporting.json_file import write_json
-from electra_tf.signals import Interrupted
-from electra_tf.storage import Path
 from electra_tf.tasks import predictions, registry
 from electra_tf.tasks.examples import Example
 from electra_tf.tasks.kinds.kind import Scored, Split
 from electra_tf.tasks.task import Task
 from electra_tf.training import failures
+from electra_tf.training.devices import device_name
 
 SUBMISSION = "submission"
 EVALUATION_FILE = "eval_results.json"

@@ -7,7 +7,7 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.cost.devices import cpu_multiplies_bfloat16
+from electra_tf.modeling.device_peaks import cpu_multiplies_bfloat16
 from electra_tf.modeling.fused import biased, drop, dropped, is_for_cpu, rounded
 from electra_tf.modeling.layers import Dense
 from electra_tf.modeling.products import sum_rows

@@ -6,7 +6,6 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
-from electra_tf.errors import UserError
 from electra_tf.modeling.attention import Sight
 from electra_tf.modeling.electra import (
     Discriminator,
@@ -21,6 +20,7 @@ from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.heads import MaskedLanguageModelHead, ReplacedTokenHead
 from electra_tf.modeling.layers import Dense
 from electra_tf.modeling.randomness import Randomness
+from electra_tf.platform.errors import UserError
 
 CLOZE = "cloze_predictions"
 """Part of the name of what only Electric has: the head over both towers."""

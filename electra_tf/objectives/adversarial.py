@@ -23,7 +23,7 @@ import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.pretraining import PretrainingConfig, SamplingConfig
-from electra_tf.errors import UserError
+from electra_tf.data.example import Batch
 from electra_tf.modeling.corruption import gather_tokens, gather_vectors
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.sampling import cross_entropy
@@ -36,7 +36,7 @@ from electra_tf.objectives.masked_tokens import (
     score_predictions,
 )
 from electra_tf.objectives.objective import Arrays, Given, Outcome, Ratio
-from electra_tf.records.example import Batch
+from electra_tf.platform.errors import UserError
 
 
 class AdversarialObjective(ElectraObjective):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
+from electra_tf.data.example import Batch
 from electra_tf.modeling.corruption import gather_tokens
 from electra_tf.modeling.masking import Predictions
 from electra_tf.modeling.randomness import Randomness
@@ -19,7 +20,6 @@ from electra_tf.objectives.masked_tokens import MaskedBatch, count, score_predic
 from electra_tf.objectives.objective import Arrays, Outcome
 from electra_tf.objectives.replace_mlm import ReplaceMlmObjective
 from electra_tf.objectives.samples import Corruption
-from electra_tf.records.example import Batch
 
 
 class AllTokensMlmObjective(ReplaceMlmObjective):

@@ -7,11 +7,12 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig, Tying
-from electra_tf.cost.flops import EncoderShape, matmul_electra_flops_per_token
-from electra_tf.metrics.replaced_tokens import detection_scores
+from electra_tf.data.example import Batch
 from electra_tf.modeling.electra import ElectraModel
+from electra_tf.modeling.flops import EncoderShape, matmul_electra_flops_per_token
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.collapse import CollapseWatch
+from electra_tf.objectives.detection_scores import detection_scores
 from electra_tf.objectives.masked_tokens import (
     MaskedBatch,
     count,
@@ -28,7 +29,6 @@ from electra_tf.objectives.objective import (
     count_parameters,
 )
 from electra_tf.objectives.samples import Corruption
-from electra_tf.records.example import Batch
 
 
 class ElectraObjective(PretrainingObjective):

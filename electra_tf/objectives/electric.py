@@ -10,7 +10,7 @@ anew from q, and with k of n replaced
 
 (section 2.2). q is a two-tower generator, which knows q(x_t) for every position in one pass
 (section 2.3). A redrawn token that is the old one is noise all the same. The sum of -E(x)_t scores
-a text in one pass (section 3.3): `python -m electra_tf.tools.score_text`.
+a text in one pass (section 3.3): `python -m electra_tf.apps.tools.score_text`.
 """
 
 import math
@@ -20,12 +20,13 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
-from electra_tf.cost.flops import (
+from electra_tf.data.example import Batch
+from electra_tf.modeling.corruption import gather_tokens, mark_positions
+from electra_tf.modeling.flops import (
     EncoderShape,
     matmul_discriminator_flops_per_token,
     matmul_encoder_flops_per_token,
 )
-from electra_tf.modeling.corruption import gather_tokens, mark_positions
 from electra_tf.modeling.masking import Predictions, maskable
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.sampling import Distribution, cross_entropy, distribution
@@ -38,7 +39,6 @@ from electra_tf.objectives.masked_tokens import (
     score_predictions,
 )
 from electra_tf.objectives.objective import Outcome
-from electra_tf.records.example import Batch
 
 
 class Noise(NamedTuple):

@@ -13,12 +13,12 @@ import tensorflow as tf
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.objectives import Replacements
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.cost.flops import EncoderShape, matmul_discriminator_flops_per_token
-from electra_tf.metrics.replaced_tokens import detection_scores
+from electra_tf.modeling.flops import EncoderShape, matmul_discriminator_flops_per_token
 from electra_tf.modeling.heads import IMPOSSIBLE_LOGIT
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.sampling import BLOCK, distribution
 from electra_tf.modeling.variants import DiscriminatorModel
+from electra_tf.objectives.detection_scores import detection_scores
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.masked_tokens import MaskedBatch, filled_in
 from electra_tf.objectives.objective import Arrays, Given, Outcome

@@ -11,12 +11,11 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig, ModelConfig
-from electra_tf.cost.flops import (
+from electra_tf.modeling.flops import (
     EncoderShape,
     matmul_discriminator_flops_per_token,
     matmul_mlm_flops_per_token,
 )
-from electra_tf.errors import UserError
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.variants import FrozenGeneratorModel
 from electra_tf.objectives.electra import ElectraObjective
@@ -28,6 +27,7 @@ from electra_tf.objectives.objective import (
     Ratio,
     count_parameters,
 )
+from electra_tf.platform.errors import UserError
 
 _PART = "frozen_generator"
 

@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from electra_tf.data.example import Batch
 from electra_tf.modeling.electra import Generator
 from electra_tf.modeling.masking import Masked, Predictions
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.sampling import Distribution, cross_entropy, distribution
 from electra_tf.objectives.objective import Arrays, Ratio
-from electra_tf.records.example import Batch
 
 
 class MaskedBatch(NamedTuple):

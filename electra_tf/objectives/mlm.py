@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
-from electra_tf.cost.flops import EncoderShape, matmul_mlm_flops_per_token
+from electra_tf.data.example import Batch
 from electra_tf.modeling.electra import MaskedLanguageModel
+from electra_tf.modeling.flops import EncoderShape, matmul_mlm_flops_per_token
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.masked_tokens import (
     MaskedBatch,
@@ -18,7 +19,6 @@ from electra_tf.objectives.masked_tokens import (
 )
 from electra_tf.objectives.objective import Arrays, Outcome, PretrainingObjective
 from electra_tf.objectives.samples import Corruption
-from electra_tf.records.example import Batch
 
 
 class MlmObjective(PretrainingObjective):

@@ -16,11 +16,11 @@ import tf_keras
 
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.data.example import Batch
 from electra_tf.modeling.masking import TokenKinds
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.token_replacement import TokenReplacement
 from electra_tf.objectives.samples import Corruption
-from electra_tf.records.example import Batch
 
 Arrays = Mapping[str, np.ndarray]
 

@@ -10,7 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
-from electra_tf.cost.flops import EncoderShape, matmul_mlm_flops_per_token
+from electra_tf.data.example import Batch
+from electra_tf.modeling.flops import EncoderShape, matmul_mlm_flops_per_token
 from electra_tf.modeling.masking import Masked
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.token_replacement import Corrupted
@@ -31,7 +32,6 @@ from electra_tf.objectives.objective import (
     count_parameters,
 )
 from electra_tf.objectives.samples import Corruption
-from electra_tf.records.example import Batch
 
 
 class ReplaceMlmObjective(PretrainingObjective):

@@ -12,7 +12,7 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import ModelConfig
-from electra_tf.input.buckets import RowBatch
+from electra_tf.data.buckets import RowBatch
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import ScoreHead

@@ -6,7 +6,7 @@ begins with its weights, keeps the generator as it is and trains the discriminat
 schedule of its own. `pretraining/stages.py` runs one after the other.
 """
 
-from electra_tf.cost.flops import EncoderShape, matmul_mlm_flops_per_token
+from electra_tf.modeling.flops import EncoderShape, matmul_mlm_flops_per_token
 from electra_tf.objectives.frozen_generator import FrozenGeneratorObjective
 
 

@@ -9,16 +9,16 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.distribution.cores import largest_divisor
-from electra_tf.input.pipeline import evaluation_batches
-from electra_tf.metrics.replaced_tokens import ranking_scores
+from electra_tf.data.example import Batch
+from electra_tf.data.pipeline import evaluation_batches
 from electra_tf.modeling.randomness import Randomness
+from electra_tf.objectives.detection_scores import ranking_scores
 from electra_tf.objectives.objective import Arrays, PretrainingObjective
 from electra_tf.objectives.samples import Corruption
 from electra_tf.pretraining.fixed_corruption import KINDS, Corrupted, FixedCorruption
 from electra_tf.pretraining.setup import Run, special_tokens
-from electra_tf.records.example import Batch
 from electra_tf.text.vocabulary import Vocabulary
+from electra_tf.training.cores import largest_divisor
 from electra_tf.training.parts import joined
 from electra_tf.training.step import with_static_rows
 

@@ -14,11 +14,11 @@ from collections.abc import Mapping
 import numpy as np
 import tensorflow as tf
 
+from electra_tf.data.example import Batch
+from electra_tf.data.mixture import Mixture
 from electra_tf.modeling.masking import SpecialTokens, maskable
 from electra_tf.modeling.token_replacement import Corrupted
 from electra_tf.pretraining.token_counts import token_pairs
-from electra_tf.records.example import Batch
-from electra_tf.records.mixture import Mixture
 
 RATE = 0.15
 """Of the tokens that aren't special, drawn anew; a draw of the token itself replaces nothing."""

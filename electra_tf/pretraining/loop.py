@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from electra_tf.checkpoints.manager import CheckpointManager
-from electra_tf.distribution.workers import Agreement
+from electra_tf.platform.signals import STOPPING, StopRequest
 from electra_tf.pretraining.reporter import Reporter
 from electra_tf.pretraining.timetable import Timetable
 from electra_tf.pretraining.trainer import Trainer
-from electra_tf.signals import STOPPING, StopRequest
+from electra_tf.training.workers import Agreement
 
 
 class HeldOut(Protocol):

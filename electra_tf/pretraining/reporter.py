@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TextIO
 
 from electra_tf.checkpoints.run_directory import METRICS_FILE
+from electra_tf.platform.storage import Path
 from electra_tf.pretraining.timetable import Timetable
 from electra_tf.pretraining.trainer import Totals
 from electra_tf.reporting.metrics_log import (
@@ -20,7 +21,6 @@ from electra_tf.reporting.metrics_log import (
 from electra_tf.reporting.pace import Pace
 from electra_tf.reporting.progress import Progress, progress_line
 from electra_tf.reporting.tensorboard import TensorBoardWriter
-from electra_tf.storage import Path
 
 LONG_RUN_SECONDS = 86_400
 LONG_RUN_HINT = (

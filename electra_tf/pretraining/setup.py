@@ -12,23 +12,23 @@ from electra_tf.checkpoints import formats, run_directory
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.distribution.cores import prepare_cpu
-from electra_tf.distribution.devices import resolve_precision
-from electra_tf.distribution.strategies import create_strategy
-from electra_tf.errors import UserError
-from electra_tf.input.cutting import SHORTEST_ROW, Cutting
+from electra_tf.data import mixture
+from electra_tf.data.cutting import SHORTEST_ROW, Cutting
+from electra_tf.data.mixture import Mixture
+from electra_tf.data.shards import look_at_first_examples
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
 from electra_tf.objectives.objective import Given, GivenGenerator, PretrainingObjective
 from electra_tf.objectives.registry import build_objective
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 from electra_tf.pretraining.token_counts import token_counts
-from electra_tf.records import mixture
-from electra_tf.records.mixture import Mixture
-from electra_tf.records.shards import look_at_first_examples
-from electra_tf.storage import Path
 from electra_tf.text import tokenization
 from electra_tf.text.vocabulary import CONTINUATION, Vocabulary
 from electra_tf.training import memory
 from electra_tf.training.assembly import build_model
+from electra_tf.training.cores import prepare_cpu
+from electra_tf.training.devices import resolve_precision
+from electra_tf.training.strategies import create_strategy
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,8 @@ from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import read_step
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.platform.storage import Path
 from electra_tf.pretraining.setup import Run, prepare
-from electra_tf.storage import Path
 
 
 def runs(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,

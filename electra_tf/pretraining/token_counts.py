@@ -5,9 +5,9 @@ import math
 import numpy as np
 import tensorflow as tf
 
+from electra_tf.data.example import parse_examples
+from electra_tf.data.mixture import SHARES, Mixture, Source
 from electra_tf.modeling.masking import SpecialTokens, maskable
-from electra_tf.records.example import parse_examples
-from electra_tf.records.mixture import SHARES, Mixture, Source
 
 COUNTED_EXAMPLES = 1 << 16
 """Of the training records, evenly over the shards: 8 million tokens of 128 each."""

@@ -6,8 +6,8 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.pretraining import Precision
-from electra_tf.errors import UserError
 from electra_tf.objectives.objective import Ratio
+from electra_tf.platform.errors import UserError
 from electra_tf.training.step import TrainStep
 
 Totals = dict[str, tuple[float, float]]

@@ -9,23 +9,19 @@ from typing import TextIO
 
 import tensorflow as tf
 
-from electra_tf import storage
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager, training_manager
 from electra_tf.checkpoints.weights import assign_parts
-from electra_tf.command_line import same_command
-from electra_tf.cost.devices import peak_flops, peak_fraction
-from electra_tf.distribution.devices import device_name, steps_per_loop
-from electra_tf.distribution.workers import (
-    Agreement,
-    has_several_workers,
-    is_chief,
-    loss_of_a_worker_named,
-)
-from electra_tf.input.pipeline import training_batches
+from electra_tf.data.mixture import SHARES
+from electra_tf.data.pipeline import training_batches
+from electra_tf.modeling.device_peaks import peak_flops, peak_fraction
 from electra_tf.objectives.objective import count_parameters
 from electra_tf.objectives.samples import markdown_page
+from electra_tf.platform import storage
+from electra_tf.platform.command_line import same_command
+from electra_tf.platform.signals import Interrupted, StopRequest
+from electra_tf.platform.storage import Path
 from electra_tf.pretraining.evaluation import Evaluator, evaluator_of
 from electra_tf.pretraining.loop import Loop
 from electra_tf.pretraining.reporter import Reporter
@@ -33,14 +29,18 @@ from electra_tf.pretraining.results import report
 from electra_tf.pretraining.setup import Run
 from electra_tf.pretraining.timetable import Timetable
 from electra_tf.pretraining.trainer import Trainer
-from electra_tf.records.mixture import SHARES
 from electra_tf.reporting.curves import draw_curves
 from electra_tf.reporting.metrics_log import read_metrics, saved_steps
-from electra_tf.signals import Interrupted, StopRequest
-from electra_tf.storage import Path
 from electra_tf.training import failures
 from electra_tf.training.assembly import build_state, build_step
+from electra_tf.training.devices import device_name, steps_per_loop
 from electra_tf.training.step import TrainState
+from electra_tf.training.workers import (
+    Agreement,
+    has_several_workers,
+    is_chief,
+    loss_of_a_worker_named,
+)
 
 LOGGED_SAMPLES = 4
 

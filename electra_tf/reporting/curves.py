@@ -5,11 +5,11 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from electra_tf import atomic_file, storage
 from electra_tf.config.objectives import measures, panels
-from electra_tf.errors import UserError
+from electra_tf.platform import atomic_file, storage
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 from electra_tf.reporting.metrics_log import Record
-from electra_tf.storage import Path
 
 _COLOURS = ("#1f5fa8", "#d1495b", "#2a9d6f", "#8a5fbf", "#e08e1b", "#4b5563")
 _INK, _GRID = "#333333", "#e3e6ea"

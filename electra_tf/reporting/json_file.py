@@ -5,8 +5,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from electra_tf.atomic_file import write_atomically
-from electra_tf.storage import Path
+from electra_tf.platform.atomic_file import write_atomically
+from electra_tf.platform.storage import Path
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -5,12 +5,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from electra_tf import atomic_file, storage
-from electra_tf.errors import UserError, shown
-from electra_tf.reading import strict_json
-from electra_tf.reading.bounded import cannot_read, read_bytes
+from electra_tf.platform import atomic_file, storage, strict_json
+from electra_tf.platform.bounded import cannot_read, read_bytes
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import Path
 from electra_tf.reporting.json_file import plain
-from electra_tf.storage import Path
 
 Record = dict[str, Any]
 

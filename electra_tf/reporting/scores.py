@@ -5,9 +5,9 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from electra_tf import atomic_file
-from electra_tf.errors import UserError
-from electra_tf.storage import Path
+from electra_tf.platform import atomic_file
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 
 OWN = "your runs"
 _STYLES: Mapping[str, tuple[str, str, int]] = {

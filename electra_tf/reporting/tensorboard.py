@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import tensorflow as tf
 
-from electra_tf.storage import Path
+from electra_tf.platform.storage import Path
 
 
 class TensorBoardWriter:

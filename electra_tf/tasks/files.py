@@ -5,8 +5,8 @@ import math
 import re
 from collections.abc import Collection, Sequence
 
-from electra_tf.errors import UserError, shown
-from electra_tf.storage import Path
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import TaggedExample, TextExample
 from electra_tf.tasks.tables import TableRow, read_rows
 from electra_tf.tasks.tagging import read_conll, to_iob2

@@ -6,8 +6,8 @@ https://gluebenchmark.com/submit says what: one zip of them, each "index<TAB>pre
 import math
 from collections.abc import Sequence
 
-from electra_tf.errors import UserError
-from electra_tf.storage import Path
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import TextExample
 from electra_tf.tasks.glue import GlueTask, label_words
 from electra_tf.tasks.tables import TableRow, read_rows

@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from electra_tf.errors import UserError
-from electra_tf.storage import Path
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 from electra_tf.tasks.tables import read_rows
 
 NAME = "blimp"

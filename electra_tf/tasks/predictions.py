@@ -3,9 +3,9 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 
-from electra_tf.atomic_file import make_directory, write_atomically
-from electra_tf.errors import UserError
-from electra_tf.storage import Path
+from electra_tf.platform.atomic_file import make_directory, write_atomically
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 from electra_tf.tasks import glue, glue_files, mrqa
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.kinds.answers import as_squad

@@ -3,8 +3,8 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from electra_tf.errors import UserError
-from electra_tf.storage import Path
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue, glue_files, minimal_pairs, mrqa, tfds_source
 from electra_tf.tasks.examples import Example, Kind
 from electra_tf.tasks.files import Columns, Files

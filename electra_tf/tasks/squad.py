@@ -3,9 +3,9 @@
 import dataclasses
 from collections.abc import Iterator
 
-from electra_tf.errors import UserError, shown
-from electra_tf.reading import strict_json
-from electra_tf.storage import Path
+from electra_tf.platform import strict_json
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import Answer, QuestionExample
 from electra_tf.tasks.tables import MOST_BYTES
 

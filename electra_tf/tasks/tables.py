@@ -8,10 +8,10 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from electra_tf.errors import UserError, shown
-from electra_tf.reading import strict_json
-from electra_tf.reading.bounded import cannot_read, read_bytes
-from electra_tf.storage import Path
+from electra_tf.platform import strict_json
+from electra_tf.platform.bounded import cannot_read, read_bytes
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import Path
 
 MOST_BYTES = 1 << 30
 """Of a file of examples, which is read into memory; the largest of GLUE and SQuAD have 80 MB."""

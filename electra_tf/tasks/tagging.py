@@ -5,8 +5,8 @@ Sang and De Meulder, 2003): word, part of speech, chunk, entity, with "-DOCSTART
 documents. An empty line ends a sentence.
 """
 
-from electra_tf.errors import UserError
-from electra_tf.storage import Path
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import TaggedExample
 from electra_tf.tasks.tables import read_lines
 

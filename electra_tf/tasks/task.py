@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from electra_tf.errors import shown
-from electra_tf.reading import strict_json
+from electra_tf.platform import strict_json
+from electra_tf.platform.errors import shown
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import LABELLED, Example, Kind
 

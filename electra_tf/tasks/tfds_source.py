@@ -7,8 +7,8 @@ call them.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from electra_tf.errors import UserError
-from electra_tf.storage import Path
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Answer, QuestionExample, TaggedExample, TextExample
 from electra_tf.tasks.tagging import to_iob2

@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from electra_tf.errors import UserError, shown
-from electra_tf.reading import strict_json
+from electra_tf.platform import strict_json
+from electra_tf.platform.errors import UserError, shown
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,9 @@
 import dataclasses
 import json
 
-from electra_tf import atomic_file
-from electra_tf.errors import UserError
-from electra_tf.reading import strict_json
-from electra_tf.storage import Path
+from electra_tf.platform import atomic_file, strict_json
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 from electra_tf.text.normalization import UNCASED, Normalization
 from electra_tf.text.vocabulary import Vocabulary
 

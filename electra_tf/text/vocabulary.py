@@ -8,10 +8,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from electra_tf import atomic_file, storage
-from electra_tf.errors import UserError, shown
-from electra_tf.reading.bounded import MIB, read_bytes
-from electra_tf.storage import Path
+from electra_tf.platform import atomic_file, storage
+from electra_tf.platform.bounded import MIB, read_bytes
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import Path
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")

@@ -7,13 +7,13 @@ import tf_keras
 
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.pretraining import Optimizer, Precision, PretrainingConfig
-from electra_tf.distribution.devices import POLICIES, use_xla
 from electra_tf.modeling.initialization import initialize
 from electra_tf.objectives.objective import Objective
-from electra_tf.optimization.adam import Adam
-from electra_tf.optimization.lamb import Lamb
-from electra_tf.optimization.loss_scale import LossScale
-from electra_tf.optimization.schedule import Schedule
+from electra_tf.training.adam import Adam
+from electra_tf.training.devices import POLICIES, use_xla
+from electra_tf.training.lamb import Lamb
+from electra_tf.training.loss_scale import LossScale
+from electra_tf.training.schedule import Schedule
 from electra_tf.training.step import TrainState, TrainStep
 
 Config = PretrainingConfig | FinetuningConfig

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 SMALLER_STEPS = ("Take a smaller --train_batch_size; or keep it and split every step, "
                  "--gradient_accumulation_steps=4 for example; or add --gradient_checkpointing.")

@@ -8,9 +8,13 @@ import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.runtime import RuntimeConfig
-from electra_tf.cost.flops import EncoderShape
-from electra_tf.cost.memory import least_activation_bytes, physical_bytes, state_bytes
-from electra_tf.errors import UserError
+from electra_tf.modeling.flops import EncoderShape
+from electra_tf.platform.errors import UserError
+from electra_tf.training.activation_memory import (
+    least_activation_bytes,
+    physical_bytes,
+    state_bytes,
+)
 from electra_tf.training.failures import SMALLER_STEPS
 
 _GB = 1e9

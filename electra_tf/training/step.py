@@ -11,10 +11,10 @@ from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Objective, Ratio
-from electra_tf.optimization.adam import Adam, clip_scale
-from electra_tf.optimization.loss_scale import LossScale
-from electra_tf.optimization.schedule import Schedule
+from electra_tf.training.adam import Adam, clip_scale
+from electra_tf.training.loss_scale import LossScale
 from electra_tf.training.parts import total
+from electra_tf.training.schedule import Schedule
 
 Sums = dict[str, tf.Tensor]
 

@@ -4,8 +4,8 @@ import dataclasses
 import hashlib
 
 from benchmarks.accelerator import steps
-from electra_tf.stablehlo.artefact import LiftedStep
-from electra_tf.stablehlo.layout import FORMAT_VERSION, Layout, StateValue, Value
+from electra_tf.apps.stablehlo.artefact import LiftedStep
+from electra_tf.apps.stablehlo.layout import FORMAT_VERSION, Layout, StateValue, Value
 from tests.benchmarks.workloads import BY_HAND
 
 MODULE = b"a module"

@@ -111,7 +111,7 @@ def test_a_speed_is_a_share_of_the_peak_by_both_counts(summary):
     (["", H100], None, 989.4e12, f"{H100}: dense bfloat16 peak 989.4 TFLOP/s"),
     ([H100], 800.0, 800e12, f"{H100}: dense bfloat16 peak 800.0 TFLOP/s"),
     (["Abacus 9"], 2.0, 2e12, "Abacus 9: dense bfloat16 peak 2.0 TFLOP/s"),
-    (["Abacus 9"], None, None, "Abacus 9: its peak isn't in electra_tf/cost/devices.py; "
+    (["Abacus 9"], None, None, "Abacus 9: its peak isn't in electra_tf/modeling/device_peaks.py; "
                                "--peak_tflops gives one"),
     (["", ""], None, None, "the CPU, to try the benchmark: no share of a peak")])
 def test_a_peak_is_the_tables_or_the_flags_or_left_out(summary, names, peak_tflops, peak, said):

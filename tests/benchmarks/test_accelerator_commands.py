@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from benchmarks.harness.systems import ROOT
-from electra_tf.stablehlo import compile_environment
+from electra_tf.apps.stablehlo import compile_environment
 from tests.benchmarks import accelerator_steps
 from tests.benchmarks.workloads import BY_HAND
 from tests.parity import peers

@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks.accelerator import steps
 from benchmarks.accelerator.initial_state import initial_state
-from electra_tf.errors import UserError
-from electra_tf.stablehlo.layout import StateValue
+from electra_tf.apps.stablehlo.layout import StateValue
+from electra_tf.platform.errors import UserError
 from tests.benchmarks import accelerator_steps
 from tests.benchmarks.workloads import BY_HAND
 

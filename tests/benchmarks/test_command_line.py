@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.pretraining import systems
 from benchmarks.pretraining.systems import Role
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 ROOT = pathlib.Path(__file__).parents[2]
 

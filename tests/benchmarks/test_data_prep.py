@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from benchmarks.data_prep.__main__ import MODEL_GARDEN, Measurement, _parts, table
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 

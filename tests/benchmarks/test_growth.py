@@ -5,7 +5,7 @@ import pytest
 from benchmarks.pretraining import cases, growth
 from benchmarks.pretraining.interleave import Measurement
 from benchmarks.pretraining.systems import Role
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 
 def test_memory_is_predicted_from_the_two_largest_batches():

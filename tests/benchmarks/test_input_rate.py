@@ -3,8 +3,8 @@
 import pytest
 
 from benchmarks.pretraining import input_rate
-from electra_tf.errors import UserError
-from electra_tf.records import manifest, mixture
+from electra_tf.data import manifest, mixture
+from electra_tf.platform.errors import UserError
 
 
 def test_made_up_records_are_read_whole(tmp_path):

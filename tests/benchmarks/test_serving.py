@@ -11,7 +11,7 @@ from benchmarks.serving import models, report, systems, texts
 from benchmarks.serving.systems import System
 from benchmarks.serving.turns import Turns
 from benchmarks.serving.workload import Workload, write_texts
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 

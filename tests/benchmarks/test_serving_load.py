@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.serving import load
 from benchmarks.serving.load_clients import Target, ask
-from tests.server import running, string_models
+from tests.apps.serving import running, string_models
 
 TEXTS = ("a", "bb", "ccc")
 

@@ -11,8 +11,8 @@ import tensorflow as tf
 from benchmarks.time_to_quality import arrays, report
 from benchmarks.time_to_quality.curve import Curve, Point, fastest_peer, of_records
 from benchmarks.time_to_quality.examples import export
-from electra_tf.input.pipeline import training_batches
-from electra_tf.records import mixture
+from electra_tf.data import mixture
+from electra_tf.data.pipeline import training_batches
 from tests import tiny_records
 from tests.parity import peers
 

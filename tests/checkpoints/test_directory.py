@@ -3,10 +3,10 @@
 import pytest
 import tensorflow as tf
 
-from electra_tf import storage
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints.manager import CheckpointManager
-from electra_tf.errors import UserError
+from electra_tf.platform import storage
+from electra_tf.platform.errors import UserError
 
 DATA = "data-00000-of-00001"
 

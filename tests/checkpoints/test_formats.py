@@ -9,7 +9,7 @@ import tensorflow as tf
 from electra_tf.checkpoints import formats, google, shapes
 from electra_tf.checkpoints.formats import Format
 from electra_tf.config.model import ModelConfig, Tying
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
 from tests import tiny_encoder, tiny_networks
 

@@ -11,7 +11,7 @@ from scipy import special
 
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import Format
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.task import TaskSpec

@@ -7,7 +7,7 @@ import tensorflow as tf
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints import manager as manager_module
 from electra_tf.checkpoints.manager import restore_weights, training_manager
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 
 class Model(tf.Module):

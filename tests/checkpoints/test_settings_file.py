@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from electra_tf import storage
 from electra_tf.checkpoints import run_directory, settings_file
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.errors import UserError
+from electra_tf.platform import storage
+from electra_tf.platform.errors import UserError
 
 FACTS = {"lower_case": True, "strip_accents": True, "dataset": "x", "initial": None}
 

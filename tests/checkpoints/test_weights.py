@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf import storage
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.weights import ENCODER, assign_parts, assign_weights, read_weights
-from electra_tf.errors import UserError
 from electra_tf.modeling.electra import electra_encoder
+from electra_tf.platform import storage
+from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import training_run
 from tests import tiny_encoder, tiny_records, tiny_run
 

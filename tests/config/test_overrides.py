@@ -6,7 +6,7 @@ from electra_tf.config.model import Tying
 from electra_tf.config.overrides import flatten, override, parse_assignments, read_yaml
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.runtime import Xla
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 CONFIG = PretrainingConfig()
 

@@ -4,7 +4,7 @@ from electra_tf.config import pretraining_flags, recipes
 from electra_tf.config.initialization import Scheme
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import SIZES
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 
 @pytest.mark.parametrize("size", SIZES)

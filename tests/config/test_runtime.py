@@ -5,7 +5,7 @@ import pytest
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.runtime import RuntimeConfig
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 
 @pytest.mark.parametrize(("steps", "interval"), [

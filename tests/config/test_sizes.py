@@ -5,8 +5,8 @@ import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.config.sizes import pretraining_config
-from electra_tf.errors import UserError
 from electra_tf.modeling.electra import ElectraModel
+from electra_tf.platform.errors import UserError
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,8 @@ from data_prep.beam_runner import BeamRunner
 from data_prep.local_runner import LocalRunner
 from data_prep.sources import files as source_files
 from data_prep.sources.registry import open_source
-from electra_tf import atomic_file
-from electra_tf.errors import UserError
+from electra_tf.platform import atomic_file
+from electra_tf.platform.errors import UserError
 from electra_tf.text.normalization import UNCASED
 from tests.own_lines import own_lines
 

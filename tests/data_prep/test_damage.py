@@ -9,7 +9,7 @@ import resource
 
 import pytest
 
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 
 @contextlib.contextmanager

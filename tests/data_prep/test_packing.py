@@ -16,7 +16,7 @@ from data_prep.packing import (
     TokenizedLines,
     packing_named,
 )
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from tests.data_prep import plain_packing
 
 CLS, SEP = 1, 2

@@ -14,10 +14,10 @@ import pytest
 import tensorflow as tf
 
 from data_prep import documents, pipeline, record_builder, work_units
-from electra_tf import process_lock
-from electra_tf.errors import UserError
-from electra_tf.records import manifest
-from electra_tf.records.example import parse_examples
+from electra_tf.data import manifest
+from electra_tf.data.example import parse_examples
+from electra_tf.platform import process_lock
+from electra_tf.platform.errors import UserError
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
 from tests.own_lines import own_lines

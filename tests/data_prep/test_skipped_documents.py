@@ -9,9 +9,9 @@ from data_prep.reading_notes import ReadingNotes
 from data_prep.record_directory import Outcome
 from data_prep.sources.registry import open_source
 from data_prep.sources.source import Options
-from electra_tf.errors import UserError
-from electra_tf.reading import strict_json
-from electra_tf.records import manifest
+from electra_tf.data import manifest
+from electra_tf.platform import strict_json
+from electra_tf.platform.errors import UserError
 from electra_tf.text.normalization import UNCASED
 
 SKIP = Options(skip_damaged=True)

@@ -9,7 +9,7 @@ import yaml
 from absl import flags
 
 from electra_tf.config import pretraining_flags
-from electra_tf.distribution import cluster
+from electra_tf.training import cluster
 from tests import command_flags
 
 DEPLOY = pathlib.Path(__file__).parents[2] / "docs" / "deploy"

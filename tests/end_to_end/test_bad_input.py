@@ -11,8 +11,8 @@ import pytest
 import run_pretraining
 from electra_tf.checkpoints.weights import read_weights
 from electra_tf.config import pretraining_flags
-from electra_tf.errors import UserError
-from electra_tf.records import manifest
+from electra_tf.data import manifest
+from electra_tf.platform.errors import UserError
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests import command_flags, tiny_records, tiny_run
 

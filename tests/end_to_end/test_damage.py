@@ -17,8 +17,8 @@ import run_pretraining
 from electra_tf.checkpoints.run_directory import only_process
 from electra_tf.checkpoints.weights import read_weights
 from electra_tf.config import finetuning_flags, pretraining_flags
-from electra_tf.errors import UserError
-from electra_tf.records import manifest
+from electra_tf.data import manifest
+from electra_tf.platform.errors import UserError
 from tests import command_flags, tiny_encoder, tiny_records, tiny_run
 
 HARDWARE = ("--distribution_strategy=one_device", "--set=runtime.cpu_parts=1")

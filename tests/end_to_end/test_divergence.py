@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import training_run
 from tests import tiny_records, tiny_run
 

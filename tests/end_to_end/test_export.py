@@ -9,9 +9,9 @@ import pytest
 import run_finetuning
 import run_pretraining
 from electra_tf.config import finetuning_flags, pretraining_flags
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from tests import command_flags, tiny_encoder, tiny_run
-from tests.server import running
+from tests.apps.serving import running
 
 HARDWARE = ("--distribution_strategy=one_device", "--precision=float32",
             "--set=runtime.cpu_parts=1")

@@ -11,7 +11,7 @@ import run_pretraining
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints.weights import read_weights
 from electra_tf.config import pretraining_flags
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from electra_tf.text.vocabulary import Vocabulary
 from tests import command_flags, tiny_records, tiny_run
 
@@ -116,7 +116,7 @@ def test_a_vocabulary_with_two_lines_swapped_is_refused(run):
 
 @pytest.mark.slow
 def test_records_and_run_may_live_on_another_file_system(tmp_path, capsys):
-    from electra_tf import storage
+    from electra_tf.platform import storage
 
     home = storage.path(f"ram:/{tmp_path}")
     tiny_records.write(home / "records")

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import run_finetuning
-from electra_tf import signals
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.weights import ENCODER, read_step, read_weights
 from electra_tf.config import finetuning_flags
-from electra_tf.errors import UserError
 from electra_tf.finetuning import results
 from electra_tf.finetuning.finetuner import ByLength
+from electra_tf.platform import signals
+from electra_tf.platform.errors import UserError
 from tests import command_flags, tiny_encoder
 
 HARDWARE = ("--distribution_strategy=one_device", "--precision=float32",

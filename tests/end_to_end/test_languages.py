@@ -10,12 +10,12 @@ import tensorflow as tf
 from data_prep import record_builder, settings, vocabulary_learner
 from data_prep.local_runner import LocalRunner
 from data_prep.sources import registry as sources
-from electra_tf import storage
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import Format
+from electra_tf.data import manifest
+from electra_tf.data.example import parse_examples
+from electra_tf.platform import storage
 from electra_tf.pretraining.training_run import train
-from electra_tf.records import manifest
-from electra_tf.records.example import parse_examples
 from electra_tf.text import coverage
 from electra_tf.text.normalization import NFC, UNCASED
 from electra_tf.text.tokenizer import Tokenizer, WordSplitter

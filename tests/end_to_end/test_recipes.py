@@ -7,7 +7,7 @@ import pytest
 
 import run_pretraining
 from electra_tf.config import pretraining_flags
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from tests import command_flags, tiny_records, tiny_run
 
 FLAGS = (*tiny_run.OFTEN, "--set=model.hidden_size=32", "--set=model.embedding_size=16",

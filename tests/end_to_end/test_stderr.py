@@ -79,9 +79,9 @@ def test_training_fine_tuning_export_and_conversion_are_silent(directory):
          "--num_train_epochs=1"),
         ("run_finetuning.py", "--mode=predict", f"--model_dir={task}",
          f"--input={directory}/rows.tsv", f"--output={directory}/out.tsv"),
-        ("-m", "electra_tf.tools.convert_checkpoint", f"--from={run}", f"--to={directory}/theirs",
-         "--to_format=hugging_face"),
-        ("-m", "electra_tf.tools.export_tflite", f"--model_dir={task}",
+        ("-m", "electra_tf.apps.tools.convert_checkpoint", f"--from={run}",
+         f"--to={directory}/theirs", "--to_format=hugging_face"),
+        ("-m", "electra_tf.apps.tools.export_tflite", f"--model_dir={task}",
          f"--output={directory}/task.tflite"),
     ]
     assert {command: lines for command in commands if (lines := stderr_of(*command))} == {}

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from electra_tf import storage
-from electra_tf.records import manifest
+from electra_tf.data import manifest
+from electra_tf.platform import storage
 from experiments import budgets, jobs, sweep
 from tests import tiny_records
 

@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from experiments import results
 from experiments.table import Row, Table
 from tests import command_flags

@@ -2,7 +2,7 @@
 
 import pytest
 
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from experiments import run
 from tests import command_flags, tiny_records
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from electra_tf import storage
-from electra_tf.errors import UserError
-from electra_tf.records import manifest
+from electra_tf.data import manifest
+from electra_tf.platform import storage
+from electra_tf.platform.errors import UserError
 from experiments import budgets, jobs, report, runner, sweep
 from experiments.table import Table
 from tests import tiny_records

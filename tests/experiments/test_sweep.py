@@ -1,7 +1,7 @@
 import pytest
 
 from electra_tf.config.overrides import flatten
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from experiments import budgets, sweep
 
 ABOUT = "sweep:\n  title: A\n  source: B\n  tasks: chunk\n"

@@ -3,7 +3,7 @@ import sqlite3
 
 import pytest
 
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from experiments.table import Row, Table
 
 ROW = Row(sweep="s", budget="tiny", variant="A", seed=1, task="chunk", metric="f1", main=True,

@@ -12,10 +12,10 @@ from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import prediction_log_pb2
 
 from electra_tf.checkpoints.pretrained import TextSettings
-from electra_tf.errors import UserError
 from electra_tf.export import saved_model as exporting
 from electra_tf.export import servable, verification, warmup
 from electra_tf.export.saved_model import Target
+from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
 from tests import tiny_networks
 from tests.export import allowed_ops

@@ -6,9 +6,9 @@ import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
 from electra_tf.checkpoints.pretrained import TextSettings
-from electra_tf.errors import UserError
 from electra_tf.export import servable, tflite, tflite_check
 from electra_tf.export.refusals import TOKEN_INPUTS
+from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
 from electra_tf.text.rows import Tokens
 from tests.export.served_models import VOCABULARY, Example

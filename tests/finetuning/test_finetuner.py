@@ -8,10 +8,10 @@ import tensorflow as tf
 
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
+from electra_tf.data.buckets import Row
 from electra_tf.finetuning import predictor
 from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
 from electra_tf.finetuning.predictor import Predictor
-from electra_tf.input.buckets import Row
 from electra_tf.tasks.kinds.classification import ClassificationObjective
 from electra_tf.tasks.kinds.questions import QuestionObjective
 from electra_tf.tasks.kinds.tagging import TaggingObjective

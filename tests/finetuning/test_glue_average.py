@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from electra_tf.errors import UserError
 from electra_tf.finetuning import glue_average
 from electra_tf.finetuning.results import Epoch, Results, Trial
+from electra_tf.platform.errors import UserError
 from electra_tf.tasks.glue import TASKS
 
 SCORES = {

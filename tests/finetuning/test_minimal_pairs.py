@@ -8,10 +8,10 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.checkpoints.weights import assign_parts
-from electra_tf.errors import UserError
 from electra_tf.finetuning import minimal_pairs
 from electra_tf.finetuning.pseudo_likelihood import PseudoLikelihood
 from electra_tf.modeling.electra import ElectraModel
+from electra_tf.platform.errors import UserError
 from electra_tf.tasks.minimal_pairs import Paradigm, read_blimp
 from tests import tiny_networks
 

@@ -5,9 +5,9 @@ import math
 
 import pytest
 
-from electra_tf.errors import UserError
 from electra_tf.finetuning import results_file
 from electra_tf.finetuning.results import Epoch, Results, Trial, glue_average, glue_table
+from electra_tf.platform.errors import UserError
 
 
 def trial(seed, *scores, kept=None, metric="accuracy"):

@@ -13,7 +13,7 @@ from typing import Any
 
 import hypothesis
 
-from electra_tf.errors import LONGEST_MESSAGE, UserError
+from electra_tf.platform.errors import LONGEST_MESSAGE, UserError
 
 CASES = int(os.environ.get("FUZZ_CASES", "0"))
 """Inputs per quick reader; 0 for the usual run."""

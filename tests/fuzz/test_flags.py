@@ -58,7 +58,7 @@ def test_hostile_flags_are_one_line_and_start_nothing(program, tmp_path_factory,
 
 
 def command_line_of(error: flags.Error) -> str:
-    from electra_tf.errors import one_line
+    from electra_tf.platform.errors import one_line
     return one_line(str(error))
 
 

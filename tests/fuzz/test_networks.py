@@ -11,13 +11,13 @@ import safetensors.numpy
 import tensorflow as tf
 from hypothesis import strategies as st
 
+from electra_tf.apps.serving import saved_models
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import Format
-from electra_tf.server import saved_models
 from tests import tiny_encoder, tiny_networks
+from tests.apps.serving import string_models
 from tests.fuzz.attempts import REFUSED, attempt, cases
 from tests.fuzz.mutations import bytes_changed, json_changed
-from tests.server import string_models
 
 
 @pytest.fixture(scope="module")

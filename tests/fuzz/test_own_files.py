@@ -15,9 +15,9 @@ from electra_tf.checkpoints import settings_file
 from electra_tf.checkpoints.run_directory import checkpoint_of_results
 from electra_tf.config.overrides import flatten
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.data import manifest, shards
 from electra_tf.finetuning import results_file
 from electra_tf.finetuning.results import Epoch, Results, Trial
-from electra_tf.records import manifest, shards
 from electra_tf.reporting.metrics_log import MetricsLog, read_metrics
 from tests import tiny_records, tiny_run
 from tests.fuzz.attempts import REFUSED, attempt, cases

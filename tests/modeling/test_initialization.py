@@ -12,10 +12,10 @@ from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.config.overrides import override
 from electra_tf.config.recipes import settings_of
 from electra_tf.config.sizes import SIZES
-from electra_tf.errors import UserError
 from electra_tf.modeling.electra import ElectraModel, MaskedLanguageModel
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.initialization import OFFSETS, frequencies, initialize
+from electra_tf.platform.errors import UserError
 
 NEIGHBOURS = InitializationConfig(scheme=Scheme.NEIGHBOURS)
 TINY = ModelConfig(

@@ -6,7 +6,6 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.config.pretraining import MaskingConfig, PositionDraw
-from electra_tf.errors import UserError
 from electra_tf.modeling.corruption import gather_tokens, write_tokens
 from electra_tf.modeling.masking import (
     draw_distinct,
@@ -17,6 +16,7 @@ from electra_tf.modeling.masking import (
     number_to_predict,
 )
 from electra_tf.modeling.randomness import Randomness
+from electra_tf.platform.errors import UserError
 from tests import tiny_given
 from tests.parity import golden_files
 

@@ -2,10 +2,10 @@
 
 import tensorflow as tf
 
+from electra_tf.data.example import Batch
 from electra_tf.modeling.masking import Masked, Predictions
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.masked_tokens import MaskedBatch
-from electra_tf.records.example import Batch
 from tests import tiny_given
 from tests.parity import golden_files
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf import storage
 from electra_tf.config.objectives import OBJECTIVES, measures
-from electra_tf.input.pipeline import training_batches
+from electra_tf.data.pipeline import training_batches
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.samples import markdown_page, terminal_page
+from electra_tf.platform import storage
 from electra_tf.pretraining import training_run
 from electra_tf.pretraining.evaluation import evaluator_of
 from electra_tf.pretraining.results import report

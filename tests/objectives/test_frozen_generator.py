@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf import storage
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.weights import read_weights
-from electra_tf.errors import UserError
+from electra_tf.data.example import Batch
 from electra_tf.modeling.electra import ElectraModel, MaskedLanguageModel
 from electra_tf.modeling.token_replacement import TokenReplacement
 from electra_tf.modeling.variants import FrozenGeneratorModel
 from electra_tf.objectives.frozen_generator import assign_generator, generator_shape
 from electra_tf.objectives.objective import GivenGenerator
+from electra_tf.platform import storage
+from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import stages, training_run
-from electra_tf.records.example import Batch
 from electra_tf.text.vocabulary import Vocabulary
 from tests import tiny_records, tiny_run
 from tests.parity import golden_files

@@ -6,9 +6,9 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.config.sizes import pretraining_config
+from electra_tf.data.example import Batch
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.registry import build_objective
-from electra_tf.records.example import Batch
 from tests import tiny_given
 
 SEEDS = 8

@@ -3,8 +3,8 @@ import pytest
 from electra_tf.config.objectives import OBJECTIVES, measures, panels
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.errors import UserError
 from electra_tf.objectives.registry import build_objective
+from electra_tf.platform.errors import UserError
 from tests import tiny_given
 
 GIVEN = tiny_given.of(vocab_size=500)

@@ -13,7 +13,6 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from electra_tf import storage
 from electra_tf.checkpoints import formats, run_directory
 from electra_tf.checkpoints.pretrained import read_identity
 from electra_tf.checkpoints.weights import read_weights
@@ -24,6 +23,7 @@ from electra_tf.export import servable
 from electra_tf.modeling.electra import Discriminator, electra_encoder
 from electra_tf.objectives.objective import Outcome, PretrainingObjective
 from electra_tf.objectives.samples import Corruption
+from electra_tf.platform import storage
 from electra_tf.pretraining import results, training_run
 from electra_tf.reporting.metrics_log import read_metrics
 from tests import tiny_run

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
-from electra_tf.input.buckets import Row, make_batch
+from electra_tf.data.buckets import Row, make_batch
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.tasks.kinds.classification import ClassificationObjective
 from electra_tf.tasks.kinds.questions import QuestionObjective

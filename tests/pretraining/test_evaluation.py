@@ -4,9 +4,9 @@ import io
 
 import pytest
 
+from electra_tf.platform import strict_json
 from electra_tf.pretraining.evaluation import evaluator_of
 from electra_tf.pretraining.results import report
-from electra_tf.reading import strict_json
 from tests import tiny_records, tiny_run
 
 

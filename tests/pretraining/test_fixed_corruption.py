@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from electra_tf.data import mixture
+from electra_tf.data.example import Batch
 from electra_tf.modeling.masking import SpecialTokens
 from electra_tf.pretraining.evaluation import evaluator_of
 from electra_tf.pretraining.fixed_corruption import KINDS, RATE, FixedCorruption, Successors
-from electra_tf.records import mixture
-from electra_tf.records.example import Batch
 from tests import tiny_records, tiny_run
 
 SPECIAL = SpecialTokens(pad=0, cls=2, sep=3, mask=4)

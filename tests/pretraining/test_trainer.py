@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from electra_tf.input.pipeline import training_batches
+from electra_tf.data.pipeline import training_batches
 from electra_tf.pretraining.trainer import Trainer
 from tests import tiny_records, tiny_run
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 from matplotlib.image import imread
 
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from electra_tf.reporting.curves import draw_curves, smooth
 
 
@@ -63,7 +63,7 @@ def test_drawing_leaves_the_shape_of_runs_of_unequal_length_alone(tmp_path):
 def plot(*arguments, cwd):
     root = pathlib.Path(__file__).parents[2]
     return subprocess.run(
-        [sys.executable, "-m", "electra_tf.tools.plot_curves", *arguments], cwd=cwd,
+        [sys.executable, "-m", "electra_tf.apps.tools.plot_curves", *arguments], cwd=cwd,
         env={"PYTHONPATH": str(root), "PATH": ""}, capture_output=True, text=True, check=False)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue, glue_files
 from electra_tf.tasks.examples import Kind
 

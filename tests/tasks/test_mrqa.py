@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from electra_tf.tasks import mrqa, registry
 from electra_tf.tasks.examples import Answer
 from electra_tf.tasks.files import Files

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.predictions import write_submission, writer_for
 

@@ -5,7 +5,7 @@ import pytest
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import SIZES
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from electra_tf.tasks.recipes import recipe
 
 

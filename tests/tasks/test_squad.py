@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Answer
 from electra_tf.tasks.squad import read_squad
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from electra_tf.tasks.tagging import read_conll
 
 CHUNKS = "He PRP B-NP\nreckons VBZ B-VP\n\n\nYes UH O"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow_datasets as tfds
 
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue as glue_files
 from electra_tf.tasks import registry
 from electra_tf.tasks.examples import Answer, Kind

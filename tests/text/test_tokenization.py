@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from electra_tf.text import tokenization
 from electra_tf.text.normalization import AUTO, MODES, NFC, UNCASED, Normalization, asked_for
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary

@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 from data_prep import embedded_text
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from electra_tf.text.normalization import NFC, Normalization
 from electra_tf.text.tokenizer import Tokenizer, WordSplitter
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary

@@ -2,7 +2,7 @@
 
 import pytest
 
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 GOOD = (*SPECIAL_TOKENS, "the", "un", "##able")

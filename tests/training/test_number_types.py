@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from electra_tf.records.example import Batch
+from electra_tf.data.example import Batch
 from tests import tiny_records, tiny_run
 
 BATCH_TYPES = {"ids": tf.int32, "segment_ids": tf.int32, "valid": tf.bool}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.input.pipeline import training_batches
+from electra_tf.data.pipeline import training_batches
 from tests import tiny_records, tiny_run
 
 STEPS = 4

@@ -7,10 +7,10 @@ from typing import Any
 
 from electra_tf.checkpoints.hugging_face.files import CONFIG_FILE
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
-from electra_tf.errors import UserError, shown
-from electra_tf.reading import strict_json
-from electra_tf.reading.bounded import MIB
-from electra_tf.storage import Path
+from electra_tf.platform import strict_json
+from electra_tf.platform.bounded import MIB
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import Path
 
 SIZES = {"vocab_size": "vocab_size", "embedding_size": "embedding_size",
          "hidden_size": "hidden_size", "num_layers": "num_hidden_layers",

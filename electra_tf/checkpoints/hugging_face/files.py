@@ -12,15 +12,15 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from electra_tf.atomic_file import make_directory, write_atomically
 from electra_tf.checkpoints.hugging_face import composing_tokenizer
 from electra_tf.checkpoints.pretrained import TextSettings
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.errors import UserError, shown
-from electra_tf.reading import strict_json
-from electra_tf.reading.bounded import MIB, cannot_read, read_bytes
-from electra_tf.storage import Path
+from electra_tf.platform import strict_json
+from electra_tf.platform.atomic_file import make_directory, write_atomically
+from electra_tf.platform.bounded import MIB, cannot_read, read_bytes
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import Path
 from electra_tf.text.normalization import Normalization
 from electra_tf.text.vocabulary import CLS, CONTINUATION, MASK, PAD, SEP, UNK, Vocabulary
 

@@ -13,7 +13,7 @@ import numpy as np
 from electra_tf.checkpoints.hugging_face.config import Config
 from electra_tf.checkpoints.shapes import Shapes, require_exactly
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.errors import UserError, shown
+from electra_tf.platform.errors import UserError, shown
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.kinds.registry import KINDS

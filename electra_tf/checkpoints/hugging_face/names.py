@@ -15,8 +15,8 @@ from electra_tf.checkpoints.shapes import (
 )
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.config.model import ModelConfig, Tying
-from electra_tf.errors import UserError
-from electra_tf.storage import Path
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 
 _RENAMED = {"generator_predictions/output_bias": "generator_lm_head.bias",
             "discriminator_predictions/dense_1/kernel":

@@ -22,8 +22,8 @@ from electra_tf.checkpoints.shapes import (
 )
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
-from electra_tf.errors import UserError
-from electra_tf.storage import Path
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 from electra_tf.tasks.task import TaskSpec
 
 DISCRIMINATOR, GENERATOR = "discriminator", "generator"

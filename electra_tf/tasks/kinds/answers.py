@@ -9,10 +9,10 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.finetuning import TaskConfig
-from electra_tf.input.buckets import Row
-from electra_tf.metrics.questions import answer_scores, best_threshold
+from electra_tf.data.buckets import Row
 from electra_tf.tasks.examples import QuestionExample
 from electra_tf.tasks.kinds.kind import Record, RowResults, Scored
+from electra_tf.tasks.question_scores import answer_scores, best_threshold
 from electra_tf.text.windows import Windows, spans
 
 _BEAMS = ("start_log_probs", "start_index", "end_log_probs", "end_index")

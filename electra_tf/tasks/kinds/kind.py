@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from electra_tf.config.finetuning import TaskConfig
-from electra_tf.errors import UserError
-from electra_tf.input.buckets import Row
+from electra_tf.data.buckets import Row
 from electra_tf.objectives.objective import Objective
-from electra_tf.storage import Path
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import Example, Kind
 from electra_tf.tasks.files import Columns, Files
 from electra_tf.tasks.task import Task, TaskSpec

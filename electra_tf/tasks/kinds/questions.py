@@ -9,15 +9,15 @@ import tensorflow as tf
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import ModelConfig
-from electra_tf.errors import UserError
-from electra_tf.input.buckets import Row, RowBatch
+from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.shapes import dimensions
 from electra_tf.modeling.task_heads import QuestionHead, answer_positions
 from electra_tf.objectives.objective import Outcome
 from electra_tf.objectives.tasks import HEAD, TaskObjective, sum_where
-from electra_tf.storage import Path
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 from electra_tf.tasks import mrqa
 from electra_tf.tasks.encoding import TokenRow, token_rows
 from electra_tf.tasks.examples import Answer, Kind, QuestionExample

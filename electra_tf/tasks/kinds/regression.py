@@ -8,19 +8,19 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.finetuning import TaskConfig
-from electra_tf.errors import UserError
-from electra_tf.input.buckets import RowBatch
-from electra_tf.metrics.labels import label_scores
+from electra_tf.data.buckets import RowBatch
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Outcome
 from electra_tf.objectives.tasks import ScoreObjective, sum_where
-from electra_tf.storage import Path
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 from electra_tf.tasks import files
 from electra_tf.tasks.examples import Kind, TextExample
 from electra_tf.tasks.files import Columns, Files
 from electra_tf.tasks.kinds.kind import RowResults, Scored, Split
 from electra_tf.tasks.kinds.texts import TextKind, labelled_rows
+from electra_tf.tasks.labels import label_scores
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.rows import RowEncoder
 

@@ -9,8 +9,7 @@ import tensorflow as tf
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import ModelConfig
-from electra_tf.input.buckets import Row, RowBatch
-from electra_tf.metrics.spans import span_scores
+from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import (
@@ -22,12 +21,13 @@ from electra_tf.modeling.task_heads import (
 )
 from electra_tf.objectives.objective import Outcome, Ratio
 from electra_tf.objectives.tasks import HEAD, ScoreObjective, count, sum_where
-from electra_tf.storage import Path
+from electra_tf.platform.storage import Path
 from electra_tf.tasks import files
 from electra_tf.tasks.encoding import CHUNK, token_rows
 from electra_tf.tasks.examples import Kind, TaggedExample
 from electra_tf.tasks.files import Columns, Files
 from electra_tf.tasks.kinds.kind import Record, RowResults, Scored, Split, TaskKind
+from electra_tf.tasks.spans import span_scores
 from electra_tf.tasks.task import Task, TaskSpec
 from electra_tf.text import words
 from electra_tf.text.rows import RowEncoder

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from electra_tf.input.buckets import Row
+from electra_tf.data.buckets import Row
 from electra_tf.tasks.encoding import encode_texts
 from electra_tf.tasks.examples import TextExample
 from electra_tf.tasks.kinds.kind import Record, TaskKind

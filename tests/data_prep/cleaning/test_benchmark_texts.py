@@ -8,7 +8,7 @@ import pytest
 
 from data_prep.cleaning import benchmark_files
 from data_prep.cleaning.benchmark_texts import BenchmarkTexts
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 TEN = "the quick brown fox jumps over the lazy old dog"
 TWENTY = " ".join(f"word{number}" for number in range(20))

@@ -5,7 +5,7 @@ import pytest
 
 from data_prep.cleaning import decisions
 from data_prep.cleaning.decisions import UnitDecision
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 MADE = {"train-00000": UnitDecision(np.array([1, 5]), np.array([], int), np.array([0, 70_000])),
         "train-00001": UnitDecision(),

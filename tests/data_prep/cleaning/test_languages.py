@@ -3,7 +3,7 @@
 import pytest
 
 from data_prep.cleaning.settings import CleaningSettings
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 ENGLISH = ("The committee will meet again on Thursday to discuss the budget for the next year, "
            "and everybody who lives in the town is invited to listen.")

@@ -6,7 +6,7 @@ import pytest
 
 from data_prep import documents
 from data_prep.sources.registry import open_source
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from tests.data_prep.reading import read, read_skipping
 
 BODY = """CHAPTER I.

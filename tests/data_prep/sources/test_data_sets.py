@@ -5,7 +5,7 @@ import pytest
 import tensorflow_datasets as tfds
 
 from data_prep.sources.registry import open_source
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from tests.data_prep.reading import documents_of, read, read_skipping
 
 WIKI = ("\n_START_ARTICLE_\nParis\n_START_SECTION_\nHistory\n_START_PARAGRAPH_\n"

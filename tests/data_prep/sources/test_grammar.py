@@ -4,7 +4,7 @@ import pytest
 
 from data_prep.sources import grammar
 from data_prep.sources.registry import SOURCES, open_source
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from tests.data_prep.reading import read
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from data_prep import documents, embedded_text
 from data_prep.sources import registry as sources
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 
 TEXT = "one\ntwo\n\n\nthree\n"
 LINES = ["one", "two", "", "three", ""]

@@ -11,7 +11,7 @@ from data_prep.reading_notes import ReadingNotes
 from data_prep.sources import files, several
 from data_prep.sources.registry import open_source
 from data_prep.sources.source import Options
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from tests.data_prep.reading import documents_of, dump, page, read, read_skipping
 
 

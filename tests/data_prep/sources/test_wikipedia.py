@@ -8,7 +8,7 @@ import pytest
 from data_prep.documents import DocumentPart
 from data_prep.sources import multistream
 from data_prep.sources.registry import open_source
-from electra_tf.errors import UserError
+from electra_tf.platform.errors import UserError
 from tests.data_prep.reading import FOOTER, HEADER, documents_of, dump, page, read, read_skipping
 
 PAGES = [page(f"Article {number}", f"'''Text''' of {number} & <b>more</b>.\n\nLine two.")

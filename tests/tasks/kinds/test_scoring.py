@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from electra_tf.config.finetuning import TaskConfig
-from electra_tf.input.buckets import Row
+from electra_tf.data.buckets import Row
 from electra_tf.tasks.examples import (
     Answer,
     MatchedQuestionExample,

@@ -1,0 +1,175 @@
+r"""Proposes what to pre-train within a time: measures this machine, then chooses size and steps.
+
+    python -m electra_tf.apps.planning.plan --budget=2h --data_dir=records
+    python -m electra_tf.apps.planning.plan --budget=1h30m --data_dir=records \
+        --model_dir=runs/planned --run
+
+Takes a minute: some steps of every network. docs/budgets.md has the runs behind the expected AUC.
+"""
+
+import dataclasses
+import os
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+
+from absl import flags
+
+from electra_tf.apps.planning import throughput as rate
+from electra_tf.apps.planning.learning_curves import NETWORKS, Network
+from electra_tf.data import mixture
+from electra_tf.platform import command_line
+from electra_tf.platform.errors import UserError
+
+BATCH = 16
+"""Examples of a step, as in the measured runs: small batches learn most from as many tokens."""
+START_SECONDS = 40.0
+"""Until the first step and after the last one: imports, tracing, drawing."""
+SPARE = 0.05
+"""Share of the rest for checkpoints, and for a machine that is slower later on."""
+EVALUATED = 0.1
+"""Share of the rest for evaluations at most. A held-out token, which the discriminator reads three
+times but no gradient follows, takes about as long as one that is trained on."""
+PAPERS_TOKENS = 16.4e9
+"""Of the paper's ELECTRA-Small: 1,000,000 steps of 128 examples of 128 tokens."""
+_UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+_MOST_EVALUATIONS = 20
+_EVAL_BATCH = 32
+_MOST_EVAL_BATCHES = 100
+_MANY_PASSES = 10
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A run of one network that fills the budget."""
+
+    network: Network
+    tokens_per_second: float
+    steps: int
+    tokens: float
+    eval_every_steps: int
+    eval_batches: int
+    """Of every evaluation."""
+
+    @property
+    def auc(self) -> float:
+        """What the discriminator should reach on the text of the measured runs."""
+        return self.network.auc(self.tokens)
+
+    @property
+    def recipe(self) -> str:
+        """The paper's where the paper's number of tokens fits."""
+        return "short" if self.tokens < PAPERS_TOKENS else "paper"
+
+    def line(self) -> str:
+        """Returns a row of the table; `HEADING` is above it."""
+        beyond = self.tokens > self.network.most_tokens
+        return (f"{self.network.name:<10}{self.tokens_per_second:>10,.0f}{self.steps:>13,}"
+                f"{self.tokens / 1e6:>11,.1f}{self.auc:>9.3f}{' *' if beyond else ''}")
+
+    def command(self, data_dir: str, model_dir: str) -> list[str]:
+        """Returns the words of the command that trains it."""
+        return ["run_pretraining.py", f"--data_dir={data_dir}", f"--model_dir={model_dir}",
+                *self.network.flags, f"--train_batch_size={BATCH}", f"--recipe={self.recipe}",
+                f"--num_train_steps={self.steps}",
+                f"--eval_every_steps={self.eval_every_steps}",
+                f"--eval_batch_size={_EVAL_BATCH}", f"--eval_steps={self.eval_batches}"]
+
+
+HEADING = f"{'network':<10}{'tokens/s':>10}{'steps':>13}{'M tokens':>11}{'AUC':>9}"
+
+
+def seconds_of(text: str) -> float:
+    """Returns the seconds that a time as a person writes it has.
+
+    Raises:
+        UserError: not such a time, or less than a minute.
+
+    >>> seconds_of("1h30m"), seconds_of("0.5h"), seconds_of("2d")
+    (5400.0, 1800.0, 172800.0)
+    """
+    number = r"(\d{1,9}(?:\.\d{1,9})?)"
+    found = re.fullmatch("".join(f"(?:{number}{unit})?" for unit in _UNITS), text.strip())
+    seconds = sum(float(amount) * _UNITS[unit]
+                  for amount, unit in zip(found.groups(), _UNITS, strict=True) if amount
+                  ) if found else 0.0
+    if seconds < 60:
+        raise UserError("--budget must be a time of a minute or more, such as 45m, 1h30m or 2d. "
+                        f"Received: {text!r}")
+    return seconds
+
+
+def plan(network: Network, tokens_per_second: float, seconds: float, length: int) -> Plan:
+    """Returns the longest run of a network within a time.
+
+    Args:
+        network: which.
+        tokens_per_second: what this machine trains of it.
+        seconds: the budget.
+        length: tokens of an example.
+    """
+    room = (1 - SPARE) * (seconds - START_SECONDS) * tokens_per_second
+    batches = max(1, int(EVALUATED * room / (_EVAL_BATCH * length)))
+    evaluations = min(_MOST_EVALUATIONS, batches)
+    batches = min(_MOST_EVAL_BATCHES, batches // evaluations)
+    steps = max(1, int((room - evaluations * batches * _EVAL_BATCH * length) / (BATCH * length)))
+    return Plan(network=network, tokens_per_second=tokens_per_second, steps=steps,
+                tokens=float(steps * BATCH * length), eval_every_steps=-(-steps // evaluations),
+                eval_batches=batches)
+
+
+def report(plans: Sequence[Plan], best: Plan, records: mixture.Mixture) -> str:
+    """Returns the table and what must be known to read it."""
+    lines = [HEADING, *(proposed.line() + ("  <- proposed" if proposed is best else "")
+                        for proposed in plans)]
+    lines.append("AUC: unigram_auc, as runs on English Wikipedia and books ended; other text and "
+                 "vocabularies differ (docs/budgets.md).")
+    if any(proposed.tokens > proposed.network.most_tokens for proposed in plans):
+        lines.append("*  beyond what was measured: extrapolated by a power law.")
+    passes = best.tokens / records.tokens("train")
+    lines.append(f"The proposed run reads the records {passes:,.1f} times"
+                 + ("; more text would make it better." if passes > _MANY_PASSES else "."))
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measures, prints the plan, and with --run becomes the run.
+
+    Raises:
+        UserError: no budget, no records, or --run without --model_dir.
+    """
+    values = flags.FLAGS
+    for name in ("budget", "data_dir", *(["model_dir"] if values.run else [])):
+        if not values[name].value:
+            raise UserError(f"--{name} is needed: {values[name].help}")
+    seconds = seconds_of(values.budget)
+    records = mixture.load(values.data_dir)
+    print(f"measuring this machine, {rate.STEPS} steps of each network ...", flush=True)
+    plans = []
+    for network in NETWORKS:
+        measured = rate.tokens_per_second(
+            [f"--data_dir={values.data_dir}", *network.flags, f"--train_batch_size={BATCH}",
+             "--recipe=short"])
+        plans.append(plan(network, measured, seconds, records.max_seq_length))
+    best = max(plans, key=lambda proposed: proposed.auc)
+    print(report(plans, best, records))
+    command = best.command(values.data_dir, values.model_dir or "runs/planned")
+    print(f"python {shlex.join(command)}", flush=True)
+    if values.run:
+        os.execv(sys.executable, [sys.executable, str(rate.SCRIPT), *command[1:]])
+
+
+def define() -> None:
+    """Registers the flags."""
+    flags.DEFINE_string("budget", None, "Time that the run may take, such as 45m, 1h30m or 2d.")
+    flags.DEFINE_string("data_dir", None, "Directory of records that data_prep built, or several "
+                        "with weights, as run_pretraining.py takes them.")
+    flags.DEFINE_string("model_dir", None, "Where the run goes; needed with --run.")
+    flags.DEFINE_bool("run", False, "Start the proposed run.")
+
+
+if __name__ == "__main__":
+    define()
+    command_line.run(main, summary=__doc__, groups={
+        "What": ["budget", "data_dir"], "The run": ["model_dir", "run"]})

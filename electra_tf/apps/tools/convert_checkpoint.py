@@ -1,0 +1,79 @@
+r"""Converts pre-trained networks between this program, Google's code and Hugging Face.
+
+    python -m electra_tf.apps.tools.convert_checkpoint --from=runs/small --to=small_hf \
+        --to_format=hugging_face
+    python -m electra_tf.apps.tools.convert_checkpoint --from=electra_small --to=small \
+        --to_format=run
+
+The format of --from is found out. Every weight on both sides is accounted for, or nothing is
+written. run_pretraining.py and run_finetuning.py take all three as --init_checkpoint themselves.
+"""
+
+import os
+import shutil
+import tempfile
+
+from absl import flags
+
+from electra_tf.platform import command_line, storage
+from electra_tf.platform.atomic_file import (
+    TEMPORARY_PREFIX,
+    make_directory,
+    remove_abandoned,
+    write_error,
+)
+from electra_tf.platform.errors import UserError
+
+GROUPS = {"Networks": ("from", "to", "to_format"),
+          "What Google's checkpoints don't say": ("vocab_file", "lower_case", "num_heads")}
+
+
+def main() -> None:
+    """Reads, checks, writes."""
+    values = flags.FLAGS
+    for name in ("from", "to", "to_format"):
+        if not values[name].value:
+            raise UserError(f"--{name} is needed: {values[name].help}")
+    from electra_tf.checkpoints import formats  # TensorFlow takes seconds to import.
+
+    if values.to_format not in set(formats.Format):
+        raise UserError(f"--to_format must be one of {', '.join(formats.Format)}. "
+                        f"Received: {values.to_format!r}")
+    source = storage.path(values["from"].value)
+    target = storage.require_local(storage.path(values.to), "--to",
+                                   "the directory is renamed when it is whole")
+    if target.exists():
+        raise UserError(f"--to={target} exists already; name a new directory.")
+    networks = formats.read(
+        source, vocab_file=storage.path(values.vocab_file) if values.vocab_file else None,
+        lower_case=values.lower_case, num_heads=values.num_heads)
+    make_directory(target.parent)
+    remove_abandoned(target.parent)
+    scratch = storage.path(tempfile.mkdtemp(
+        prefix=f"{TEMPORARY_PREFIX}{os.getpid()}-", dir=target.parent))
+    try:
+        formats.write(networks, scratch / target.name, formats.Format(values.to_format))
+        (scratch / target.name).rename(target)
+    except OSError as error:
+        raise write_error(target, error) from error
+    finally:
+        shutil.rmtree(scratch)
+    count = sum(value.size for value in networks.weights.values())
+    print(f"{len(networks.weights)} weights, {count:,} parameters: {networks.source} -> {target}")
+
+
+def define() -> None:
+    """Defines the flags."""
+    flags.DEFINE_string("from", None, "Directory of the networks, or a checkpoint's prefix.")
+    flags.DEFINE_string("to", None, "Directory to write, which must not exist.")
+    flags.DEFINE_string("to_format", None, "run, google or hugging_face.")
+    flags.DEFINE_string("vocab_file", None, "Default: vocab.txt beside the checkpoint.")
+    flags.DEFINE_bool("lower_case", True, "The vocabulary is uncased.")
+    flags.DEFINE_integer(
+        "num_heads", None, "Attention heads. Default: what bert_config.json beside the checkpoint "
+        "says, or the published model of this size has.", lower_bound=1)
+
+
+if __name__ == "__main__":
+    define()
+    command_line.run(main, summary=__doc__, groups=GROUPS)

@@ -1,0 +1,95 @@
+r"""Ranks sentences by how likely a pre-trained model finds them, without fine-tuning.
+
+    python -m electra_tf.apps.tools.score_text --model_dir=runs/small --input=sentences.txt
+    printf 'The cat sat.\nThe cat sit.\n' | python -m electra_tf.apps.tools.score_text \
+        --model_dir=runs/electric --input=-
+
+Prints a line per sentence, the likeliest first: its scores in nats, higher is likelier, and the
+sentence, with tabs between. The generator hides one token after the other (as many passes as there
+are tokens), the discriminator reads the sentence once; that of Electric gives energies, which are
+made for this (Clark et al., EMNLP 2020). Scores of different models don't compare, and a longer
+sentence is less likely: --per_token divides by the number of tokens.
+"""
+
+import sys
+from collections.abc import Sequence
+
+from absl import flags
+
+from electra_tf.platform import command_line, storage
+from electra_tf.platform.bounded import MIB, cannot_read, read_bytes
+from electra_tf.platform.errors import UserError
+
+_MOST_BYTES = 64 * MIB
+STANDARD_INPUT = "-"
+
+
+def main() -> None:
+    """Scores every line and prints them in order.
+
+    Raises:
+        UserError: no model, no sentences, or one that is longer than the model reads.
+    """
+    values = flags.FLAGS
+    for name in ("model_dir", "input"):
+        if not values[name].value:
+            raise UserError(f"--{name} is needed: {values[name].help}")
+    sentences = _sentences(values.input)
+
+    from electra_tf.checkpoints import formats
+    from electra_tf.finetuning.pseudo_likelihood import PseudoLikelihood
+
+    judge = PseudoLikelihood(formats.read(storage.path(values.model_dir)))
+    network = values.network or judge.best
+    if network not in judge.networks:
+        raise UserError(f"--network={network}: this model has {' and '.join(judge.networks)}.")
+    scores = judge.score(sentences)
+    if values.per_token:
+        lengths = judge.lengths(sentences)
+        scores = {name: found / lengths for name, found in scores.items()}
+    print("\t".join([*scores, "sentence"]))
+    for line in ranked(scores[network]):
+        print("\t".join([*(f"{found[line]:.3f}" for found in scores.values()), sentences[line]]))
+
+
+def ranked(scores: Sequence[float]) -> list[int]:
+    """Returns the numbers of the sentences, the likeliest first; equals stay in order.
+
+    >>> ranked([-3.0, -1.0, -3.0])
+    [1, 0, 2]
+    """
+    return sorted(range(len(scores)), key=lambda index: -scores[index])
+
+
+def _sentences(source: str) -> list[str]:
+    """Returns the lines that aren't empty."""
+    if source == STANDARD_INPUT:
+        content = sys.stdin.buffer.read(_MOST_BYTES)
+    else:
+        try:
+            content = read_bytes(storage.path(source), _MOST_BYTES)
+        except OSError as error:
+            raise cannot_read(storage.path(source), error) from error
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{source} is not UTF-8: bad byte at offset {error.start}.") from error
+    lines = [line.strip().replace("\t", " ") for line in text.split("\n")]
+    if not any(lines):
+        raise UserError(f"{source} holds no sentences: a line each.")
+    return [line for line in lines if line]
+
+
+def define() -> None:
+    """Registers the flags."""
+    flags.DEFINE_string("model_dir", None, "A pre-training run, or a converted checkpoint.")
+    flags.DEFINE_string("input", None, "Text file with a sentence a line; - reads standard input.")
+    flags.DEFINE_string("network", None, "generator or discriminator: whose score decides the "
+                        "order. Default: the discriminator of Electric, else the generator.")
+    flags.DEFINE_bool("per_token", False, "Divide scores by the number of tokens.")
+
+
+if __name__ == "__main__":
+    define()
+    command_line.run(main, summary=__doc__, groups={
+        "Model": ["model_dir", "network"], "Text": ["input", "per_token"]})

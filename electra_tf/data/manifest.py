@@ -1,0 +1,251 @@
+"""`manifest.json`: what a directory of records holds. Written last, and what training trusts."""
+
+import collections
+import concurrent.futures
+import dataclasses
+import functools
+import hashlib
+import json
+from collections.abc import Mapping
+
+from electra_tf.data import consistency
+from electra_tf.platform import atomic_file, storage, strict_json
+from electra_tf.platform.bounded import MIB
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
+from electra_tf.text.tokenization import Tokenization
+
+FORMAT_VERSION = 1
+MANIFEST_NAME = "manifest.json"
+VOCABULARY_NAME = "vocab.txt"
+SPLITS = ("train", "eval")
+_MOST_BYTES = 64 * MIB
+"""An entry of a shard takes 300 bytes: room for 200,000 shards, 3 TB of text."""
+_SIZES_AT_ONCE = 32
+"""Requests to an object store, which take 30 ms each: 30,000 shards in half a minute."""
+_BUILD = "`python -m data_prep.build_pretraining_data`"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Shard:
+    """One TFRecord file."""
+
+    __pydantic_config__ = strict_json.STRICT
+
+    name: str
+    """File name within the directory."""
+    split: str
+    """"train" or "eval"."""
+    examples: int
+    tokens: int
+    """Tokens of all examples, special ones included, padding not."""
+    bytes: int
+    sha256: str
+
+    def __post_init__(self):
+        if self.split not in SPLITS:
+            raise ValueError(f"split must be one of {SPLITS}. Received: {self.split!r}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Counts:
+    """What went in and what came out; counts add up over shards with `+`."""
+
+    __pydantic_config__ = strict_json.STRICT
+
+    documents: int = 0
+    lines: int = 0
+    words: int = 0
+    """Parts between white space."""
+    text_bytes: int = 0
+    """UTF-8, without line ends."""
+    letterless_lines: int = strict_json.added(0)
+    """These, and the others up to `dropped_text_bytes`, went by cleaning: each is counted once,
+    and not among `lines`; the documents are among `documents`."""
+    boilerplate_lines: int = strict_json.added(0)
+    short_or_long_lines: int = strict_json.added(0)
+    other_language_documents: int = strict_json.added(0)
+    near_duplicate_documents: int = strict_json.added(0)
+    lines_of_dropped_documents: int = strict_json.added(0)
+    duplicate_lines: int = strict_json.added(0)
+    contaminated_lines: int = strict_json.added(0)
+    """They held a text of a benchmark's test."""
+    dropped_text_bytes: int = strict_json.added(0)
+    """Of all these lines, UTF-8, without line ends."""
+    text_tokens: int = 0
+    """Word pieces that the text gave."""
+    content_tokens: int = 0
+    """Tokens of the examples that are neither special nor padding; equals `text_tokens`."""
+    special_tokens: int = 0
+    """[CLS] and [SEP] of the examples."""
+    padding_positions: int = 0
+    examples: int = 0
+    single_segment_examples: int = 0
+    tokenizer_words: int = 0
+    """Words as the tokenizer splits the text, a punctuation mark being one."""
+    unknown_words: int = 0
+    """Those that became [UNK]."""
+    characters: int = 0
+    changed_characters: int = strict_json.added(0)
+    """Letters that stripping accents changes, whether it is done or not."""
+    hangul_characters: int = strict_json.added(0)
+    """Korean syllables, which earlier versions counted instead."""
+    skipped_documents: int = strict_json.added(0)
+    """Of the documents, those that are damaged and were left out (--on_error=skip); of a document
+    in parts, the damaged parts."""
+    unknown_by_script: Mapping[str, int] | None = strict_json.added(None)
+    """Script (`text.word_scripts`) -> how many of the unknown words are of it; None: nobody counted
+    them."""
+
+    def __add__(self, other: "Counts") -> "Counts":
+        sums = {name: value + getattr(other, name) for name, value in vars(self).items()
+                if name != "unknown_by_script"}
+        by_script = [each.unknown_by_script for each in (self, other)
+                     if each.unknown_by_script is not None]
+        return Counts(**sums, unknown_by_script=dict(sorted(
+            sum(map(collections.Counter, by_script), collections.Counter()).items()))
+            if by_script else None)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SourceCounts:
+    """What came of one source of several."""
+
+    __pydantic_config__ = strict_json.STRICT
+
+    name: str
+    """As --input names it."""
+    share: float
+    """Asked for, of the text bytes, in (0, 1]; 0: none was."""
+    documents: int
+    text_bytes: int
+    """UTF-8, without line ends."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """All that a reader of the records needs to know; see `load`, `save` and `verify_shards`."""
+
+    __pydantic_config__ = strict_json.STRICT
+
+    format_version: int
+    max_seq_length: int
+    """L: no example has more tokens."""
+    packing: str
+    token_bytes: int
+    """Bytes of one stored id: 2 or 4."""
+    vocabulary: Tokenization
+    settings: Mapping[str, str | int | float | bool | None]
+    """Every setting that decided the examples, and `corpus_sha256`."""
+    counts: Counts
+    """Over both splits."""
+    shards: tuple[Shard, ...]
+    sources: tuple[SourceCounts, ...] = strict_json.added(())
+    """Of a text of several sources, in the order of --input."""
+    skipped: tuple[str, ...] = strict_json.added(())
+    """What is wrong with the first of the `skipped_documents`, a line each."""
+
+    def save(self, data_dir: str | Path) -> None:
+        """Writes manifest.json atomically; raises UserError if it can't."""
+        content = json.dumps(
+            dataclasses.asdict(self) | {"vocabulary": self.vocabulary.facts()}, indent=1) + "\n"
+        atomic_file.write_atomically(storage.path(data_dir) / MANIFEST_NAME, content.encode())
+
+    def shards_of(self, split: str) -> tuple[Shard, ...]:
+        """Returns the shards of "train" or "eval", in order; raises ValueError for another name."""
+        if split not in SPLITS:
+            raise ValueError(f"split must be one of {SPLITS}. Received: {split!r}")
+        return tuple(shard for shard in self.shards if shard.split == split)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Hexadecimal sha256 over what decides the examples; equal for equal data, wherever it is.
+
+        A run that resumes compares it to know that it still reads the same examples.
+        """
+        decisive = [self.max_seq_length, self.token_bytes, self.vocabulary.facts(),
+                    [(shard.split, shard.examples, shard.sha256) for shard in self.shards]]
+        return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Version:
+    """What a manifest of any version has."""
+
+    __pydantic_config__ = strict_json.OPEN
+
+    format_version: int
+
+
+def load(data_dir: str | Path) -> Manifest:
+    """Reads and checks `data_dir`/manifest.json.
+
+    Raises:
+        UserError: there is none (the build didn't finish, or it is another directory), it is
+            unreadable, of another format version, or its values contradict each other.
+    """
+    path = storage.path(data_dir) / MANIFEST_NAME
+    fix = f"build the records again with {_BUILD} --overwrite."
+    version = strict_json.read(path, _Version, most=_MOST_BYTES, fix=fix, absent=(
+        f"{path} does not exist: the build of these records did not finish, or they are elsewhere; "
+        f"run {_BUILD} with --output_dir={data_dir} (again), or name the right directory."))
+    if version.format_version != FORMAT_VERSION:
+        raise UserError(f"{path} has format version {version.format_version}, this program reads "
+                        f"{FORMAT_VERSION}; {fix}")
+    manifest = strict_json.read(path, Manifest, most=_MOST_BYTES, fix=fix)
+    problem = consistency.contradiction(manifest)
+    if problem:
+        raise UserError(f"{path} is damaged: {problem}; {fix}")
+    return manifest
+
+
+def verify_shards(
+    data_dir: str | Path, manifest: Manifest, checksums: bool = True
+) -> None:
+    """Checks that every shard is there and is what the manifest says.
+
+    Args:
+        data_dir: where the shards are.
+        manifest: from `load(data_dir)`.
+        checksums: read every byte and compare the sha256 (about 1 GB/s); else sizes only.
+
+    Raises:
+        UserError: a shard is missing, truncated or changed.
+    """
+    directory = storage.path(data_dir)
+    with concurrent.futures.ThreadPoolExecutor(max_workers=_SIZES_AT_ONCE) as pool:
+        # In order: the first shard that is wrong is named.
+        for _ in pool.map(lambda shard: _check_size(directory / shard.name, shard),
+                          manifest.shards):
+            pass
+    if checksums:
+        with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
+            digests = pool.map(lambda shard: file_sha256(directory / shard.name), manifest.shards)
+            for shard, digest in zip(manifest.shards, digests, strict=True):
+                if digest != shard.sha256:
+                    raise _broken(directory / shard.name, "its content changed (wrong checksum)")
+
+
+def token_bytes_for(vocab_size: int) -> int:
+    """Returns how many bytes one stored id takes: 2, or 4 past 65,536 tokens."""
+    return 2 if vocab_size <= 65536 else 4
+
+
+def file_sha256(path: Path) -> str:
+    """Returns the hexadecimal sha256 of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _check_size(path: Path, shard: Shard) -> None:
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise _broken(path, f"it cannot be read ({error.strerror})") from error
+    if size != shard.bytes:
+        raise _broken(path, f"it has {size} bytes instead of {shard.bytes}")
+
+
+def _broken(path: Path, what: str) -> UserError:
+    return UserError(f"{path} is not the shard that was built: {what}; copy it again, or build "
+                     f"the records again with {_BUILD} --overwrite.")

@@ -1,0 +1,123 @@
+"""What every command line of the project shares: how it ends, and a grouped `--help`."""
+
+import atexit
+import os
+import select
+import shlex
+import signal
+import sys
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from typing import NoReturn
+
+from absl import app, flags, logging
+
+from electra_tf.platform import native_logging, signals
+from electra_tf.platform.errors import Abandoned, UserError, one_line, shown
+
+
+def run(
+    main: Callable[..., None],
+    *,
+    summary: str,
+    groups: Mapping[str, Sequence[str]],
+    operand: str = "",
+) -> None:
+    """Parses absl flags and runs `main`, printing a `UserError` or a signal to stop as one line.
+
+    Exits with 0, 1 after a `UserError`, 130 after Ctrl-C, 143 after SIGTERM, 141 when nobody reads
+    its output any more.
+
+    Libraries that are imported later are kept from talking on stderr.
+
+    Args:
+        main: takes no arguments, or the operand; reads `flags.FLAGS`.
+        summary: what the command does, printed first by `--help`.
+        groups: title -> names of the flags under it, in the order of `--help`.
+        operand: name of the one argument that isn't a flag, such as "DIR"; "" if there is none.
+    """
+
+    def parse(argv: Sequence[str]) -> list[str]:
+        if any(argument in ("--help", "-help", "-h") for argument in argv[1:]):
+            print(grouped_help(summary, groups))
+            raise SystemExit(0)
+        try:
+            rest = flags.FLAGS(argv)
+        except (flags.Error, UnicodeDecodeError) as error:  # The latter: of a --flagfile.
+            _refuse(f"{error} (--help lists the flags.)")
+        if len(rest) > 1 + bool(operand):
+            _refuse(f"unexpected argument {shown(rest[-1])}; settings are written --name=value"
+                    f"{f', and there is one {operand}' if operand else ''}.")
+        if operand and len(rest) == 1:
+            _refuse(f"{operand} is missing (--help says what it is).")
+        return rest
+
+    def guarded(argv: Sequence[str]) -> None:
+        logging.set_verbosity(logging.WARNING)
+        try:
+            with signals.Interrupts():
+                main(*argv[1:])
+        except UserError as error:
+            print(f"error: {error}", file=sys.stderr)
+            if isinstance(error, Abandoned):
+                _end(1)
+            raise SystemExit(1) from None
+        except signals.Interrupted as interrupted:
+            if str(interrupted):
+                print(interrupted, file=sys.stderr)
+            _end(interrupted.status)
+        if "TF_CONFIG" not in os.environ:  # Several workers end together.
+            atexit._run_exitfuncs()
+            _end(0)
+
+    native_logging.quiet()
+    try:
+        app.run(guarded, flags_parser=parse)
+    except BrokenPipeError:
+        if not _output_is_read():
+            os._exit(128 + signal.SIGPIPE)  # As other programs do in `... --help | head`.
+        raise
+
+
+def _output_is_read() -> bool:
+    poll = select.poll()
+    poll.register(1, 0)
+    return not any(event & select.POLLERR for _, event in poll.poll(0))
+
+
+def _refuse(problem: str) -> NoReturn:
+    print(f"error: {one_line(problem)}", file=sys.stderr)
+    raise SystemExit(2)
+
+
+def _end(status: int) -> NoReturn:
+    """Ends the process now.
+
+    At its usual end TensorFlow waits for other workers, up to minutes, and for threads that still
+    read ahead, up to half a minute: nothing would be printed, and nobody needs what they read.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def same_command() -> str:
+    """Returns the command of this process, to be typed again."""
+    return shlex.join(sys.orig_argv)
+
+
+def grouped_help(summary: str, groups: Mapping[str, Sequence[str]]) -> str:
+    """Returns the text of `--help`: the summary, then every group's flags with their defaults."""
+    lines = [textwrap.dedent(summary).strip()]
+    for title, names in groups.items():
+        lines += ["", f"{title}:"]
+        for name in names:
+            lines += _describe(flags.FLAGS[name])
+    return "\n".join(lines)
+
+
+def _describe(flag: flags.Flag) -> list[str]:
+    head = f"  --[no]{flag.name}" if flag.boolean else f"  --{flag.name}=VALUE"
+    default = "" if flag.default is None else f" (default: {flag.default_as_str})"
+    return [head, *textwrap.wrap(
+        f"{flag.help}{default}", width=92, initial_indent="      ", subsequent_indent="      ")]

@@ -1,0 +1,137 @@
+"""Adam as BERT and ELECTRA use it: decoupled weight decay, and no bias correction by default."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from electra_tf.config.pretraining import OptimizerConfig
+from electra_tf.training.weight_decay import decay_mask
+
+
+class Adam(tf.Module):
+    """m, v = moments; w -= rate * (m / (sqrt(v) + epsilon) + decay * w).
+
+    With bias correction, m and v are divided by 1 - beta^t there, t from 1 (Kingma and Ba, 2015,
+    algorithm 1).
+
+    The decay is applied to the weight before the step, which is the same sum, so that the rest
+    is TensorFlow's fused Adam kernel with its bias corrections switched off (powers of beta 0).
+
+    The kernel computes 1 - beta in float32, for beta_2 = 0.999 a factor of k = 0.999987 off. Its
+    second moments are k times the true ones; rate and epsilon make up for it, so that weights
+    follow the textbook to rounding.
+    """
+
+    def __init__(self, config: OptimizerConfig, variables: Sequence[tf.Variable],
+                 rate_factors: Sequence[float] | None = None):
+        """Creates two slots per variable; call it under the strategy's scope.
+
+        Args:
+            config: betas, epsilon, weight decay, clip norm.
+            variables: trainable weights, in the order that gradients will come in.
+            rate_factors: multiplies the learning rate of each variable; 1 by default.
+        """
+        super().__init__(name="adam")
+        self._config = config
+        self._variables = list(variables)
+        mask = decay_mask(variable.name for variable in variables)
+        self._decays = [decays and config.weight_decay > 0.0 for decays in mask]
+        first, second = (_rounding(beta) for beta in (config.beta_1, config.beta_2))
+        self._kernel_rate = second**0.5 / first
+        self._kernel_epsilon = config.epsilon * second**0.5
+        self._rate_factors = list(rate_factors or [1.0] * len(self._variables))
+        self._distinct_factors = sorted(set(self._rate_factors))
+        self.first_moments = [_slot(variable, "adam_m") for variable in self._variables]
+        self.second_moments = [_slot(variable, "adam_v") for variable in self._variables]
+
+    def apply(self, gradients: Sequence[tf.Tensor], rate: tf.Tensor, *, step: tf.Tensor,
+              scale: tf.Tensor, usable: tf.Tensor) -> None:
+        """Updates all variables of one replica; call it in a replica context.
+
+        Args:
+            gradients: summed over replicas, one per variable.
+            rate: float32 [], the learning rate.
+            step: integer [], how many steps came before, those without an update among them.
+            scale: float32 [], what to multiply the gradients by: the clipping.
+            usable: bool []; False leaves weights and slots exactly as they are.
+        """
+        # With rate 0 and betas 1 an update is the identity: no branch on the device.
+        rate = tf.where(usable, rate, 0.0)
+        scale = tf.where(usable, scale, 0.0)
+        gradients = [tf.math.multiply_no_nan(gradient, scale) for gradient in gradients]
+        tf.distribute.get_replica_context().merge_call(
+            self._update_all, args=(gradients, *self._numbers(rate, step, usable)))
+
+    def _numbers(self, rate: tf.Tensor, step: tf.Tensor, usable: tf.Tensor) -> tuple[
+            Mapping[float, tf.Tensor], Mapping[float, tf.Tensor], Mapping[str, tf.Tensor]]:
+        """Returns what `_update` takes: rates and decays by factor, and the kernel's inputs."""
+        kernel = self._betas(usable) | {
+            "beta1_power": tf.zeros([]), "beta2_power": tf.zeros([]),
+            "epsilon": tf.constant(self._kernel_epsilon)}
+        stretch = rate
+        if self._config.bias_correction:
+            first, second = self._corrections(step)
+            stretch = rate * second / first
+            kernel["epsilon"] = self._kernel_epsilon * second
+        rates = {factor: stretch * (factor * self._kernel_rate)
+                 for factor in self._distinct_factors}
+        decays = {factor: rate * (factor * self._config.weight_decay)
+                  for factor in self._distinct_factors}
+        return rates, decays, kernel
+
+    def _betas(self, usable: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"beta1": tf.where(usable, self._config.beta_1, 1.0),
+                "beta2": tf.where(usable, self._config.beta_2, 1.0)}
+
+    def _corrections(self, step: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns 1 - beta_1^t and the root of 1 - beta_2^t, float32 []."""
+        t = tf.cast(step, tf.float32) + 1.0
+        # expm1 keeps the digits that 1 - 0.999^t loses for small t.
+        first, second = (-tf.math.expm1(t * np.log(beta)) if beta > 0.0 else tf.ones([])
+                         for beta in (self._config.beta_1, self._config.beta_2))
+        return first, tf.sqrt(second)
+
+    def _update_all(self, strategy: tf.distribute.Strategy, gradients: Sequence[tf.Tensor],
+                    rates: Mapping[float, tf.Tensor], decays: Mapping[float, tf.Tensor],
+                    kernel: Mapping[str, tf.Tensor]) -> None:
+        columns = (self._variables, self.first_moments, self.second_moments, gradients,
+                   self._decays, self._rate_factors)
+        for variable, first, second, gradient, decayed, factor in zip(*columns, strict=True):
+            strategy.extended.update(
+                variable, self._update,
+                args=(first, second, gradient, rates[factor],
+                      decays[factor] if decayed else None, kernel),
+                group=False)
+
+    def _update(self, variable: tf.Variable, first: tf.Variable, second: tf.Variable,
+                gradient: tf.Tensor, rate: tf.Tensor, decay: tf.Tensor | None,
+                kernel: Mapping[str, tf.Tensor]) -> None:
+        if decay is not None:
+            variable.assign((1.0 - decay) * variable)
+        tf.raw_ops.ResourceApplyAdam(
+            var=variable.handle, m=first.handle, v=second.handle, lr=rate, grad=gradient, **kernel)
+
+
+def clip_scale(gradients: Sequence[tf.Tensor], clip_norm: float) -> tuple[tf.Tensor, tf.Tensor]:
+    """Finds out how much to shorten gradients so that their joint norm is at most `clip_norm`.
+
+    Args:
+        gradients: float32 tensors, already summed over replicas.
+        clip_norm: largest joint norm.
+
+    Returns:
+        The factor float32 [], 1 if they are short enough, and their norm float32 [] without it.
+    """
+    norm = tf.linalg.global_norm(gradients)
+    return clip_norm / tf.maximum(norm, clip_norm), norm
+
+
+def _rounding(beta: float) -> float:
+    """Returns what float32 makes of 1 - beta, as a fraction of the true value."""
+    return float(1.0 - np.float32(beta)) / (1.0 - beta)
+
+
+def _slot(variable: tf.Variable, kind: str) -> tf.Variable:
+    name = variable.name.split(":")[0]
+    return tf.Variable(tf.zeros_like(variable), trainable=False, name=f"{name}/{kind}")

@@ -1,0 +1,129 @@
+"""From settings to a `tf.distribute` strategy; one clear line where the hardware is missing."""
+
+import contextlib
+import os
+import socket
+
+import tensorflow as tf
+
+from electra_tf.config.runtime import RuntimeConfig, Strategy
+from electra_tf.platform import native_logging, signals
+from electra_tf.platform.errors import UserError
+from electra_tf.training import cluster, cuda
+
+TPU_CONNECT_SECONDS = 10
+
+
+def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:
+    """Returns the strategy that `config` asks for.
+
+    Raises:
+        UserError: no such TPU, too few GPUs, or a TF_CONFIG that doesn't describe a cluster.
+    """
+    kind = config.distribution_strategy
+    if kind is Strategy.AUTO:
+        kind = _choose(config)
+    if kind is Strategy.TPU:
+        return _tpu(config.tpu)
+    if kind is Strategy.MULTI_WORKER_MIRRORED:
+        return _multi_worker()
+    if config.num_replicas:
+        if cluster.VARIABLE in os.environ:
+            raise UserError("--num_replicas splits the CPU of a single process; TF_CONFIG makes "
+                            "this one of several. Leave either out.")
+        return tf.distribute.MirroredStrategy(_virtual_cpus(config.num_replicas))
+    gpus = _gpu_names(config.num_gpus)
+    if kind is Strategy.MIRRORED:
+        return tf.distribute.MirroredStrategy(gpus or _cpu_names())
+    return tf.distribute.OneDeviceStrategy(gpus[0] if gpus else "CPU:0")
+
+
+def is_one_cpu(config: RuntimeConfig) -> bool:
+    """Tells whether `create_strategy` will choose a single CPU; starts no device."""
+    kind = config.distribution_strategy
+    if kind is Strategy.AUTO:
+        kind = _choose(config)
+    return kind is Strategy.ONE_DEVICE and not _gpu_names(config.num_gpus)
+
+
+def _choose(config: RuntimeConfig) -> Strategy:
+    if config.tpu:
+        return Strategy.TPU
+    if config.num_replicas:
+        return Strategy.MIRRORED
+    if cluster.VARIABLE in os.environ:
+        return Strategy.MULTI_WORKER_MIRRORED
+    if len(_gpu_names(config.num_gpus)) > 1:
+        return Strategy.MIRRORED
+    return Strategy.ONE_DEVICE
+
+
+def _gpu_names(wanted: int) -> list[str]:
+    """Returns the first `wanted` GPUs of this machine; all for -1."""
+    names = [f"GPU:{index}" for index in range(len(tf.config.list_physical_devices("GPU")))]
+    if wanted < 0 and not names:
+        cuda.note_unused_gpu()
+    if wanted > len(names):
+        reason = cuda.why_no_gpu() if not names else ""
+        raise UserError(f"--num_gpus={wanted}, but " + (reason or (
+            f"this machine has {len(names)}. Ask for at most that many"))
+            + "; --num_gpus=0 runs on the CPU.")
+    return names if wanted < 0 else names[:wanted]
+
+
+def _virtual_cpus(count: int) -> list[str]:
+    """Splits the CPU into `count` logical devices and names them."""
+    cpu, *_ = tf.config.list_physical_devices("CPU")
+    with contextlib.suppress(RuntimeError):  # TensorFlow has its devices already.
+        tf.config.set_logical_device_configuration(
+            cpu, [tf.config.LogicalDeviceConfiguration()] * count)
+    names = _cpu_names()
+    if len(names) < count:
+        raise UserError(f"--num_replicas={count}, but this process began with {len(names)} CPU "
+                        "devices. It has to be set before TensorFlow's first op.")
+    return names[:count]
+
+
+def _cpu_names() -> list[str]:
+    """Logical CPU devices: one, unless the program split the CPU to try replicas out."""
+    return [f"CPU:{index}" for index in range(len(tf.config.list_logical_devices("CPU")))]
+
+
+def _multi_worker() -> tf.distribute.Strategy:
+    cluster.announce_waiting(cluster.parse(os.environ.get(cluster.VARIABLE, "")))
+    with signals.left_to_the_system():
+        return tf.distribute.MultiWorkerMirroredStrategy()
+
+
+def _tpu(name: str) -> tf.distribute.Strategy:
+    if not name:
+        raise UserError('--distribution_strategy=tpu needs --tpu: a name, a grpc:// address, or '
+                        '"local" on a TPU VM.')
+    _check_reachable(name)
+    try:
+        with native_logging.stderr_closed():
+            resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=name)
+            if name != "local":
+                tf.config.experimental_connect_to_cluster(resolver)
+            tf.tpu.experimental.initialize_tpu_system(resolver)
+        return tf.distribute.TPUStrategy(resolver)
+    except (ValueError, RuntimeError, OSError, ImportError, tf.errors.OpError) as error:
+        if "No OpKernel was registered" in str(error):
+            raise UserError(f"--tpu={name}: this TensorFlow was built without TPUs. `make tpu` "
+                            "puts the one that was built with them in its place.") from error
+        reason = " ".join(str(error).split("Additional GRPC error")[0].split())[:200].rstrip(".")
+        raise UserError(f"--tpu={name} can't be reached: {reason}. Check the name or address, "
+                        "the zone and that the TPU is running.") from error
+
+
+def _check_reachable(name: str) -> None:
+    """Tries a plain connection first: TensorFlow would wait for minutes."""
+    if name == "local" or not name.startswith("grpc://"):
+        return
+    host, _, port = name.removeprefix("grpc://").partition(":")
+    try:
+        port_number = int(port or 8470)
+        socket.create_connection((host, port_number), timeout=TPU_CONNECT_SECONDS).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise UserError(f"--tpu={name} can't be reached: {error}. Check the address and that the "
+                        "TPU is running.") from error

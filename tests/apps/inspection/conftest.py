@@ -1,0 +1,20 @@
+import pytest
+
+from electra_tf.apps.inspection import reading, survey
+from electra_tf.platform import storage
+from tests import tiny_records
+
+
+@pytest.fixture
+def data_dir(tmp_path):
+    """86 training examples in three shards and 10 held out, of 32 tokens at most."""
+    tiny_records.write(tmp_path / "records")
+    return storage.path(tmp_path / "records")
+
+
+@pytest.fixture(scope="session")
+def found(tmp_path_factory):
+    """What is found in such records."""
+    directory = tmp_path_factory.mktemp("tiny") / "records"
+    tiny_records.write(directory)
+    return survey.survey(reading.open_records(storage.path(directory)), 1 << 60)

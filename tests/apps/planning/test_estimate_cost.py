@@ -1,0 +1,285 @@
+"""What the tool prints of a run, the user's runs in the picture, and mistakes in one line."""
+
+import csv
+import json
+import pathlib
+
+import pytest
+from absl import flags
+
+from electra_tf.apps.planning import estimate_cost, scores
+from electra_tf.apps.planning.literature import PUBLISHED
+from electra_tf.config.overrides import flatten
+from electra_tf.config.sizes import SIZES
+from electra_tf.finetuning.results import Epoch, Results, Trial
+from electra_tf.platform.errors import UserError
+from electra_tf.reporting import scores as pictures
+from electra_tf.text.normalization import Normalization
+from tests import command_flags
+
+LITERATURE = pathlib.Path(__file__).parents[3] / "docs" / "literature.csv"
+GLUE_TASKS = ("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte")
+
+
+@pytest.fixture(autouse=True)
+def program_flags():
+    with command_flags.defined(estimate_cost.define):
+        yield
+
+
+@pytest.fixture
+def printed(capsys):
+    def call(*arguments):
+        command_flags.call(estimate_cost.main, *arguments)
+        return capsys.readouterr().out
+    return call
+
+
+def row(output, beginning):
+    return next(line for line in output.splitlines() if line.startswith(beginning)).split()
+
+
+def test_small_is_the_papers(printed):
+    output = printed("--model_size=small")
+    assert row(output, "training, all of it")[-2:] == ["1.29e18", "1.15e18"]
+    assert row(output, "an answer about 128")[-2] == "3.68e09"
+    assert "discriminator 13,549,057" in output
+    assert "100 % of the published ELECTRA-Small" in output and "1.4e18" in output
+    # Table 1: four days of one V100.
+    assert row(output, "1 x v100")[3:7] == ["15.7", "0.212", "4.0", "days"]
+    for model in PUBLISHED:
+        assert row(output, model.name)
+
+
+def test_a_sixteenth_of_the_steps_is_6_25_per_cent_and_six_hours(printed):
+    output = printed("--model_size=small", "--num_train_steps=62500", "--devices=v100")
+    assert "6.25 % of the published ELECTRA-Small" in output
+    assert row(output, "1 x v100")[5:7] == ["6.0", "h"]
+
+
+@pytest.mark.parametrize(("size", "flops"), [("base", "6.42e19"), ("large", "7.12e20")])
+def test_larger_sizes_have_the_papers_length_too(printed, size, flops):
+    output = printed(f"--model_size={size}")
+    assert "of 512 tokens" in output and row(output, "training, all of it")[-2] == flops
+    assert "assumed is of networks" not in output
+
+
+def test_the_published_run_is_half_of_twice_the_batch(printed):
+    assert "200 % of the published ELECTRA-Base" in printed(
+        "--model_size=base", "--train_batch_size=512")
+
+
+def test_settings_and_recipes_are_those_of_a_run(printed):
+    output = printed("--model_size=small", "--set=model.num_layers=4", "--recipe=short",
+                     "--num_train_steps=28000", "--train_batch_size=16", "--max_seq_length=64")
+    assert "28,000 steps of 16 examples of 64 tokens" in output
+    # A generator of 0.375 x 256 units and two of the four layers.
+    assert "generator 4,6" not in output and "discriminator 7,230,977" in output
+
+
+def test_a_masked_language_model_has_one_network(printed):
+    output = printed("--set=objective.name=mlm", "--num_train_steps=1450000")
+    assert row(output, "training, all of it")[-2] == "1.42e18" and "generator" not in output
+
+
+def test_devices_count_utilization_and_region_are_the_users(printed):
+    output = printed("--model_size=base", "--devices=A100,tpu-v3", "--count=8",
+                     "--utilization=0.5", "--region=France")
+    # 6.71e19 products over 8 x 156e12 a second: 14.9 hours.
+    assert row(output, "8 x a100")[3:7] == ["312", "0.5", "14.9", "h"]
+    assert row(output, "8 x tpu v3") and "56 g CO2/kWh" in output and "0.5: given" in output
+
+
+def test_a_price_file_replaces_a_device(printed, tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("device a100:\n  utilization: 0.5\n  utilization_source: measured by us\n"
+                    "  utilization_date: 2026\n")
+    output = printed("--devices=a100", f"--prices={path}")
+    assert row(output, "1 x a100")[-3:] == ["-", "-", "-"] and "measured by us (2026)" in output
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["--model_size=huge"], "--model_size must be one of tiny, small, base, large"),
+    (["--recipe=long"], "--recipe must be one of"),
+    (["--devices=abacus"], "--devices: no device 'abacus' in the table. There are: t4, l4, v100"),
+    (["--devices="], "--devices must name 1 to 20 of t4"),
+    (["--count=-1"], "--count must be from 1 to 1,000,000. Received: -1"),
+    (["--utilization=0"], r"--utilization must be in \(0, 1\]"),
+    (["--utilization=1.5"], r"--utilization must be in \(0, 1\]"),
+    (["--utilization=nan"], r"--utilization must be in \(0, 1\]"),
+    (["--num_train_steps=0"], "--num_train_steps .* greater than 0. Received: 0"),
+    (["--train_batch_size=x"], "--train_batch_size .* must be a whole number"),
+    (["--max_seq_length=1024"], "--max_seq_length=1024 is more than the model's 512 positions"),
+    (["--set=model.layers=3"], "unknown setting 'model.layers'"),
+    (["--set=objective.name=electric"], "objective.name=electric isn't counted"),
+    (["--region=moon"], "--region: no grid 'moon' in the table. There are: world, eu"),
+    (["--prices=nowhere.yaml"], "nowhere.yaml can't be read"),
+    (["--own=mine:1e17"], "--own must be name:FLOPs:score"),
+    (["--own=:1e17:70"], "--own must be name:FLOPs:score"),
+    (["--own=mine:0:70"], "--own must be name:FLOPs:score"),
+    (["--own=mine:1e17:101"], "--own must be name:FLOPs:score"),
+    (["--own=mine:1e17:nan"], "--own must be name:FLOPs:score"),
+    (["--glue_dir=nowhere"], "--glue_dir=nowhere has no results of cola, sst2"),
+    (["--plot=x.png", "--literature=nowhere.csv"], "cannot read nowhere.csv"),
+    (["--plot=nowhere/x.png"], "cannot write nowhere/x.png"),
+])
+def test_mistakes_are_one_line(printed, arguments, words):
+    with pytest.raises(UserError, match=words) as error:
+        printed(*arguments)
+    assert "\n" not in str(error.value)
+
+
+@pytest.fixture
+def pretrained(tmp_path):
+    """Writes settings.json of a pre-training run and returns how results name its encoder."""
+    def write(name="first", steps=1000, initial=None, **changes):
+        saved = {key: value for key, value in flatten(SIZES["small"]).items()
+                 if not key.startswith("runtime.")} | {
+            "data.max_seq_length": 128, "initial": initial, "dataset": "", "vocabulary": ""}
+        saved |= Normalization().facts() | changes
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "settings.json").write_text(json.dumps(saved))
+        return f"{tmp_path / name}, step {steps:,}"
+    return write
+
+
+@pytest.fixture
+def finetuned(tmp_path):
+    """Writes results of GLUE's tasks, each with 60 per cent, and returns their directory."""
+    def write(initial, tasks=GLUE_TASKS):
+        for task in tasks:
+            metric = {"cola": "mcc", "stsb": "spearman"}.get(task, "accuracy")
+            epoch = Epoch(epoch=1, step=1, loss=0.5, scores={"dev": {metric: 0.6}})
+            (tmp_path / "glue" / task).mkdir(parents=True)
+            Results(task=task, metrics=(metric,), initial=initial, trials=(Trial(
+                seed=1, losses=(), epochs=(epoch,), kept_epoch=1, seconds=1.0,
+                examples_per_second=1.0),)).save(tmp_path / "glue" / task)
+        return tmp_path / "glue"
+    return write
+
+
+PER_STEP = 1.293743798272e18 / 1e6
+"""FLOPs of ELECTRA-Small, by Google's count."""
+
+
+def test_a_run_of_glue_costs_what_its_encoder_cost(pretrained, finetuned):
+    point = scores.of_glue(finetuned(pretrained(steps=12_000)))
+    assert point.flops == pytest.approx(12_000 * PER_STEP, rel=1e-12)
+    assert (point.name, point.kind, point.score) == ("glue", pictures.OWN, pytest.approx(60.0))
+
+
+def test_a_run_that_began_with_another_costs_both(pretrained, finetuned):
+    second = pretrained("second", steps=500, initial=pretrained(steps=1000))
+    assert scores.of_glue(finetuned(second)).flops == pytest.approx(1500 * PER_STEP, rel=1e-12)
+
+
+def test_a_run_that_began_with_itself_is_one_line(pretrained, tmp_path):
+    source = pretrained(initial=f"{tmp_path / 'first'}, step 10")
+    with pytest.raises(UserError, match="no pre-training run that is still there"):
+        scores.pretraining_flops(source)
+
+
+def test_other_encoders_are_one_line(finetuned):
+    with pytest.raises(UserError, match="'google/electra-small' is no pre-training run .* --own="):
+        scores.of_glue(finetuned("google/electra-small"))
+
+
+def test_half_of_glue_is_one_line(pretrained, finetuned):
+    with pytest.raises(UserError, match="no results of qqp, mnli, qnli, rte, which the average"):
+        scores.of_glue(finetuned(pretrained(), GLUE_TASKS[:4]))
+
+
+def test_the_users_runs_are_in_the_picture(printed, tmp_path, monkeypatch, pretrained, finetuned):
+    drawn = []
+    monkeypatch.setattr(estimate_cost, "draw_scores",
+                        lambda points, path, label: drawn.append((points, str(path))))
+    output = printed(f"--plot={tmp_path}/x.png", "--own=by: hand:1.5e17:71.2",
+                     f"--glue_dir={finetuned(pretrained())}")
+    assert "your run by: hand: 1.50e17 FLOPs, GLUE 71.2" in output and "wrote" in output
+    (points, path), = drawn
+    assert path == f"{tmp_path}/x.png"
+    assert [point.name for point in points if point.kind == pictures.OWN] == ["by: hand", "glue"]
+    assert {"ELMo", "BERT-Base", "ELECTRA-Small", "XLNet"} <= {point.name for point in points}
+
+
+def test_the_literature_is_what_the_paper_prints():
+    points = {point.name: point for point in scores.literature(LITERATURE, "glue_dev")}
+    assert {name: (points[name].flops, points[name].score) for name in (
+        "ELMo", "GPT", "BERT-Small", "BERT-Base", "ELECTRA-Small", "ELECTRA-Base")} == {
+        "ELMo": (3.3e18, 71.2), "GPT": (4.0e19, 78.8), "BERT-Small": (1.4e18, 75.1),
+        "BERT-Base": (6.4e19, 82.2), "ELECTRA-Small": (1.4e18, 79.9),
+        "ELECTRA-Base": (6.4e19, 85.1)}
+    assert points["ELECTRA-Small 6.25 %"].flops == 8.9e16
+    assert scores.literature(LITERATURE, "squad2_f1")
+
+
+def test_rows_of_the_literature_agree_with_themselves():
+    """Averages are those of their tasks to the digit that is printed; every row has a source."""
+    rows = list(csv.DictReader(LITERATURE.open(encoding="utf-8")))
+    averaged = 0
+    for each in rows:
+        assert each["source"] and each["kind"] in pictures.KINDS
+        tasks = [each[name] for name in GLUE_TASKS]
+        if all(tasks):
+            averaged += 1
+            mean = sum(map(float, tasks)) / len(tasks)
+            assert float(each["glue_dev"]) == pytest.approx(mean, abs=0.0501)
+    assert averaged == 8
+
+
+def test_counts_and_the_literature_agree():
+    printed = {model.name: model.printed_train_flops for model in PUBLISHED}
+    table = {each["model"]: float(each["train_flops"])
+             for each in csv.DictReader(LITERATURE.open(encoding="utf-8"))}
+    shared = printed.keys() & table.keys()
+    assert len(shared) > 9 and all(printed[name] == table[name] for name in shared)
+
+
+HEAD = "model,kind,train_flops,glue_dev\n"
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    (HEAD + "a,strange,1e17,70\n", "'kind' must be one of electra, masked, other"),
+    (HEAD + "a,other,1e17,-70\n", "'glue_dev' must be a number above 0. Received: '-70'"),
+    (HEAD + "a,other,much,70\n", "'train_flops' must be a number above 0. Received: 'much'"),
+    (HEAD + "a,other,1e17\n", "3 columns, but 4 are expected"),
+    (HEAD + "a,other,,70\n", "no model has train_flops and glue_dev"),
+    ("model,kind,glue_dev\na,other,70\n", "no column 'train_flops'"), ("", "holds no rows")])
+def test_a_bad_table_of_literature_is_one_line(tmp_path, text, words):
+    path = tmp_path / "own.csv"
+    path.write_text(text)
+    with pytest.raises(UserError, match=words):
+        scores.literature(path, "glue_dev")
+
+
+def test_names_in_the_picture_hide_no_dot_and_no_name(tmp_path, monkeypatch):
+    from matplotlib.figure import Figure
+
+    figures = []
+    save = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *given, **named: (
+        figures.append(figure), save(figure, *given, **named)))
+    own = pictures.Point(name="50 $ of \\frac{mine", kind=pictures.OWN, flops=3e15, score=62.5)
+    points = [*scores.literature(LITERATURE, "glue_dev"), own]
+    pictures.draw_scores(points, tmp_path / "x.png", label="GLUE")
+    assert (tmp_path / "x.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    axes, = figures[0].axes
+    texts = {text.get_text(): text.get_window_extent() for text in axes.texts}
+    assert texts.keys() == {point.name for point in points}
+    boxes = list(texts.values())
+    assert not any(one.overlaps(other) for index, one in enumerate(boxes)
+                   for other in boxes[:index])
+    for point in points:
+        x, y = axes.transData.transform((point.flops, point.score))
+        assert not any(box.contains(x, y) for box in boxes), point.name
+
+
+def test_an_empty_picture_is_one_line(tmp_path):
+    with pytest.raises(UserError, match="no models to draw"):
+        pictures.draw_scores([], tmp_path / "x.png", label="GLUE")
+
+
+def test_every_flag_is_in_the_help():
+    listed = [name for names in estimate_cost.GROUPS.values() for name in names]
+    ours = {flag.name for flag in flags.FLAGS.flags_by_module_dict()[estimate_cost.__name__]}
+    assert ours <= set(listed) and len(listed) == len(set(listed))

@@ -1,0 +1,119 @@
+"""What the planner proposes, by a machine whose rates are made up."""
+
+import pytest
+
+from electra_tf.apps.planning import plan
+from electra_tf.apps.planning import throughput as rate
+from electra_tf.apps.planning.learning_curves import Network
+from electra_tf.platform.errors import UserError
+from tests import command_flags, tiny_records
+
+QUICK = Network(name="quick", flags=("--model_size=tiny",), limit=0.85,
+                measured=((1e6, 0.70), (1e7, 0.80)))
+SLOW = Network(name="slow", flags=("--model_size=small",), limit=0.97,
+               measured=((1e6, 0.60), (1e7, 0.84)))
+RATES = {"--model_size=tiny": 10_000.0, "--model_size=small": 1_000.0}
+
+
+@pytest.fixture(autouse=True)
+def program_flags():
+    with command_flags.defined(plan.define):
+        yield
+
+
+@pytest.fixture
+def records(tmp_path):
+    tiny_records.write(tmp_path / "records")
+    return tmp_path / "records"
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """Two networks, the second ten times slower."""
+    monkeypatch.setattr(plan, "NETWORKS", (QUICK, SLOW))
+    monkeypatch.setattr(
+        rate, "tokens_per_second",
+        lambda given: next(RATES[flag] for flag in given if flag in RATES))
+
+
+@pytest.mark.parametrize(("text", "seconds"), [
+    ("45m", 2700), ("2h", 7200), ("1h30m", 5400), ("1d", 86_400), ("90s", 90), ("0.5h", 1800)])
+def test_a_time_as_a_person_writes_it(text, seconds):
+    assert plan.seconds_of(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "2", "2 h", "h", "-2h", "2hours", "30m1h", "59s", "1e3h",
+                                  "nan", "9" * 5000 + "h"])
+def test_another_time_is_one_line(text):
+    with pytest.raises(UserError, match="--budget must be a time of a minute or more"):
+        plan.seconds_of(text)
+
+
+def test_a_plan_fills_the_budget_with_whole_steps():
+    proposed = plan.plan(QUICK, 10_000.0, 3600.0, length=128)
+    assert proposed.tokens == proposed.steps * plan.BATCH * 128
+    spent = (proposed.tokens + 20 * proposed.eval_batches * 32 * 128) / 10_000
+    assert 0 <= 0.95 * (3600 - plan.START_SECONDS) - spent < 1
+
+
+@pytest.mark.parametrize(("seconds", "rate", "evaluations", "batches"), [
+    (60, 1_000, 1, 1), (120, 10_000, 18, 1), (300, 20_000, 20, 6), (7200, 20_000, 20, 100)])
+def test_evaluations_take_a_tenth_of_the_time_at_most(seconds, rate, evaluations, batches):
+    proposed = plan.plan(QUICK, rate, seconds, length=128)
+    ends = {*range(proposed.eval_every_steps, proposed.steps, proposed.eval_every_steps),
+            proposed.steps}
+    assert (len(ends), proposed.eval_batches) == (evaluations, batches)
+    spent = (proposed.tokens + len(ends) * batches * 32 * 128) / rate
+    assert 0.9 * (seconds - 40) < spent < 0.95 * (seconds - 40) + 0.01
+
+
+def test_the_papers_recipe_begins_where_the_papers_tokens_fit():
+    a_day = plan.plan(QUICK, 10_000.0, 86_400.0, length=128)
+    a_month = plan.plan(QUICK, 10_000.0, 30 * 86_400.0, length=128)
+    assert (a_day.recipe, a_month.recipe) == ("short", "paper")
+
+
+def test_little_time_is_for_the_quick_network_and_much_for_the_other(machine, records, capsys):
+    proposed = []
+    for budget in ("10m", "10h"):
+        command_flags.call(plan.main, f"--budget={budget}", f"--data_dir={records}")
+        proposed += [line.split()[0] for line in capsys.readouterr().out.splitlines()
+                     if line.endswith("<- proposed")]
+    assert proposed == ["quick", "slow"]
+
+
+def test_what_was_not_measured_is_marked(machine, records, capsys):
+    command_flags.call(plan.main, "--budget=2h", f"--data_dir={records}")
+    quick, slow = [line for line in capsys.readouterr().out.splitlines()
+                   if line.startswith(("quick", "slow"))]
+    assert "*" in quick and "*" not in slow  # 66 and 6.6 million tokens; measured up to 10.
+
+
+def test_run_becomes_the_command_that_was_printed(machine, records, capsys, monkeypatch):
+    started = []
+    monkeypatch.setattr(plan.os, "execv", lambda program, words: started.append(words))
+    command_flags.call(plan.main, "--budget=10m", f"--data_dir={records}", "--model_dir=a run",
+                       "--run")
+    printed = capsys.readouterr().out.splitlines()[-1]
+    assert started[0][1] == str(rate.SCRIPT)
+    assert "'--model_dir=a run'" in printed and "--recipe=short" in printed
+    assert f"--num_train_steps={plan.plan(QUICK, 10_000.0, 600.0, length=32).steps} " in printed
+    assert printed.split()[2].removeprefix("--data_dir=") == str(records) == (
+        started[0][2].removeprefix("--data_dir="))
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    ([], "--budget is needed"), (["--budget=2h"], "--data_dir is needed"),
+    (["--budget=2h", "--data_dir=nowhere", "--run"], "--model_dir is needed"),
+    (["--budget=2h", "--data_dir=nowhere"], "nowhere")])
+def test_mistakes_are_one_line(machine, arguments, words):
+    with pytest.raises(UserError, match=words):
+        command_flags.call(plan.main, *arguments)
+
+
+@pytest.mark.slow
+def test_a_rate_is_measured_by_a_real_run(records):
+    flags = [f"--data_dir={records}", "--model_size=tiny", "--train_batch_size=4"]
+    assert rate.tokens_per_second(flags) > 0
+    with pytest.raises(UserError, match="run_pretraining.py: .*--train_batch_size"):
+        rate.tokens_per_second([*flags, "--train_batch_size=-1"])

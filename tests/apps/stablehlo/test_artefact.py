@@ -1,0 +1,93 @@
+"""A step on disk is whole and goes together, or is refused by name."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from electra_tf.apps.stablehlo import artefact
+from electra_tf.apps.stablehlo.artefact import LiftedStep
+from electra_tf.apps.stablehlo.layout import FORMAT_VERSION, Layout, StateValue, Value
+from electra_tf.platform.errors import UserError
+
+MODULE = b"a module"
+STATE = {"weight": np.arange(6, dtype=np.float32).reshape(2, 3), "step": np.asarray(7, np.int64)}
+
+
+def layout(**changes):
+    return Layout(**{
+        "format_version": FORMAT_VERSION, "sha256": hashlib.sha256(MODULE).hexdigest(),
+        "batch_size": 4, "num_train_steps": 9,
+        "batch": (Value(name="ids", shape=(4, 8), dtype="int32"),),
+        "state": (StateValue(name="weight", shape=(2, 3), dtype="float32", result=2),
+                  StateValue(name="step", shape=(), dtype="int64", result=3)),
+        "results": ("loss/sum", "loss/weight"), "reading": None} | changes)
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "step.stablehlo"
+    artefact.write(LiftedStep(module=MODULE, layout=layout()), path)
+    artefact.write_state(STATE, layout(), path.with_suffix(".npz"))
+    return path
+
+
+def test_what_is_written_is_read(path):
+    assert artefact.read(path) == LiftedStep(module=MODULE, layout=layout())
+    state = artefact.read_state(path.with_suffix(".npz"), layout())
+    assert list(state) == ["weight", "step"] and artefact.step_of(state) == 7
+    np.testing.assert_array_equal(state["weight"], STATE["weight"])
+
+
+def test_a_module_of_another_layout_is_refused(path):
+    path.write_bytes(b"another")
+    with pytest.raises(UserError, match=r"isn't the step that step\.json describes"):
+        artefact.read(path)
+
+
+@pytest.mark.parametrize(("missing", "said"), [
+    (".json", "three files side by side"), (".stablehlo", "can't be read")])
+def test_a_missing_file_is_named(path, missing, said):
+    path.with_suffix(missing).unlink()
+    with pytest.raises(UserError, match=said):
+        artefact.read(path)
+
+
+def test_another_version_and_damage_are_refused(path):
+    json = path.with_suffix(".json")
+    text = json.read_text()
+    json.write_text(text.replace('"format_version":1', '"format_version":2'))
+    with pytest.raises(UserError, match="has format version 2"):
+        artefact.read(path)
+    json.write_text(text.replace('"step"', '"steps"'))
+    with pytest.raises(UserError, match="its state has no step"):
+        artefact.read(path)
+    json.write_text(text[:-40])
+    with pytest.raises(UserError, match="is damaged"):
+        artefact.read(path)
+
+
+@pytest.mark.parametrize(("state", "said"), [
+    ({"step": STATE["step"]}, "it lacks 'weight'"),
+    (STATE | {"other": STATE["step"]}, "it has 'other'"),
+    (STATE | {"weight": STATE["weight"].T}, r"weight is float32 \[3, 2\], not float32 \[2, 3\]"),
+    (STATE | {"weight": STATE["weight"].astype(np.float64)}, "weight is float64")])
+def test_a_state_of_another_step_is_refused(tmp_path, state, said):
+    np.savez(tmp_path / "state.npz", **state)
+    with pytest.raises(UserError, match=said):
+        artefact.read_state(tmp_path / "state.npz", layout())
+
+
+def test_a_state_that_is_none_is_refused(tmp_path):
+    path = tmp_path / "state.npz"
+    with pytest.raises(UserError, match="does not exist"):
+        artefact.read_state(path, layout())
+    for content in (b"", b"PK\x03\x04 not a zip", b"text"):
+        path.write_bytes(content)
+        with pytest.raises(UserError, match="is damaged"):
+            artefact.read_state(path, layout())
+
+
+def test_another_name_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"ends in \.stablehlo"):
+        artefact.read(tmp_path / "step.mlir")

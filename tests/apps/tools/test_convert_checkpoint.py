@@ -1,0 +1,155 @@
+"""The command converts and says what; a mistake is one line, status 1, and writes nothing."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from electra_tf.apps.tools import convert_checkpoint
+from electra_tf.checkpoints import formats
+from electra_tf.checkpoints.formats import Format
+from electra_tf.platform.errors import UserError
+from electra_tf.tasks.examples import Kind
+from tests import command_flags, tiny_networks
+
+
+@pytest.fixture(autouse=True)
+def program_flags():
+    with command_flags.defined(convert_checkpoint.define):
+        yield
+
+
+@pytest.fixture
+def networks():
+    return tiny_networks.pretrained()
+
+
+@pytest.fixture
+def pair(networks, tmp_path):
+    """A directory of Hugging Face's with two networks."""
+    formats.write(networks, tmp_path / "in" / "pair", Format.HUGGING_FACE)
+    return tmp_path / "in" / "pair"
+
+
+def call(*arguments):
+    command_flags.call(convert_checkpoint.main, *map(str, arguments))
+
+
+def message_of(*arguments):
+    with pytest.raises(UserError) as error:
+        call(*arguments)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_it_converts_and_says_what(networks, pair, tmp_path, capsys):
+    call(f"--from={pair}", f"--to={tmp_path / 'new' / 'run'}", "--to_format=run")
+    call(f"--from={tmp_path / 'new' / 'run'}", f"--to={tmp_path / 'new' / 'again'}",
+         "--to_format=hugging_face")
+    assert capsys.readouterr().out.startswith(f"{len(networks.weights)} weights, ")
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["again", "run"]
+    for network in ("discriminator", "generator"):
+        for file in ("model.safetensors", "config.json", "tokenizer_config.json", "vocab.txt"):
+            assert (pair / network / file).read_bytes() == (
+                tmp_path / "new" / "again" / network / file).read_bytes()
+
+
+def without_a_weight(pair):
+    path = pair / "discriminator" / "model.safetensors"
+    weights = load_file(path)
+    del weights["electra.embeddings_project.bias"]
+    save_file(weights, path)
+
+
+def with_a_weight_of_another_shape(pair):
+    path = pair / "generator" / "model.safetensors"
+    weights = load_file(path)
+    weights["generator_lm_head.bias"] = np.zeros(41, np.float32)
+    save_file(weights, path)
+
+
+def of_bert(pair):
+    path = pair / "discriminator" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"model_type": "bert"}))
+
+
+def cut_off(pair):
+    path = pair / "generator" / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-10])
+
+
+def with_a_damaged_config(pair):
+    (pair / "generator" / "config.json").write_bytes(b"\xff{")
+
+
+def with_a_longer_vocabulary(pair):
+    with (pair / "discriminator" / "vocab.txt").open("a") as file:
+        file.write("more\n")
+
+
+def pickled(pair):
+    (pair / "discriminator" / "model.safetensors").rename(
+        pair / "discriminator" / "pytorch_model.bin")
+
+
+def in_shards(pair):
+    (pair / "discriminator" / "model.safetensors").rename(
+        pair / "discriminator" / "model-00001-of-00001.safetensors")
+    (pair / "discriminator" / "model.safetensors.index.json").write_text("{}")
+
+
+@pytest.mark.parametrize(("damage", "words"), [
+    (without_a_weight, "lacks 1 weights: electra.embeddings_project.bias."),
+    (with_a_weight_of_another_shape, "generator_predictions/output_bias (41,) instead of (40,)"),
+    (of_bert, "model_type is 'bert'; ELECTRA's is 'electra'."),
+    (cut_off, "generator/model.safetensors is damaged: "),
+    (with_a_damaged_config, "generator/config.json: not "),
+    (with_a_longer_vocabulary, "vocab.txt has 41 entries, but vocab_size of "),
+    (pickled, "holds no model.safetensors, only pytorch_model.bin. Only safetensors are read"),
+    (in_shards, "holds weights in several files; write them as one"),
+])
+def test_a_damaged_pair_is_one_line_and_writes_nothing(pair, tmp_path, damage, words):
+    damage(pair)
+    message = message_of(f"--from={pair}", f"--to={tmp_path / 'new' / 'run'}", "--to_format=run")
+    assert words in message
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_mistaken_flags_are_one_line_and_write_nothing(pair, tmp_path):
+    target = tmp_path / "new" / "run"
+    (tmp_path / "file").touch()
+    for arguments, words in (
+            (["--to_format=torch"], "--to_format must be one of run, google, hugging_face"),
+            ([], "--to_format is needed"),
+            (["--to_format=run", f"--from={tmp_path}"], "holds no checkpoint"),
+            (["--to_format=run", f"--to={pair}"], f"--to={pair} exists already"),
+            (["--to_format=run", f"--to={tmp_path / 'file' / 'run'}"], "cannot write"),
+            (["--to_format=run", f"--from={pair / 'generator'}"], "name the directory that holds")):
+        assert words in message_of(f"--from={pair}", f"--to={target}", *arguments)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "in"]
+
+
+def test_a_head_without_a_place_leaves_nothing_behind(networks, tmp_path):
+    head = {"dense": 1, "dense_1": 1, "dense_2": 8, "dense_3": 1}
+    formats.write(tiny_networks.finetuned(networks, Kind.QUESTION_ANSWERING, (), head),
+                  tmp_path / "run", Format.RUN)
+    message = message_of(f"--from={tmp_path / 'run'}", f"--to={tmp_path / 'theirs'}",
+                         "--to_format=hugging_face")
+    assert "--set task.ends_given_starts=false --set task.answerability=false" in message
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_the_process_says_one_line_and_exits_with_1(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "electra_tf.apps.tools.convert_checkpoint", f"--from={tmp_path}",
+         f"--to={tmp_path / 'new'}", "--to_format=run"], cwd=Path(__file__).parents[3],
+        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith(f"error: {tmp_path} holds no checkpoint")
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []

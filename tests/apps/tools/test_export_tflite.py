@@ -1,0 +1,66 @@
+"""The command finds out what a run holds, and converts it."""
+
+import subprocess
+import sys
+
+import pytest
+
+from electra_tf.apps.tools import export_tflite
+from electra_tf.checkpoints import formats
+from electra_tf.checkpoints.formats import Format
+from electra_tf.export import saved_model, servable
+from electra_tf.platform.errors import UserError
+from electra_tf.tasks.examples import Kind
+from tests import command_flags, tiny_networks
+
+
+@pytest.fixture(autouse=True)
+def program_flags():
+    with command_flags.defined(export_tflite.define):
+        yield
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run of pre-training."""
+    directory = tmp_path_factory.mktemp("runs") / "tiny"
+    formats.write(tiny_networks.pretrained(), directory, Format.RUN)
+    return directory
+
+
+@pytest.mark.slow
+def test_a_discriminator_agrees_with_its_saved_model(run, tmp_path, capsys):
+    saved, lite = tmp_path / "served" / "1", tmp_path / "lite" / "tiny.tflite"
+    saved_model.export(servable.of_discriminator(formats.read(run)),
+                  saved_model.Target.of(str(saved.parent), "1", "float32"))
+    capsys.readouterr()
+    command_flags.call(export_tflite.main, f"--model_dir={run}", f"--output={lite}",
+                       f"--saved_model={saved}")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"exported {lite}: ")
+    assert lines[2].startswith(f"compared with {saved}: within ")
+
+
+@pytest.mark.slow
+def test_a_fine_tuned_run_from_the_command_line(tmp_path):
+    tagger = tiny_networks.finetuned(
+        tiny_networks.pretrained(), Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3})
+    formats.write(tagger, tmp_path / "tagger", Format.RUN)
+    done = subprocess.run(
+        [sys.executable, "-m", "electra_tf.apps.tools.export_tflite",
+         f"--model_dir={tmp_path / 'tagger'}", f"--output={tmp_path / 'tags.tflite'}"],
+        capture_output=True, text=True, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    assert done.stdout.startswith(f"exported {tmp_path / 'tags.tflite'}: quantization none, ")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["tagger", "tags.tflite"]
+
+
+def test_mistakes_are_one_line_and_write_nothing(run, tmp_path):
+    for arguments, words in (
+            ([], "--output is needed"),
+            ([f"--output={tmp_path / 'x'}", f"--model_dir={tmp_path}"], "holds no checkpoint"),
+            ([f"--output={tmp_path / 'x'}", f"--saved_model={tmp_path}"], "can't be loaded")):
+        with pytest.raises(UserError, match=words) as error:
+            command_flags.call(export_tflite.main, f"--model_dir={run}", *arguments)
+        assert "\n" not in str(error.value)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,92 @@
+"""Batches of similar lengths: everything once, little padding, the same order again."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from electra_tf.data.buckets import (
+    Row,
+    bucket_lengths,
+    make_batch,
+    plan_epoch,
+    plan_in_order_of_length,
+)
+
+
+def row(length, **targets):
+    return Row(np.arange(1, length + 1, dtype=np.int32),
+               np.array([0] * (length // 2) + [1] * (length - length // 2), np.int32),
+               {name: np.asarray(value) for name, value in targets.items()})
+
+
+@pytest.fixture
+def lengths():
+    return np.random.default_rng(0).integers(3, 129, 5003)
+
+
+def test_an_epoch_has_every_example_once(lengths):
+    batches = plan_epoch(lengths, 32, seed=1, epoch=0)
+    assert sorted(np.concatenate(batches)) == list(range(5003))
+    assert sorted(map(len, batches))[:2] == [5003 % 32, 32]
+
+
+def test_an_epochs_order_is_its_own_and_the_same_again(lengths):
+    first = plan_epoch(lengths, 32, seed=1, epoch=0)
+    again = plan_epoch(lengths, 32, seed=1, epoch=0)
+    assert all((one == other).all() for one, other in zip(first, again, strict=True))
+    for seed, epoch in ((1, 1), (2, 0)):
+        other = plan_epoch(lengths, 32, seed=seed, epoch=epoch)
+        assert not np.array_equal(np.concatenate(first), np.concatenate(other))
+
+
+def test_batches_dont_come_in_order_of_length(lengths):
+    longest = [lengths[batch].max() for batch in plan_epoch(lengths, 32, seed=1, epoch=0)]
+    assert abs(np.corrcoef(longest, np.arange(len(longest)))[0, 1]) < 0.3
+
+
+def test_padding_is_little(lengths):
+    buckets = bucket_lengths(lengths, 128)
+    padded = sum(
+        len(batch) * next(size for size in buckets if size >= lengths[batch].max())
+        for batch in plan_epoch(lengths, 32, seed=1, epoch=0))
+    assert lengths.sum() / padded > 0.8  # To 128 always, it would be a half.
+
+
+def test_evaluation_takes_everything_once_longest_first(lengths):
+    batches = plan_in_order_of_length(lengths, 32)
+    assert sorted(np.concatenate(batches)) == list(range(5003))
+    assert lengths[batches[0]].min() >= lengths[batches[-1]].max()
+
+
+def test_a_batch_is_padded_to_a_bucket_and_to_its_full_size():
+    batch = make_batch([row(3, label=2, tags=[5, 6]), row(17, label=1, tags=[7])], 4,
+                       (16, 24, 32, 40), pad_id=9)
+    assert batch.ids.shape == batch.valid.shape == batch.segment_ids.shape == (4, 24)
+    assert batch.ids[0].tolist() == [1, 2, 3] + [9] * 21
+    assert batch.ids[2].tolist() == [9] * 24
+    assert batch.valid.sum(axis=1).tolist() == [3, 17, 0, 0]
+    assert batch.segment_ids[0].tolist() == [0, 1, 1] + [0] * 21
+    assert batch.present.tolist() == [True, True, False, False]
+    assert batch.targets["label"].tolist() == [2, 1, 0, 0]
+    assert batch.targets["tags"][:, :3].tolist() == [[5, 6, 0], [7, 0, 0], [0] * 3, [0] * 3]
+    assert batch.ids.dtype == np.int32
+
+
+def test_buckets_are_the_best_of_all_choices(lengths):
+    few = lengths[:200] // 4
+    candidates = sorted({-(-int(length) // 4) * 4 for length in few})
+
+    def padded(chosen):
+        return sum(min(size for size in chosen if size >= length) for length in few)
+
+    found = bucket_lengths(few, 128, most=4)
+    assert found[-1] == 128 and len(found) == 4 and list(found) == sorted(set(found))
+    assert padded(found) == min(
+        padded((*chosen, 128)) for chosen in itertools.combinations(candidates, 3))
+
+
+def test_the_last_bucket_is_the_longest_example():
+    assert bucket_lengths([128, 128], 128) == (128,)
+    assert bucket_lengths([3], 10) == (4, 10)
+    assert len(bucket_lengths(range(1, 513), 512)) == 8

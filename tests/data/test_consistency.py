@@ -1,0 +1,111 @@
+"""A manifest whose values contradict each other, or the shards, is refused before training."""
+
+import json
+
+import pytest
+
+from electra_tf.data import manifest, shards
+from electra_tf.data.example import serialize_example
+from electra_tf.platform.errors import UserError
+from tests import tiny_records
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("built") / "records"
+    tiny_records.write(directory)
+    return directory, json.loads((directory / "manifest.json").read_text())
+
+
+def changed(content, path, value):
+    """A copy in which the value at a path, like "shards.0.name", is another."""
+    content = json.loads(json.dumps(content))
+    *outer, last = [int(part) if part.isdigit() else part for part in path.split(".")]
+    holder = content
+    for part in outer:
+        holder = holder[part]
+    holder[last] = value
+    return content
+
+
+@pytest.mark.parametrize(("path", "value", "words"), [
+    ("max_seq_length", 64, "padding_positions"),
+    ("max_seq_length", 16, "can't have"),
+    ("max_seq_length", 10**12, "max_seq_length must be 3 to"),
+    ("max_seq_length", 32.0, "'max_seq_length' must be a whole number"),
+    ("max_seq_length", True, "'max_seq_length' must be a whole number"),
+    ("token_bytes", 4, "token_bytes is 4, but ids of 40 entries take 2"),
+    ("token_bytes", 3, "token_bytes is 3"),
+    ("packing", "tight", "packing must be full or reference"),
+    ("vocabulary.size", -1, "vocabulary.size must be"),
+    ("vocabulary.sha256", "a", "vocabulary.sha256 is none"),
+    ("vocabulary.lower_case", "yes", "vocabulary: 'lower_case' must be true or false"),
+    ("shards.0.name", "../train.tfrecord", "must be that of a file here"),
+    ("shards.0.name", "a\u0000b", "NUL"),
+    ("shards.1.name", "train-00000.tfrecord", "two shards have the name"),
+    ("shards.0.split", "test", "split must be one of"),
+    ("shards.0.examples", 31, "counts.examples is 96, but the shards have 97"),
+    ("shards.0.tokens", 1, "can't have 1 tokens"),
+    ("shards.0.bytes", 10, "can't hold"),
+    ("shards.0.sha256", "A" * 64, "sha256 of 'train-00000.tfrecord' is none"),
+    ("counts.padding_positions", -1, "is negative"),
+    ("counts.content_tokens", 1, "content_tokens is 1"),
+    ("counts.text_tokens", 1, "but text_tokens is 1"),
+    ("counts.single_segment_examples", 97, "97 of 96"),
+    ("counts.unknown_words", 1, "counts.unknown_words is 1 of 0 words"),
+    ("counts.unknown_by_script", {"Latin": 1}, "unknown_words is 0, but by script they are 1"),
+    ("counts.unknown_by_script", {"Latin": -1}, "counts.unknown_by_script['Latin'] is negative"),
+    ("counts.unknown_by_script", {"Latin": "1"}, "'Latin' must be a whole number"),
+    ("counts", {"examples": 96}, "counts: 'documents' is missing"),
+    ("settings", {"max_seq_length": 64}, "max_seq_length is 32, but settings say 64"),
+    ("settings", {"lower_case": False}, "lower_case is True, but settings say False"),
+    ("settings", {"seed": [1]}, "settings: 'seed' is of a wrong type"),
+])
+def test_values_that_contradict_each_other_are_refused(built, tmp_path, path, value, words):
+    (tmp_path / "manifest.json").write_text(json.dumps(changed(built[1], path, value)))
+    with pytest.raises(UserError) as caught:
+        manifest.load(tmp_path)
+    assert words in str(caught.value)
+    assert "--overwrite" in str(caught.value)
+
+
+def records_of(tmp_path, lengths, *, claimed, packing="full", size=40):
+    """A directory whose manifest fits itself, with examples of other lengths than it says."""
+    (tmp_path / "records").mkdir()
+    shard = shards.write_shard(tmp_path / "records" / "train-00000.tfrecord", "train", [
+        (serialize_example([2, *range(5, length + 3), 3], length, 2), length)
+        for length in lengths])
+    return manifest.Manifest(
+        format_version=1, max_seq_length=claimed, packing=packing, token_bytes=2, settings={},
+        vocabulary=manifest.Tokenization(
+            size=size, sha256="0" * 64, lower_case=True, strip_accents=True),
+        counts=tiny_records.counts_of([shard], claimed), shards=(shard,))
+
+
+@pytest.mark.parametrize(("given", "words"), [
+    ({"lengths": [16, 16], "claimed": 32}, "max_seq_length is 32, but its first example has 16"),
+    ({"lengths": [16, 16], "claimed": 8, "packing": "reference"}, "max_seq_length is 8"),
+    ({"lengths": [16, 16], "claimed": 16, "size": 10}, "an id isn't among the 10"),
+])
+def test_shards_that_are_not_what_the_manifest_says_are_refused(tmp_path, given, words):
+    records = records_of(tmp_path, **given)
+    with pytest.raises(UserError, match=f"train-00000.tfrecord isn't what.*{words}"):
+        shards.look_at_first_examples(tmp_path / "records", records)
+
+
+def test_the_only_example_of_a_shard_may_be_short(tmp_path):
+    records = records_of(tmp_path, [16], claimed=32)
+    shards.look_at_first_examples(tmp_path / "records", records)
+
+
+def test_a_file_that_holds_no_examples_is_refused(tmp_path):
+    records = records_of(tmp_path, [16, 16], claimed=16)
+    for content in (b"", b"no record at all, whatever it is called"):
+        (tmp_path / "records" / "train-00000.tfrecord").write_bytes(content)
+        with pytest.raises(UserError, match="its first record is no example of ours"):
+            shards.look_at_first_examples(tmp_path / "records", records)
+
+
+def test_what_was_built_passes(built):
+    directory, _ = built
+    shards.look_at_first_examples(directory, manifest.load(directory))

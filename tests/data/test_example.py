@@ -1,0 +1,90 @@
+"""An example comes back from its bytes as it was, padded and masked."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.data import manifest
+from electra_tf.data.example import parse_examples, serialize_example, stored_ids
+
+PAD = 9
+
+
+def parse(examples, max_seq_length=6, token_bytes=2):
+    serialized = tf.constant([serialize_example(*item, token_bytes) for item in examples])
+    return parse_examples(serialized, max_seq_length, token_bytes, PAD)
+
+
+@pytest.mark.parametrize("token_bytes, largest", [(2, 65535), (4, 2**31 - 1)])
+def test_examples_come_back_padded_with_mask_and_segments(token_bytes, largest):
+    batch = parse([([2, largest, 3, 8, 3], 3), ([2, 0, 3], 3), ([2, 7, 7, 7, 7, 3], 2)],
+                  token_bytes=token_bytes)
+    np.testing.assert_array_equal(batch.ids, [
+        [2, largest, 3, 8, 3, PAD], [2, 0, 3, PAD, PAD, PAD], [2, 7, 7, 7, 7, 3]])
+    np.testing.assert_array_equal(batch.valid, np.array([
+        [1, 1, 1, 1, 1, 0], [1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1]], bool))
+    np.testing.assert_array_equal(batch.segment_ids, [
+        [0, 0, 0, 1, 1, 0], [0, 0, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1]])
+    assert (batch.ids.dtype, batch.valid.dtype, batch.segment_ids.dtype) == (
+        tf.int32, tf.bool, tf.int32)
+
+
+def test_shapes_are_static_in_an_input_pipeline():
+    serialized = [serialize_example([2, 5, 3], 3, 2)] * 4
+    dataset = tf.data.Dataset.from_tensor_slices(serialized).batch(2, drop_remainder=True)
+    dataset = dataset.map(lambda batch: parse_examples(batch, 6, 2, PAD))
+    assert [spec.shape.as_list() for spec in dataset.element_spec] == [[2, 6]] * 3
+
+
+@pytest.mark.parametrize("token_bytes", [2, 4])
+@pytest.mark.parametrize("length, first", [
+    (1, 1), (3, 2), (40, 40), (64, 63), (127, 5), (128, 127), (128, 128), (8200, 16), (65536, 300),
+    (65536, 65536)])
+def test_the_bytes_are_those_of_protobuf(length, first, token_bytes):
+    """Lengths at which the numbers of bytes before the ids take one byte, two, three."""
+    ids = np.arange(length) % 60_000
+    raw = ids.astype({2: "<u2", 4: "<i4"}[token_bytes]).tobytes()
+    message = tf.train.Example()
+    message.features.feature["ids"].bytes_list.value.append(raw)
+    message.features.feature["first_segment_length"].int64_list.value.append(first)
+    serialized = serialize_example(ids, first, token_bytes)
+    assert serialized == message.SerializeToString(deterministic=True)
+    stored, boundary = stored_ids(serialized, token_bytes)
+    assert (stored.tolist(), boundary) == (ids.tolist(), first)
+
+
+def test_an_example_of_128_tokens_takes_about_300_bytes():
+    assert len(serialize_example([1000] * 128, 60, 2)) < 310
+
+
+def test_a_long_example_is_an_error_and_not_cut():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="longer than max_seq_length=4"):
+        parse([([2, 5, 5, 5, 3], 5)], max_seq_length=4)
+
+
+def test_a_long_example_is_an_error_inside_an_input_pipeline_too():
+    serialized = [serialize_example([2, 5, 5, 5, 3], 5, 2)]
+    dataset = tf.data.Dataset.from_tensor_slices(serialized).batch(1)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="longer than max_seq_length=4"):
+        list(dataset.map(lambda batch: parse_examples(batch, 4, 2, PAD)))
+
+
+def test_ids_of_another_width_are_an_error():
+    odd = tf.constant([serialize_example([2, 5, 3], 3, 2)])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="4-byte ids"):
+        parse_examples(odd, 6, 4, PAD)
+
+
+@pytest.mark.parametrize("first", [0, 4])
+def test_a_first_segment_outside_the_example_is_refused(first):
+    with pytest.raises(ValueError, match=f"must be in .1, 3.*Received: {first}"):
+        serialize_example([2, 5, 3], first, 2)
+
+
+def test_ids_past_the_width_are_refused():
+    with pytest.raises(OverflowError):
+        serialize_example([2, 70000, 3], 3, 2)
+
+
+def test_two_bytes_hold_the_ids_of_65536_tokens():
+    assert [manifest.token_bytes_for(size) for size in (30522, 65536, 65537)] == [2, 2, 4]

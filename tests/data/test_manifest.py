@@ -1,0 +1,129 @@
+"""The manifest says what a directory holds, and notices when it doesn't."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+from unittest import mock
+
+import pytest
+
+from electra_tf.data import manifest
+from electra_tf.data.manifest import Counts, Manifest, Shard, Tokenization
+from electra_tf.platform.errors import UserError
+
+CONTENT = b"18 bytes of tokens, and more around them"
+SHA = "0163c32b5380b89ab23252a24bbf1db7119d1bd1d1b76d4370da9af968cb2efd"
+
+
+@pytest.fixture
+def records(tmp_path):
+    """A directory with two "shards" and its manifest."""
+    shards = tuple(
+        Shard(name=f"{split}-00000.tfrecord", split=split, examples=2, tokens=9, bytes=len(CONTENT),
+              sha256=SHA) for split in ("train", "eval"))
+    for shard in shards:
+        (tmp_path / shard.name).write_bytes(CONTENT)
+    made = Manifest(
+        format_version=1, max_seq_length=16, packing="full", token_bytes=2,
+        vocabulary=Tokenization(size=7, sha256="a" * 64, lower_case=True, strip_accents=True),
+        settings={"seed": 0, "max_seq_length": 16}, counts=Counts(
+            documents=3, examples=4, text_tokens=8, content_tokens=8, special_tokens=10,
+            padding_positions=46),
+        shards=shards)
+    made.save(tmp_path)
+    return tmp_path, made
+
+
+def test_a_manifest_survives_its_file(records):
+    directory, made = records
+    assert manifest.load(directory) == made
+    manifest.verify_shards(directory, made)
+
+
+def test_counts_add_up():
+    first = Counts(words=1, unknown_by_script={"Thai": 1, "Latin": 2})
+    second = Counts(words=2, unknown_by_script={"Latin": 3, "Han": 1})
+    assert first + second == Counts(words=3, unknown_by_script={"Latin": 5, "Thai": 1, "Han": 1})
+    assert list((first + second).unknown_by_script) == ["Han", "Latin", "Thai"]
+    assert (first + Counts()).unknown_by_script == first.unknown_by_script
+    assert (Counts() + Counts()).unknown_by_script is None
+
+
+def test_shards_are_listed_by_split(records):
+    _, made = records
+    assert [shard.name for shard in made.shards_of("eval")] == ["eval-00000.tfrecord"]
+    with pytest.raises(ValueError, match="split must be one of.*Received: 'test'"):
+        made.shards_of("test")
+
+
+def test_the_fingerprint_follows_the_examples_and_nothing_else(records):
+    _, made = records
+    same = dataclasses.replace(made, settings={}, counts=Counts())
+    changed = [
+        dataclasses.replace(made, max_seq_length=32),
+        dataclasses.replace(made, vocabulary=dataclasses.replace(made.vocabulary, sha256="b" * 64)),
+        dataclasses.replace(made, shards=made.shards[:1]),
+        dataclasses.replace(made, shards=(
+            dataclasses.replace(made.shards[0], sha256="0"), made.shards[1])),
+    ]
+    assert same.fingerprint == made.fingerprint
+    assert len({made.fingerprint, *(other.fingerprint for other in changed)}) == 5
+
+
+@pytest.mark.parametrize("damage, message", [
+    (lambda path: path.unlink(), "it cannot be read"),
+    (lambda path: path.write_bytes(b"ab"), "it has 2 bytes instead of 40"),
+    (lambda path: path.write_bytes(CONTENT.upper()), "wrong checksum"),
+])
+def test_a_missing_truncated_or_changed_shard_is_named_with_the_fix(records, damage, message):
+    directory, made = records
+    damage(directory / "eval-00000.tfrecord")
+    with pytest.raises(UserError, match=f"eval-00000.tfrecord.*{message}.*--overwrite") as caught:
+        manifest.verify_shards(directory, made)
+    assert "\n" not in str(caught.value)
+
+
+def test_sizes_alone_can_be_checked_without_reading_the_shards(records):
+    directory, made = records
+    (directory / "eval-00000.tfrecord").write_bytes(CONTENT.upper())
+    with mock.patch.object(manifest, "file_sha256", side_effect=AssertionError):
+        manifest.verify_shards(directory, made, checksums=False)
+
+
+def test_a_missing_manifest_means_an_unfinished_build_or_another_directory(tmp_path):
+    with pytest.raises(UserError, match="did not finish.*data_prep.build_pretraining_data"):
+        manifest.load(tmp_path)
+    with pytest.raises(UserError, match="no_such_place/manifest.json does not exist"):
+        manifest.load(tmp_path / "no_such_place")
+
+
+def _rewritten(**changes):
+    return lambda content: json.dumps(json.loads(content) | changes)
+
+
+@pytest.mark.parametrize("change, message", [
+    (lambda content: content[:-20], "is damaged"),
+    (lambda content: "[]", "is damaged: must be an object"),
+    (lambda content: "{}", "is damaged: 'format_version' is missing"),
+    (_rewritten(format_version=2), "format version 2, this program reads 1"),
+    (_rewritten(surprise=1), "is damaged.*surprise"),
+    (_rewritten(vocabulary={"size": 7}), "is damaged: vocabulary: 'sha256' is missing"),
+    (_rewritten(shards=[{"name": "a"}]), "is damaged"),
+])
+def test_an_unreadable_manifest_is_refused(records, change, message):
+    directory, _ = records
+    path = directory / "manifest.json"
+    path.write_text(change(path.read_text()))
+    with pytest.raises(UserError, match=f"manifest.json.*{message}"):
+        manifest.load(directory)
+
+
+def test_reading_a_manifest_and_packing_text_need_no_tensorflow():
+    program = ("import sys; import electra_tf.data.manifest, data_prep.packing, "
+               "data_prep.sources.registry, data_prep.record_builder, "
+               "data_prep.vocabulary_learner;"
+               "print('tensorflow' in sys.modules)")
+    output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                            check=True).stdout
+    assert output.strip() == "False"

@@ -1,0 +1,145 @@
+"""Several directories in one stream: shares, epochs of their own, entry anywhere, any worker."""
+
+import collections
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.data import mixture, pipeline
+from electra_tf.data.cutting import Cutting
+from electra_tf.data.pipeline import evaluation_batches, training_batches
+from tests import numbered_records
+
+BATCH = 8
+BLOCK = 20
+"""Examples of a block in these tests: small, so that some steps read several."""
+SHARDS = (30, 20, 36)
+EXAMPLES = sum(SHARDS)
+ALONE = tf.distribute.InputContext()
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("mixing")
+    numbered_records.write(directory / "a", SHARDS, held_out=3, label=0)
+    numbered_records.write(directory / "b", SHARDS, held_out=5, label=1)
+    return directory
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(mixture, "SHARES", BLOCK)
+    monkeypatch.setattr(pipeline, "SHARES", BLOCK)
+
+
+def load(place, *weights):
+    return mixture.load(",".join(
+        f"{place / name}:{weight}" for name, weight in zip("ab", weights, strict=True)))
+
+
+def read(records, first_step=0, last_step=30, context=ALONE, seed=1, **length):
+    """Ids of the batches, int32 [steps, B / R, L]."""
+    return np.stack([batch.ids for batch in training_batches(
+        records, pad_id=0, seed=seed, window_examples=40, global_batch_size=BATCH,
+        first_step=first_step, last_step=last_step, context=context, **length
+    ).as_numpy_iterator()])
+
+
+def evaluated(records, **length):
+    return np.concatenate([batch.ids for batch in evaluation_batches(
+        records, pad_id=0, global_batch_size=4, context=ALONE, **length).as_numpy_iterator()])
+
+
+def said(ids):
+    return numbered_records.said(ids.reshape([-1, ids.shape[-1]]))
+
+
+def test_every_block_has_the_shares_in_an_order_of_its_own(place):
+    labels = [label for label, _, _ in said(read(load(place, 0.75, 0.25)))]
+    blocks = [tuple(labels[first:first + BLOCK]) for first in range(0, 240, BLOCK)]
+    assert [sum(block) for block in blocks] == [5] * 12
+    assert len(set(blocks)) == 12
+
+
+def test_each_directory_has_epochs_of_its_own(place):
+    """Of 240 examples 180 are of a, which has 86: two epochs, then 8 of a third. 60 are of b."""
+    seen = said(read(load(place, 0.75, 0.25)))
+    a, b = ([number for label, number, _ in seen if label == wanted] for wanted in (0, 1))
+    epochs = [a[:EXAMPLES], a[EXAMPLES:2 * EXAMPLES]]
+    assert [sorted(epoch) for epoch in epochs] == [list(range(EXAMPLES))] * 2
+    assert epochs[0] != epochs[1]
+    assert len(a) == 180 and len(b) == len(set(b)) == 60
+
+
+@pytest.mark.parametrize("first_step", [1, 5, 29])
+def test_a_run_that_resumes_reads_what_it_would_have_read(place, first_step):
+    records = load(place, 0.6, 0.4)
+    np.testing.assert_array_equal(
+        read(records)[first_step:], read(records, first_step=first_step))
+
+
+@pytest.mark.parametrize(("workers", "replicas"), [(2, 2), (2, 4)])
+def test_the_global_batch_doesnt_depend_on_who_shares_it(place, workers, replicas):
+    records = load(place, 0.6, 0.4)
+    parts = [read(records, context=tf.distribute.InputContext(workers, worker, replicas)).reshape(
+        [30, BATCH // workers, 32]) for worker in range(workers)]
+    np.testing.assert_array_equal(np.concatenate(parts, axis=1), read(records))
+
+
+def test_a_seed_changes_the_order_and_so_does_a_directorys_number(place):
+    records = load(place, 0.5, 0.5)
+    assert not np.array_equal(read(records), read(records, seed=2))
+    a, b = ([number for label, number, _ in said(read(records)) if label == wanted]
+            for wanted in (0, 1))
+    assert a != b  # Their shards are of the same sizes.
+
+
+def test_a_share_of_the_window_is_each_directorys(place):
+    """A window of 40 of 86 examples is a third of them; of 4, a twenty-second."""
+    def windows(window):
+        return len(list(pipeline._stream(
+            mixture.load(place / "a").sources[0], Cutting(32, 32), seed=1, start=0,
+            window_examples=window, stop=EXAMPLES)._input_dataset))
+
+    assert (windows(40), windows(4), windows(EXAMPLES)) == (3, 22, 1)
+
+
+def test_held_out_examples_come_in_turn_until_all_are_read(place):
+    seen = [(label, number - EXAMPLES) for label, number, _ in said(evaluated(
+        load(place, 0.75, 0.25)))]
+    assert seen == [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2), (1, 3), (1, 4)]
+
+
+def test_a_directory_that_holds_nothing_out_is_passed_over(place):
+    first, second = load(place, 0.5, 0.5).sources
+    shards = tuple(shard for shard in first.manifest.shards if shard.split == "train")
+    first = dataclasses.replace(first, manifest=dataclasses.replace(first.manifest, shards=shards))
+    records = mixture.Mixture((first, second))
+    assert records.examples("eval") == 5
+    seen = evaluated(records)
+    assert [label for label, _, _ in said(seen[:5])] == [1] * 5 and not seen[5:].any()
+
+
+def test_rows_of_half_the_length_are_shuffled_one_by_one(place):
+    """32 tokens give 2 rows of 17 (30 = 2 x 15): each once in an epoch of 172."""
+    rows = read(mixture.load(place / "a"), length=17)
+    epoch = said(rows)[:2 * EXAMPLES]
+    assert collections.Counter(epoch) == collections.Counter(
+        (0, number, half) for number in range(EXAMPLES) for half in (0, 1))
+    assert sum(one[1] == two[1] for one, two in zip(epoch, epoch[1:], strict=False)) < 20
+    assert (rows[..., 0] == 2).all() and (rows[..., -1] == 3).all()
+
+
+def test_shorter_rows_of_a_mixture_resume_too(place):
+    records = load(place, 0.6, 0.4)
+    np.testing.assert_array_equal(read(records, first_step=9, length=17),
+                                  read(records, length=17)[9:])
+
+
+def test_all_rows_of_a_held_out_example_are_evaluated(place):
+    seen = evaluated(mixture.load(place / "a"), length=17)
+    assert said(seen[:6]) == [(0, EXAMPLES + number, half) for number in range(3)
+                              for half in (0, 1)]
+    assert not seen[6:].any()

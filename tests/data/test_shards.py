@@ -1,0 +1,83 @@
+"""A shard is whole or it isn't there."""
+
+import contextlib
+import errno
+import hashlib
+import os
+import resource
+from unittest import mock
+
+import pytest
+import tensorflow as tf
+
+from electra_tf.data.shards import write_shard
+from electra_tf.platform import atomic_file
+from electra_tf.platform.errors import UserError
+
+
+@contextlib.contextmanager
+def file_size_limit(size: int):
+    """What a full disk looks like to a writer: the write past the limit fails."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_shard_holds_its_examples_and_its_entry_describes_it(tmp_path):
+    path = tmp_path / "train-00000.tfrecord"
+    shard = write_shard(path, "train", iter([(b"one", 3), (b"three", 5)]))
+    assert [record.numpy() for record in tf.data.TFRecordDataset(str(path))] == [b"one", b"three"]
+    content = path.read_bytes()
+    assert (shard.name, shard.split, shard.examples, shard.tokens, shard.bytes, shard.sha256) == (
+        path.name, "train", 2, 8, len(content), hashlib.sha256(content).hexdigest())
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path):
+    examples = ((b"x" * 1000, 1) for _ in range(1000))
+    with file_size_limit(100_000):
+        with pytest.raises(UserError, match="train-00000.tfrecord: File too large; free") as caught:
+            write_shard(tmp_path / "train-00000.tfrecord", "train", examples)
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_midway_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "train-00000.tfrecord"
+    path.write_bytes(b"old")
+
+    def examples():
+        yield b"one", 3
+        raise KeyError("midway")
+
+    with pytest.raises(KeyError, match="midway"):
+        write_shard(path, "train", examples())
+    assert path.read_bytes() == b"old"
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("code, fix", [
+    (errno.ENOSPC, "free some space"), (errno.EACCES, "that you may write to"),
+    (errno.EROFS, "read-only"), (errno.EIO, "choose another directory")])
+def test_what_the_system_says_becomes_a_line_with_the_fix(tmp_path, code, fix):
+    with mock.patch.object(os, "replace", side_effect=OSError(code, os.strerror(code))):
+        with pytest.raises(UserError, match=f"cannot write .*file.json: .*{fix}"):
+            atomic_file.write_atomically(tmp_path / "file.json", b"content")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_in_the_way_of_a_directory_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match="cannot write .*file/records.*part of this path is a file"):
+        atomic_file.make_directory(tmp_path / "file" / "records")
+    with pytest.raises(UserError, match="cannot write .*file: .*in the way"):
+        atomic_file.make_directory(tmp_path / "file")
+
+
+def test_what_killed_processes_left_is_removed(tmp_path):
+    (tmp_path / ".unfinished-1-train-00000.tfrecord").touch()
+    (tmp_path / "train-00000.tfrecord").touch()
+    atomic_file.remove_unfinished(tmp_path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["train-00000.tfrecord"]

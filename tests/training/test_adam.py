@@ -1,0 +1,149 @@
+"""Five steps of the optimizer equal five steps of the reference's, weights and slots."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.config.pretraining import OptimizerConfig
+from electra_tf.training.adam import Adam, clip_scale
+from electra_tf.training.schedule import Schedule
+from electra_tf.training.weight_decay import decay_mask, decays
+from tests.parity import golden_files
+
+CONFIG = OptimizerConfig()
+ONE = tf.ones([])
+
+
+class Trajectory:
+    """One of the golden runs: initial weights, then gradients and results step by step."""
+
+    def __init__(self, name: str):
+        self.golden = golden_files.load(f"optimizer_{name}")
+        self.names = [key.removeprefix("init|") for key in self.golden if key.startswith("init|")]
+        self.variables = [tf.Variable(self.golden[f"init|{name}"], name=name)
+                          for name in self.names]
+
+    def gradients(self, step: int) -> list[tf.Tensor]:
+        return [tf.constant(self.golden[f"step{step}|grad|{name}"]) for name in self.names]
+
+    def assert_equal_after(self, step: int, optimizer: Adam) -> None:
+        """Weights and slots of every variable, to 1e-6 of the largest value.
+
+        The kernel's second moments carry the rounding of 1 - 0.999 to float32 as a factor.
+        """
+        rounding = float(1 - np.float32(0.999)) / 0.001
+        columns = (self.names, self.variables, optimizer.first_moments, optimizer.second_moments)
+        for name, value, first, second in zip(*columns, strict=True):
+            for kind, ours in (("value|{}", value), ("slot|{}/adam_m", first),
+                               ("slot|{}/adam_v", second / rounding)):
+                expected = self.golden[f"step{step}|{kind.format(name)}"]
+                np.testing.assert_allclose(
+                    ours, expected, rtol=0, atol=1e-6 * np.abs(expected).max(), err_msg=name)
+
+
+def test_five_steps_of_pretraining_equal_the_reference():
+    run = Trajectory("pretrain")
+    optimizer = Adam(CONFIG, run.variables)
+    schedule = Schedule(peak=0.01, num_train_steps=10, warmup_steps=2)
+    for step in range(5):
+        np.testing.assert_allclose(
+            float(schedule(step)), run.golden[f"step{step}|lr|lr"], rtol=1e-6)
+        gradients = run.gradients(step)
+        scale, norm = clip_scale(gradients, CONFIG.clip_norm)
+        np.testing.assert_allclose(norm, run.golden[f"step{step}|clip_norm"], rtol=1e-6)
+        optimizer.apply(gradients, schedule(step), step=tf.constant(step), scale=scale,
+                        usable=tf.constant(True))
+        run.assert_equal_after(step, optimizer)
+
+
+def test_five_steps_with_a_rate_per_layer_equal_the_reference():
+    run = Trajectory("finetune_layerwise")
+
+    def factor(name: str) -> float:  # The reference's exponents for two layers, decay 0.8.
+        powers = {"task_specific": 0, "layer_1": 2, "layer_0": 3, "embeddings": 4}
+        return 0.8 ** next(power for part, power in powers.items() if part in name)
+
+    optimizer = Adam(CONFIG, run.variables, [factor(name) for name in run.names])
+    schedule = Schedule(peak=0.02, num_train_steps=10, warmup_steps=1)
+    for step in range(5):
+        gradients = run.gradients(step)
+        scale, _ = clip_scale(gradients, CONFIG.clip_norm)
+        optimizer.apply(gradients, schedule(step), step=tf.constant(step), scale=scale,
+                        usable=tf.constant(True))
+        run.assert_equal_after(step, optimizer)
+
+
+def test_the_norm_counts_a_rows_gradients_after_they_are_summed():
+    golden = golden_files.load("optimizer_finetune_sparse_embedding_gradient")
+    names = [key.removeprefix("init|") for key in golden if key.startswith("init|")]
+    gradients = [tf.constant(golden[f"step0|grad|{name}"]) for name in names if "word_" not in name]
+    summed = np.zeros_like(golden["init|electra/embeddings/word_embeddings"])
+    np.add.at(summed, golden["step0|ids"], golden["step0|coef"])
+    gradients.append(tf.constant(summed))
+    _, norm = clip_scale(gradients, 1.0)
+    np.testing.assert_allclose(norm, golden["step0|dense_norm"], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("length", "expected"), [(0.5, 1.0), (50.0, 0.02)])
+def test_clipping_shortens_what_is_too_long_and_nothing_else(length, expected):
+    scale, norm = clip_scale([tf.constant([0.6, 0.0]) * length, tf.constant([0.8]) * length], 1.0)
+    assert float(norm) == pytest.approx(length)
+    assert float(scale) == pytest.approx(expected)
+
+
+def test_an_unusable_gradient_changes_nothing():
+    variable = tf.Variable([1.0, 2.0], name="dense/kernel")
+    optimizer = Adam(CONFIG, [variable])
+    rate = tf.constant(0.1)
+    optimizer.apply([tf.constant([0.5, 0.5])], rate, step=tf.constant(0), scale=ONE,
+                    usable=tf.constant(True))
+    before = [part.numpy().copy() for part in (
+        variable, optimizer.first_moments[0], optimizer.second_moments[0])]
+    optimizer.apply([tf.constant([np.nan, np.inf])], rate, step=tf.constant(1), scale=ONE,
+                    usable=tf.constant(False))
+    after = (variable, optimizer.first_moments[0], optimizer.second_moments[0])
+    for old, new in zip(before, after, strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+def test_bias_correction_is_that_of_the_textbook():
+    variable = tf.Variable([1.0, -2.0, 0.5], name="dense/bias")
+    optimizer = Adam(OptimizerConfig(bias_correction=True, epsilon=1e-3), [variable])
+    expected, first, second = variable.numpy().astype(float), np.zeros(3), np.zeros(3)
+    random = np.random.default_rng(0)
+    for step in range(20):
+        gradient = random.normal(size=3) * [1e-3, 1.0, 10.0]
+        optimizer.apply([tf.constant(gradient, tf.float32)], tf.constant(0.1),
+                        step=tf.constant(step), scale=ONE, usable=tf.constant(True))
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.999 * second + 0.001 * gradient**2
+        expected -= 0.1 * (first / (1 - 0.9 ** (step + 1))) / (
+            np.sqrt(second / (1 - 0.999 ** (step + 1))) + 1e-3)
+        np.testing.assert_allclose(variable.numpy(), expected, rtol=2e-5)
+
+
+def test_without_correction_the_first_step_is_three_times_the_rate():
+    steps = {}
+    for corrected in (False, True):
+        variable = tf.Variable([0.0], name="dense/bias")
+        config = OptimizerConfig(bias_correction=corrected)
+        Adam(config, [variable]).apply(
+            [tf.constant([0.5])], tf.constant(0.01), step=tf.constant(0), scale=ONE,
+            usable=tf.constant(True))
+        steps[corrected] = float(variable[0])
+    assert steps[True] == pytest.approx(-0.01, rel=1e-4)
+    assert steps[False] == pytest.approx(-0.01 * 0.1 / 0.001**0.5, rel=1e-3)
+
+
+def test_all_but_biases_and_layer_norms_decay():
+    assert decays("electra/encoder/layer_0/output/dense/kernel:0")
+    assert decays("electra/embeddings/word_embeddings")
+    for name in ("a/bias", "generator_predictions/output_bias", "a/LayerNorm/gamma", "a/beta"):
+        assert not decays(name)
+
+
+def test_a_weight_of_no_group_and_a_name_given_twice_are_refused():
+    with pytest.raises(ValueError, match="no weight-decay group for the weight 'a/scale'"):
+        decays("a/scale")
+    with pytest.raises(ValueError, match="several weights are named"):
+        decay_mask(["a/kernel", "a/kernel"])

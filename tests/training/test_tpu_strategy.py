@@ -1,0 +1,157 @@
+"""A run is put together and traced under `TPUStrategy`, from records to the loop on the cores."""
+
+import collections
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.overrides import override
+from electra_tf.data.buckets import Row, make_batch
+from electra_tf.data.pipeline import training_batches
+from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
+from electra_tf.finetuning.predictor import Predictor
+from electra_tf.pretraining import setup, training_run
+from electra_tf.pretraining.evaluation import evaluator_of
+from electra_tf.pretraining.timetable import Timetable
+from electra_tf.tasks.kinds.classification import ClassificationObjective
+from electra_tf.training.workers import has_several_workers, is_chief
+from tests import tiny_records, tiny_run
+from tests.training import fake_tpu
+
+CORES = 2
+REFUSED = {"AsString", "StringFormat", "EagerPyFunc", "StatelessShuffle", "DecodeRaw",
+           "DenseBincount"}
+"""Ops that TensorFlow doesn't lower for TPUs."""
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("tpu") / "records"
+    tiny_records.write(directory)
+    return directory
+
+
+@pytest.fixture
+def make_run(records, tmp_path, monkeypatch):
+    """A run as --tpu=local prepares it."""
+    strategy = fake_tpu.strategy(monkeypatch)
+    monkeypatch.setattr(setup, "create_strategy", lambda runtime: strategy)
+    return lambda **changes: tiny_run.run_on(
+        records, tmp_path / "run", runtime__tpu="local", training__precision="bfloat16", **changes)
+
+
+def on_the_cores(graph):
+    """Counts ops that TPU cores are to compute, and all others of a graph with its functions."""
+    cores, elsewhere = collections.Counter(), collections.Counter()
+    definition = graph.as_graph_def()
+    functions = {one.signature.name: one.node_def for one in definition.library.function}
+
+    def count(nodes, on_cores):
+        for node in nodes:
+            inside = on_cores or "_tpu_replicate" in node.attr
+            (cores if inside else elsewhere)[node.op] += 1
+            for value in node.attr.values():
+                names = [value.func.name, *(one.name for one in value.list.func)]
+                for name in filter(functions.__contains__, names):
+                    count(functions[name], inside)
+
+    count(definition.node, False)
+    return cores, elsewhere
+
+
+@pytest.mark.parametrize("objective", ["electra", "mlm", "adversarial", "electric"])
+def test_the_loop_of_steps_is_traced_for_the_cores(make_run, objective):
+    run = make_run(objective__name=objective)
+    state = tiny_run.state_of(run)
+    table = Timetable(first_step=0, runtime=run.config.runtime, num_steps=10, steps_per_loop=5)
+    trainer = training_run._trainer(run, state, table)
+    trainer._iterator = iter(trainer._batches)
+    loop = trainer._traced_loop().get_concrete_function(tf.TensorSpec([], tf.int32))
+    cores, host = on_the_cores(loop.graph)
+    assert not REFUSED & set(cores)
+    assert host["TPUReplicateMetadata"] + cores["TPUReplicateMetadata"] == 1
+    assert host["IteratorGetNext"] == CORES
+    assert cores["CrossReplicaSum"] >= len(state.model.trainable_variables)
+    assert cores["ResourceApplyAdam"] == len(state.model.trainable_variables)
+    assert not {op for op in host if op.startswith(("MatMul", "ResourceApply"))}
+
+
+class Traced(Exception):
+    """Carries what was traced instead of being run."""
+
+
+def test_an_evaluation_is_traced_for_the_cores(make_run):
+    run = make_run()
+    evaluator = evaluator_of(run, tiny_run.state_of(run).model)
+    function = evaluator._run_batch
+
+    def trace(*args):
+        raise Traced(function.get_concrete_function(*args))
+
+    evaluator._run_batch = trace
+    with pytest.raises(Traced) as caught:
+        evaluator.evaluate(1)
+    cores, _ = on_the_cores(caught.value.args[0].graph)
+    assert cores["MatMul"] and not REFUSED & set(cores)
+
+
+@pytest.mark.parametrize("part", ["training", "prediction"])
+def test_fine_tuning_is_traced_for_the_cores(monkeypatch, part):
+    settings = TrialSettings(
+        config=override(FinetuningConfig(), {
+            "model.vocab_size": 40, "model.embedding_size": 16, "model.hidden_size": 32,
+            "model.num_layers": 2, "model.num_heads": 2, "model.intermediate_size": 64,
+            "task.max_seq_length": 32, "training.train_batch_size": 8,
+            "training.precision": "bfloat16", "runtime.tpu": "local"}),
+        objective=ClassificationObjective(num_classes=2), pad_id=0,
+        strategy=fake_tpu.strategy(monkeypatch))
+    with settings.strategy.scope():
+        model = settings.objective.build_model(
+            settings.config.model, seed=1, policy="mixed_bfloat16")
+    ids = np.arange(1, 9, dtype=np.int32)
+    rows = [Row(ids, np.zeros_like(ids), {"label": np.int32(1)})] * 8
+    compiled = (Finetuner(settings, model, rows, seed=1) if part == "training"
+                else Predictor(settings, model)._runner)._compiled
+    batch = settings.distributed(make_batch(rows, 8, [16], pad_id=0))
+    cores, host = on_the_cores(compiled._function.get_concrete_function(batch).graph)
+    assert cores["MatMul"] and not host["MatMul"] and not REFUSED & set(cores)
+    assert bool(cores["ResourceApplyAdam"]) == (part == "training")
+
+
+def test_a_core_gets_its_rows_of_the_global_batch(make_run):
+    run = make_run()
+    batch = {"pad_id": 0, "seed": 1, "window_examples": 1000, "global_batch_size": 8,
+             "first_step": 0, "last_step": 2}
+    iterator = iter(run.strategy.distribute_datasets_from_function(
+        lambda context: training_batches(run.records, context=context, **batch)))
+    alone = training_batches(run.records, context=tf.distribute.InputContext(), **batch)
+    for expected in alone:
+        rows = run.strategy.experimental_local_results(next(iterator).ids)
+        assert [part.shape for part in rows] == [(8 // CORES, expected.ids.shape[1])] * CORES
+        np.testing.assert_array_equal(np.concatenate(rows), expected.ids)
+
+
+def test_a_checkpoint_of_a_tpu_is_one_of_any_device(make_run, monkeypatch, records, tmp_path):
+    run = make_run()
+    state, manager, _ = training_run.restored_state(run)
+    state.step.assign(3)
+    manager.save(3, check_interval=False)
+    manager.close()
+    monkeypatch.undo()
+    other = tiny_run.run_on(records, tmp_path / "run", training__seed=2)
+    assert isinstance(other.strategy, tf.distribute.OneDeviceStrategy)
+    restored, manager, _ = training_run.restored_state(other)
+    manager.close()
+    assert int(restored.step.numpy()) == 3
+    expected = {variable.name: variable.numpy() for variable in state.variables}
+    for variable in restored.variables:
+        np.testing.assert_array_equal(variable.numpy(), expected[variable.name])
+
+
+def test_one_process_drives_all_cores(make_run):
+    strategy = make_run().strategy
+    assert strategy.num_replicas_in_sync == CORES
+    assert is_chief(strategy)
+    assert not has_several_workers(strategy)
