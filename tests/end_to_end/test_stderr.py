@@ -26,7 +26,7 @@ def stderr_of(*arguments: object) -> list[str]:
 
 
 def test_compiling_and_looking_for_a_gpu_are_silent():
-    program = ("from electra_tf import native_logging; native_logging.quiet()\n"
+    program = ("from electra_tf.platform import native_logging; native_logging.quiet()\n"
                "import tensorflow as tf\n"
                "tf.config.list_physical_devices('GPU')\n"
                "tf.function(lambda x: tf.nn.gelu(x) * 2, jit_compile=True)(tf.ones([3]))\n")
@@ -34,7 +34,7 @@ def test_compiling_and_looking_for_a_gpu_are_silent():
 
 
 def test_a_level_that_was_set_stays(monkeypatch):
-    program = ("import os; from electra_tf import native_logging; native_logging.quiet()\n"
+    program = ("import os; from electra_tf.platform import native_logging; native_logging.quiet()\n"
                "os.environ['TF_CPP_MIN_LOG_LEVEL'] = '0'\n"
                "import tensorflow as tf\n"
                "tf.function(lambda x: x * 2, jit_compile=True)(tf.ones([3]))\n")

@@ -161,7 +161,7 @@ def test_a_signal_ends_the_runs_and_the_same_command_goes_on(place):
     command = [sys.executable, "-c", (
         "import sys; from pathlib import Path; from experiments import runner\n"
         f"runner.ROOT = Path({str(place / 'programs')!r})\n"
-        "from experiments import run as program; from electra_tf import command_line\n"
+        "from experiments import run as program; from electra_tf.platform import command_line\n"
         "program.define(); command_line.run(program.main, summary='', groups={})"),
         f"--sweep={place / 'own.yaml'}", f"--data_dir={place / 'records'}",
         f"--tasks_dir={place}", f"--output_dir={place / 'all'}", "--seeds=1",

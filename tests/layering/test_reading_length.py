@@ -11,7 +11,6 @@ LIMITS = {  # entry points: most lines, most modules
     ("run_pretraining",): (17_500, 175),
     ("run_finetuning",): (17_500, 175),
     ("electra_tf.objectives.electra", "electra_tf.training.step"): (5_000, 50),
-    ("electra_tf.data.pipeline", "electra_tf.objectives.electra"): (5_000, 50),
 }
 
 

@@ -13,7 +13,7 @@ import pytest
 def test_an_end_is_one_line(body, status, line):
     program = f"""
 import os, signal, sys
-from electra_tf import command_line, errors
+from electra_tf.platform import command_line, errors
 def main():
     {body}
 command_line.run(main, summary="", groups={{}})
@@ -29,7 +29,7 @@ command_line.run(main, summary="", groups={{}})
 def test_output_that_nobody_reads_ends_the_command_quietly_and_other_pipes_do_not(
         cause, status, words):
     program = f"""
-from electra_tf import command_line
+from electra_tf.platform import command_line
 def main():
     print("first", flush=True)
     {cause}
@@ -47,7 +47,7 @@ command_line.run(main, summary="", groups={{}})
 def test_a_finished_command_ends_without_waiting_for_what_is_left_in_memory():
     program = """
 import atexit, time
-from electra_tf import command_line
+from electra_tf.platform import command_line
 class Slow:
     def __del__(self):
         time.sleep(60)
@@ -66,7 +66,7 @@ command_line.run(lambda: print("done"), summary="", groups={})
     (["--flag=1"], 2, "error: Unknown command line flag 'flag'")])
 def test_an_operand_is_there_once(arguments, status, words):
     program = """
-from electra_tf import command_line
+from electra_tf.platform import command_line
 command_line.run(lambda name: print(f"main got {name}"), summary="", groups={}, operand="DIR")
 """
     done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True,

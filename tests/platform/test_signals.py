@@ -14,7 +14,7 @@ IGNORING_SIGINT = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]
 def started(body, *, ignoring=False, deaf_seconds=20.0):
     """A process that runs `body` inside of `command_line.run` and has said "ready"."""
     program = "\n".join([
-        "import sys, time", "from electra_tf import command_line, signals",
+        "import sys, time", "from electra_tf.platform import command_line, signals",
         "def ready(): print('ready', flush=True)",
         f"signals.DEAF_SECONDS = {deaf_seconds}", "def main():",
         *(f"    {line}" for line in body.strip().splitlines()),
