@@ -49,7 +49,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help install quickstart demo test test-slow test-all fuzz lint peers compile-env compile-cuda tpu bench \
-	time-to-quality lock sbom check-deploy build-files bazel-check clean
+	time-to-quality lock sbom check-deploy bazel-check clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -187,12 +187,9 @@ $(TOOLS_STAMP): requirements/tools.lock
 	@$(TOOLS)/bin/python $(INSTALL) -r requirements/tools.lock
 	@touch $@
 
-build-files: $(STAMP) ## Write the BUILD files anew, after imports changed.
-	$(BIN)/python -m tests.layering.build_files
-
 # Of these tests one reads golden numbers, one a page, one starts a command, one reads the checkout.
-BAZEL_TESTS := //tests/records:test_manifest //tests/cost:test_literature \
-	//tests/tools:test_list_settings //tests/reporting:test_curves //tests/supply_chain:test_locks
+BAZEL_TESTS := $(addprefix //tests:,data/test_manifest apps/planning/test_literature \
+	apps/tools/test_list_settings reporting/test_curves supply_chain/test_locks)
 
 bazel-check: $(STAMP) ## Build all with Bazel, run a command and five of the tests; without Bazel, say so.
 	@if ! command -v bazel >/dev/null; then \

@@ -1,26 +1,27 @@
-"""A file of tests as Bazel's py_test."""
+"""Files of tests as Bazel's py_test."""
 
 load("@rules_python//python:defs.bzl", "py_test")
 
-def pytest_test(name, deps, data = [], tags = []):
-    """The quick tests of the file `name`.py: those without the mark "slow"."""
-    _pytest(name, name + ".py", "not slow", deps, data = data, tags = tags, timeout = "long")
+# These read the checkout itself, which Bazel doesn't watch: they run there, every time.
+_READ_THE_CHECKOUT = ("layering/", "supply_chain/")
 
-def slow_pytest_test(name, deps, data = [], tags = []):
-    """The slow tests of a file, called `name` without "_slow": `bazel test --config=slow //...`.
+def pytest_tests(files):
+    """For every file a target of its quick tests, and one of its slow ones that runs alone.
 
-    They run alone, as with `make test-slow`: some watch times and memory.
+    Args:
+      files: paths relative to the package.
     """
-    file = name[:-len("_slow")] + ".py"
-    tags = tags + ["exclusive", "slow"]
-    _pytest(name, file, "slow", deps, data = data, tags = tags, timeout = "eternal")
+    for file in files:
+        tags = ["external", "local"] if file.startswith(_READ_THE_CHECKOUT) else []
+        _pytest(file[:-len(".py")], file, "not slow", tags = tags, timeout = "long")
+        _pytest(file[:-len(".py")] + ".slow", file, "slow", tags = tags + ["exclusive", "slow"], timeout = "eternal")
 
-def _pytest(name, file, marks, deps, **kwargs):
+def _pytest(name, file, marks, **kwargs):
     py_test(
         name = name,
-        srcs = [file, "//tests:run_pytest.py"],
-        main = "//tests:run_pytest.py",
+        srcs = ["run_pytest.py"],
+        main = "run_pytest.py",
         args = [native.package_name() + "/" + file, "-m", "'%s'" % marks],
-        deps = depset(deps + ["//tests:run_pytest"]).to_list(),
+        deps = [":support"],
         **kwargs
     )

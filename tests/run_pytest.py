@@ -1,6 +1,6 @@
 """Runs the tests of one file with pytest: `main` of every py_test (pytest_test.bzl).
 
-    bazel test //tests/records:test_manifest --test_output=all --test_filter='hash or count'
+    bazel test //tests:data/test_manifest --test_output=all --test_filter='hash or count'
 """
 
 import os
@@ -16,7 +16,9 @@ def main() -> int:
                            ("--junitxml={}", "XML_OUTPUT_FILE"), ("-k={}", "TESTBRIDGE_TEST_ONLY")):
         if os.environ.get(variable):
             arguments.append(flag.format(os.environ[variable]))
-    return pytest.main(arguments)
+    status = pytest.main(arguments)
+    # Most files have no slow tests, yet a target for them.
+    return 0 if status == pytest.ExitCode.NO_TESTS_COLLECTED else status
 
 
 if __name__ == "__main__":

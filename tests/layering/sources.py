@@ -35,13 +35,17 @@ def modules() -> dict[str, pathlib.Path]:
     return {module_name(path): path for path in sources()}
 
 
-@functools.cache
-def imports(path: pathlib.Path) -> frozenset[str]:
-    """Returns our modules that a file imports, at its top or inside functions."""
+def imported_names(path: pathlib.Path) -> set[str]:
+    """Returns the dotted names that a file imports, at its top or inside functions."""
     found = set()
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return frozenset(found & modules().keys())
+    return found
+
+
+def imports(path: pathlib.Path) -> set[str]:
+    """Returns our modules that a file imports, at its top or inside functions."""
+    return imported_names(path) & modules().keys()

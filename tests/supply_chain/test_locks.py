@@ -3,12 +3,13 @@
 import importlib.metadata
 import re
 import shlex
+import sys
 
 import pytest
 
-from tests.layering import layers
+from tests.layering import sources
 
-FOLDER = layers.ROOT / "requirements"
+FOLDER = sources.ROOT / "requirements"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.lock"))
 # What is installed into one environment, the second on top of the first.
 TOGETHER = (("program", "build"), ("program", "cuda"), ("program", "dev"),
@@ -27,13 +28,27 @@ def entries(path):
 
 def source(name):
     """The file that people write: the program's is where everybody looks for it."""
-    return layers.ROOT / "requirements.txt" if name == "program" else FOLDER / f"{name}.txt"
+    return sources.ROOT / "requirements.txt" if name == "program" else FOLDER / f"{name}.txt"
 
 
 def locked(name):
     """Version of every package of a lock."""
     return dict((canonical(package), version) for package, version in
                 (entry[0].split("==") for entry in entries(FOLDER / f"{name}.lock")))
+
+
+def test_what_we_import_is_required_directly():
+    required = {canonical(re.split(r"[=\[]", entry[0])[0]) for entry in entries(source("program"))}
+    distributions = importlib.metadata.packages_distributions()
+    imported = set()
+    for path in sources.sources():
+        if path.parts[0] not in ("benchmarks", "experiments"):
+            imported |= {name.split(".")[0] for name in sources.imported_names(path)}
+    ours = {name.split(".")[0] for name in sources.modules()}
+    others = imported - ours - sys.stdlib_module_names - {"jax"}  # requirements/compile.txt
+    # A top-level name such as "google" belongs to several distributions.
+    assert [name for name in sorted(others)
+            if required.isdisjoint(map(canonical, distributions.get(name, ())))] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -73,8 +88,8 @@ def test_this_environment_is_what_the_locks_say():
 
 
 def test_every_installation_asks_for_hashes():
-    pages = [path for path in (layers.ROOT / "docs").glob("*.md")]
-    files = [layers.ROOT / name for name in ("Makefile", ".ci/run", "README.md")] + pages
+    pages = [path for path in (sources.ROOT / "docs").glob("*.md")]
+    files = [sources.ROOT / name for name in ("Makefile", ".ci/run", "README.md")] + pages
     lines = [(path.name, line) for path in files for line in path.read_text().splitlines()
              if re.search(r"\b(pip3?|uv pip|uv tool) install\b|\buvx\b|\bpipx\b", line)]
     assert len(lines) > 1

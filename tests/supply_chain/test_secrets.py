@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tests.layering import layers
+from tests.layering import sources
 
 # Prefixes are the issuers' own, made to be found. Lengths are the shortest that they give out.
 SECRETS = re.compile(rb"""(?x)
@@ -29,10 +29,10 @@ def project_files():
     """Tracked files and new ones that git doesn't ignore; everything where there is no git."""
     done = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=layers.ROOT, capture_output=True, check=False)
+        cwd=sources.ROOT, capture_output=True, check=False)
     names = done.stdout.decode().split("\0")
-    paths = [layers.ROOT / name for name in names if name] if done.returncode == 0 else [
-        path for path in layers.ROOT.rglob("*")
+    paths = [sources.ROOT / name for name in names if name] if done.returncode == 0 else [
+        path for path in sources.ROOT.rglob("*")
         if not any(part.startswith(".venv") for part in path.parts)]
     return [path for path in paths if path.is_file()]
 
@@ -40,7 +40,7 @@ def project_files():
 def test_no_file_holds_a_secret():
     files = project_files()
     assert len(files) > 100
-    assert [(str(path.relative_to(layers.ROOT)), found.start()) for path in files
+    assert [(str(path.relative_to(sources.ROOT)), found.start()) for path in files
             if (found := SECRETS.search(path.read_bytes()))] == []
 
 
