@@ -110,10 +110,23 @@ def test_a_model_dir_that_is_a_file_is_refused(records):
         call(records, f"--model_dir={records.parent / 'taken'}")
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Records and a run of two steps on them; tests work on copies."""
+    directory = tmp_path_factory.mktemp("trained")
+    tiny_records.write(directory / "records")
+    call(directory / "records", "--num_train_steps=2", "--eval_steps=1")
+    return directory
+
+
 class TestAnExistingRun:
     @pytest.fixture
+    def records(self, trained, tmp_path):
+        shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
+        return tmp_path / "records"
+
+    @pytest.fixture
     def model_dir(self, records):
-        call(records, "--num_train_steps=2", "--eval_steps=1")
         return records.parent / "model"
 
     def test_its_networks_can_begin_another_run(self, records, model_dir, tmp_path, capsys):
