@@ -55,13 +55,6 @@ def test_a_full_call_starts_at_once_and_the_rest_follow(patient):
     assert [row["text"] for (row,) in answers] == [str(number) for number in range(11)]
 
 
-def test_nobody_waits_longer_than_the_timeout(patient):
-    with busy(patient):
-        begin = time.monotonic()
-        assert patient.rows("batch_size", ["a"]) == [{"text": "a", "batch": 1}]
-        assert 1 <= time.monotonic() - begin < 10
-
-
 def test_an_idle_model_answers_at_once(models):
     with running.client(models / "numbers", batch_timeout_ms=60_000) as client:
         begin = time.monotonic()
@@ -98,12 +91,6 @@ def test_numbers_are_joined_where_the_other_dimensions_agree(patient):
     assert [row["rows"] for (row,) in answers] == [2, 3, 2, 3, 3]
 
 
-def test_signatures_are_not_mixed(patient):
-    answers = joined(patient, [asking(patient, "batch_size", "a"),
-                               asking(patient, "refuses_bad", "b")])
-    assert answers == [[{"text": "a", "batch": 1}], [{"text": "b", "batch": 1}]]
-
-
 def test_outputs_without_rows_are_never_joined(patient):
     def count(*rows):
         return lambda: patient.predict({"signature_name": "count", "inputs": list(rows)})
@@ -132,22 +119,5 @@ def test_64_clients_get_their_own_answers(numbers):
     answers = at_once([lambda number=number: client(number) for number in range(64)])
     assert [[row["text"] for (row,) in turns] for turns in answers] == [
         [f"{number}-{turn}" for turn in range(5)] for number in range(64)]
-    # While the model is busy, requests gather: without any waiting of their own to speak of.
+    # Requests gather while the model is busy.
     assert max(row["batch"] for turns in answers for (row,) in turns) > 1
-
-
-def test_a_slow_call_keeps_nobody_waiting(numbers):
-    """One of the two calls at a time is slow; metadata and other signatures are answered.
-
-    On a machine with other work the slow one may be done first, by chance; not every time.
-    """
-    overtaken = []
-    for _ in range(5):
-        with busy(numbers) as slow:
-            assert numbers.get("")[0] == 200
-            assert numbers.rows("batch_size", ["b"]) == [{"text": "b", "batch": 1}]
-            overtaken.append(not slow.done())
-        assert slow.result()[0]["text"] == "a"
-        if overtaken[-1]:
-            return
-    pytest.fail(f"the others waited for the slow call every time: {overtaken}")

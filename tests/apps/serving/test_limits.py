@@ -1,6 +1,5 @@
 """Large, hostile and interrupted requests: an answer or an error, and the server goes on."""
 
-import base64
 import concurrent.futures
 import contextlib
 import json
@@ -76,13 +75,7 @@ def test_beyond_the_limit_of_bytes_too():
             assert b"--max_buffered_mib" in answer.read()
         let_go.set()
         assert accepted.result() == ["a" * 9000]
-    assert measured_nothing_waits()
-
-
-def measured_nothing_waits():
-    from electra_tf.apps.serving import metrics
-
-    return (metrics.WAITING_ROWS._value.get(), metrics.BUFFERED_BYTES._value.get()) == (0, 0)
+        until(lambda: measured(client, "serving_buffered_bytes") == 0)
 
 
 def test_large_bodies_and_many_rows_are_refused(models):
@@ -115,7 +108,6 @@ def test_pages_of_other_hosts_are_refused(echo):
 def test_clients_that_leave_cause_no_traceback(capfd):
     with held() as (client, let_go):
         begin = f"POST {client.path}:predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
-        host, port = client.address.removeprefix("http://").split(":")
         for content in (b"", b"POST /v1/", f"{begin}500\r\n\r\n{{".encode(),
                         f'{begin}20\r\n\r\n{{"instances": ["a"]}}'.encode()):
             with contextlib.closing(client.connection()) as connection:
@@ -126,7 +118,7 @@ def test_clients_that_leave_cause_no_traceback(capfd):
             assert client.exchange(content).startswith(b"HTTP/1.1 400 ")
         let_go.set()
         assert client.rows("", ["a"]) == ["a"]
-        until(measured_nothing_waits)
+        until(lambda: measured(client, "serving_waiting_rows") == 0)
         capfd.readouterr()
     assert capfd.readouterr().err == ""
 
@@ -195,9 +187,3 @@ def test_bodies_of_all_kinds_are_answered_or_refused(numbers, capfd):
     assert statuses.count(200) > 5 and statuses.count(400) > 200
     tally["HTTP bodies"].update(accepted=statuses.count(200), refused=statuses.count(400))
     assert capfd.readouterr() == ("", "")
-
-
-def test_all_bytes_come_back(numbers):
-    every = base64.b64encode(bytes(range(256))).decode()
-    (row,) = numbers.rows("raw", [{"b64": every}])
-    assert row["copy_bytes"] == {"b64": every}

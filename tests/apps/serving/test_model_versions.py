@@ -189,15 +189,13 @@ def damage(path: Path, name: str, content):
 
 @pytest.mark.parametrize("break_it", [
     lambda path: (path / "saved_model.pb").unlink(),
-    lambda path: damage(path, "saved_model.pb", lambda _: b""),
-    lambda path: damage(path, "saved_model.pb", lambda _: b"not a protobuf"),
     lambda path: damage(path, "saved_model.pb", lambda old: old[:len(old) // 2]),
     lambda path: damage(path, "saved_model.pb",
                         lambda old: old.replace(b"Identity", b"Identitz")),
     lambda path: shutil.rmtree(path / "variables"),
     lambda path: damage(path, "variables/*.index", lambda old: old[:10]),
     lambda path: damage(path, "variables/*.data*", lambda _: b""),
-], ids=["missing", "empty", "junk", "cut", "unknown op", "no variables", "index", "data"])
+], ids=["missing", "cut", "unknown op", "no variables", "index", "data"])
 def test_a_broken_saved_model_is_one_line(models, tmp_path, break_it):
     version = tmp_path / "model" / "1"
     shutil.copytree(models / "echo" / "1", version)
