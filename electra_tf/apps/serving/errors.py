@@ -1,44 +1,45 @@
-"""What a client is told: an HTTP status and one message."""
+"""Errors that clients receive: an HTTP status and `{"error": "one line"}`."""
 
+import json
 import re
+import sys
 
 import tensorflow as tf
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 
-# As TensorFlow Serving translates them; every other code is 500.
-_STATUS = {
-    tf.errors.INVALID_ARGUMENT: 400,
-    tf.errors.FAILED_PRECONDITION: 400,
-    tf.errors.OUT_OF_RANGE: 400,
-    tf.errors.RESOURCE_EXHAUSTED: 429,
-    tf.errors.UNIMPLEMENTED: 501,
-    tf.errors.UNAVAILABLE: 503,
-    tf.errors.DEADLINE_EXCEEDED: 504,
-}
+from electra_tf.platform.errors import one_line
 
 
 class RequestError(ValueError):
-    """A request that gets no answer.
-
-    Example:
-        raise RequestError("'instances' is empty; send at least one.")
-    """
+    """A request that receives an error."""
 
     def __init__(self, message: str, status: int = 400):
-        """Takes what the client reads, and the HTTP status."""
+        """Takes the message for the client and the HTTP status."""
         super().__init__(message)
         self.status = status
 
 
-def from_graph(error: tf.errors.OpError) -> RequestError:
-    r"""Returns what a client is told of a graph that refused its inputs.
-
-    TensorFlow puts a heading before the message and node names behind it:
-
-    >>> text = "Graph execution error:\n\nno!\n\t [[{{node A}}]]"
-    >>> str(from_graph(tf.errors.InvalidArgumentError(None, None, text)))
-    'the model refused the inputs: no!'
-    """
-    text = error.message.removeprefix("Graph execution error:")
-    text = re.split(r"\s*\[\[", text)[0].strip()
-    return RequestError(f"the model refused the inputs: {text}",
-                        _STATUS.get(error.error_code, 500))
+async def respond(request: Request, error: Exception) -> Response:
+    """Returns the response to a request that raised an exception, for Starlette."""
+    if isinstance(error, ClientDisconnect):
+        return Response(status_code=499)  # nginx's code; only the metrics receive it.
+    message, status = f"the server failed: {type(error).__name__}; see its log", 500
+    if isinstance(error, RequestError):
+        message, status = str(error), error.status
+    elif isinstance(error, HTTPException):
+        message = f"{error.detail}: {request.method} {request.url.path}"
+        status = error.status_code
+    elif isinstance(error, tf.errors.OpError):
+        status = 400 if isinstance(error, (  # As TensorFlow Serving does.
+            tf.errors.InvalidArgumentError, tf.errors.FailedPreconditionError,
+            tf.errors.OutOfRangeError)) else 500
+        text = error.message.removeprefix("Graph execution error:")
+        text = re.split(r"\s*\[\[", text)[0].strip()  # Without the names of nodes.
+        message = f"the model {'refused the inputs' if status == 400 else 'failed'}: {text}"
+        if status == 500:
+            print(one_line(f"{request.url.path}: {message}"), file=sys.stderr, flush=True)
+    body = json.dumps({"error": one_line(message, 500)}, ensure_ascii=False) + "\n"
+    return Response(body, status, {"Retry-After": "1"} if status == 503 else {},
+                    "application/json")

@@ -1,193 +1,142 @@
-"""The versions of one model that are served, and how a new one takes over.
+"""The versions of a model that are served, and how a new version takes over.
 
-A directory is looked at again and again. A new version is loaded and warmed while the old one goes
-on answering; then it takes over, and the old one is let go when its last request is answered. A
-version that can't be loaded is told of in one line, once; what is served stays served.
+The server checks each directory regularly. It loads a new version while the old one answers, then
+the new one takes over. If a version cannot be loaded, the server prints one line and keeps serving
+the previous one.
 """
 
-import contextlib
 import dataclasses
-import enum
 import gc
 import pathlib
-from collections.abc import Callable, Iterator
-
-from starlette.concurrency import run_in_threadpool
+import re
+import sys
+from collections.abc import Callable, Iterable
 
 from electra_tf.apps.serving import saved_models
 from electra_tf.apps.serving.errors import RequestError
 from electra_tf.apps.serving.saved_models import ServedModel
+from electra_tf.apps.serving.settings import ServerConfig
+from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 
-_REMEMBERED = 20  # Versions that are no longer served.
 
-Load = Callable[[pathlib.Path, str], ServedModel]
-"""Returns a warm model from a version's directory and a model's name."""
-Files = tuple[tuple[str, int, int], ...]
-"""Names, sizes and times of a version's files: another value when something is still written."""
+@dataclasses.dataclass(kw_only=True)
+class Version:
+    """A version that was found in a model's directory; it has a model while it is available."""
 
-
-class State(enum.StrEnum):
-    """As TensorFlow Serving calls them."""
-
-    LOADING = enum.auto()
-    AVAILABLE = enum.auto()
-    UNLOADING = enum.auto()
-    END = enum.auto()
+    number: int
+    state: str = "START"
+    """TensorFlow Serving's name: START, LOADING, AVAILABLE or END."""
+    error: str = ""
+    model: ServedModel | None = None
+    files: dict[pathlib.Path, int] = dataclasses.field(default_factory=dict)
+    """Modification times, which change while the version is being copied."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ModelSource:
-    """Where a model's versions are, and how many of them are served."""
+@dataclasses.dataclass(kw_only=True)
+class ModelVersions:
+    """One model; one thread at a time may refresh it while the event loop reads."""
 
     name: str
     directory: pathlib.Path
     num_versions: int = 1
-    """The newest so many; 0 for all."""
-
-
-@dataclasses.dataclass(kw_only=True, eq=False)
-class Version:
-    """What is known of a version."""
-
-    number: int
-    state: State = State.LOADING
-    error: str = ""
-    model: ServedModel | None = None
-    in_use: int = 0
-
-
-class ModelVersions:
-    """One model."""
-
-    def __init__(self, source: ModelSource, load: Load, report: Callable[[str], None]):
-        """Loads nothing yet.
-
-        Args:
-            source: which versions.
-            load: is called in threads.
-            report: is told one line of whatever changes.
-        """
-        self.source = source
-        self.known: dict[int, Version] = {}
-        self._load = load
-        self._report = report
-        self._seen: dict[int, Files] = {}
-        self._broken: dict[int, Files] = {}
+    """Number of versions to serve, newest first; 0 for all."""
+    load: Callable[[pathlib.Path, str], ServedModel] = saved_models.load
+    known: dict[int, Version] = dataclasses.field(default_factory=dict)
 
     def start(self) -> None:
-        """Loads the newest versions.
+        """Loads the newest versions; raises a UserError if the newest one cannot be loaded."""
+        self._look()
+        for version in self._newest(self.known.values()):
+            self._bring(version)
+        if error := self.known[max(self.known)].error:
+            raise UserError(error)
 
-        Raises:
-            UserError: the newest one, or the directory, is unusable.
-        """
-        found = saved_models.versions(self.source.directory)
-        for number in self._newest(set(found)):
-            self.known[number] = Version(number=number)
-            try:
-                self._arrived(number, self._load(found[number], self.source.name))
-            except UserError as error:
-                if number == max(found):
-                    raise
-                self._refuse(number, _files(found[number]), error)
-
-    async def refresh(self) -> None:
-        """Looks at the directory once: loads what is new, lets go of what has been replaced."""
+    def refresh(self) -> None:
+        """Checks the directory once: loads new versions and unloads replaced ones."""
         try:
-            found = await run_in_threadpool(saved_models.versions, self.source.directory)
+            usable = self._look()
         except (UserError, OSError):
-            return  # Nothing to be served instead of what is.
-        settled = await run_in_threadpool(self._settled, found)
-        for number in self._newest(settled):
-            if not self._is_loaded(number):
-                await self._bring(number, found[number])
-        wanted = self._newest({number for number in settled if self._is_loaded(number)})
-        if wanted:
-            self._let_go_of_all_but(wanted)
+            return  # There is no replacement for the served versions.
+        for version in self._newest(usable):
+            if not version.model:
+                self._bring(version)
+                self._say(f"version {version.number} is "
+                          f"{f'not served: {version.error}' if version.error else 'loaded'}")
+        kept = self._newest(version for version in usable if version.model)
+        for version in list(self.known.values()):
+            if kept and version.model and version not in kept:
+                version.state, version.model = "END", None
+                gc.collect()  # A graph has reference cycles.
+                self._say(f"version {version.number} is unloaded")
+            if not version.files and not version.model:
+                del self.known[version.number]
 
-    def find(self, number: int | None) -> Version:
-        """Returns a version that answers: this one, or the newest.
+    def find(self, number: str | None) -> ServedModel:
+        """Returns a version, the newest one for None; raises a RequestError if there is none."""
+        served = {str(each): version.model for each, version in sorted(list(self.known.items()))
+                  if version.model}
+        if number is None and served:
+            number = list(served)[-1]
+        if number in served:
+            return served[number]
+        raise RequestError(f"Servable not found for request: version {number or 'latest'} of "
+                           f"{self.name}; available: {', '.join(served) or 'none'}", 404)
 
-        Raises:
-            RequestError: there is none.
-        """
-        numbers = [each for each in self.known if self._is_loaded(each)]
-        if number is None and numbers:
-            return self.known[max(numbers)]
-        if number in numbers:
-            return self.known[number]
-        wanted = "any version" if number is None else f"version {number}"
-        raise RequestError(
-            f"Servable not found for request: {wanted} of {self.source.name!r}; this server has "
-            f"version {', '.join(map(str, sorted(numbers))) or 'none'}", 404)
+    def _look(self) -> list[Version]:
+        """Returns the versions that are loaded, or that can be loaded: their files are complete."""
+        usable = []
+        for number in _numbers(self.directory) | self.known.keys():
+            version = self.known.setdefault(number, Version(number=number))
+            before, version.files = version.files, {
+                path: path.stat().st_mtime_ns for path in (self.directory / str(number)).rglob("*")}
+            if version.files != before:
+                version.error = ""
+            if version.files and (version.model or version.files == before and not version.error):
+                usable.append(version)
+        return usable
 
-    @contextlib.contextmanager
-    def using(self, version: Version) -> Iterator[ServedModel]:
-        """Keeps a version in memory meanwhile."""
-        version.in_use += 1
+    def _newest(self, versions: Iterable[Version]) -> list[Version]:
+        return sorted(versions, key=lambda version: version.number)[-self.num_versions:]
+
+    def _bring(self, version: Version) -> None:
+        version.state = "LOADING"
         try:
-            yield version.model
-        finally:
-            version.in_use -= 1
-            self._end_if_unused(version)
-
-    def _is_loaded(self, number: int) -> bool:
-        return number in self.known and self.known[number].state is State.AVAILABLE
-
-    def _newest(self, numbers: set[int]) -> set[int]:
-        count = self.source.num_versions or len(numbers)
-        return set(sorted(numbers)[-count:])
-
-    def _settled(self, found: dict[int, pathlib.Path]) -> set[int]:
-        """Versions that are loaded, or whose files are as they were and aren't known as broken."""
-        now = {number: _files(path) for number, path in found.items()
-               if not self._is_loaded(number)}
-        before, self._seen = self._seen, now
-        return {number for number in found if self._is_loaded(number) or (
-            now[number] and now[number] == before.get(number) != self._broken.get(number))}
-
-    async def _bring(self, number: int, path: pathlib.Path) -> None:
-        self.known[number] = Version(number=number)
-        files = self._seen[number]
-        try:
-            model = await run_in_threadpool(self._load, path, self.source.name)
+            version.model = self.load(self.directory / str(version.number), self.name)
+            version.state = "AVAILABLE"
         except UserError as error:
-            self._refuse(number, files, error)
-        else:
-            self._arrived(number, model)
-            self._report(f"{self.source.name}, version {number}: loaded and warm")
+            version.state, version.error = "END", str(error)
 
-    def _arrived(self, number: int, model: ServedModel) -> None:
-        self.known[number].model = model
-        self.known[number].state = State.AVAILABLE
-
-    def _refuse(self, number: int, files: Files, error: UserError) -> None:
-        self.known[number].state, self.known[number].error = State.END, str(error)
-        self._broken[number] = files
-        others = ", ".join(str(each) for each in sorted(self.known) if self._is_loaded(each))
-        self._report(f"{self.source.name}, version {number} isn't served"
-                     f"{f' (version {others} stays)' if others else ''}: {error}")
-
-    def _let_go_of_all_but(self, wanted: set[int]) -> None:
-        for number in [each for each in self.known if self._is_loaded(each)]:
-            if number not in wanted:
-                self.known[number].state = State.UNLOADING
-                self._end_if_unused(self.known[number])
-
-    def _end_if_unused(self, version: Version) -> None:
-        if version.state is not State.UNLOADING or version.in_use:
-            return
-        version.state, version.model = State.END, None
-        gc.collect()  # A graph refers to itself.
-        self._report(f"{self.source.name}, version {version.number}: unloaded")
-        ended = [each for each in self.known if self.known[each].state is State.END]
-        for number in sorted(ended)[:-_REMEMBERED]:
-            del self.known[number]
+    def _say(self, line: str) -> None:
+        print(f"{self.name}: {line}", file=sys.stderr, flush=True)
 
 
-def _files(path: pathlib.Path) -> Files:
-    try:
-        return tuple(sorted((str(each), (status := each.stat()).st_size, status.st_mtime_ns)
-                            for each in path.rglob("*")))
-    except OSError:
-        return ()  # Something is being moved.
+def _numbers(model_dir: pathlib.Path) -> set[int]:
+    """Returns the versions in a directory; raises a UserError if there are none."""
+    found = {int(path.name) for path in (model_dir.iterdir() if model_dir.is_dir() else ())
+             if re.fullmatch("0|[1-9][0-9]{0,17}", path.name) and path.is_dir()}
+    if not found:
+        raise UserError(f"--model_dir={model_dir} contains no version: a directory whose name is a "
+                        "whole number, such as 1, with saved_model.pb in it.")
+    return found
+
+
+def of_config(config: ServerConfig) -> dict[str, ModelVersions]:
+    """Returns the models that `--model_dir` gives, by name.
+
+    Raises:
+        UserError: a directory is missing or not local, or a name is unusable or used twice.
+    """
+    models = {}
+    for part in config.model_dir.split(","):
+        name, _, directory = part.rpartition("=")
+        path = storage.require_local(
+            storage.path(directory), "--model_dir", "copy the model here first").resolve()
+        name = name or path.name
+        if not directory or not re.fullmatch("[^/:=]+", name) or name in models:
+            raise UserError(
+                "--model_dir must be a directory, or name=directory,name=directory with different "
+                f"names that contain none of '/:='. Received: {config.model_dir!r}")
+        models[name] = ModelVersions(
+            name=name, directory=path, num_versions=config.num_versions)
+    return models

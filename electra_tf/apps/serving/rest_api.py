@@ -1,132 +1,127 @@
 """TensorFlow Serving's REST API for several models and versions, as an ASGI application.
 
-    GET  /v1/models/NAME[/versions/N]             whether it is there
-    GET  /v1/models/NAME[/versions/N]/metadata    its signatures
+    GET  /v1/models/NAME[/versions/N]             state of the versions
+    GET  /v1/models/NAME[/versions/N]/metadata    signatures
     POST /v1/models/NAME[/versions/N]:predict     inputs in, outputs out
-    GET  /monitoring/prometheus/metrics           what the server does
-    GET  /                                        a page to try it out
+    GET  /monitoring/prometheus/metrics           metrics
+    GET  /                                        a page to try the models
 
-Addresses, bodies and status codes are those of https://www.tensorflow.org/tfx/serving/api_rest;
-:classify and :regress, which take tf.Example, are not offered. Every error is {"error": "..."}.
+Addresses, bodies and status codes are those of https://www.tensorflow.org/tfx/serving/api_rest,
+without :classify, :regress and labels of versions. Every error is {"error": "..."}.
 """
 
-import dataclasses
-import re
-from collections.abc import Callable
+import html
+import pathlib
+import urllib.parse
+from collections.abc import Mapping
 
+import prometheus_client
+import tensorflow as tf
 from starlette.applications import Starlette
-from starlette.convertors import StringConvertor, register_url_convertor
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from electra_tf.apps.serving import answers, catalog, page
-from electra_tf.apps.serving.admission import Admission, AdmissionLimits, Admitted
+from electra_tf.apps.serving import errors, metrics, predict_json
 from electra_tf.apps.serving.batching import Batcher
-from electra_tf.apps.serving.catalog import Catalog
-from electra_tf.apps.serving.error_answers import HANDLERS
 from electra_tf.apps.serving.errors import RequestError
 from electra_tf.apps.serving.model_versions import ModelVersions
-from electra_tf.apps.serving.monitoring import CONTENT_TYPE, Counted, Metrics
-from electra_tf.apps.serving.prediction import Predictor
-from electra_tf.apps.serving.request_body import Limits
-from electra_tf.apps.serving.waiting import BatchingConfig
+from electra_tf.apps.serving.saved_models import num_rows
+from electra_tf.apps.serving.settings import ServerConfig
+
+_PAGE = pathlib.Path(__file__).with_name("page.html").read_text(encoding="utf-8")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Settings:
-    """How requests are answered."""
-
-    batching: BatchingConfig = BatchingConfig()
-    limits: Limits = Limits()
-    admission: AdmissionLimits = AdmissionLimits()
-
-
-class _NameConvertor(StringConvertor):
-    """A part of an address up to the next slash or colon: `NAME:predict` is a name and a verb."""
-
-    regex = "[^/:]+"
-
-
-register_url_convertor("name", _NameConvertor())
-
-
-def application(models: Catalog, settings: Settings,
-                connections: Callable[[], int] = lambda: 0) -> ASGIApp:
-    """Returns the ASGI application.
-
-    Args:
-        models: what is served.
-        settings: how.
-        connections: how many clients are connected.
-    """
-    admission = Admission(settings.admission)
-    metrics = Metrics(models, admission)
-    predictor = Predictor(Batcher(settings.batching, metrics.call), settings.limits)
-    api = _Api(models, predictor, lambda: metrics.text(connections()))
-
-    async def gone(_request: Request, _error: ClientDisconnect) -> Response:
-        metrics.abandoned()
-        return Response(status_code=499)  # Nobody reads it.
-
-    model_path = "/v1/models/{name:name}"
+def application(models: Mapping[str, ModelVersions], config: ServerConfig) -> ASGIApp:
+    """Returns the ASGI application that serves loaded models, by name."""
+    api = _Api(models, config)
     routes = [Route("/", api.page), Route("/monitoring/prometheus/metrics", api.metrics)]
-    for path in (model_path, model_path + "/versions/{version:name}"):
-        routes += [Route(path, api.status), Route(f"{path}/metadata", api.metadata),
-                   Route(path + ":{verb:name}", api.predict, methods=["POST"])]
-    routed = Starlette(routes=routes, exception_handlers={**HANDLERS, ClientDisconnect: gone})
+    for path in ("/v1/models/{name}", "/v1/models/{name}/versions/{version}"):
+        routes += [Route(f"{path}:predict", api.predict, methods=["GET", "POST"]),
+                   Route(path, api.status), Route(f"{path}/metadata", api.metadata)]
+    # Pages whose domain resolves to this machine (DNS rebinding) send their own name as Host.
+    hosts = ["127.0.0.1", "localhost"] if config.host in ("127.0.0.1", "localhost") else ["*"]
+    routed = Starlette(routes=routes, exception_handlers=dict.fromkeys(
+        (RequestError, tf.errors.OpError, HTTPException, ClientDisconnect, 500), errors.respond))
     routed.router.redirect_slashes = False
-    return Counted(Admitted(routed, admission), metrics)
+    return metrics.counted(TrustedHostMiddleware(routed, hosts))
 
 
 class _Api:
     """The routes."""
 
-    def __init__(self, models: Catalog, predictor: Predictor, metrics: Callable[[], bytes]):
+    def __init__(self, models: Mapping[str, ModelVersions], config: ServerConfig):
         self._models = models
-        self._predictor = predictor
-        self._metrics = metrics
+        self._max_rows = config.max_request_rows
+        self._max_bytes = int(config.max_body_mib * 2**20)
+        self._rows = metrics.Limit(
+            config.max_waiting_rows, "--max_waiting_rows", metrics.WAITING_ROWS)
+        self._bytes = metrics.Limit(
+            int(config.max_buffered_mib * 2**20), "--max_buffered_mib", metrics.BUFFERED_BYTES)
+        self._batcher = Batcher(config)
 
     async def page(self, request: Request) -> Response:
-        names = list(self._models.models)
-        chosen = self._models.find(request.query_params.get("model", names[0])).source.name
-        return Response(page.of(chosen, names), media_type="text/html", headers=page.HEADERS)
+        model = self._find(request.query_params.get("model", next(iter(self._models))))
+        others = "".join(f'<a href="/?model={urllib.parse.quote(name)}">{html.escape(name)}</a> '
+                         for name in self._models if name != model.name)
+        return HTMLResponse(_PAGE.replace("{{others}}", others)
+                            .replace("{{model_name}}", html.escape(model.name)))
 
     async def metrics(self, _request: Request) -> Response:
-        return Response(self._metrics(), headers={"Content-Type": CONTENT_TYPE})
+        return Response(prometheus_client.generate_latest(),
+                        headers={"Content-Type": prometheus_client.CONTENT_TYPE_LATEST})
 
     async def status(self, request: Request) -> Response:
         model, number = self._asked_for(request)
-        known = list(model.known.values())
-        if number is not None and not (known := [model.known[number]]
-                                       if number in model.known else []):
-            model.find(number)  # Refuses.
-        return answers.answer(catalog.status(known))
+        known = [version for version in list(model.known.values())
+                 if number in (None, str(version.number))]
+        if not known:
+            model.find(number)  # Raises the error.
+        return JSONResponse({"model_version_status": [
+            {"version": str(version.number), "state": version.state,
+             "status": {"error_code": "UNKNOWN" if version.error else "OK",
+                        "error_message": version.error}}
+            for version in sorted(known, key=lambda each: -each.number)]})
 
     async def metadata(self, request: Request) -> Response:
         model, number = self._asked_for(request)
-        served = model.find(number).model
-        return answers.answer({
+        served = model.find(number)
+        return JSONResponse({
             "model_spec": {"name": served.name, "signature_name": "",
                            "version": str(served.version)},
             "metadata": {"signature_def": {"signature_def": served.signature_defs}}})
 
     async def predict(self, request: Request) -> Response:
+        if request.method != "POST":
+            raise HTTPException(405)
         model, number = self._asked_for(request)
-        if (verb := request.path_params["verb"]) != "predict":
-            raise RequestError(f"only :predict is served here, not :{verb[:50]}")
-        version = model.find(number)
-        request.state.served = model.source.name, str(version.number)
-        with model.using(version) as served:
-            return await self._predictor.answer(request, served)
+        served = model.find(number)
+        request.state.served = model.name, str(served.version)
+        size = request.headers.get("content-length")
+        if size is None:
+            raise RequestError("a body with Content-Length is needed", 411)
+        if int(size) > self._max_bytes:  # The HTTP parser has checked that it is a number.
+            async for _ in request.stream():
+                pass  # A client that is still sending would miss the answer.
+            raise RequestError(f"the body is longer than {self._max_bytes} bytes "
+                               "(--max_body_mib)", 413)
+        with self._bytes.taken(int(size)):
+            signature, inputs, in_rows = await run_in_threadpool(
+                predict_json.parse, await request.body(), served, self._max_rows)
+            with self._rows.taken(num_rows(inputs)):
+                outputs = await self._batcher.answer(signature, inputs)
+                answer = await run_in_threadpool(predict_json.render, outputs, in_rows)
+        return Response(answer, media_type="application/json")
 
-    def _asked_for(self, request: Request) -> tuple[ModelVersions, int | None]:
-        model = self._models.find(request.path_params["name"])
-        version = request.path_params.get("version")
-        if version is None:
-            return model, None
-        if not re.fullmatch("[0-9]{1,18}", version):
-            raise RequestError(f"Servable not found for request: version {version[:30]!r} of "
-                               f"{model.source.name!r}; versions are whole numbers", 404)
-        return model, int(version)
+    def _asked_for(self, request: Request) -> tuple[ModelVersions, str | None]:
+        return self._find(request.path_params["name"]), request.path_params.get("version")
+
+    def _find(self, name: str) -> ModelVersions:
+        if name not in self._models:
+            raise RequestError(f"Servable not found for request: {name[:100]}; this server has "
+                               f"{', '.join(self._models)}", 404)
+        return self._models[name]

@@ -1,6 +1,5 @@
 """Headless Chromium, driven by ChromeDriver over W3C WebDriver's HTTP."""
 
-import base64
 import contextlib
 import json
 import shutil
@@ -53,17 +52,6 @@ class Browser:
         presses = [("keyDown", modifier), ("keyDown", key), ("keyUp", key), ("keyUp", modifier)]
         self.command("actions", actions=[{"type": "key", "id": "keyboard", "actions": [
             {"type": kind, "value": value} for kind, value in presses]}])
-
-    def colours(self, scheme: str) -> None:
-        """Lets the page believe in a light or dark desktop."""
-        self.command("goog/cdp/execute", cmd="Emulation.setEmulatedMedia", params={
-            "features": [{"name": "prefers-color-scheme", "value": scheme}]})
-
-    def picture(self) -> bytes:
-        """The whole page as a PNG."""
-        answer = self.command("goog/cdp/execute", cmd="Page.captureScreenshot",
-                              params={"captureBeyondViewport": True})
-        return base64.b64decode(answer["data"])
 
 
 @contextlib.contextmanager

@@ -1,23 +1,18 @@
-"""A server in a thread, and requests to it over real HTTP."""
+"""A server in a thread, and requests to it over HTTP."""
 
 import contextlib
 import http.client
 import json
+import socket
 import threading
-from collections.abc import Iterator
-from email.message import Message
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from electra_tf.apps.serving import (
-    http_server,
-    local_server,
-    model_versions,
-    rest_api,
-    saved_models,
-)
-from electra_tf.apps.serving.catalog import Catalog
-from electra_tf.apps.serving.model_versions import ModelSource
-from electra_tf.apps.serving.strict_http import ConnectionLimits
+from electra_tf.apps.serving import model_versions
+from electra_tf.apps.serving.model_versions import ModelVersions
+from electra_tf.apps.serving.serve import Server
+from electra_tf.apps.serving.settings import ServerConfig
 
 
 class Client:
@@ -27,19 +22,16 @@ class Client:
         self.address = address
         self.path = f"/v1/models/{name}"
 
-    def send(self, method: str, path: str, body: bytes | str | None = None) -> tuple[int, str]:
-        """The status and the text of an answer."""
-        status, _, content = self.ask(method, path, body)
-        return status, content.decode("utf-8")
+    def connection(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=60)
 
-    def ask(self, method: str, path: str, body: bytes | str | None = None,
-            headers: dict[str, str] | None = None) -> tuple[int, Message, bytes]:
-        """The status, the headers and the body of an answer."""
-        connection = http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=60)
-        with contextlib.closing(connection):
+    def send(self, method: str, path: str, body: bytes | str | None = None,
+             headers: dict[str, str] | None = None) -> tuple[int, str]:
+        """The status and the text of an answer."""
+        with contextlib.closing(self.connection()) as connection:
             connection.request(method, path, body, headers or {})
             answer = connection.getresponse()
-            return answer.status, answer.headers, answer.read()
+            return answer.status, answer.read().decode("utf-8")
 
     def get(self, suffix: str) -> tuple[int, dict]:
         status, text = self.send("GET", self.path + suffix)
@@ -62,43 +54,43 @@ class Client:
         assert (received, answer.keys()) == (status, {"error"}), answer
         return answer["error"]
 
-
-def client(
-    model_dir: Path, settings: rest_api.Settings | None = None,
-    connections: ConnectionLimits | None = None,
-) -> contextlib.AbstractContextManager[Client]:
-    """A client of a server of the newest version in a directory; the server runs meanwhile."""
-    version = saved_models.newest_version(model_dir)
-    return client_of(saved_models.load(version, model_dir.name), settings, connections)
-
-
-def client_of(
-    model: saved_models.ServedModel, settings: rest_api.Settings | None = None,
-    connections: ConnectionLimits | None = None,
-) -> contextlib.AbstractContextManager[Client]:
-    """A client of a server of this model."""
-    versions = model_versions.ModelVersions(
-        ModelSource(name=model.name, directory=Path("nowhere")), load=None, report=print)
-    versions.known[model.version] = model_versions.Version(
-        number=model.version, state=model_versions.State.AVAILABLE, model=model)
-    return client_of_all([versions], local_server.Settings(
-        answers=settings or rest_api.Settings(), connections=connections or ConnectionLimits(),
-        poll_seconds=0))
+    def exchange(self, content: bytes) -> bytes:
+        """What the server sends back for these bytes until it closes the connection."""
+        host, port = self.address.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=20) as connection:
+            connection.sendall(content)
+            return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
 @contextlib.contextmanager
-def client_of_all(
-    models: list[model_versions.ModelVersions], settings: local_server.Settings
-) -> Iterator[Client]:
-    """A client of the first of these models, which are loaded."""
-    with http_server.listen("127.0.0.1", 0) as listening:
-        started = threading.Event()
-        server = local_server.server(Catalog(models), settings, lambda _: started.set())
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        try:
-            assert started.wait(20)
-            yield Client(http_server.address(listening), models[0].source.name)
-        finally:
-            server.should_exit = True
-            thread.join()
+def client(*model_dirs: Path, **settings) -> Iterator[Client]:
+    """A client of the first of these models, whose server runs meanwhile."""
+    config = ServerConfig(model_dir=",".join(map(str, model_dirs)), **settings)
+    models = model_versions.of_config(config)
+    for model in models.values():
+        model.start()
+    with client_of(list(models.values()), **settings) as opened:
+        yield opened
+
+
+@contextlib.contextmanager
+def client_of(models: list[ModelVersions], **settings) -> Iterator[Client]:
+    """Likewise, of models that are loaded."""
+    config = ServerConfig(port=0, **{"poll_seconds": 0, **settings})
+    server = Server({model.name: model for model in models}, config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        until(lambda: server.started and hasattr(server, "address"))
+        yield Client(server.address, models[0].name)
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Waits for what must come soon."""
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)

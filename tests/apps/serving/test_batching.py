@@ -6,20 +6,13 @@ import time
 
 import pytest
 
-from electra_tf.apps.serving.rest_api import Settings
-from electra_tf.apps.serving.waiting import BatchingConfig
 from tests.apps.serving import running
-
-
-def joining(**values):
-    return Settings(batching=BatchingConfig(**values))
 
 
 @pytest.fixture(scope="module")
 def patient(models):
     """Waits so long for others that requests sent together are joined on any machine."""
-    with running.client(models / "numbers",
-                        joining(max_batch_size=8, batch_timeout_ms=1000)) as client:
+    with running.client(models / "numbers", max_batch_size=8, batch_timeout_ms=1000) as client:
         yield client
 
 
@@ -62,39 +55,17 @@ def test_a_full_call_starts_at_once_and_the_rest_follow(patient):
     assert [row["text"] for (row,) in answers] == [str(number) for number in range(11)]
 
 
-def test_nobody_waits_longer_than_the_timeout(patient):
-    with busy(patient):
-        begin = time.monotonic()
-        assert patient.rows("batch_size", ["a"]) == [{"text": "a", "batch": 1}]
-        assert 1 <= time.monotonic() - begin < 10
-
-
 def test_an_idle_model_answers_at_once(models):
-    with running.client(models / "numbers", joining(batch_timeout_ms=60_000)) as client:
+    with running.client(models / "numbers", batch_timeout_ms=60_000) as client:
         begin = time.monotonic()
         for name in "ab":  # The model is idle again after the first.
             assert client.rows("batch_size", [name]) == [{"text": name, "batch": 1}]
         assert time.monotonic() - begin < 30
 
 
-def test_a_request_larger_than_a_call_is_cut_into_several(patient):
+def test_a_request_larger_than_a_batch_is_one_call(patient):
     rows = [str(number) for number in range(20)]
-    answers = patient.rows("batch_size", rows)
-    assert [row["text"] for row in answers] == rows
-    assert [row["batch"] for row in answers] == [8] * 16 + [4] * 4
-
-
-def test_a_column_of_many_rows_is_whole_where_its_width_is_known(patient):
-    rows = [str(number) for number in range(20)]
-    status, content = patient.predict({"signature_name": "batch_size", "inputs": rows})
-    assert (status, content["outputs"]) == (200, {"text": rows, "batch": [8] * 16 + [4] * 4})
-
-
-def test_a_column_of_many_rows_is_one_call_where_its_width_is_not_known(patient):
-    rows = ["a"] * 19 + ["a b c"]  # Cut apart, two pieces would be narrower.
-    status, content = patient.predict({"signature_name": "words", "inputs": rows})
-    assert (status, content["outputs"]) == (
-        200, [["a", "", ""]] * 19 + [["a", "b", "c"]])
+    assert patient.rows("batch_size", rows) == [{"text": row, "batch": 20} for row in rows]
 
 
 def test_a_refused_request_does_not_fail_those_joined_with_it(patient):
@@ -120,19 +91,6 @@ def test_numbers_are_joined_where_the_other_dimensions_agree(patient):
     assert [row["rows"] for (row,) in answers] == [2, 3, 2, 3, 3]
 
 
-def test_signatures_are_not_mixed(patient):
-    answers = joined(patient, [asking(patient, "batch_size", "a"),
-                               asking(patient, "refuses_bad", "b")])
-    assert answers == [[{"text": "a", "batch": 1}], [{"text": "b", "batch": 1}]]
-
-
-def test_a_sentence_is_not_joined_with_a_book(patient):
-    texts = ["a" * length for length in (0, 4095, 4096, 16383, 16384)]
-    answers = joined(patient, [asking(patient, "batch_size", text) for text in texts])
-    assert [row["text"] for (row,) in answers] == texts
-    assert [row["batch"] for (row,) in answers] == [2, 2, 2, 2, 1]
-
-
 def test_outputs_without_rows_are_never_joined(patient):
     def count(*rows):
         return lambda: patient.predict({"signature_name": "count", "inputs": list(rows)})
@@ -147,8 +105,7 @@ def test_joined_answers_keep_the_padding_of_the_call(patient):
 
 
 def test_a_batch_size_of_one_joins_nothing(models):
-    with running.client(models / "numbers", joining(
-            max_batch_size=1, batch_timeout_ms=1000)) as client:
+    with running.client(models / "numbers", max_batch_size=1, batch_timeout_ms=1000) as client:
         begin = time.monotonic()
         answers = at_once([asking(client, "batch_size", name) for name in "abcdef"])
     assert answers == [[{"text": name, "batch": 1}] for name in "abcdef"]
@@ -162,22 +119,5 @@ def test_64_clients_get_their_own_answers(numbers):
     answers = at_once([lambda number=number: client(number) for number in range(64)])
     assert [[row["text"] for (row,) in turns] for turns in answers] == [
         [f"{number}-{turn}" for turn in range(5)] for number in range(64)]
-    # While the model is busy, requests gather: without any waiting of their own to speak of.
+    # Requests gather while the model is busy.
     assert max(row["batch"] for turns in answers for (row,) in turns) > 1
-
-
-def test_a_slow_call_keeps_nobody_waiting(numbers):
-    """One of the two calls at a time is slow; metadata and other signatures are answered.
-
-    On a machine with other work the slow one may be done first, by chance; not every time.
-    """
-    overtaken = []
-    for _ in range(5):
-        with busy(numbers) as slow:
-            assert numbers.get("")[0] == 200
-            assert numbers.rows("batch_size", ["b"]) == [{"text": "b", "batch": 1}]
-            overtaken.append(not slow.done())
-        assert slow.result()[0]["text"] == "a"
-        if overtaken[-1]:
-            return
-    pytest.fail(f"the others waited for the slow call every time: {overtaken}")

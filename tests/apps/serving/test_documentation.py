@@ -1,93 +1,30 @@
-"""Every request in docs/serving.md gets an answer, and the one that is printed there."""
+"""The requests to the demo model in docs/serving.md get the answers that are printed there."""
 
-import contextlib
 import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 
-import pytest
-import tensorflow as tf
+from tests.apps.serving import running
 
-from electra_tf.tasks import glue
-from electra_tf.tasks.examples import Kind
-from electra_tf.tasks.kinds.classification import ClassificationObjective
-from electra_tf.tasks.task import TaskSpec
-from tests.apps.serving import running, string_models
-from tests.export.served_models import Example, tiny_detector
-
-PAGE = (Path(__file__).parents[3] / "docs" / "serving.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
 
 
-def requests():
-    """Yields URL, body (None to get) and what is printed below, of every `curl` on the page."""
-    blocks = re.findall(r"(?:^    .*\n)+", PAGE, re.MULTILINE)
-    for block in blocks:
-        lines = [line[4:] for line in block.splitlines()]
-        while lines:
-            words = None
-            command = lines.pop(0)
-            if not command.removeprefix("$ ").startswith("curl "):
-                continue
-            while words is None:
-                try:
-                    words = shlex.split(command.removesuffix("\\").removeprefix("$ "))
-                    unfinished = command.endswith("\\")
-                except ValueError:  # A quotation goes on.
-                    unfinished = True
-                if unfinished:
-                    words, command = None, command.removesuffix("\\") + lines.pop(0)
-            answer = []
-            while lines and "curl " not in lines[0]:
-                answer.append(lines.pop(0).strip())
-            url = next(word for word in words if word.startswith("http"))
+def examples():
+    """Yields path, body (None to get) and the printed answer of every `$ curl` on the page."""
+    for block in re.findall(r"(?:^    .*\n)+", PAGE, re.MULTILINE):
+        for example in re.split(r"^    \$ ", block, flags=re.MULTILINE)[1:]:
+            command, answer = re.split(r"(?=^    \{\"(?:pred|outp|err|model))", example, maxsplit=1,
+                                       flags=re.MULTILINE)
+            words = shlex.split(command.replace("\\\n", " "))
             body = words[words.index("-d") + 1] if "-d" in words else None
-            yield url, body, " ".join(answer)
-
-
-EXAMPLES = list(requests())
-PREDICTIONS = [example for example in EXAMPLES if "/v1/models/" in example[0]]
-
-
-def classifier(name):
-    """Returns what would be exported of a task of GLUE with two classes."""
-    example = Example(Kind.CLASSIFICATION)
-    example.spec = TaskSpec.of_glue(glue.TASKS[name])
-    example.model = ClassificationObjective(num_classes=2).build_model(
-        example.config.model, seed=1, policy="float32")
-    return example.served()
-
-
-@pytest.fixture(scope="module")
-def clients(tmp_path_factory):
-    """A client by the model's name."""
-    root = tmp_path_factory.mktemp("served")
-    string_models.save_texts(root / "demo" / "1")
-    for name, served in (("cola", classifier("cola")), ("mrpc", classifier("mrpc")),
-                         ("detector", tiny_detector())):
-        tf.saved_model.save(served, str(root / name / "1"), signatures=served.signatures())
-    with contextlib.ExitStack() as stack:
-        yield {path.name: stack.enter_context(running.client(path)) for path in root.iterdir()}
-
-
-def test_the_page_has_requests_to_every_kind_of_model():
-    names = {re.search(r"/v1/models/(\w+)", url)[1] for url, _, _ in PREDICTIONS}
-    assert names == {"cola", "mrpc", "detector", "demo"}
-    assert len(PREDICTIONS) >= 9
-
-
-@pytest.mark.parametrize(("url", "body", "printed"), PREDICTIONS, ids=range(len(PREDICTIONS)))
-def test_a_request_is_answered_as_printed(clients, url, body, printed):
-    name, path = re.search(r"/v1/models/(\w+)(\S*)", url).groups()
-    status, content = clients[name].send(
-        "GET" if body is None else "POST", f"/v1/models/{name}{path}", body)
-    assert status == (400 if '"error"' in printed else 200), content
-    if printed:
-        assert rounded(json.loads(content)) == rounded(json.loads(printed))
+            yield words[1].removeprefix("http://127.0.0.1:8501"), body, json.loads(answer)
 
 
 def rounded(value):
-    """Returns JSON with its fractions as they are printed."""
+    """JSON with its fractions as they are printed."""
     if isinstance(value, dict):
         return {name: rounded(one) for name, one in value.items()}
     if isinstance(value, list):
@@ -95,9 +32,19 @@ def rounded(value):
     return round(value, 5) if isinstance(value, float) else value
 
 
-def test_grpc_asks_for_what_the_model_has():
-    signature = classifier("cola").signatures()["serving_default"]
-    (asked,) = re.findall(r'request\.inputs\["(\w+)"\]', PAGE)
-    assert asked in {tensor.name.removesuffix(":0") for tensor in signature.inputs}
-    assert set(re.findall(r'answer\.outputs\["(\w+)"\]', PAGE)) <= (
-        signature.structured_outputs.keys())
+def test_requests_are_answered_as_printed(models, tmp_path):
+    shutil.copytree(models / "texts" / "2", tmp_path / "demo" / "1")
+    found = list(examples())
+    assert len(found) >= 6
+    with running.client(tmp_path / "demo") as client:
+        for path, body, printed in found:
+            status, content = client.send("GET" if body is None else "POST", path, body)
+            assert status == (400 if "error" in printed else 200), (path, body, content)
+            assert rounded(json.loads(content)) == rounded(printed), (path, body)
+
+
+def test_the_proxy_configuration_is_well_formed():
+    lines = (ROOT / "docs" / "deploy" / "nginx.conf").read_text(encoding="utf-8").splitlines()
+    code = [line.partition("#")[0].strip() for line in lines]
+    assert [line for line in code if line and line[-1] not in ";{}"] == []
+    assert sum(line.count("{") - line.count("}") for line in code) == 0

@@ -1,99 +1,189 @@
-"""Large, long, broken and interrupted requests: an answer or a 4xx, and the server goes on."""
+"""Large, hostile and interrupted requests: an answer or an error, and the server goes on."""
 
+import concurrent.futures
+import contextlib
 import json
-import socket
-import time
+import random
+import re
+import threading
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.apps.serving.request_body import Limits
-from electra_tf.apps.serving.rest_api import Settings
+from electra_tf.apps.serving.model_versions import ModelVersions, Version
 from electra_tf.apps.serving.saved_models import ServedModel, Signature
 from tests.apps.serving import running
+from tests.apps.serving.running import until
+from tests.fuzz.attempts import CASES, tally
 
 
-@pytest.fixture(scope="module")
-def small(models):
-    with running.client(models / "echo", Settings(limits=Limits(
-            max_body_bytes=1000, max_request_rows=5, body_timeout_seconds=0.5))) as client:
-        yield client
-
-
-def raw(client, content):
-    """What the server sends on a connection that gets these bytes and nothing more."""
-    host, port = client.address.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=20) as connection:
-        connection.sendall(content)
-        return connection.recv(10_000)
-
-
-def test_a_text_of_100_000_characters_comes_back(echo):
-    text = "wörd 😀 " * 15_000
-    assert echo.rows("serving_default", [text, ""]) == [text, ""]
-
-
-def test_a_body_of_10_megabytes_gets_its_answer(echo):
-    text = "x" * 10_000_000
-    begin = time.monotonic()
-    assert echo.rows("serving_default", [text]) == [text]
-    assert time.monotonic() - begin < 20
-
-
-def test_10_megabytes_of_tiny_rows_are_refused(echo):
-    message = echo.error(json.dumps({"instances": ["x"] * 2_000_000}))
-    assert "at most 1024 rows" in message and "2000000" in message
-
-
-def test_10_megabytes_that_are_not_json_are_refused(echo):
-    assert "isn't JSON" in echo.error(b"\0" * 10_000_000)
-
-
-@pytest.mark.parametrize("size", [1001, 20_000])
-def test_a_body_over_the_limit_is_refused(small, size):
-    assert "longer than 1000 bytes" in small.error(b"x" * size, 413)
-    assert small.rows("serving_default", ["a"]) == ["a"]
-
-
-def test_a_body_of_exactly_the_limit_is_read(small):
-    empty = len(json.dumps({"instances": [""]}))
-    assert small.predict({"instances": ["x" * (1000 - empty)]})[0] == 200
-
-
-def test_too_many_rows_are_refused(small):
-    assert small.rows("serving_default", ["a"] * 5) == ["a"] * 5
-    assert "at most 5 rows" in small.error({"inputs": ["a"] * 6})
-
-
-def test_a_body_that_never_comes_is_given_up(small):
-    answer = raw(small, b"POST /v1/models/echo:predict HTTP/1.1\r\nHost: x\r\n"
-                        b"Content-Length: 500\r\n\r\n{")
-    assert answer.startswith(b"HTTP/1.1 408 ")
-
-
-def test_what_is_not_http_is_refused(small):
-    assert raw(small, b"\x16\x03\x01 nonsense\r\n\r\n").startswith(b"HTTP/1.1 400 ")
-
-
-def test_a_client_that_goes_away_harms_nobody(small):
-    host, port = small.address.removeprefix("http://").split(":")
-    for content in (b"", b"POST /v1/", b"POST /v1/models/echo:predict HTTP/1.1\r\nHost: x\r\n"
-                                       b"Content-Length: 500\r\n\r\n{"):
-        with socket.create_connection((host, int(port))) as connection:
-            connection.sendall(content)
-    assert small.rows("serving_default", ["a"]) == ["a"]
-
-
-def test_a_failure_of_ours_is_told_to_everybody_and_the_server_goes_on():
-    def function(text):
-        raise KeyError("a mistake in the program")
-
+def model_of(function):
+    """A model whose one signature calls a function."""
     spec = tf.TensorSpec([None], tf.string, "text")
-    wrong = Signature(name="wrong", inputs={"text": spec}, outputs={"text": spec},
-                      function=function)
-    with running.client_of(ServedModel(
-            name="wrong", version=1, signatures={"wrong": wrong}, signature_defs={})) as client:
-        for _ in range(5):  # More than there are calls at a time: each is given back.
-            message = client.error({"signature_name": "wrong", "instances": ["a"]}, 500)
-            assert message.startswith("the server failed: KeyError")
+    signature = Signature(name="serving_default", inputs={"text": spec}, outputs={"text": spec},
+                          function=function)
+    model = ServedModel(name="m", version=1, signatures={"serving_default": signature},
+                        signature_defs={})
+    return ModelVersions(name="m", directory=None, known={
+        1: Version(number=1, state="AVAILABLE", model=model)})
+
+
+@contextlib.contextmanager
+def held(**settings):
+    """A client of a model that answers when the event is set."""
+    let_go = threading.Event()
+
+    def answer(text):
+        assert let_go.wait(20)
+        return [np.array(text, object)]
+
+    with running.client_of([model_of(answer)], **settings) as client:
+        try:
+            yield client, let_go
+        finally:
+            let_go.set()
+
+
+def measured(client, name):
+    """One of the metrics."""
+    text = client.send("GET", "/monitoring/prometheus/metrics")[1]
+    return float(re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)[1])
+
+
+def test_beyond_the_limit_of_rows_clients_are_told_to_come_again():
+    with (held(max_waiting_rows=10) as (client, let_go),
+          concurrent.futures.ThreadPoolExecutor(1) as thread):
+        accepted = thread.submit(client.rows, "", ["a"] * 20)  # Alone it is always accepted.
+        until(lambda: measured(client, "serving_waiting_rows") == 20)
+        assert "--max_waiting_rows" in client.error({"instances": ["b"]}, 503)
+        let_go.set()
+        assert accepted.result() == ["a"] * 20
+        until(lambda: measured(client, "serving_waiting_rows") == 0)
+        assert client.rows("", ["b"]) == ["b"]
+
+
+def test_beyond_the_limit_of_bytes_too():
+    with (held(max_buffered_mib=0.01) as (client, let_go),
+          concurrent.futures.ThreadPoolExecutor(1) as thread):
+        accepted = thread.submit(client.rows, "", ["a" * 9000])
+        until(lambda: measured(client, "serving_buffered_bytes") > 9000)
+        with contextlib.closing(client.connection()) as connection:
+            connection.request("POST", f"{client.path}:predict", b" " * 3000)
+            answer = connection.getresponse()
+            assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
+            assert b"--max_buffered_mib" in answer.read()
+        let_go.set()
+        assert accepted.result() == ["a" * 9000]
+        until(lambda: measured(client, "serving_buffered_bytes") == 0)
+
+
+def test_large_bodies_and_many_rows_are_refused(models):
+    with running.client(models / "echo", max_body_mib=1 / 1024, max_request_rows=5) as client:
+        empty = len(json.dumps({"instances": [""]}))
+        assert client.predict({"instances": ["x" * (1024 - empty)]})[0] == 200
+        for size in (1025, 5_000_000):
+            assert "longer than 1024 bytes" in client.error(b"x" * size, 413)
+        assert client.rows("", ["a"] * 5) == ["a"] * 5
+        assert "at most 5 rows" in client.error({"inputs": ["a"] * 6})
+        status = client.exchange(f"POST {client.path}:predict HTTP/1.1\r\nHost: localhost\r\n"
+                                 "Connection: close\r\n\r\n".encode())
+        assert status.startswith(b"HTTP/1.1 411 ")
+
+
+def test_one_connection_too_many_is_refused(models):
+    with (running.client(models / "echo", max_connections=2) as client,
+          contextlib.closing(client.connection()) as first,
+          contextlib.closing(client.connection()) as second):
+        for connection, status in ((first, 200), (second, 503)):
+            connection.request("GET", client.path)
+            assert connection.getresponse().status == status
+
+
+def test_pages_of_other_hosts_are_refused(echo):
+    assert echo.send("GET", "/", headers={"Host": "evil.example"})[0] == 400
+    assert echo.send("GET", "/", headers={"Host": "localhost:8501"})[0] == 200
+
+
+def test_clients_that_leave_cause_no_traceback(capfd):
+    with held() as (client, let_go):
+        begin = f"POST {client.path}:predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+        for content in (b"", b"POST /v1/", f"{begin}500\r\n\r\n{{".encode(),
+                        f'{begin}20\r\n\r\n{{"instances": ["a"]}}'.encode()):
+            with contextlib.closing(client.connection()) as connection:
+                connection.connect()
+                connection.sock.sendall(content)
+        for content in (b"\x16\x03\x01 nonsense\r\n\r\n", b"GET /" + b"a" * 50_000,
+                        b"GET / HTTP/1.1\r\n\r\n"):
+            assert client.exchange(content).startswith(b"HTTP/1.1 400 ")
+        let_go.set()
+        assert client.rows("", ["a"]) == ["a"]
+        until(lambda: measured(client, "serving_waiting_rows") == 0)
+        capfd.readouterr()
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("error", "words"), [
+    (tf.errors.InternalError(None, None, "no\nmemory"), "the model failed: no memory"),
+    (KeyError("a bug"), "the server failed: KeyError")])
+def test_a_failing_model_is_told_to_everybody_and_the_server_goes_on(error, words, capfd):
+    def fail(_text):
+        raise error
+
+    with running.client_of([model_of(fail)]) as client:
+        for _ in range(5):  # More than there are parallel calls: each is given back.
+            assert client.error({"instances": ["a"]}, 500).startswith(words)
         assert client.get("")[0] == 200
+    lines = capfd.readouterr().err.splitlines()
+    if isinstance(error, tf.errors.OpError):
+        assert lines == [f"{client.path}:predict: {words}"] * 5
+
+
+SEED = 20261122
+ODD = (None, True, False, 0, -1, 2**31, 2**63, 10**400, 1.5, 1e308, float("nan"), float("inf"), "",
+       "a", "\ud800", "\x00", "😀" * 50, "a" * 5000, [], {}, [[]], [{}], {"b64": "YQ=="},
+       {"b64": "é"}, {"b64": "\ud800"}, {"b64": "a"}, {"b64": 1}, {"b64": None}, {"text": "a"},
+       {"text": {"b64": "YQ=="}, "more": 1}, {"": ""}, {"x": [1], "n": 1, "flag": True})
+KEYS = ("instances", "inputs", "signature_name", "text", "x", "n", "flag", "", "b64", "\ud800")
+SIGNATURES = ("mixed", "batch_size", "raw", "divide", "tokens", "count", "words", "", "\ud800", 1)
+
+
+def value(draw: random.Random, depth: int):
+    """Any JSON value."""
+    kind = draw.random()
+    if depth == 0 or kind < 0.5:
+        return draw.choice(ODD)
+    if kind < 0.75:
+        return [value(draw, depth - 1) for _ in range(draw.randrange(4))]
+    return {draw.choice(KEYS): value(draw, depth - 1) for _ in range(draw.randrange(4))}
+
+
+def body(draw: random.Random) -> bytes:
+    """A request of the right form, or nearly, with anything in it; sometimes damaged."""
+    content = {draw.choice(KEYS[:2]): [value(draw, 3) for _ in range(draw.randrange(1, 4))]
+               if draw.random() < 0.7 else value(draw, 4)}
+    if draw.random() < 0.8:
+        content["signature_name"] = draw.choice(SIGNATURES)
+    if draw.random() < 0.1:
+        content[draw.choice(KEYS)] = value(draw, 2)
+    text = bytearray(json.dumps(content).encode())
+    while draw.random() < 0.2:
+        text[draw.randrange(len(text))] = draw.randrange(256)
+    return bytes(text)
+
+
+@pytest.mark.fuzz
+def test_bodies_of_all_kinds_are_answered_or_refused(numbers, capfd):
+    draw, statuses = random.Random(SEED + CASES), []  # Others in `make fuzz`.
+    for _ in range(max(500, 3 * CASES)):
+        content = body(draw)
+        status, text = numbers.send("POST", f"{numbers.path}:predict", content)
+        answer = json.loads(text)
+        assert status in (200, 400), (content, text)
+        if status == 400:
+            assert answer.keys() == {"error"} and answer["error"].isprintable()
+            assert 0 < len(answer["error"]) <= 500
+        statuses.append(status)
+    assert statuses.count(200) > 5 and statuses.count(400) > 200
+    tally["HTTP bodies"].update(accepted=statuses.count(200), refused=statuses.count(400))
+    assert capfd.readouterr() == ("", "")

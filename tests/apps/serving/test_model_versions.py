@@ -1,19 +1,18 @@
 """A new version takes over while the server runs; a broken one doesn't; several are served."""
 
-import asyncio
-import pathlib
 import shutil
 import threading
+from pathlib import Path
 
-import numpy as np
 import pytest
 
-from electra_tf.apps.serving import catalog, local_server, saved_models, warming
-from electra_tf.apps.serving.model_versions import ModelSource, ModelVersions, State
+from electra_tf.apps.serving import model_versions, saved_models
+from electra_tf.apps.serving.model_versions import ModelVersions
 from electra_tf.apps.serving.saved_models import ServedModel
+from electra_tf.apps.serving.settings import ServerConfig
 from electra_tf.platform.errors import UserError
 from tests.apps.serving import running, string_models
-from tests.apps.serving.test_admission import until
+from tests.apps.serving.running import until
 
 
 def fake(path, name):
@@ -26,12 +25,10 @@ def fake(path, name):
 class Directory:
     """Versions of files, and what is made of them."""
 
-    def __init__(self, path, num_versions=1, load=fake):
+    def __init__(self, path, num_versions=1):
         self.path = path
-        self.lines = []
         self.versions = ModelVersions(
-            ModelSource(name="m", directory=path, num_versions=num_versions), load,
-            self.lines.append)
+            name="m", directory=path, num_versions=num_versions, load=fake)
 
     def write(self, number, content="good"):
         path = self.path / str(number) / "saved_model.pb"
@@ -41,10 +38,13 @@ class Directory:
     def look(self, times=2):
         """A version must look the same twice before it is loaded."""
         for _ in range(times):
-            asyncio.run(self.versions.refresh())
+            self.versions.refresh()
 
     def states(self):
-        return {number: version.state.upper() for number, version in self.versions.known.items()}
+        return {number: version.state for number, version in self.versions.known.items()}
+
+    def newest(self):
+        return self.versions.find(None).version
 
 
 @pytest.fixture
@@ -55,65 +55,51 @@ def directory(tmp_path):
     return made
 
 
-def test_a_new_version_takes_over_and_the_old_one_goes(directory):
+def test_a_new_version_takes_over_and_goes_again(directory, capsys):
     directory.write(2)
     directory.look()
-    assert directory.states() == {1: "END", 2: "AVAILABLE"}
-    assert directory.versions.find(None).number == 2
-    assert directory.lines == ["m, version 2: loaded and warm", "m, version 1: unloaded"]
+    assert directory.states() == {1: "END", 2: "AVAILABLE"} and directory.newest() == 2
+    shutil.rmtree(directory.path / "2")
+    directory.look()
+    assert directory.states() == {1: "AVAILABLE"} and directory.newest() == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "m: version 2 is loaded", "m: version 1 is unloaded", "m: version 1 is loaded",
+        "m: version 2 is unloaded"]
 
 
 def test_a_version_that_is_still_being_copied_is_left_alone(directory):
-    for content in ("broken", "broken, longer", "good, at last"):
+    for number, content in enumerate(("broken", "broken, longer", "good, at last")):
         directory.write(2, content)
+        (directory.path / "2" / f"asset{number}").touch()  # Clocks of file systems may be coarse.
         directory.look(times=1)
-        assert directory.versions.find(None).number == 1
+        assert directory.newest() == 1
     directory.look(times=1)
-    assert directory.versions.find(None).number == 2
+    assert directory.newest() == 2
 
 
-def test_the_old_version_stays_until_its_last_request_is_answered(directory):
-    old = directory.versions.find(None)
-    with directory.versions.using(old) as model:
-        directory.write(2)
-        directory.look()
-        assert directory.states() == {1: "UNLOADING", 2: "AVAILABLE"}
-        assert model is old.model
-    assert directory.states() == {1: "END", 2: "AVAILABLE"} and old.model is None
-
-
-def test_a_broken_version_is_one_line_and_the_old_one_stays(directory):
+def test_a_broken_version_is_one_line_and_the_old_one_stays(directory, capsys):
     directory.write(2, "broken")
     directory.look(times=5)
     assert directory.states() == {1: "AVAILABLE", 2: "END"}
-    (line,) = directory.lines  # Told once, not at every look.
-    assert line.startswith("m, version 2 isn't served (version 1 stays): ") and "\n" not in line
-    status = catalog.status(list(directory.versions.known.values()))["model_version_status"][0]
-    assert (status["version"], status["state"]) == ("2", "END")
-    assert "is broken" in status["status"]["error_message"]
+    (line,) = capsys.readouterr().err.splitlines()  # Printed once, not at every look.
+    assert line == f"m: version 2 is not served: {directory.path / '2'} is broken"
+    assert directory.versions.known[2].error.endswith("is broken")
     directory.write(2, "mended")
+    (directory.path / "2" / "asset").touch()
     directory.look()
-    assert directory.versions.find(None).number == 2
+    assert directory.newest() == 2
 
 
-def test_a_version_that_is_taken_away_gives_way_to_the_one_before(directory):
-    directory.write(2)
-    directory.look()
-    shutil.rmtree(directory.path / "2")
-    directory.look()
-    assert directory.states() == {1: "AVAILABLE", 2: "END"}
-
-
-def test_what_is_served_stays_when_the_directory_vanishes(directory):
+def test_what_is_served_stays_when_the_directory_vanishes(directory, capsys):
     shutil.rmtree(directory.path)
     directory.look()
-    assert directory.versions.find(None).number == 1 and directory.lines == []
+    assert directory.newest() == 1 and capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(("num_versions", "served"), [(1, {4}), (2, {3, 4}), (0, {1, 2, 3, 4})])
 def test_the_newest_so_many_are_served(tmp_path, num_versions, served):
     directory = Directory(tmp_path, num_versions)
-    for number in range(1, 4):
+    for number in (1, 2, 3, "v9", "10.tmp"):
         directory.write(number)
     directory.versions.start()
     directory.write(4)
@@ -131,6 +117,8 @@ def test_at_the_start_the_newest_version_must_be_whole(tmp_path):
     directory.write(3, "broken")
     with pytest.raises(UserError, match="3 is broken"):
         Directory(tmp_path).versions.start()
+    with pytest.raises(UserError, match="contains no version"):
+        Directory(tmp_path / "nothing").versions.start()
 
 
 def test_requests_are_answered_while_a_version_takes_over(tmp_path):
@@ -143,11 +131,10 @@ def test_requests_are_answered_while_a_version_takes_over(tmp_path):
         return saved_models.load(path, name)
 
     string_models.save_echo(tmp_path / "m" / "1")
-    directory = Directory(tmp_path / "m", load=load)
-    directory.versions.start()
-    with running.client_of_all([directory.versions],
-                               local_server.Settings(poll_seconds=0.05)) as client:
-        string_models.save_echo(tmp_path / "new")
+    versions = ModelVersions(name="m", directory=tmp_path / "m", load=load)
+    versions.start()
+    with running.client_of([versions], poll_seconds=0.05) as client:
+        shutil.copytree(tmp_path / "m" / "1", tmp_path / "new")
         (tmp_path / "new").rename(tmp_path / "m" / "2")
         assert loading.wait(20)
         assert client.rows("", ["a"]) == ["a"]
@@ -155,19 +142,14 @@ def test_requests_are_answered_while_a_version_takes_over(tmp_path):
             "LOADING", "AVAILABLE"]
         assert client.predict({"instances": ["a"]}, "/versions/2:predict")[0] == 404
         go_on.set()
-        until(lambda: client.get("/versions/2")[1]["model_version_status"][0]["state"]
-              == "AVAILABLE")
-        until(lambda: directory.states()[1] == State.END.upper())
+        until(lambda: [each["state"] for each in client.get("")[1]["model_version_status"]] == [
+            "AVAILABLE", "END"])
         assert client.predict({"instances": ["a"]}, "/versions/1:predict")[0] == 404
         assert client.rows("", ["b"]) == ["b"]
 
 
 def test_several_models_and_versions_are_answered_side_by_side(models):
-    made = [ModelVersions(ModelSource(name=name, directory=models / name, num_versions=0),
-                          saved_models.load, print) for name in ("texts", "numbers")]
-    for each in made:
-        each.start()
-    with running.client_of_all(made, local_server.Settings(poll_seconds=0)) as client:
+    with running.client(models / "texts", models / "numbers", num_versions=0) as client:
         assert client.predict({"instances": ["a"]}, "/versions/1:predict") == (
             200, {"predictions": ["a"]})
         assert client.predict({"instances": ["abcd"]})[1]["predictions"][0]["label"] == "neutral"
@@ -177,68 +159,47 @@ def test_several_models_and_versions_are_answered_side_by_side(models):
         assert client.send("GET", "/?model=x")[0] == 404
         metrics = client.send("GET", "/monitoring/prometheus/metrics")[1]
     for line in ('serving_requests_total{model="texts",status="200",version="1"} 1.0',
-                 'serving_requests_total{model="",status="404",version=""} 1.0',
-                 'serving_request_seconds_count{model="texts",version="2"} 1.0',
-                 'serving_model_state{model="numbers",state="AVAILABLE",version="3"} 1.0',
-                 "serving_call_rows_count 2.0", "serving_waiting_requests 0.0"):
+                 'serving_requests_total{model="",status="404",version=""} ',
+                 'serving_request_seconds_count{model="texts",version="2"} ',
+                 "serving_call_rows_count ", "serving_waiting_rows 0.0"):
         assert line in metrics
 
 
 class TestNames:
-    def sources(self, model_dir, name=None):
-        return [(source.name, str(source.directory)) for source in catalog.sources(
-            model_dir, name, 1, pathlib.Path)]
+    def names(self, model_dir):
+        return {name: str(model.directory) for name, model in model_versions.of_config(
+            ServerConfig(model_dir=model_dir)).items()}
 
-    def test_one_directory_has_its_own_name_or_another(self, tmp_path):
-        assert self.sources(str(tmp_path / "cola")) == [("cola", str(tmp_path / "cola"))]
-        assert self.sources(str(tmp_path / "cola"), "x") == [("x", str(tmp_path / "cola"))]
-        (tmp_path / "a=b,c").mkdir()
-        assert self.sources(str(tmp_path / "a=b,c"))[0][0] == "a=b,c"
+    def test_a_directory_has_its_own_name_or_another(self):
+        assert self.names("/x/cola") == {"cola": "/x/cola"}
+        assert self.names("a=/x/1,/y/b") == {"a": "/x/1", "b": "/y/b"}
 
-    def test_several_have_names(self):
-        assert self.sources("a=/x/1,b=/y=z") == [("a", "/x/1"), ("b", "/y=z")]
-
-    @pytest.mark.parametrize(("model_dir", "name", "words"), [
-        ("a=/x,a=/y", None, "'a' twice"), ("a=/x,b", None, "name=directory"),
-        ("a=/x", "b", "--name is for one"), ("/x", "a:b", "no '/' or ':'"),
-        ("=/x", None, "at least one character"), ("/", None, "at least one character"),
-        ("a\n=/x", None, "no '/' or ':'")])
-    def test_mistakes_are_one_line(self, model_dir, name, words):
+    @pytest.mark.parametrize("model_dir", [
+        "", "a=/x,a=/y", "a=/x,/y/a", "a=", "a=/x,", "/x/a:b", "/", "a/b=/x"])
+    def test_mistakes_are_one_line(self, model_dir):
         with pytest.raises(UserError) as error:
-            self.sources(model_dir, name)
-        assert words in str(error.value) and "\n" not in str(error.value)
+            self.names(model_dir)
+        assert "--model_dir must be" in str(error.value) and repr(model_dir) in str(error.value)
 
 
-class TestWarming:
-    def calls_of(self, tmp_path, monkeypatch, **recorded):
-        """Rows of the calls that warm a model, by signature."""
-        monkeypatch.setattr(warming, "_recorded", lambda path: [
-            (name, inputs) for name, inputs in recorded.items()])
-        string_models.save_numbers(tmp_path / "1")
-        model, seen = saved_models.load(tmp_path / "1", "m"), []
-        for signature in model.signatures.values():
-            def call(*values, name=signature.name, function=signature.function):
-                seen.append((name, *{value.shape[0] for value in values}))
-                return function(*values)
-            object.__setattr__(signature, "function", call)
-        warming.warm(model, tmp_path / "1", most_rows=8)
-        return seen
+def damage(path: Path, name: str, content):
+    (file,) = path.glob(name)
+    file.write_bytes(content(file.read_bytes()))
 
-    def test_every_signature_is_called_and_recorded_ones_with_full_calls(
-            self, tmp_path, monkeypatch):
-        seen = self.calls_of(tmp_path, monkeypatch,
-                             words={"text": np.array([b"a b", b"c", b"d"], object)})
-        assert [call for call in seen if call[0] == "words"] == [
-            ("words", 3), ("words", 1), ("words", 8)]
-        assert {call for call in seen if call[0] != "words"} == {
-            (name, 1) for name in ("serving_default", "mixed", "batch_size", "refuses_bad", "count",
-                                   "raw", "divide", "tokens", "slow")}
 
-    def test_a_damaged_record_is_one_line(self, tmp_path):
-        string_models.save_echo(tmp_path / "1")
-        path = tmp_path / "1" / warming.FILE
-        path.parent.mkdir()
-        path.write_bytes(b"no record, but long enough to be read as one")
-        with pytest.raises(UserError, match="is damaged") as error:
-            warming.warm(saved_models.load(tmp_path / "1", "m"), tmp_path / "1", 8)
-        assert "\n" not in str(error.value)
+@pytest.mark.parametrize("break_it", [
+    lambda path: (path / "saved_model.pb").unlink(),
+    lambda path: damage(path, "saved_model.pb", lambda old: old[:len(old) // 2]),
+    lambda path: damage(path, "saved_model.pb",
+                        lambda old: old.replace(b"Identity", b"Identitz")),
+    lambda path: shutil.rmtree(path / "variables"),
+    lambda path: damage(path, "variables/*.index", lambda old: old[:10]),
+    lambda path: damage(path, "variables/*.data*", lambda _: b""),
+], ids=["missing", "cut", "unknown op", "no variables", "index", "data"])
+def test_a_broken_saved_model_is_one_line(models, tmp_path, break_it):
+    version = tmp_path / "model" / "1"
+    shutil.copytree(models / "echo" / "1", version)
+    break_it(version)
+    with pytest.raises(UserError, match="; export it again") as error:
+        saved_models.load(version, "model")
+    assert str(version) in str(error.value) and "\n" not in str(error.value)

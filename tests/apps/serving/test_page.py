@@ -67,15 +67,6 @@ class TestPage:
                               ".map(node => getComputedStyle(node).backgroundColor)")
         assert colours[0] != colours[1]
 
-    def test_padded_words_are_not_shown(self, page, texts):
-        page.open(texts.address)
-        page.wait_for("!document.getElementById('form').hidden")
-        shown = page.script(
-            "const found = [drawReplaced({words: ['a', ''], replaced_probability: [0.5, 0.5]}),"
-            "drawTags({words: ['a', ''], tags: ['O', '']})];"
-            "return found.map(nodes => nodes[1].children.length)")
-        assert shown == [1, 1]
-
     def test_tags_are_chips(self, page, texts):
         self.ask(page, texts, "tags", "so Anna")
         assert self.texts_of(page, ".chip") == ["soO", "AnnaB-PER"]
@@ -87,14 +78,6 @@ class TestPage:
         assert self.texts_of(page, "mark") == ["Zo\u00eb\U0001f600 "]
         assert self.texts_of(page, ".context") == ["Zo\u00eb\U0001f600 asked"]
         assert self.texts_of(page, "#result .bar") == ["No answer10.0 %"]
-
-    def test_a_score_alone_is_a_number(self, page, texts):
-        self.ask(page, texts, "similarity", "one", "one")
-        assert self.texts_of(page, "#result .big") == ["1"]
-
-    def test_other_answers_are_json(self, page, numbers):
-        self.ask(page, numbers, "batch_size", "a")
-        assert self.texts_of(page, "#result > pre") == ['{\n  "batch": 1,\n  "text": "a"\n}']
 
     def test_markup_is_shown_as_text(self, page, texts):
         evil = "<img/src=x/onerror=document.title='broken'>"
@@ -119,18 +102,3 @@ class TestPage:
         page.hold("\ue009", "\ue007")
         page.wait_for("!document.getElementById('error').hidden")
         assert "can't be reached" in self.texts_of(page, "#error")[0]
-
-    def test_it_is_used_with_the_keyboard_alone(self, page, texts):
-        page.open(texts.address)
-        page.wait_for("document.activeElement.tagName === 'TEXTAREA'")
-        page.keys("abcd\ue004 ")  # Tab to the button, space presses it.
-        page.wait_for("!document.getElementById('result').hidden")
-        assert self.texts_of(page, "#result .big") == ["neutral 80.0 %"]
-
-    def test_light_and_dark_follow_the_desktop(self, page, texts):
-        page.open(texts.address)
-        colours = []
-        for scheme in ("light", "dark"):
-            page.colours(scheme)
-            colours.append(page.script("return getComputedStyle(document.body).backgroundColor"))
-        assert colours == ["rgb(246, 247, 249)", "rgb(20, 22, 26)"]

@@ -1,0 +1,146 @@
+"""The JSON of predict requests and answers, in TensorFlow Serving's two formats.
+
+Row format, one value or object per row:
+
+    {"instances": ["a text", "another"]}               {"predictions": [0.1, 0.9]}
+    {"instances": [{"text": "a", "pair": "b"}]}        {"predictions": [{"label": ..., ...}]}
+
+Column format, one list per tensor:
+
+    {"inputs": {"text": ["a"], "pair": ["b"]}}         {"outputs": {"label": [...], ...}}
+
+Bytes are {"b64": "..."}. Numbers may be NaN, Infinity and -Infinity.
+"""
+
+import base64
+import json
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from electra_tf.apps.serving import saved_models
+from electra_tf.apps.serving.errors import RequestError
+from electra_tf.apps.serving.saved_models import Arrays, ServedModel, Signature, num_rows
+from electra_tf.platform.errors import shown
+
+
+def parse(body: bytes, model: ServedModel, max_rows: int) -> tuple[Signature, Arrays, bool]:
+    """Returns a request's signature and inputs, and whether it has the row format.
+
+    Raises:
+        RequestError: invalid JSON, or inputs that don't match the signature.
+    """
+    try:
+        content = json.loads(body)
+    except (ValueError, RecursionError) as error:  # Also not UTF-8, or an integer too long to read.
+        raise RequestError(f"the body isn't JSON: {error}") from error
+    if not isinstance(content, dict) or ("instances" in content) == ("inputs" in content):
+        raise RequestError('the body must be an object with one of "instances" (row format) and '
+                           '"inputs" (column format)')
+    name = content.get("signature_name") or saved_models.DEFAULT_SIGNATURE
+    if not isinstance(name, str) or name not in model.signatures:
+        raise RequestError(f"unknown signature_name {shown(name)}; this model has "
+                           f"{', '.join(model.signatures)}")
+    signature, in_rows = model.signatures[name], "instances" in content
+    columns = _columns(content["instances" if in_rows else "inputs"], in_rows,
+                       list(signature.inputs))
+    inputs = {name: _to_array(value, signature.inputs[name]) for name, value in columns.items()}
+    if (rows := num_rows(inputs)) > max_rows:
+        raise RequestError(f"a request may have at most {max_rows} rows (--max_request_rows). "
+                           f"Received: {rows}")
+    return signature, inputs, in_rows
+
+
+def render(outputs: Arrays, in_rows: bool) -> bytes:
+    """Returns the answer's JSON in the request's format.
+
+    Raises:
+        RequestError: row format, but the outputs have no common first dimension.
+    """
+    columns = {name: _to_json(array, name) for name, array in sorted(outputs.items())}
+    if not in_rows:
+        answer = {"outputs": _without_name(columns)}
+    elif len(sizes := {array.shape[:1] for array in outputs.values()}) > 1 or () in sizes:
+        raise RequestError('the outputs of this signature have no common first dimension; use the '
+                           'column format ("inputs")')
+    else:
+        answer = {"predictions": [_without_name(dict(zip(columns, row, strict=True)))
+                                  for row in zip(*columns.values(), strict=True)]}
+    return json.dumps(answer, ensure_ascii=False).encode("utf-8") + b"\n"
+
+
+def _columns(values: Any, in_rows: bool, names: list[str]) -> dict[str, Any]:
+    """Returns the value of every input; a single input may come without its name."""
+    if in_rows and not (isinstance(values, list) and values):
+        raise RequestError("'instances' must be a list of at least one row")
+    objects = values if in_rows else [values]
+    if len(names) == 1 and not any(isinstance(each, dict) and not _is_bytes(each)
+                                   for each in objects):
+        return {names[0]: values}
+    for number, each in enumerate(objects):
+        if not isinstance(each, dict) or each.keys() != set(names):
+            where = f"row {number} of 'instances'" if in_rows else "'inputs'"
+            raise RequestError(f"{where} must be an object with {', '.join(names)}. "
+                               f"Received: {shown(each)}")
+    return {name: [row[name] for row in values] for name in names} if in_rows else values
+
+
+def _is_bytes(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == {"b64"} and isinstance(value["b64"], str)
+
+
+def _without_name(values: dict[str, Any]) -> Any:
+    """Returns a single tensor without its name."""
+    return next(iter(values.values())) if len(values) == 1 else values
+
+
+def _to_array(value: Any, spec: tf.TensorSpec) -> np.ndarray:
+    """Returns the tensor that nested lists contain."""
+    leaves = np.array(value, object)  # Lists of different lengths stay lists.
+    if any(isinstance(leaf, list) for leaf in leaves.flat):
+        raise RequestError(f"input {spec.name!r} is ragged or too deep: its lists must have equal "
+                           "lengths at every level")
+    if not spec.shape.is_compatible_with(leaves.shape):
+        raise RequestError(f"input {spec.name!r} must have the shape {spec.shape}. "
+                           f"Received: {tf.TensorShape(leaves.shape)}")
+    try:
+        if spec.dtype == tf.string:
+            return np.vectorize(_to_bytes, otypes=[object])(leaves)
+        types = {bool} if spec.dtype.is_bool else {int} if spec.dtype.is_integer else {int, float}
+        for leaf in leaves.flat:
+            if type(leaf) not in types:
+                raise TypeError(f"must contain {spec.dtype.name} values. Received: {shown(leaf)}")
+        if float in types:
+            leaves = leaves.astype(np.float64)
+        with np.errstate(over="raise"):
+            return leaves.astype(spec.dtype.as_numpy_dtype)
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise RequestError(f"input {spec.name!r}: {error}") from error
+
+
+def _to_bytes(leaf: Any) -> bytes:
+    if isinstance(leaf, str):
+        return leaf.encode("utf-8")
+    if _is_bytes(leaf):
+        return base64.b64decode(leaf["b64"], validate=True)
+    raise TypeError(f'must contain strings, or {{"b64": "..."}} for bytes. Received: {shown(leaf)}')
+
+
+def _to_json(array: np.ndarray, name: str) -> Any:
+    """Returns an output as nested lists.
+
+    Bytes become base64 if the output's name ends in "_bytes". Otherwise they become text, in which
+    invalid UTF-8 is U+FFFD.
+    """
+    if array.dtype == object:
+        write = ((lambda value: {"b64": base64.b64encode(value).decode("ascii")})
+                 if name.endswith("_bytes") else lambda value: value.decode("utf-8", "replace"))
+        return np.vectorize(write, otypes=[object])(array).tolist()
+    dtype = tf.as_dtype(array.dtype)
+    if not (dtype.is_bool or dtype.is_integer or dtype.is_floating):
+        raise RequestError(f"JSON cannot represent output {name!r} of type {dtype.name}", 501)
+    if dtype in (tf.float16, tf.bfloat16, tf.float32):
+        # The shortest decimal that reads back as the same number: 0.1, not 0.10000000149011612.
+        return array.astype(np.float32).astype(str).astype(np.float64).tolist()
+    return array.tolist()
