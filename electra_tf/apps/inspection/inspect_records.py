@@ -10,10 +10,8 @@ the masks that training would draw for them. --html writes the same as a page, w
 examples are read, in memory that doesn't grow with them: docs/inspecting_records.md.
 """
 
-import os
 import pathlib
 import time
-import typing
 
 from absl import flags
 
@@ -22,9 +20,6 @@ from electra_tf.config.setting_flags import ANY_SETTING
 from electra_tf.config.sizes import SIZES
 from electra_tf.platform import atomic_file, command_line, storage
 from electra_tf.platform.errors import UserError
-
-if typing.TYPE_CHECKING:
-    from electra_tf.apps.inspection.survey import Survey
 
 DIRECTORY = "DIR"
 DRAWS = 3
@@ -50,29 +45,25 @@ def main(directory: str) -> None:
     data_dir = storage.path(directory)
     _require_one(directory, data_dir)
     page = _page(values.html)
-    # Not earlier: TensorFlow takes seconds.
-    from electra_tf.apps.inspection import examples, reading, survey, tables, terminal
+    # Imported here: TensorFlow takes seconds.
+    from electra_tf.apps.inspection import examples, reading, show, survey
 
     records = reading.open_records(data_dir)
-    limit = values.max_examples or _EVERYTHING
     began = time.perf_counter()
-    found = survey.survey(records, limit)
+    found = survey.survey(records, values.max_examples or _EVERYTHING)
     seconds = time.perf_counter() - began
-    shown = examples.masked_examples(found, values.examples, masking, seed=values.seed,
-                                     draws=DRAWS)
-    parts = (str(data_dir), *map(terminal.table_text, tables.tables(found)),
-             terminal.examples_text(shown), terminal.remarks_text(tables.remarks(found)),
-             _speed(found, seconds))
-    print("\n\n".join(part for part in parts if part))
+    masked = examples.masked_examples(found, values.examples, masking, seed=values.seed,
+                                      draws=DRAWS)
+    read = sum(counts.examples for counts in found.splits.values())
+    print(data_dir, show.text(found, masked), f"read {read:,} examples in {seconds:.1f} s: "
+          f"{read / seconds:,.0f} examples/s", sep="\n\n")
     if page is not None:
-        from electra_tf.apps.inspection import page as pages
-
-        atomic_file.write_atomically(page, pages.of(found, shown, str(data_dir)).encode())
+        atomic_file.write_atomically(page, show.page(found, masked, str(data_dir)).encode())
         print(f"wrote {page}")
 
 
 def _require_one(directory: str, data_dir: storage.Path) -> None:
-    """Refuses what run_pretraining.py takes for several directories, and what is none."""
+    """Refuses several directories, which run_pretraining.py takes, and what is no directory."""
     if data_dir.is_dir():
         return
     if "," in directory:
@@ -83,29 +74,16 @@ def _require_one(directory: str, data_dir: storage.Path) -> None:
 
 
 def _page(name: str | None) -> storage.Path | None:
-    """Returns where the page goes, if anywhere; refuses now what can't be written later."""
+    """Returns the page's path, if one is asked for; refuses it before records are read."""
     if name is None:
         return None
     path = storage.path(name)
     if not name or path.is_dir():
         raise UserError(f"--html must name a file, such as records.html. Received: {name!r}")
-    if isinstance(path, pathlib.Path):
-        if not path.parent.is_dir():
-            raise UserError(f"cannot write {path}: {path.parent} is no directory; make it, or "
-                            "name another file.")
-        if not os.access(path.parent, os.W_OK):
-            raise UserError(f"cannot write {path}: {path.parent} may not be written to; choose "
-                            "another directory.")
+    if isinstance(path, pathlib.Path) and not path.parent.is_dir():
+        raise UserError(f"cannot write {path}: {path.parent} is no directory; make it, or name "
+                        "another file.")
     return path
-
-
-def _speed(found: "Survey", seconds: float) -> str:
-    read = sum(counts.examples for counts in found.splits.values())
-    stored = sum(shard.bytes for shard in found.records.manifest.shards)
-    whole = sum(map(found.records.examples, found.splits))
-    size = stored * read / max(1, whole) / 1e6
-    return (f"read {read:,} examples, {size:,.1f} MB, in {seconds:.1f} s: "
-            f"{read / seconds:,.0f} examples/s, {size / seconds:.1f} MB/s")
 
 
 def define() -> None:
