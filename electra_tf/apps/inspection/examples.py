@@ -56,21 +56,12 @@ class MaskedExample:
         return words
 
 
-def choose(found: Survey, count: int, seed: int) -> list[tuple[str, Place]]:
-    """Returns split and place of `count` training examples, or held-out ones if there are none.
-
-    They are drawn from those that are read, and come in order.
-    """
-    split = "train" if found.splits["train"].examples else "eval"
-    read = found.splits[split].examples
-    numbers = np.random.default_rng(seed).choice(read, min(count, read), replace=False)
-    return [(split, found.records.place(split, int(number), found.limit))
-            for number in np.sort(numbers)]
-
-
 def masked_examples(found: Survey, count: int, masking: MaskingConfig, *, seed: int,
                     draws: int) -> list[MaskedExample]:
     """Returns examples with the masks that training would draw for them in `draws` epochs.
+
+    They are drawn from the training examples that are read, or from the held-out ones if there are
+    no others, and come in order.
 
     Args:
         found: the records.
@@ -79,10 +70,13 @@ def masked_examples(found: Survey, count: int, masking: MaskingConfig, *, seed: 
         seed: decides which examples and which masks.
         draws: number of draws.
     """
-    chosen = choose(found, count, seed)
-    if not chosen:
+    split = "train" if found.splits["train"].examples else "eval"
+    read = found.splits[split].examples
+    numbers = np.random.default_rng(seed).choice(read, min(count, read), replace=False)
+    places = [found.records.place(split, int(number), found.limit) for number in np.sort(numbers)]
+    if not places:
         return []
-    rows = [found.records.example(place)[1:] for _, place in chosen]
+    rows = [found.records.example(place)[1:] for place in places]
     whole = Rows(0, *map(np.concatenate, zip(*rows, strict=True)))
     masks = [_mask(found, whole, masking, seed, draw) for draw in range(draws)]
     tokens = found.records.vocabulary.tokens
@@ -91,7 +85,7 @@ def masked_examples(found: Survey, count: int, masking: MaskingConfig, *, seed: 
               read=tuple(tokens[ids[row, column]] if selected[row, column] else None
                          for ids, selected in masks))
         for column in range(np.count_nonzero(whole.valid[row]))))
-        for row, (split, place) in enumerate(chosen)]
+        for row, place in enumerate(places)]
 
 
 def _mask(found: Survey, rows: Rows, masking: MaskingConfig, seed: int,

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 _BASE = 0x9E3779B97F4A7C15
+_INVERSE = pow(_BASE, -1, 1 << 64)
 _MIXER = 0xD6E8FEB86659FD93
 _SEED = 1
 _TABLE_BITS = 23
@@ -52,7 +53,8 @@ class Hasher:
         flat, lengths = ids[text], np.count_nonzero(text, axis=1)
         row = np.repeat(np.arange(len(ids)), lengths)
         sums = np.zeros(flat.size + 1, np.uint64)
-        np.cumsum(self._values[flat] * _powers(_BASE, flat.size), out=sums[1:])
+        powers = _powers(_BASE, flat.size.bit_length())[:flat.size]
+        np.cumsum(self._values[flat] * powers, out=sums[1:])
         ends = np.cumsum(lengths)
         begins = ends - lengths
         starts = np.flatnonzero(row[:max(0, flat.size - self.passage + 1)]
@@ -62,20 +64,15 @@ class Hasher:
 
 
 def _hash(sums: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
-    inverses = _powers(pow(_BASE, -1, 1 << 64), sums.size)
-    hashes = (sums[stops] - sums[starts]) * inverses[starts]
+    hashes = (sums[stops] - sums[starts]) * _powers(_INVERSE, sums.size.bit_length())[starts]
     hashes ^= hashes >> np.uint64(32)  # The lowest bits of the sum are weak.
     hashes *= np.uint64(_MIXER)
     return hashes ^ hashes >> np.uint64(32)
 
 
-def _powers(base: int, count: int) -> np.ndarray:
-    """Returns uint64 [count]: 1, base, base^2, ... modulo 2^64."""
-    return _power_table(base, count.bit_length())[:count]
-
-
 @functools.cache
-def _power_table(base: int, bits: int) -> np.ndarray:
+def _powers(base: int, bits: int) -> np.ndarray:
+    """Returns uint64 [2^bits]: 1, base, base^2, ... modulo 2^64."""
     factors = np.full(1 << bits, base, np.uint64)
     factors[0] = 1
     return np.cumprod(factors)

@@ -198,7 +198,7 @@ def _repeated(found: Survey) -> Table:
             ("held-out examples in training",
              f"{held_out.rows.seen.sum():,} of {examples:,}{sample} as a whole"),
             ("  with a passage that is there",
-             _share(np.unique(held_out.row[seen]).size, examples)),
+             _share(np.unique(held_out.hashes.row[seen]).size, examples)),
             ("held-out passages in training", _share(seen.sum(), seen.size))]
         facts += [(f"  {_plural(text.copies, 'passage')}", _passage(found, text))
                   for text in found.leaked]

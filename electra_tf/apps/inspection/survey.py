@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from electra_tf.apps.inspection.reading import Place, Records, Rows, text_of
-from electra_tf.apps.inspection.repetition import DistinctSample, Hasher, KnownHashes
+from electra_tf.apps.inspection.repetition import DistinctSample, Hasher, Hashes, KnownHashes
 from electra_tf.data.manifest import SPLITS
 
 PASSAGE = 32
@@ -49,22 +49,17 @@ class SplitCounts:
         self.pieces += np.bincount(rows.ids[rows.valid], minlength=self.pieces.size)
 
 
-@dataclasses.dataclass(frozen=True)
-class HeldOutText:
-    """Held-out examples, or a sample of them, and what of them the training examples have."""
+class HeldOutText(NamedTuple):
+    """B held-out examples, or a sample of them, and what of them the training examples have."""
 
     ids: np.ndarray
     """int32 [B, L]."""
     text: np.ndarray
     """bool [B, L], tokens of the text."""
-    row: np.ndarray
-    """int64 [P], the example that each passage is in."""
-    start: np.ndarray
-    """int64 [P], where each passage begins among the example's tokens of text."""
+    hashes: Hashes
     rows: KnownHashes
-    """B examples as a whole, apart from [SEP]."""
+    """Whole examples, apart from [SEP]."""
     passages: KnownHashes
-    """P passages."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -79,9 +74,8 @@ class Survey:
     passage: int
     """Tokens of a passage."""
     rows: DistinctSample
-    """Training examples."""
     passages: DistinctSample
-    """Passages of training examples."""
+    """Training examples, and their passages."""
     most_frequent: tuple[Text, ...]
     """Training passages with the most copies, which do not overlap."""
     held_out: HeldOutText | None
@@ -148,7 +142,7 @@ def _held_out(records: Records, hasher: Hasher,
     whole = Rows(0, *map(np.concatenate, zip(*kept, strict=True)))
     text = _text(records, whole)
     hashes = hasher(whole.ids, text)
-    return HeldOutText(whole.ids, text, hashes.row, hashes.start, KnownHashes(hashes.rows),
+    return HeldOutText(whole.ids, text, hashes, KnownHashes(hashes.rows),
                        KnownHashes(hashes.passages))
 
 
@@ -177,8 +171,8 @@ def _leaked(records: Records, limit: int, held_out: HeldOutText | None, size: in
         return
     seen = np.flatnonzero(held_out.passages.seen)
     examples, first, counts = np.unique(
-        held_out.row[seen], return_index=True, return_counts=True)
+        held_out.hashes.row[seen], return_index=True, return_counts=True)
     for index in np.argsort(-counts, kind="stable")[:_SHOWN]:
-        row, start = int(examples[index]), int(held_out.start[seen[first[index]]])
+        row, start = int(examples[index]), held_out.hashes.start[seen[first[index]]]
         ids = held_out.ids[row][held_out.text[row]][start:start + size]
         yield Text(ids, int(counts[index]), records.place("eval", row * every, limit))
