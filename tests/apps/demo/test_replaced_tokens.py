@@ -11,7 +11,6 @@ from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.platform.errors import UserError
-from tests import tiny_networks
 
 SENTENCE = "Word1 word2 word3s word4, word5 word6ing word7 word8 word9."
 
@@ -131,23 +130,9 @@ def test_sentences_of_every_length_up_to_the_models(detection):
         detection.answer(asked("word1 " * 31))
 
 
-def test_special_tokens_in_the_text_are_text(detection):
-    tokens = detection.answer(asked("word1 [MASK] [SEP] word2"))["tokens"]
-    assert {"[MASK]", "[SEP]"}.isdisjoint(token["original"] for token in tokens)
-
-
 def test_two_networks_that_give_probabilities_are_needed(networks):
     kept = [{name: value for name, value in networks.weights.items() if not name.startswith(lacks)}
             for lacks in ("generator/", "generator_predictions/", "discriminator_predictions/")]
     for weights in (*kept, networks.weights | {"generator_ltr/x": np.zeros(1, np.float32)}):
         with pytest.raises(UserError, match="generator and a discriminator"):
             ReplacedTokenDetection(dataclasses.replace(networks, weights=weights))
-
-
-@pytest.mark.parametrize("tying", ["none", "token_embeddings", "everything"])
-def test_networks_that_share_more_or_less(tying):
-    changes = {"model__generator_width": 1.0, "model__generator_depth": 1.0} if (
-        tying == "everything") else {}
-    networks = tiny_networks.pretrained(model__tying=tying, **changes)
-    answer = ReplacedTokenDetection(networks).answer(asked("word1 word2 word3"))
-    assert len(answer["tokens"]) == 3

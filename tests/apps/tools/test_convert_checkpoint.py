@@ -1,12 +1,10 @@
 """The command converts and says what; a mistake is one line, status 1, and writes nothing."""
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
@@ -54,38 +52,13 @@ def test_it_converts_and_says_what(networks, pair, tmp_path, capsys):
                 tmp_path / "new" / "again" / network / file).read_bytes()
 
 
-def change_weights(path, change):
+def test_a_damaged_pair_is_one_line_and_writes_nothing(pair, tmp_path):
+    path = pair / "discriminator" / "model.safetensors"
     weights = load_file(path)
-    change(weights)
+    del weights["electra.embeddings_project.bias"]
     save_file(weights, path)
-
-
-DAMAGE = {
-    "discriminator/model.safetensors lacks 1 weights: electra.embeddings_project.bias": lambda pair:
-        change_weights(pair / "discriminator" / "model.safetensors",
-                       lambda weights: weights.pop("electra.embeddings_project.bias")),
-    r"generator_predictions/output_bias \(41,\) instead of \(40,\)": lambda pair:
-        change_weights(pair / "generator" / "model.safetensors", lambda weights: weights.update(
-            {"generator_lm_head.bias": np.zeros(41, np.float32)})),
-    "generator/model.safetensors is damaged": lambda pair: os.truncate(
-        pair / "generator" / "model.safetensors", 10_000),
-    "model_type is 'bert'": lambda pair: (pair / "discriminator" / "config.json").write_text(
-        (pair / "discriminator" / "config.json").read_text().replace('"electra"', '"bert"')),
-    "generator/config.json: not ": lambda pair: (
-        pair / "generator" / "config.json").write_bytes(b"\xff{"),
-    "vocab.txt has 41 entries, but vocab_size": lambda pair: (
-        pair / "discriminator" / "vocab.txt").write_text(
-            (pair / "discriminator" / "vocab.txt").read_text() + "more\n"),
-    "only pytorch_model.bin": lambda pair: (pair / "discriminator" / "model.safetensors").rename(
-        pair / "discriminator" / "pytorch_model.bin"),
-}
-
-
-@pytest.mark.parametrize("words", DAMAGE)
-def test_a_damaged_pair_is_one_line_and_writes_nothing(pair, tmp_path, words):
-    DAMAGE[words](pair)
     message = message_of(f"--from={pair}", f"--to={tmp_path / 'new' / 'run'}", "--to_format=run")
-    assert re.search(words, message)
+    assert "lacks 1 weights: electra.embeddings_project.bias." in message
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
