@@ -1,18 +1,16 @@
 """Draws `loss_curves.png` from the records of `metrics.jsonl`."""
 
 import dataclasses
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from electra_tf.config.objectives import measures, panels
-from electra_tf.platform import atomic_file, storage
+from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
+from electra_tf.reporting import plot_style
 from electra_tf.reporting.metrics_log import Record
-
-_COLOURS = ("#1f5fa8", "#d1495b", "#2a9d6f", "#8a5fbf", "#e08e1b", "#4b5563")
-_INK, _GRID = "#333333", "#e3e6ea"
+from electra_tf.reporting.plot_style import COLOURS, INK
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -59,9 +57,7 @@ def draw_curves(runs: Mapping[str, Sequence[Record]], path: str | Path) -> None:
         axes.set_visible(False)
     _key(figure, list(runs), evaluated=any(
         record.get("kind") == "eval" for records in runs.values() for record in records))
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", facecolor="white")
-    atomic_file.write_atomically(storage.path(path), picture.getvalue())
+    plot_style.save(figure, storage.path(path))
 
 
 def smooth(values: Sequence[float]) -> list[float]:
@@ -84,14 +80,11 @@ def smooth(values: Sequence[float]) -> list[float]:
 
 
 def _figure(count: int) -> tuple[Any, list[Any]]:
-    # Imported here: a run that draws nothing does not wait for it. `Figure` by itself is Agg.
-    from matplotlib.figure import Figure
-
     columns = 2 if count == 4 else min(count, 3)
     rows = -(-count // columns)
-    figure = Figure(figsize=(4.6 * columns, 3.1 * rows), dpi=130, layout="constrained")
+    figure, grid = plot_style.figure(rows, columns, (4.6 * columns, 3.1 * rows))
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
-    return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
+    return figure, grid
 
 
 def _draw_panel(axes: Any, panel: Panel, runs: Mapping[str, Sequence[Record]]) -> None:
@@ -117,8 +110,8 @@ def _style(run: int | None, key: int, run_count: int) -> dict[str, str]:
     `run` is None in the legend of the curves, which is of no run's colour.
     """
     if run_count == 1:
-        return {"color": _COLOURS[key % len(_COLOURS)], "linestyle": "-", "marker": "o"}
-    colour = _INK if run is None else _COLOURS[run % len(_COLOURS)]
+        return {"color": COLOURS[key % len(COLOURS)], "linestyle": "-", "marker": "o"}
+    colour = INK if run is None else COLOURS[run % len(COLOURS)]
     return {"color": colour, "linestyle": ("-", "--", ":")[key % 3], "marker": "osD"[key % 3]}
 
 
@@ -145,26 +138,19 @@ def _legend(axes: Any, names: Sequence[str], styles: Sequence[Mapping[str, str]]
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], linewidth=1.7, markersize=5, **style) for style in styles]
-    axes.legend(handles, names, frameon=False, fontsize=8, labelcolor=_INK)
+    axes.legend(handles, names, frameon=False, fontsize=8, labelcolor=INK)
 
 
 def _dress(axes: Any, label: str) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    axes.set_ylabel(label, fontsize=9, color=_INK)
-    axes.set_xlabel("step", fontsize=9, color=_INK)
+    plot_style.style_axes(axes, x="step", y=label)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda step, _: f"{step:,.0f}"))
     if label == "learning rate":
         axes.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
-        axes.yaxis.offsetText.set_fontsize(8)
+        axes.yaxis.offsetText.set_fontsize(plot_style.TICK_SIZE)
         axes.set_ylim(bottom=0)
-    axes.tick_params(labelsize=8, colors=_INK, length=0)
-    axes.grid(color=_GRID, linewidth=0.8)
-    axes.set_axisbelow(True)
-    for side, spine in axes.spines.items():
-        spine.set_visible(side in ("left", "bottom"))
-        spine.set_color("#b5bac1")
 
 
 def _key(figure: Any, names: Sequence[str], *, evaluated: bool) -> None:
@@ -173,15 +159,15 @@ def _key(figure: Any, names: Sequence[str], *, evaluated: bool) -> None:
 
     entries = {}
     if len(names) > 1:
-        entries = {name: Line2D([], [], color=_COLOURS[index % len(_COLOURS)], linewidth=2)
+        entries = {name: Line2D([], [], color=COLOURS[index % len(COLOURS)], linewidth=2)
                    for index, name in enumerate(names)}
     if evaluated:
         if not entries:
-            entries["training"] = Line2D([], [], color=_INK, linewidth=1.7)
-        entries["held out"] = Line2D([], [], color=_INK, linestyle="", marker="o", markersize=5)
+            entries["training"] = Line2D([], [], color=INK, linewidth=1.7)
+        entries["held out"] = Line2D([], [], color=INK, linestyle="", marker="o", markersize=5)
     if entries:
         figure.legend(list(entries.values()), list(entries), loc="outside upper right",
-                      ncols=min(len(entries), 5), frameon=False, fontsize=9, labelcolor=_INK)
+                      ncols=min(len(entries), 5), frameon=False, fontsize=9, labelcolor=INK)
 
 
 def _points(

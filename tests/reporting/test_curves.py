@@ -1,9 +1,5 @@
 """Curves of any length become a figure; smoothing is a plain mean."""
 
-import pathlib
-import subprocess
-import sys
-
 import pytest
 from matplotlib.image import imread
 
@@ -43,8 +39,9 @@ def test_the_first_value_of_a_long_curve_stays():
     (records(3, discriminator_loss=float("nan")), 3, 1),
 ])
 def test_only_panels_with_finite_values_are_drawn(tmp_path, run, width, height):
-    draw_curves({"run": run}, tmp_path / "curves.png")
-    assert imread(tmp_path / "curves.png").shape[:2] == (403 * height, 598 * width)
+    for runs in ({"run": run}, {"run": run, "shorter": run[:1]}):
+        draw_curves(runs, tmp_path / "curves.png")
+        assert imread(tmp_path / "curves.png").shape[:2] == (403 * height, 598 * width)
     assert [path.name for path in tmp_path.iterdir()] == ["curves.png"]
 
 
@@ -53,35 +50,6 @@ def test_nothing_to_draw_and_nowhere_to_write_are_said(tmp_path):
         draw_curves({"run": []}, tmp_path / "curves.png")
     with pytest.raises(UserError, match="cannot write .*No such file"):
         draw_curves({"run": records(2)}, tmp_path / "absent" / "curves.png")
-
-
-def test_drawing_leaves_the_shape_of_runs_of_unequal_length_alone(tmp_path):
-    draw_curves({"a": records(50), "b": records(7)}, tmp_path / "curves.png")
-    assert imread(tmp_path / "curves.png").shape[:2] == (403, 3 * 598)
-
-
-def plot(*arguments, cwd):
-    root = pathlib.Path(__file__).parents[2]
-    return subprocess.run(
-        [sys.executable, "-m", "electra_tf.apps.tools.plot_curves", *arguments], cwd=cwd,
-        env={"PYTHONPATH": str(root), "PATH": ""}, capture_output=True, text=True, check=False)
-
-
-def test_the_command_draws_a_run_into_its_directory(tmp_path):
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "metrics.jsonl").write_text('{"kind": "train", "step": 1, "loss": 45.0}\n')
-    done = plot("--model_dir=run", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (0, "wrote run/loss_curves.png\n")
-    done = plot("--model_dir=run,run/../run", "--output=both.png", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (0, "wrote both.png\n")
-    assert imread(tmp_path / "both.png").shape[:2] == (403, 598)
-
-
-def test_the_command_says_what_is_missing(tmp_path):
-    done = plot("--model_dir=nowhere", cwd=tmp_path)
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: no nowhere/metrics.jsonl; train first")
-    assert "--model_dir is missing" in plot(cwd=tmp_path).stderr
 
 
 def test_dots_without_a_curve_of_training_are_joined(tmp_path):

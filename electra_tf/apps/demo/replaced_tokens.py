@@ -1,19 +1,18 @@
 """One sentence through both networks: masked, filled in, judged (ELECTRA, section 3.1).
 
-What training does to a batch, on one sentence and in the open. One thing differs: every selected
-token is hidden behind [MASK], where training lets the generator read some of them.
+These are the steps of training on one sentence, with one difference: every selected token is hidden
+behind [MASK], while training lets the generator read some of them.
 """
 
 import dataclasses
-import unicodedata
-from collections.abc import Sequence
+from typing import Annotated, Any
 
 import numpy as np
 import tensorflow as tf
+from pydantic import Field
 
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_parts
-from electra_tf.config.checks import require
 from electra_tf.config.model import Tying
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.randomness import Randomness
@@ -21,95 +20,32 @@ from electra_tf.modeling.sampling import at_temperature, distribution, sample
 from electra_tf.modeling.tracing import inference_mode
 from electra_tf.objectives import samples
 from electra_tf.platform import strict_json
-from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.errors import UserError
 from electra_tf.tasks.encoding import encode_texts
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenizer import Tokenizer
 
 MOST_CANDIDATES = 8
-"""Of a masked position."""
-MOST_CHARACTERS = 20_000
-"""Of a sentence; 512 tokens have some 2,500."""
-RATES, TEMPERATURES, SEEDS = (0.01, 0.9), (0.01, 10.0), (0, 2**32 - 1)
-"""Smallest and largest."""
+"""Candidates that are returned for a masked position."""
 _LENGTH_STEP = 8
-"""Rows are padded to a multiple of it: one graph for each."""
+"""Rows are padded to a multiple of it, and one graph is built for each length."""
 _ENERGIES = "generator_ltr/"
 """Begins names of weights that only Electric's generator has."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Question:
-    """What is done to which sentence.
-
-    Raises:
-        UserError: a number out of its range, or a sentence that can't be one.
-    """
+    """A sentence, and how it is masked and filled in."""
 
     __pydantic_config__ = strict_json.STRICT
 
     sentence: str
-    mask_rate: float
-    """Part of the tokens that are masked, in [0.01, 0.9]; one token is masked at least."""
-    temperature: float
-    """T of softmax(logits / T), in [0.01, 10]."""
-    seed: int
+    mask_rate: Annotated[float, Field(ge=0.01, le=0.9)]
+    """Fraction of the tokens that are masked; at least one token is."""
+    temperature: Annotated[float, Field(ge=0.01, le=10.0)]
+    """T of softmax(logits / T)."""
+    seed: Annotated[int, Field(ge=0, lt=2**32)]
     """Decides which tokens are masked, and what is drawn."""
-
-    def __post_init__(self):
-        for name, (least, most) in (("mask_rate", RATES), ("temperature", TEMPERATURES),
-                                    ("seed", SEEDS)):
-            value = getattr(self, name)
-            require(least <= value <= most, name, f"from {least} to {most}", value)
-        if len(self.sentence) > MOST_CHARACTERS:
-            raise UserError(f"sentence must have at most {MOST_CHARACTERS:,} characters. "
-                            f"Received: {len(self.sentence):,}")
-        for character in self.sentence:
-            if unicodedata.category(character) in ("Cc", "Cs") and character not in "\t\n\r":
-                raise UserError("sentence must hold no control characters. "
-                                f"Received: {shown(character)}")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Candidate:
-    """What the generator could fill in."""
-
-    token: str
-    probability: float
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Filling:
-    """What the generator says of one masked position, at the temperature that was asked for."""
-
-    candidates: Sequence[Candidate]
-    """The likeliest, best first; at most 8."""
-    original: Candidate
-    sampled: Candidate
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Token:
-    """One token of the sentence, and what became of it."""
-
-    original: str
-    """A WordPiece; "##" begins those that continue a word."""
-    corrupted: str
-    """What the discriminator read."""
-    replaced_probability: float
-    """The discriminator's, that the token is not the original one."""
-    outcome: samples.Outcome
-    filling: Filling | None
-    """None where nothing was masked."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Answer:
-    """The whole sentence, without [CLS] and [SEP]."""
-
-    tokens: Sequence[Token]
-    summary: str
-    """The counts, as a line."""
 
 
 class ReplacedTokenDetection:
@@ -130,12 +66,19 @@ class ReplacedTokenDetection:
         self._model = ElectraModel(networks.model, seed=0)
         assign_parts(self._model.variables, networks.weights, networks.source)
         self._steps = tf.function(self._compute, autograph=False)
-        self._by_length: dict[int, tf.types.experimental.ConcreteFunction] = {}
 
-    def answer(self, question: Question) -> Answer:
+    def answer(self, question: Question) -> dict[str, Any]:
         """Masks, fills in and judges; equal questions have equal answers.
 
-        Another temperature leaves the masks where they are; another rate keeps some of them.
+        Another temperature leaves the masks where they are; a higher rate adds to them.
+
+        Returns:
+            "summary", the counts as a line, and "tokens" without [CLS] and [SEP]. Each token has
+            "original" and "corrupted", WordPieces before and after; "replaced_probability", the
+            discriminator's; "outcome", one of `samples.Outcome`; and "filling", None where the
+            token was not masked. A filling is the generator's distribution at this temperature:
+            "candidates", the likeliest first, "original" and "sampled", each a token and its
+            probability.
 
         Raises:
             UserError: the sentence has no tokens, or more than the model can read.
@@ -153,32 +96,26 @@ class ReplacedTokenDetection:
         padded[0, :len(ids)] = ids
         selected = np.zeros([1, length], bool)
         selected[0, inside] = positions(count, question)
-        found = {name: value.numpy()[0] for name, value in self._compiled(length)(
-            tf.constant(padded), tf.constant(selected), _uniforms(question.seed, length),
-            tf.constant(question.temperature, tf.float32)).items()}
+        with inference_mode():
+            found = self._steps(tf.constant(padded), tf.constant(selected),
+                                _uniforms(question.seed, length),
+                                tf.constant(question.temperature, tf.float32))
+        found = {name: value.numpy()[0, inside] for name, value in found.items()}
         words = self._vocabulary.tokens
         corruption = samples.Corruption(
             original=[words[index] for index in ids[inside]],
-            corrupted=[words[index] for index in found["written"][inside]],
+            corrupted=[words[index] for index in found["written"]],
             selected=selected[0, inside].tolist(),
-            replaced_probability=found["replaced_probability"][inside].tolist())
-        return Answer(
-            summary=samples.summary(corruption),
-            tokens=[Token(
-                original=before, corrupted=after, replaced_probability=probability,
-                outcome=outcome,
-                filling=self._filling(found, place, before, after) if selected[0, place] else None)
-                for place, (before, after, probability, outcome) in enumerate(
-                    corruption.tokens(), start=1)])
-
-    def _compiled(self, length: int) -> tf.types.experimental.ConcreteFunction:
-        if length not in self._by_length:
-            row = tf.TensorSpec([1, length], tf.int32)
-            with inference_mode():
-                self._by_length[length] = self._steps.get_concrete_function(
-                    row, tf.TensorSpec([1, length], tf.bool), tf.TensorSpec([length]),
-                    tf.TensorSpec([]))
-        return self._by_length[length]
+            replaced_probability=found["replaced_probability"].tolist())
+        return {"summary": samples.summary(corruption), "tokens": [
+            {"original": before, "corrupted": after, "replaced_probability": probability,
+             "outcome": outcome, "filling": {
+                 "candidates": [_candidate(words[index], share) for index, share in zip(
+                     found["best_ids"][place], found["best"][place], strict=True)],
+                 "original": _candidate(before, found["original"][place]),
+                 "sampled": _candidate(after, found["sampled"][place]),
+             } if corruption.selected[place] else None}
+            for place, (before, after, probability, outcome) in enumerate(corruption.tokens())]}
 
     def _compute(self, ids: tf.Tensor, selected: tf.Tensor, uniforms: tf.Tensor,
                  temperature: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -211,15 +148,6 @@ class ReplacedTokenDetection:
             "original": tf.gather(probabilities, ids[0], batch_dims=1)[tf.newaxis],
             "sampled": tf.gather(probabilities, sampled, batch_dims=1)[tf.newaxis]}
 
-    def _filling(self, found: dict[str, np.ndarray], place: int, before: str,
-                 after: str) -> Filling:
-        best = zip(found["best_ids"][place], found["best"][place], strict=True)
-        return Filling(
-            candidates=[Candidate(token=self._vocabulary.tokens[index],
-                                  probability=float(probability)) for index, probability in best],
-            original=Candidate(token=before, probability=float(found["original"][place])),
-            sampled=Candidate(token=after, probability=float(found["sampled"][place])))
-
 
 def positions(count: int, question: Question) -> np.ndarray:
     """Returns bool [n], which of n tokens are masked: round(rate n) of them, one at least.
@@ -230,6 +158,10 @@ def positions(count: int, question: Question) -> np.ndarray:
     chosen = np.zeros(count, bool)
     chosen[order[:max(1, round(question.mask_rate * count))]] = True
     return chosen
+
+
+def _candidate(token: str, probability: np.floating) -> dict[str, Any]:
+    return {"token": token, "probability": float(probability)}
 
 
 def _uniforms(seed: int, length: int) -> tf.Tensor:

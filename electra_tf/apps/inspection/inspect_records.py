@@ -4,16 +4,14 @@ r"""Shows what a directory of records holds, before a run is spent on it.
     python -m electra_tf.apps.inspection.inspect_records records --html=records.html \
         --set masking.rate=0.25
 
-Prints the manifest, how long examples are, words and [UNK] by script, frequent and rare pieces,
-text that is there more than once (in held-out and training examples, too), and some examples with
-the masks that training would draw for them. --html writes the same as a page, with colours. All
-examples are read, in memory that doesn't grow with them: docs/inspecting_records.md.
+Prints the manifest, the lengths of examples, words and [UNK] by script, frequent and rare pieces,
+text that is there more than once (also in held-out and training examples), and some examples with
+the masks that training would draw for them. --html writes the same as a page, with colors. All
+examples are read, in memory that does not grow with them: docs/inspecting_records.md.
 """
 
-import os
 import pathlib
 import time
-import typing
 
 from absl import flags
 
@@ -23,100 +21,59 @@ from electra_tf.config.sizes import SIZES
 from electra_tf.platform import atomic_file, command_line, storage
 from electra_tf.platform.errors import UserError
 
-if typing.TYPE_CHECKING:
-    from electra_tf.apps.inspection.survey import Survey
-
 DIRECTORY = "DIR"
 DRAWS = 3
-"""Of masks, which the page shows one after another."""
+"""Draws of masks, which the page shows one after another."""
 _EVERYTHING = 1 << 62
 GROUPS = {"What is read": ("max_examples",), "What is shown": ("examples", "seed", "html"),
           "Masking, section.field=value": ANY_SETTING}
 
 
 def main(directory: str) -> None:
-    """Reads, counts, prints; writes the page if one is asked for.
-
-    Args:
-        directory: of the records.
+    """Reads, counts and prints the records of a directory; writes the page if one is asked for.
 
     Raises:
-        UserError: there are no records, they are damaged, a setting is wrong, or the page can't be
-            written.
+        UserError: no or damaged records, a wrong setting, or a page that cannot be written.
     """
     values = flags.FLAGS
     masking = pretraining_flags.build_config(
         None, recipes.PAPER, setting_flags.given_settings(())).masking
     data_dir = storage.path(directory)
-    _require_one(directory, data_dir)
-    page = _page(values.html)
-    # Not earlier: TensorFlow takes seconds.
-    from electra_tf.apps.inspection import examples, reading, survey, tables, terminal
+    if not data_dir.is_dir():
+        raise UserError(f"{directory} is no directory; name one directory of records that "
+                        "`python -m data_prep.build_pretraining_data` built.")
+    page = None if values.html is None else storage.path(values.html)
+    # Checked here: reading can take minutes.
+    if page is not None and (not values.html or page.is_dir() or (
+            isinstance(page, pathlib.Path) and not page.parent.is_dir())):
+        raise UserError("--html must name a file in a directory that exists, such as "
+                        f"records.html. Received: {values.html!r}")
+    # Imported here: TensorFlow takes seconds.
+    from electra_tf.apps.inspection import examples, reading, show, survey
 
     records = reading.open_records(data_dir)
-    limit = values.max_examples or _EVERYTHING
     began = time.perf_counter()
-    found = survey.survey(records, limit)
+    found = survey.survey(records, values.max_examples or _EVERYTHING)
     seconds = time.perf_counter() - began
-    shown = examples.masked_examples(found, values.examples, masking, seed=values.seed,
-                                     draws=DRAWS)
-    parts = (str(data_dir), *map(terminal.table_text, tables.tables(found)),
-             terminal.examples_text(shown), terminal.remarks_text(tables.remarks(found)),
-             _speed(found, seconds))
-    print("\n\n".join(part for part in parts if part))
-    if page is not None:
-        from electra_tf.apps.inspection import page as pages
-
-        atomic_file.write_atomically(page, pages.of(found, shown, str(data_dir)).encode())
-        print(f"wrote {page}")
-
-
-def _require_one(directory: str, data_dir: storage.Path) -> None:
-    """Refuses what run_pretraining.py takes for several directories, and what is none."""
-    if data_dir.is_dir():
-        return
-    if "," in directory:
-        raise UserError(f"{directory} names several directories; look at one at a time.")
-    problem = "is a file" if data_dir.exists() else "does not exist"
-    raise UserError(f"{directory} {problem}; name a directory of records that `python -m "
-                    "data_prep.build_pretraining_data` built.")
-
-
-def _page(name: str | None) -> storage.Path | None:
-    """Returns where the page goes, if anywhere; refuses now what can't be written later."""
-    if name is None:
-        return None
-    path = storage.path(name)
-    if not name or path.is_dir():
-        raise UserError(f"--html must name a file, such as records.html. Received: {name!r}")
-    if isinstance(path, pathlib.Path):
-        if not path.parent.is_dir():
-            raise UserError(f"cannot write {path}: {path.parent} is no directory; make it, or "
-                            "name another file.")
-        if not os.access(path.parent, os.W_OK):
-            raise UserError(f"cannot write {path}: {path.parent} may not be written to; choose "
-                            "another directory.")
-    return path
-
-
-def _speed(found: "Survey", seconds: float) -> str:
+    masked = examples.masked_examples(found, values.examples, masking, seed=values.seed,
+                                      draws=DRAWS)
     read = sum(counts.examples for counts in found.splits.values())
-    stored = sum(shard.bytes for shard in found.records.manifest.shards)
-    whole = sum(map(found.records.examples, found.splits))
-    size = stored * read / max(1, whole) / 1e6
-    return (f"read {read:,} examples, {size:,.1f} MB, in {seconds:.1f} s: "
-            f"{read / seconds:,.0f} examples/s, {size / seconds:.1f} MB/s")
+    print(data_dir, show.text(found, masked), f"read {read:,} examples in {seconds:.1f} s: "
+          f"{read / seconds:,.0f} examples/s", sep="\n\n")
+    if page is not None:
+        atomic_file.write_atomically(page, show.page(found, masked, str(data_dir)).encode())
+        print(f"wrote {page}")
 
 
 def define() -> None:
     """Defines the flags."""
-    flags.DEFINE_integer("max_examples", 0, "Read so many training and so many held-out examples "
-                         "at most, the first ones of every shard; 0 reads all.", lower_bound=0)
-    flags.DEFINE_integer("examples", 3, "So many examples are shown as text.", 0, 1000)
-    flags.DEFINE_integer("seed", 1, "Decides which examples are shown, and their masks.",
+    flags.DEFINE_integer("max_examples", 0, "Number of training and of held-out examples to read, "
+                         "the first ones of every shard; 0 reads all.", lower_bound=0)
+    flags.DEFINE_integer("examples", 3, "Number of examples to show as text.", 0, 1000)
+    flags.DEFINE_integer("seed", 1, "Selects the examples that are shown, and their masks.",
                          0, 2**32 - 1)
-    flags.DEFINE_string("html", None, "Write a page, too: the same, with segments and masks in "
-                        "colour.")
+    flags.DEFINE_string("html", None, "Also write a page to this file, with segments and masks in "
+                        "color.")
     setting_flags.define((), SIZES)
 
 

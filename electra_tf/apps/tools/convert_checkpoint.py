@@ -5,8 +5,9 @@ r"""Converts pre-trained networks between this program, Google's code and Huggin
     python -m electra_tf.apps.tools.convert_checkpoint --from=electra_small --to=small \
         --to_format=run
 
-The format of --from is found out. Every weight on both sides is accounted for, or nothing is
-written. run_pretraining.py and run_finetuning.py take all three as --init_checkpoint themselves.
+The format of --from is detected. Every weight must have a place on the other side; otherwise
+nothing is written. run_pretraining.py and run_finetuning.py accept all three formats as
+--init_checkpoint.
 """
 
 import os
@@ -25,7 +26,7 @@ from electra_tf.platform.atomic_file import (
 from electra_tf.platform.errors import UserError
 
 GROUPS = {"Networks": ("from", "to", "to_format"),
-          "What Google's checkpoints don't say": ("vocab_file", "lower_case", "num_heads")}
+          "For Google's checkpoints": ("vocab_file", "lower_case", "num_heads")}
 
 
 def main() -> None:
@@ -66,12 +67,12 @@ def define() -> None:
     """Defines the flags."""
     flags.DEFINE_string("from", None, "Directory of the networks, or a checkpoint's prefix.")
     flags.DEFINE_string("to", None, "Directory to write, which must not exist.")
-    flags.DEFINE_string("to_format", None, "run, google or hugging_face.")
-    flags.DEFINE_string("vocab_file", None, "Default: vocab.txt beside the checkpoint.")
-    flags.DEFINE_bool("lower_case", True, "The vocabulary is uncased.")
+    flags.DEFINE_string("to_format", None, "Format to write: run, google or hugging_face.")
+    flags.DEFINE_string("vocab_file", None, "Vocabulary. Default: vocab.txt beside the checkpoint.")
+    flags.DEFINE_bool("lower_case", True, "Whether the vocabulary is uncased.")
     flags.DEFINE_integer(
-        "num_heads", None, "Attention heads. Default: what bert_config.json beside the checkpoint "
-        "says, or the published model of this size has.", lower_bound=1)
+        "num_heads", None, "Number of attention heads. Default: that in bert_config.json beside "
+        "the checkpoint, or that of the published model of this size.", lower_bound=1)
 
 
 if __name__ == "__main__":

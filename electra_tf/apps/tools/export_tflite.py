@@ -4,9 +4,9 @@ r"""Exports a fine-tuned model or a pre-trained discriminator for TensorFlow Lit
     python -m electra_tf.apps.tools.export_tflite --model_dir=runs/cola --output=cola_int8.tflite \
         --quantization=dynamic_int8 --saved_model=served/cola/1
 
-The file takes token ids: input_ids, token_type_ids and attention_mask, int32 [B, L], and answers
-what the signature token_ids of run_finetuning.py --mode=export answers (run_pretraining.py for a
-discriminator). It is run and compared with the trained network before it gets its name.
+The file takes token ids: input_ids, token_type_ids and attention_mask, int32 [B, L]. It returns the
+outputs of the signature token_ids that run_finetuning.py --mode=export writes (run_pretraining.py
+for a discriminator). It is run and compared with the trained network before it is renamed.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def _use_as_in_serving() -> None:
-    """Lets TensorFlow compute where TensorFlow Lite does, on the CPU, with a server's threads."""
+    """Lets TensorFlow compute on the CPU, as TensorFlow Lite does, with a server's threads."""
     import tensorflow as tf
 
     from electra_tf.training.cores import usable_cores
@@ -69,12 +69,12 @@ def define() -> None:
     """Defines the flags."""
     flags.DEFINE_string("model_dir", None, "Directory of the run.")
     flags.DEFINE_string("output", None, "File to write, which must not exist.")
-    flags.DEFINE_string("saved_model", None, "Version's directory of a float32 SavedModel of the "
-                        "same run, to be compared with too.")
-    flags.DEFINE_string("quantization", "none", "Of the weights: none, float16 or dynamic_int8.")
-    flags.DEFINE_integer("sequence_length", None, "Take a single row of this many tokens, which "
-                         "some accelerators need; shorter texts are padded, with 0 in "
-                         "attention_mask. Default: any number of rows of any length.")
+    flags.DEFINE_string("saved_model", None, "Version directory of a float32 SavedModel of the "
+                        "same run, to compare with as well.")
+    flags.DEFINE_string("quantization", "none", "Weights: none, float16 or dynamic_int8.")
+    flags.DEFINE_integer("sequence_length", None, "Accept one row of this many tokens, which "
+                         "some accelerators need; pad shorter texts with 0 in attention_mask. "
+                         "Default: any number of rows of any length.")
 
 
 if __name__ == "__main__":

@@ -1,18 +1,17 @@
-r"""Ranks sentences by how likely a pre-trained model finds them, without fine-tuning.
+r"""Ranks sentences by their likelihood under a pre-trained model, without fine-tuning.
 
     python -m electra_tf.apps.tools.score_text --model_dir=runs/small --input=sentences.txt
     printf 'The cat sat.\nThe cat sit.\n' | python -m electra_tf.apps.tools.score_text \
         --model_dir=runs/electric --input=-
 
-Prints a line per sentence, the likeliest first: its scores in nats, higher is likelier, and the
-sentence, with tabs between. The generator hides one token after the other (as many passes as there
-are tokens), the discriminator reads the sentence once; that of Electric gives energies, which are
-made for this (Clark et al., EMNLP 2020). Scores of different models don't compare, and a longer
-sentence is less likely: --per_token divides by the number of tokens.
+Prints one line per sentence, the likeliest first: its scores in nats (higher is likelier) and the
+sentence, separated by tabs. The generator hides one token after the other, in as many passes as
+there are tokens. The discriminator reads the sentence once; Electric's gives energies, which are
+made for this (Clark et al., EMNLP 2020). Scores of different models are not comparable. Longer
+sentences score lower: --per_token divides by the number of tokens.
 """
 
 import sys
-from collections.abc import Sequence
 
 from absl import flags
 
@@ -21,7 +20,6 @@ from electra_tf.platform.bounded import MIB, cannot_read, read_bytes
 from electra_tf.platform.errors import UserError
 
 _MOST_BYTES = 64 * MIB
-STANDARD_INPUT = "-"
 
 
 def main() -> None:
@@ -48,22 +46,13 @@ def main() -> None:
         lengths = judge.lengths(sentences)
         scores = {name: found / lengths for name, found in scores.items()}
     print("\t".join([*scores, "sentence"]))
-    for line in ranked(scores[network]):
+    for line in sorted(range(len(sentences)), key=lambda line: -scores[network][line]):
         print("\t".join([*(f"{found[line]:.3f}" for found in scores.values()), sentences[line]]))
 
 
-def ranked(scores: Sequence[float]) -> list[int]:
-    """Returns the numbers of the sentences, the likeliest first; equals stay in order.
-
-    >>> ranked([-3.0, -1.0, -3.0])
-    [1, 0, 2]
-    """
-    return sorted(range(len(scores)), key=lambda index: -scores[index])
-
-
 def _sentences(source: str) -> list[str]:
-    """Returns the lines that aren't empty."""
-    if source == STANDARD_INPUT:
+    """Returns the lines that are not empty."""
+    if source == "-":
         content = sys.stdin.buffer.read(_MOST_BYTES)
     else:
         try:
@@ -83,9 +72,11 @@ def _sentences(source: str) -> list[str]:
 def define() -> None:
     """Registers the flags."""
     flags.DEFINE_string("model_dir", None, "A pre-training run, or a converted checkpoint.")
-    flags.DEFINE_string("input", None, "Text file with a sentence a line; - reads standard input.")
-    flags.DEFINE_string("network", None, "generator or discriminator: whose score decides the "
-                        "order. Default: the discriminator of Electric, else the generator.")
+    flags.DEFINE_string("input", None, "Text file with one sentence per line; - reads standard "
+                        "input.")
+    flags.DEFINE_string("network", None, "Network whose score decides the order: generator or "
+                        "discriminator. Default: the discriminator for Electric, the generator "
+                        "for other objectives.")
     flags.DEFINE_bool("per_token", False, "Divide scores by the number of tokens.")
 
 

@@ -1,11 +1,15 @@
 """The tiny networks are built once for all tests of the session."""
 
+import contextlib
+import socket
+import threading
+
 import pytest
 
+from electra_tf.apps.demo import demo
 from electra_tf.apps.demo.replaced_tokens import ReplacedTokenDetection
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests import tiny_networks
-from tests.apps.demo import running
 
 VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *(f"word{index}" for index in range(30)),
                          "##s", "##ing", ".", "<", ">"))
@@ -21,7 +25,24 @@ def detection(networks):
     return ReplacedTokenDetection(networks)
 
 
-@pytest.fixture(scope="module")
-def client(detection):
-    with running.client(detection) as opened:
-        yield opened
+@pytest.fixture(scope="session")
+def serving():
+    """serving(detection, **limits): a context with the address of a server that runs meanwhile."""
+    @contextlib.contextmanager
+    def running(detection, **limits):
+        server = demo.server(detection, **limits)
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+            thread.start()
+            try:
+                yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+            finally:
+                server.should_exit = True
+                thread.join()
+    return running
+
+
+@pytest.fixture(scope="session")
+def address(serving, detection):
+    with serving(detection) as found:
+        yield found

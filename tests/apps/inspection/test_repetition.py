@@ -5,10 +5,9 @@ import collections
 import numpy as np
 import pytest
 
-from electra_tf.apps.inspection.repetition import DistinctSample, Hasher, HeldOutText
+from electra_tf.apps.inspection.repetition import DistinctSample, Hasher, KnownHashes
 
-VOCAB = 50
-LENGTH = 20
+VOCAB, LENGTH = 50, 20
 
 
 def some_rows(count, seed, alphabet=4):
@@ -39,6 +38,10 @@ def test_equal_passages_have_equal_hashes_wherever_they_stand(size):
         by_hash[int(value)].add(passage)
     assert len(by_hash) == len({passage for *_, passage in expected})
     assert all(len(passages) == 1 for passages in by_hash.values())
+    # Hashes do not depend on the batch.
+    halves = [Hasher(VOCAB, size)(ids[half], text[half]) for half in (slice(20), slice(20, 200))]
+    np.testing.assert_array_equal(
+        hashes.passages, np.concatenate([half.passages for half in halves]))
 
 
 def test_rows_are_equal_if_their_text_is():
@@ -48,22 +51,12 @@ def test_rows_are_equal_if_their_text_is():
     assert first == second and len({first, nothing, third}) == 3
 
 
-def test_hashes_do_not_depend_on_the_batch():
-    ids, text = some_rows(64, seed=1)
-    hasher = Hasher(VOCAB, 4)
-    whole = hasher(ids, text)
-    halves = [hasher(ids[half], text[half]) for half in (slice(0, 20), slice(20, 64))]
-    for name in ("rows", "passages"):
-        np.testing.assert_array_equal(
-            getattr(whole, name), np.concatenate([getattr(half, name) for half in halves]))
-
-
-def test_first_bits_are_fair():
-    ids = np.arange(4096)[:, np.newaxis] % VOCAB * np.ones((1, 2), int)
-    ids[:, 1] = np.arange(4096) // VOCAB % VOCAB
-    hashes = np.unique(Hasher(VOCAB, 2)(ids, np.ones_like(ids, bool)).passages)
+def test_leading_bits_are_fair():
+    ids = np.stack([np.arange(2500) % VOCAB, np.arange(2500) // VOCAB], axis=1)
+    hashes = Hasher(VOCAB, 2)(ids, np.ones_like(ids, bool)).passages
     counts = np.bincount((hashes >> np.uint64(60)).astype(int), minlength=16)
-    assert hashes.size == 2500 and abs(counts - 2500 / 16).max() < 5 * (2500 / 16) ** 0.5
+    assert np.unique(hashes).size == 2500
+    assert abs(counts - 2500 / 16).max() < 5 * (2500 / 16) ** 0.5
 
 
 @pytest.mark.parametrize("parts", [1, 7])
@@ -78,7 +71,7 @@ def test_few_hashes_are_all_counted(parts):
     assert count == 3 and where == np.flatnonzero(found == values[2])[0]
 
 
-def test_nothing_is_a_sample_too():
+def test_an_empty_sample_has_no_copies():
     sample = DistinctSample(limit=10)
     sample.add(np.zeros(0, np.uint64), np.zeros(0, np.int64))
     assert (sample.one_in, sample.total, sample.copies, sample.most_frequent(1)) == (1, 0, 0, [])
@@ -100,20 +93,15 @@ def test_of_many_hashes_a_bounded_sample_has_the_same_share_of_copies():
         assert count == 2 and where == np.flatnonzero(found == found[where])[0]
 
 
-def test_held_out_text_that_training_has_is_found():
-    size = 5
-    ids, text = some_rows(60, seed=3, alphabet=6)
-    others, their_text = some_rows(90, seed=4, alphabet=6)
-    others[10], their_text[10] = ids[7], text[7]
-    hasher = Hasher(VOCAB, size)
-    held_out = HeldOutText(ids, text, hasher)
-    for part in np.array_split(np.arange(90), 4):
-        held_out.compare(hasher(others[part], their_text[part]))
-    known = {passage for *_, passage in passages_of(others, their_text, size)}
-    expected = passages_of(ids, text, size)
-    assert list(held_out.seen_passages) == [passage in known for *_, passage in expected]
-    assert 0.05 < held_out.seen_passages.mean() < 0.95
-    rows = {tuple(row[mask]) for row, mask in zip(others, their_text, strict=True)}
-    assert list(held_out.seen_rows) == [
-        tuple(row[mask]) in rows for row, mask in zip(ids, text, strict=True)]
-    assert held_out.seen_rows[7]
+def test_known_hashes_that_others_have_are_seen():
+    draw = np.random.default_rng(3)
+    values = draw.integers(1 << 64, size=300, dtype=np.uint64)
+    known, others = values[draw.integers(0, 200, size=400)], values[100:]
+    hashes = KnownHashes(known)
+    for part in np.array_split(others, 4):
+        hashes.note(part)
+    assert list(hashes.seen) == list(np.isin(known, others))
+    assert 0.2 < hashes.seen.mean() < 0.8
+    none = KnownHashes(known[:0])
+    none.note(others)
+    assert none.seen.size == 0

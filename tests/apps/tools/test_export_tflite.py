@@ -7,7 +7,6 @@ import pytest
 
 from electra_tf.apps.tools import export_tflite
 from electra_tf.checkpoints import formats
-from electra_tf.checkpoints.formats import Format
 from electra_tf.export import saved_model, servable
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
@@ -20,19 +19,11 @@ def program_flags():
         yield
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """A run of pre-training."""
-    directory = tmp_path_factory.mktemp("runs") / "tiny"
-    formats.write(tiny_networks.pretrained(), directory, Format.RUN)
-    return directory
-
-
 @pytest.mark.slow
 def test_a_discriminator_agrees_with_its_saved_model(run, tmp_path, capsys):
     saved, lite = tmp_path / "served" / "1", tmp_path / "lite" / "tiny.tflite"
     saved_model.export(servable.of_discriminator(formats.read(run)),
-                  saved_model.Target.of(str(saved.parent), "1", "float32"))
+                       saved_model.Target.of(str(saved.parent), "1", "float32"))
     capsys.readouterr()
     command_flags.call(export_tflite.main, f"--model_dir={run}", f"--output={lite}",
                        f"--saved_model={saved}")
@@ -42,10 +33,9 @@ def test_a_discriminator_agrees_with_its_saved_model(run, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_a_fine_tuned_run_from_the_command_line(tmp_path):
-    tagger = tiny_networks.finetuned(
-        tiny_networks.pretrained(), Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3})
-    formats.write(tagger, tmp_path / "tagger", Format.RUN)
+def test_a_fine_tuned_run_from_the_command_line(networks, tmp_path):
+    tagger = tiny_networks.finetuned(networks, Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3})
+    formats.write(tagger, tmp_path / "tagger", formats.Format.RUN)
     done = subprocess.run(
         [sys.executable, "-m", "electra_tf.apps.tools.export_tflite",
          f"--model_dir={tmp_path / 'tagger'}", f"--output={tmp_path / 'tags.tflite'}"],

@@ -6,9 +6,8 @@ import pytest
 from electra_tf.apps.tools import score_text
 from electra_tf.checkpoints import formats
 from electra_tf.finetuning.pseudo_likelihood import PseudoLikelihood
-from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
-from tests import command_flags, tiny_networks
+from tests import command_flags
 
 SENTENCES = ["word1 word2", "word3 word4 word5", "word9", "word6 word7 word8 word1"]
 
@@ -19,13 +18,6 @@ def program_flags():
         yield
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    path = storage.path(tmp_path_factory.mktemp("networks") / "run")
-    formats.write(tiny_networks.pretrained(), path, formats.Format.RUN)
-    return path
-
-
 def lines_of(capsys, **given):
     command_flags.call(score_text.main, *(
         f"--{name}={value}" for name, value in given.items() if value is not None))
@@ -33,23 +25,22 @@ def lines_of(capsys, **given):
     return head.split("\t"), [line.split("\t") for line in lines]
 
 
-@pytest.mark.parametrize("network", [None, "generator", "discriminator"])
-def test_sentences_come_likeliest_first(run, tmp_path, capsys, network):
+def test_sentences_come_likeliest_first(run, tmp_path, capsys):
     (tmp_path / "in.txt").write_text("\n".join([*SENTENCES[:2], "", *SENTENCES[2:]]) + "\n")
-    head, lines = lines_of(capsys, model_dir=str(run), input=str(tmp_path / "in.txt"),
-                           network=network)
-    assert head == ["generator", "discriminator", "sentence"]
-    column = head.index(network or "generator")
-    order = [float(line[column]) for line in lines]
-    assert order == sorted(order, reverse=True)
     scores = PseudoLikelihood(formats.read(run)).score(SENTENCES)
-    for line in lines:
-        number = SENTENCES.index(line[2])
-        assert [float(value) for value in line[:2]] == pytest.approx(
-            [scores["generator"][number], scores["discriminator"][number]], abs=6e-4)
+    for network in (None, "generator", "discriminator"):
+        head, lines = lines_of(capsys, model_dir=str(run), input=str(tmp_path / "in.txt"),
+                               network=network)
+        assert head == ["generator", "discriminator", "sentence"]
+        order = [float(line[head.index(network or "generator")]) for line in lines]
+        assert order == sorted(order, reverse=True)
+        for *found, sentence in lines:
+            number = SENTENCES.index(sentence)
+            assert [float(value) for value in found] == pytest.approx(
+                [scores["generator"][number], scores["discriminator"][number]], abs=6e-4)
 
 
-def test_scores_per_token(run, monkeypatch, capsys):
+def test_scores_per_token_of_standard_input(run, monkeypatch, capsys):
     text = "\n".join(SENTENCES)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     _, lines = lines_of(capsys, model_dir=str(run), input="-", per_token=True)
@@ -60,20 +51,14 @@ def test_scores_per_token(run, monkeypatch, capsys):
             scores[number] / len(SENTENCES[number].split()), abs=6e-4)
 
 
-@pytest.mark.parametrize(("content", "problem"), [
-    (b"", "holds no sentences"), (b"\n \n", "holds no sentences"),
-    (b"\xff\xfe", "is not UTF-8"), (b"word1 " * 40, "42 tokens; the model reads 32")])
-def test_texts_that_cant_be_scored_are_one_line(run, tmp_path, capsys, content, problem):
-    (tmp_path / "in.txt").write_bytes(content)
-    with pytest.raises(UserError, match=problem):
-        lines_of(capsys, model_dir=str(run), input=str(tmp_path / "in.txt"))
-
-
-def test_what_is_missing_is_said(run, tmp_path, capsys):
-    with pytest.raises(UserError, match="--model_dir is needed"):
-        lines_of(capsys, input="-")
-    with pytest.raises(UserError, match="nowhere.txt"):
-        lines_of(capsys, model_dir=str(run), input=str(tmp_path / "nowhere.txt"))
-    (tmp_path / "in.txt").write_text("word1\n")
-    with pytest.raises(UserError, match="--network=judge: this model has generator and discrimin"):
-        lines_of(capsys, model_dir=str(run), input=str(tmp_path / "in.txt"), network="judge")
+def test_mistakes_are_named(run, tmp_path, capsys):
+    for content, given, words in (
+            (b"", {}, "holds no sentences"), (b"\n \n", {}, "holds no sentences"),
+            (b"\xff\xfe", {}, "is not UTF-8"),
+            (b"word1 " * 40, {}, "42 tokens; the model reads 32"),
+            (b"word1", {"model_dir": None}, "--model_dir is needed"),
+            (b"word1", {"input": str(tmp_path / "nowhere.txt")}, "nowhere.txt"),
+            (b"word1", {"network": "judge"}, "--network=judge.*generator and discriminator")):
+        (tmp_path / "in.txt").write_bytes(content)
+        with pytest.raises(UserError, match=words):
+            lines_of(capsys, **{"model_dir": str(run), "input": str(tmp_path / "in.txt")} | given)

@@ -1,0 +1,220 @@
+"""What a survey says, as tables and remarks; the terminal and the page show the same ones."""
+
+import dataclasses
+
+import numpy as np
+
+from electra_tf.apps.inspection.survey import Survey, Text
+from electra_tf.platform.errors import one_line
+from electra_tf.reporting.tables import FIXED, Table, percent
+from electra_tf.text import coverage
+from electra_tf.text.vocabulary import SPECIAL_TOKENS
+from electra_tf.text.word_scripts import scripts_of
+
+SPLIT_NAMES = {"train": "training", "eval": "held out"}
+NOT_RECORDED = "not recorded"
+_BINS = 8
+_TOP, _RARE = 40, 30
+"""Pieces that are shown."""
+_FREQUENCIES = (("never", 0, 1), ("1 to 9 times", 1, 10), ("10 to 99 times", 10, 100),
+                ("100 to 999 times", 100, 1000), ("1,000 times and more", 1000, np.inf))
+_LONGEST_NAME = 60
+"""Characters of a source."""
+_MUCH = {"padding": 0.1, "repeated": 0.05, "leaked": 0.01, "unused": 0.1}
+"""Shares above which a remark is made."""
+
+
+def tables(found: Survey) -> list[Table]:
+    """Returns the tables of a survey, from the general to the particular."""
+    return [_records(found), _lengths(found), _words(found), _pieces(found), _repeated(found)]
+
+
+def remarks(found: Survey) -> list[str]:
+    """Returns what is unusual, each with its fix; empty if all is usual."""
+    counts, manifest = found.records.manifest.counts, found.records.manifest
+    lines = [coverage.unknown_warning(counts.unknown_words, counts.tokenizer_words)]
+    if not found.records.examples("train"):
+        lines.append("There are no training examples: build with more text, or hold out less.")
+    if not found.records.examples("eval"):
+        lines.append("No examples are held out, so --mode=eval of run_pretraining.py has nothing "
+                     "to read (--held_out_fraction of build_pretraining_data).")
+    positions = counts.examples * manifest.max_seq_length
+    if counts.padding_positions > _MUCH["padding"] * positions:
+        lines.append(f"{percent(counts.padding_positions, positions)} of the positions are padding "
+                     "and cost time: --packing=full leaves none.")
+    passages = found.passages
+    if passages.copies > _MUCH["repeated"] * passages.total:
+        lines.append(f"{percent(passages.copies, passages.total)} of the training text is a copy "
+                     "of earlier text: --drop_near_duplicates and --drop_duplicate_lines of "
+                     "build_pretraining_data remove copies.")
+    leaked = np.zeros(1) if found.held_out is None else found.held_out.passages.seen
+    if leaked.sum() > _MUCH["leaked"] * leaked.size:
+        lines.append(f"{percent(leaked.sum(), leaked.size)} of the held-out text is also in the "
+                     "training examples, so evaluation scores are too high: "
+                     "--drop_near_duplicates removes copies of documents.")
+    unused = np.count_nonzero(found.pieces == 0)
+    if found.complete and unused > _MUCH["unused"] * found.pieces.size:
+        lines.append(f"{percent(unused, found.pieces.size)} of the vocabulary never occurs, and "
+                     "its embeddings are not trained: learn a vocabulary from this text with "
+                     "`python -m data_prep.build_vocab`.")
+    return [line for line in lines if line]
+
+
+def safe(text: str) -> str:
+    """Returns text of the records as it is safe to print, without shortening it."""
+    return one_line(text, longest=max(1, 10 * len(text)))
+
+
+def _records(found: Survey) -> Table:
+    manifest, records = found.records.manifest, found.records
+    counts, vocabulary = manifest.counts, manifest.vocabulary
+    rows = [(f"{name.replace(' ', '-')} examples", f"{records.examples(split):,} in "
+             f"{_plural(len(manifest.shards_of(split)), 'shard')}")
+            for split, name in SPLIT_NAMES.items()]
+    rows += [
+        ("tokens", f"{counts.content_tokens + counts.special_tokens:,}, of which "
+         f"{counts.special_tokens:,} are [CLS] and [SEP]"),
+        ("tokens of an example", f"{manifest.max_seq_length} at most, packing {manifest.packing}; "
+         f"{percent(counts.padding_positions, counts.examples * manifest.max_seq_length)} of all "
+         "positions are padding"),
+        ("examples of one segment", percent(counts.single_segment_examples, counts.examples)),
+        ("vocabulary", f"{vocabulary.size:,} pieces, sha256 {vocabulary.sha256[:12]}..."),
+        ("normalization", ", ".join(
+            ("" if value else "not ") + name.replace("_", " ")
+            for name, value in dataclasses.asdict(vocabulary.normalization).items())),
+        ("made of", f"{counts.documents:,} documents, {counts.lines:,} lines, {counts.words:,} "
+         f"words, {counts.text_bytes / 1e6:,.1f} MB of text")]
+    if counts.dropped_text_bytes:
+        rows.append(("left out by cleaning", f"{counts.dropped_text_bytes / 1e6:,.1f} MB of text"))
+    if counts.skipped_documents:
+        rows.append(("skipped as damaged", _plural(counts.skipped_documents, "document")))
+    rows += [(f"  {one_line(source.name, longest=_LONGEST_NAME)}",
+              f"{source.documents:,} documents, {source.text_bytes / 1e6:,.1f} MB")
+             for source in manifest.sources]
+    read = " and ".join(
+        f"{part.examples:,} of {records.examples(split):,} {SPLIT_NAMES[split]}"
+        for split, part in found.splits.items())
+    rows += [
+        ("size", f"{sum(shard.bytes for shard in manifest.shards) / 1e6:,.1f} MB"),
+        ("fingerprint", f"{manifest.fingerprint[:16]}..., equal for equal examples"),
+        ("looked at", "all examples" if found.complete else (
+            f"{read}: the first ones of every shard"))]
+    return Table(title="Records", rows=tuple(rows))
+
+
+def _lengths(found: Survey) -> Table:
+    length = found.records.manifest.max_seq_length
+    edges = sorted({1, *(1 + length * step // _BINS for step in range(1, _BINS)), length})
+    shares, rows = [], []
+    for first, past in zip(edges, [*edges[1:], length + 1], strict=True):
+        cells, inside = [], 0
+        for counts in found.splits.values():
+            count = int(counts.lengths[first:past].sum())
+            cells += [f"{count:,}", percent(count, counts.examples)]
+            inside += count
+        rows.append((f"{first}" if past == first + 1 else f"{first} to {past - 1}", *cells))
+        shares.append(inside)
+    return Table(
+        title="Lengths", heading=("tokens", "training", "", "held out", ""), rows=tuple(rows),
+        bars=tuple(share / max(1, *shares) for share in shares),
+        notes=("Tokens of an example, [CLS] and [SEP] among them.",))
+
+
+def _words(found: Survey) -> Table:
+    """Words and pieces by script, and what became [UNK]."""
+    vocabulary, counts = found.records.vocabulary, found.records.manifest.counts
+    special = [vocabulary.ids[token] for token in SPECIAL_TOKENS]
+    text = found.pieces.copy()
+    text[special] = 0
+    names, script = np.unique(scripts_of(vocabulary.tokens), return_inverse=True)
+    pieces = np.bincount(script, text, len(names))
+    starts = np.bincount(script, np.where(vocabulary.continues, 0, text), len(names))
+    known = counts.unknown_by_script is not None
+    unknown = dict(counts.unknown_by_script) if known else {
+        NOT_RECORDED: int(found.pieces[vocabulary.unk_id])}
+    scale = 1.0
+    if known and text.sum():  # [UNK] are of all examples, words of those that are read.
+        scale = (counts.content_tokens - counts.unknown_words) / int(text.sum())
+    by_script = {str(names[index]): (starts[index], pieces[index])
+                 for index in np.argsort(-pieces, kind="stable")}
+    by_script |= {name: (0, 0) for name in sorted(unknown.keys() - by_script.keys())}
+    whole = starts.sum()
+    rows = [(name, f"{words:,.0f}", percent(words, whole),
+             f"{of_them / words:.2f}" if words else "-", f"{lost:,}",
+             percent(lost, lost + scale * words))
+            for name, (words, of_them), lost in (
+                *((name, each, unknown.get(name, 0)) for name, each in by_script.items()),
+                ("all", (whole, pieces.sum()), sum(unknown.values())))
+            if words or lost or name == "all"]
+    return Table(
+        title="Words, and those that became [UNK], by script",
+        heading=("script", "words", "share", "pieces a word", "[UNK]", "rate"),
+        rows=tuple(rows), notes=(
+            "A word's script is that of its first letter; signs are punctuation and symbols, a "
+            "word each.",
+            "[UNK]: counted when the records were built, over all of the text." if known else
+            "The scripts of [UNK] are not recorded; build the records again to have them counted."))
+
+
+def _pieces(found: Survey) -> Table:
+    vocabulary, counts = found.records.vocabulary, found.pieces
+    special = {vocabulary.ids[token] for token in SPECIAL_TOKENS}
+    order = [index for index in np.argsort(-counts, kind="stable") if index not in special]
+    ordinary = counts[order]
+    used = order[:np.count_nonzero(ordinary)]
+
+    total = ordinary.sum()
+    frequent = "  ".join(
+        f"{safe(vocabulary.tokens[index])} {percent(counts[index], total)}".replace(" ", FIXED)
+        for index in used[:_TOP])
+    rare = "  ".join(f"{safe(vocabulary.tokens[index])}{FIXED}{counts[index]:,}"
+                     for index in used[::-1][:_RARE])
+    absent = "  ".join(safe(vocabulary.tokens[index])
+                       for index in order[::-1][:_RARE] if not counts[index])
+    rows = [(f"there {name}", _plural(
+        int(np.count_nonzero((ordinary >= low) & (ordinary < high))), "piece"))
+        for name, low, high in _FREQUENCIES]
+    rows += [
+        (f"the {min(_TOP, len(used))} most frequent", frequent),
+        (f"the {min(_RARE, len(used))} rarest that are there", rare),
+        ("never there, for example", absent or "none")]
+    return Table(title=f"Pieces: {len(order):,} besides the special tokens", rows=tuple(rows))
+
+
+def _repeated(found: Survey) -> Table:
+    facts = [(f"training {name} that are copies",
+              f"{_share(sample.copies, sample.total)}"
+              + (f" (a sample: one in {sample.one_in:,})" if sample.one_in > 1 else ""))
+             for name, sample in (("examples", found.rows), ("passages", found.passages))]
+    facts += [(f"  {text.copies:,} times", _passage(found, text))
+              for text in found.most_frequent]
+    notes = [f"A passage is {found.passage} tokens in a row within an example, [SEP] left "
+             "out; they overlap."]
+    held_out = found.held_out
+    if held_out is not None:
+        examples, seen = len(held_out.ids), held_out.passages.seen
+        sample = "" if examples == found.splits["eval"].examples else " (evenly spaced)"
+        facts += [
+            ("held-out examples in training",
+             f"{held_out.rows.seen.sum():,} of {examples:,}{sample} as a whole"),
+            ("  with a passage that is there",
+             _share(np.unique(held_out.hashes.row[seen]).size, examples)),
+            ("held-out passages in training", _share(seen.sum(), seen.size))]
+        facts += [(f"  {_plural(text.copies, 'passage')}", _passage(found, text))
+                  for text in found.leaked]
+        if not found.complete:
+            notes.append("Held-out text is compared with the training examples that were read.")
+    return Table(title="Repeated text", rows=tuple(facts), notes=tuple(notes))
+
+
+def _passage(found: Survey, text: Text) -> str:
+    return (f"{safe(found.records.vocabulary.render(text.ids))} "
+            f"({text.place.shard.name}, example {text.place.number:,})")
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part:,} of {whole:,}, {percent(part, whole)}"
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + "s" * (count != 1)

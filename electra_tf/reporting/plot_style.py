@@ -1,0 +1,46 @@
+"""The style that all plots share: colors, sizes, axes, and how a picture is written.
+
+matplotlib is imported by the functions: a run that draws nothing does not wait for it.
+"""
+
+import io
+from typing import Any
+
+from electra_tf.platform import atomic_file
+from electra_tf.platform.storage import Path
+
+COLOURS = ("#1f5fa8", "#d1495b", "#2a9d6f", "#8a5fbf", "#e08e1b", "#4b5563")
+"""Colors of curves, in order."""
+INK, GRID, SPINE = "#333333", "#e3e6ea", "#b5bac1"
+LABEL_SIZE, TICK_SIZE = 9, 8
+"""Font sizes in points."""
+
+
+def figure(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, list[Any]]:
+    """Returns a figure of `size` inches at 130 dots per inch, and its axes row by row."""
+    from matplotlib.figure import Figure  # `Figure` by itself draws with Agg.
+
+    made = Figure(figsize=size, dpi=130, layout="constrained")
+    return made, list(made.subplots(rows, columns, squeeze=False).flat)
+
+
+def style_axes(axes: Any, *, x: str = "", y: str = "") -> None:
+    """Labels the axes, draws a light grid behind the data and hides the frame at top and right."""
+    axes.set_xlabel(x, fontsize=LABEL_SIZE, color=INK)
+    axes.set_ylabel(y, fontsize=LABEL_SIZE, color=INK)
+    axes.tick_params(which="both", labelsize=TICK_SIZE, colors=INK, length=0)
+    axes.grid(color=GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(SPINE)
+
+
+def save(made: Any, path: Path) -> None:
+    """Writes a figure as a PNG on white; an existing file is replaced as a whole.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    picture = io.BytesIO()
+    made.savefig(picture, format="png", facecolor="white")
+    atomic_file.write_atomically(path, picture.getvalue())

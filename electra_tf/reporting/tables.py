@@ -1,0 +1,105 @@
+"""Tables of text, for a terminal (`table_text`) and for a page (templates/tables.html)."""
+
+import dataclasses
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+WIDTH = 100
+"""Columns of a terminal."""
+FIXED = "\u00a0"
+"""A no-break space: no line ends there."""
+_NAME = 36
+"""Columns of a fact's name."""
+_BAR = 24
+"""Columns of the longest bar."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Table:
+    """Rows of printable text. The first column names the row, the others hold numbers or words."""
+
+    title: str
+    rows: tuple[tuple[str, ...], ...]
+    heading: tuple[str, ...] = ()
+    """Names of the columns. Empty for facts: two columns, a name and words that are wrapped."""
+    bars: tuple[float, ...] = ()
+    """Length of each row's bar, in [0, 1]."""
+    notes: tuple[str, ...] = ()
+    """Sentences below the table."""
+
+
+def table_text(table: Table) -> str:
+    """Returns a table with its title above and its notes below, at most `WIDTH` columns wide.
+
+    Only a table with a heading can be wider, where its cells are.
+    """
+    lines = _columned(table) if table.heading else _facts(table)
+    notes = [line for note in table.notes for line in wrapped(note.split(), "  ")]
+    return "\n".join([table.title, *lines, *notes])
+
+
+def percent(part: float, whole: float) -> str:
+    """Returns a share in percent, with two or three significant digits.
+
+    >>> percent(1, 3), percent(1, 1000), percent(1, 10**6), percent(0, 5), percent(0, 0)
+    ('33.3 %', '0.10 %', '0.0001 %', '0 %', '-')
+    """
+    if not whole:
+        return "-"
+    share = 100 * part / whole
+    if share in (0, 100):
+        return f"{share:.0f} %"
+    if share > 99.95:
+        return ">99.9 %"
+    if share >= 1:
+        return f"{share:.1f} %"
+    if share >= 0.01:
+        return f"{share:.2f} %"
+    return f"{share:.1g} %" if share >= 1e-4 else "<0.0001 %"
+
+
+def columns(text: str) -> int:
+    """Returns how many columns of a terminal a text takes; a Chinese character takes two.
+
+    >>> columns("abc"), columns("漢字"), columns("e\u0301")
+    (3, 4, 1)
+    """
+    return sum(0 if unicodedata.combining(char) else
+               2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def wrapped(words: Sequence[str], first: str, others: str | None = None) -> Iterator[str]:
+    """Yields lines of at most `WIDTH` columns; a longer word gets a line of its own.
+
+    Args:
+        words: what to fill lines with.
+        first: begins the first line.
+        others: begins the other lines; None for `first`.
+    """
+    start, line = first, []
+    for word in words:
+        if line and columns(start + " ".join([*line, word])) > WIDTH:
+            yield (start + " ".join(line)).rstrip()
+            start, line = first if others is None else others, []
+        if line or word:  # No line begins with a space of the text.
+            line.append(word)
+    yield (start + " ".join(line)).rstrip()
+
+
+def _columned(table: Table) -> Iterator[str]:
+    cells = [table.heading, *table.rows]
+    widths = [max(map(columns, column)) for column in zip(*cells, strict=True)]
+    bars = ["", *("█" * round(_BAR * bar) for bar in table.bars)] if table.bars else [""] * len(
+        cells)
+    for (name, *numbers), bar in zip(cells, bars, strict=True):
+        padded = [name + " " * (widths[0] - columns(name))]
+        padded += [" " * (width - columns(number)) + number
+                   for number, width in zip(numbers, widths[1:], strict=True)]
+        yield f"  {'  '.join([*padded, bar])}".rstrip()
+
+
+def _facts(table: Table) -> Iterator[str]:
+    for name, value in table.rows:
+        head = f"  {name}{' ' * max(2, _NAME - columns(name))}"
+        for line in wrapped(value.split(" "), head, " " * (2 + _NAME)):
+            yield line.replace(FIXED, " ")

@@ -1,0 +1,17 @@
+import pytest
+
+from electra_tf.checkpoints import formats
+from tests import tiny_networks
+
+
+@pytest.fixture(scope="session")
+def networks():
+    return tiny_networks.pretrained()
+
+
+@pytest.fixture(scope="session")
+def run(networks, tmp_path_factory):
+    """A run of pre-training; read only."""
+    directory = tmp_path_factory.mktemp("runs") / "tiny"
+    formats.write(networks, directory, formats.Format.RUN)
+    return directory
