@@ -8,7 +8,6 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import glue, glue_files, mrqa
 from electra_tf.tasks.examples import Kind
-from electra_tf.tasks.kinds.answers import as_squad
 from electra_tf.tasks.kinds.kind import Record
 from electra_tf.tasks.kinds.registry import KINDS
 
@@ -55,7 +54,7 @@ def write_submission(directory: Path, name: str, predictions: Mapping[str, Seque
     elif name in SCORED_ON_DEV:
         files = {}
         for records in predictions.values():
-            files[ANSWERS_FILE] = as_squad(records)
+            files[ANSWERS_FILE] = KINDS[Kind.QUESTION_ANSWERING].written(records)
             if all("no_answer_score" in record for record in records):
                 files[NO_ANSWER_FILE] = json.dumps(
                     {record["key"]: record["no_answer_score"] for record in records}) + "\n"

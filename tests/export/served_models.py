@@ -5,13 +5,15 @@ import tensorflow as tf
 
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
-from electra_tf.export.signatures import TASKS, Detector
+from electra_tf.export.finetuned import ServedTask
+from electra_tf.export.signatures import Detector
 from electra_tf.finetuning.finetuner import TrialSettings
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.modeling.electra import Discriminator, electra_encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.kinds.classification import ClassificationObjective
+from electra_tf.tasks.kinds.kind import ServedNetwork
 from electra_tf.tasks.kinds.questions import QuestionObjective
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.kinds.regression import RegressionObjective
@@ -68,8 +70,9 @@ class Example:
         """Returns what would be exported."""
         encoder = InferenceEncoder(self.model.encoder.config, dtype, tensor_parallel)
         encoder.take(self.model.encoder)
-        return TASKS[self.spec.kind](
-            encoder, self.model.head, self.row_encoder, self.spec, self.config.task, threshold)
+        return ServedTask(ServedNetwork(
+            encoder=encoder, head=self.model.head, texts=self.row_encoder, spec=self.spec,
+            config=self.config.task, threshold=threshold))
 
     @property
     def row_encoder(self):

@@ -12,8 +12,8 @@ from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import prediction_log_pb2
 
 from electra_tf.checkpoints.pretrained import TextSettings
+from electra_tf.export import finetuned, servable, verification, warmup
 from electra_tf.export import saved_model as exporting
-from electra_tf.export import servable, verification, warmup
 from electra_tf.export.saved_model import Target
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
@@ -37,7 +37,7 @@ def ended_process():
 
 def export(kind, directory, example=None, precision="float32", **changes):
     example = example or Example(kind, **changes)
-    model = servable.of_task(example.model, example.spec, example.config.task, TEXT, None)
+    model = finetuned.of_task(example.model, example.spec, example.config.task, TEXT, None)
     exporting.export(model, target(directory, precision=precision))
     return example
 

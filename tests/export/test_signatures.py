@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.export import chunks
 from electra_tf.export.signatures import Detector
+from electra_tf.modeling import chunks
 from electra_tf.modeling.tracing import inference_mode
 from electra_tf.tasks.examples import Kind, QuestionExample, TaggedExample, TextExample
 from electra_tf.tasks.kinds.classification import ClassificationObjective

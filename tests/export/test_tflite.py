@@ -6,7 +6,7 @@ import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
 from electra_tf.checkpoints.pretrained import TextSettings
-from electra_tf.export import servable, tflite, tflite_check
+from electra_tf.export import finetuned, tflite, tflite_check
 from electra_tf.export.refusals import TOKEN_INPUTS
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
@@ -22,7 +22,7 @@ TOKENS = (IDS, SEGMENTS, MASK)
 
 
 def export(example, path, quantization="none", sequence_length=None, references=None):
-    model = servable.of_task(example.model, example.spec, example.config.task, TEXT, None)
+    model = finetuned.of_task(example.model, example.spec, example.config.task, TEXT, None)
     tflite.export(model, tflite.TfliteTarget.of(str(path), quantization, sequence_length),
                   references or {})
     return path

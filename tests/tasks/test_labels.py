@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from electra_tf.tasks.labels import SCORERS, label_scores
+from electra_tf.tasks.kinds.texts import SCORERS, label_scores
 
 # Two right "1", one right "0", one "0" called "1", one "1" called "0".
 LABELS, PREDICTIONS = np.array([1, 1, 0, 0, 1]), np.array([1, 1, 0, 1, 0])

@@ -4,7 +4,7 @@ import pytest
 from official.nlp.tools import squad_evaluate_v1_1
 
 from electra_tf.platform.errors import UserError
-from electra_tf.tasks.question_scores import answer_scores, best_threshold
+from electra_tf.tasks.kinds.answers import answer_scores, best_threshold
 
 
 def exact_and_f1(gold, predicted):

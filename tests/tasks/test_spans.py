@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 
-from electra_tf.tasks.spans import span_scores
+from electra_tf.tasks.kinds.tagging import span_scores
 
 TAGS = [["B-PER", "I-PER", "O", "B-LOC"], ["B-ORG", "O"]]
 

@@ -1,24 +1,37 @@
-"""From what a network says of windows to answers, as they stand in the contexts, and scores."""
+"""From beams over windows to answers as the contexts write them, and their scores.
+
+`best_answers` returns several answers per question, for predictions; `graph_answers` the best one,
+inside the graph of an exported model. Scores are those of Model Garden's copy of SQuAD 2.0's
+evaluation. On files in which every question has an answer it gives SQuAD 1.1's numbers, except for
+answers that consist of articles and punctuation: such a gold answer doesn't count beside others
+here, and alone it stands for "no answer", which an answer of articles meets with an F1 of 1 (0 in
+SQuAD 1.1).
+"""
 
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
+from official.nlp.tools import squad_evaluate_v2_0 as official
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import Row
+from electra_tf.modeling.task_heads import SpanBeams
+from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import QuestionExample
 from electra_tf.tasks.kinds.kind import Record, RowResults, Scored
-from electra_tf.tasks.question_scores import answer_scores, best_threshold
+from electra_tf.text.tokenizer import Pieces
 from electra_tf.text.windows import Windows, spans
 
 _BEAMS = ("start_log_probs", "start_index", "end_log_probs", "end_index")
 """Fields of `SpanBeams`: [K], [K], [K, K], [K, K]."""
 _NOWHERE = -1
 """Index of what fills up beams that are narrower than others."""
+_NEVER = -1e30
+"""Log probability of a span that isn't allowed."""
 
 
 class Context(NamedTuple):
@@ -52,6 +65,21 @@ class Prediction:
     """First character in the context."""
     log_probability: float
     """Of start and end together, within its window."""
+
+
+class Answers(NamedTuple):
+    """What is found, [B] each."""
+
+    text: tf.Tensor
+    """string; empty where no span is allowed."""
+    start: tf.Tensor
+    """int32: first character in the context."""
+    end: tf.Tensor
+    """int32: one past the last."""
+    score: tf.Tensor
+    """float32: probability of start and end within their window."""
+    impossible: tf.Tensor
+    """float32: smallest logit of "no answer" over the windows."""
 
 
 def score(examples: Sequence[QuestionExample], questions: Questions,
@@ -171,3 +199,108 @@ def _best_threshold(gold: Mapping[str, Sequence[str]], keys: Sequence[str],
     # Below all of them no question has an answer; a finite number, so that JSON can hold it.
     return max((score for score, probability in zip(scores, probabilities, strict=True)
                 if probability <= best), default=min(scores) - 1.0)
+
+
+def graph_answers(contexts: tf.Tensor, parts: Windows, pieces: Pieces, beams: SpanBeams, *,
+            max_pieces: int) -> Answers:
+    """Returns the likeliest answer to every question, by ops that a graph can hold.
+
+    Args:
+        contexts: string [B].
+        parts: of them.
+        pieces: of them.
+        beams: of the windows.
+        max_pieces: longest answer.
+    """
+    scores, first, last = _best_spans(parts, beams, max_pieces)
+    count = tf.size(contexts)
+    best = tf.math.unsorted_segment_max(scores, parts.example, count)
+    numbers = tf.range(tf.size(scores))
+    is_best = scores == tf.gather(best, parts.example)
+    window = tf.math.unsorted_segment_min(
+        tf.where(is_best, numbers, tf.size(scores)), parts.example, count)
+    window = tf.minimum(window, tf.maximum(tf.size(scores) - 1, 0))
+    found = best > _NEVER
+    before = tf.cast(pieces.ids.row_starts(), tf.int32)
+
+    def of_piece(values: tf.RaggedTensor, piece: tf.Tensor) -> tf.Tensor:
+        # A context without pieces has none to look up; zero stands for it.
+        flat = tf.concat([tf.cast(values.flat_values, tf.int32), [0]], axis=0)
+        place = before + tf.gather(piece, window)
+        return tf.gather(flat, tf.where(found, place, tf.size(flat) - 1))
+
+    start, end = of_piece(pieces.starts, first), of_piece(pieces.ends, last)
+    text = tf.strings.unicode_transcode(contexts, "UTF-8", "UTF-8", errors="ignore")
+
+    def characters(bytes_before: tf.Tensor) -> tf.Tensor:
+        zeros = tf.zeros_like(bytes_before)
+        return tf.strings.length(tf.strings.substr(text, zeros, bytes_before), unit="UTF8_CHAR")
+
+    impossible = tf.math.unsorted_segment_min(beams.impossible, parts.example, count)
+    return Answers(tf.strings.substr(text, start, end - start), characters(start),
+                   characters(end), tf.where(found, tf.exp(best), 0.0), impossible)
+
+
+def _best_spans(parts: Windows, beams: SpanBeams,
+                max_pieces: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Returns log probability, first and last piece of every window's best span, [W] each."""
+    found = spans(parts, beams.start_index, beams.end_index, most_pieces=max_pieces)
+    scores = tf.where(
+        found.allowed, beams.start_log_probs[:, :, tf.newaxis] + beams.end_log_probs, _NEVER)
+    width = tf.shape(scores)[1]
+    flat = tf.reshape(scores, [-1, width * width])
+    choice = tf.argmax(flat, axis=1, output_type=tf.int32)
+
+    def chosen(values: tf.Tensor) -> tf.Tensor:
+        wide = tf.broadcast_to(values, tf.shape(scores))
+        return tf.gather(tf.reshape(wide, [-1, width * width]), choice, batch_dims=1)
+
+    return chosen(scores), chosen(found.first), chosen(found.last)
+
+
+def answer_scores(gold: Mapping[str, Sequence[str]],
+                  predictions: Mapping[str, str]) -> dict[str, float]:
+    """Returns exact match and F1, in [0, 1], over all questions and by whether they have answers.
+
+    Case, punctuation, articles and spaces don't count; of several gold answers the nearest does.
+
+    Args:
+        gold: id -> answers of people; none where the context has no answer.
+        predictions: id -> answer, empty for "no answer".
+
+    Raises:
+        UserError: a question without a prediction.
+    """
+    _require_all(gold, predictions)
+    results = official.evaluate(_articles(gold), {key: predictions[key] for key in gold})
+    names = {"exact": "exact_match", "f1": "f1", "HasAns_exact": "answerable_exact_match",
+             "HasAns_f1": "answerable_f1", "NoAns_exact": "unanswerable_accuracy"}
+    return {ours: results[theirs] / 100.0 for theirs, ours in names.items() if theirs in results}
+
+
+def best_threshold(gold: Mapping[str, Sequence[str]], predictions: Mapping[str, str],
+                   probabilities: Mapping[str, float]) -> float:
+    """Returns above which probability of "no answer" to give none, for the best F1.
+
+    Args:
+        gold: as for `answer_scores`.
+        predictions: id -> the likeliest answer, even where there may be none.
+        probabilities: id -> probability in [0, 1] that there is no answer.
+    """
+    _require_all(gold, predictions)
+    results = official.evaluate(
+        _articles(gold), {key: predictions[key] for key in gold},
+        {key: probabilities[key] for key in gold})
+    return float(results["final_f1_thresh"])
+
+
+def _articles(gold: Mapping[str, Sequence[str]]) -> list[Mapping[str, Any]]:
+    questions = [{"id": key, "answers": [{"text": text} for text in texts]}
+                 for key, texts in gold.items()]
+    return [{"paragraphs": [{"qas": questions}]}]
+
+
+def _require_all(gold: Mapping[str, Sequence[str]], predictions: Mapping[str, str]) -> None:
+    missing = sorted(gold.keys() - predictions.keys())
+    if missing:
+        raise UserError(f"{len(missing)} questions have no prediction, {missing[0]!r} among them.")

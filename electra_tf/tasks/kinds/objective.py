@@ -1,7 +1,7 @@
-"""What the losses of fine-tuning share; the losses themselves are in `tasks/kinds/`.
+"""What the losses of all kinds of tasks share.
 
 They are to `training/step.py` what pre-training's objectives are: sums and weights, divided once
-over the whole batch. Batches are `input.buckets.RowBatch`es of tensors.
+over the whole batch. Batches are `data.buckets.RowBatch`es of tensors.
 """
 
 import abc
@@ -73,7 +73,7 @@ class ScoreObjective(TaskObjective):
 
     def score_first(self, model: TaskModel, batch: RowBatch, randomness: Randomness, *,
                     training: bool) -> tf.Tensor:
-        """Returns what the head says of [CLS], float32 [B, outputs]; drops out in training."""
+        """Returns the head's outputs for [CLS], float32 [B, outputs]; drops out in training."""
         dropout = randomness if training else None
         return model.head(model.encoder.first(
             batch.ids, batch.segment_ids, batch.valid, dropout), dropout)
