@@ -1,4 +1,4 @@
-"""A trained network with all that its answers need, whichever encoder computes them."""
+"""A trained network with head and texts, on the trained encoder or a faster one."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenizer import Tokenizer
 
 TENSOR_PARALLEL = 2
-"""Of a layer's computation: one request takes two cores."""
+"""Parts of a layer's computation: one request takes two cores."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class Servable:
     """What can be exported."""
 
     encoder: Encoder
-    """That was trained."""
+    """The trained encoder."""
     served_by: Callable[[InferenceEncoder | Encoder], Served]
     """Puts head and texts above an encoder."""
 

@@ -1,4 +1,4 @@
-"""What an exported network answers to: strings in, answers out, decoded inside the graph.
+"""Signatures of an exported network: strings in, answers out, decoded inside the graph.
 
 Every signature takes batches and texts of any size. Words and tags of a batch's shorter texts are
 filled up with empty strings.
@@ -49,12 +49,12 @@ class Served(tf.Module, abc.ABC):
 
     @property
     def head(self) -> tf_keras.layers.Layer:
-        """Its variables are float32."""
+        """Head in float32."""
         return self._parts()[1]
 
     @property
     def texts(self) -> RowEncoder:
-        """How text is read."""
+        """Encoder of texts."""
         return self._parts()[2]
 
     @property

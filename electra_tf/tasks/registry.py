@@ -6,24 +6,20 @@ from collections.abc import Mapping, Sequence
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue, glue_files, minimal_pairs, mrqa, tfds_source
+from electra_tf.tasks.benchmarks import CONLL, MRQA, QUESTIONS, SQUAD
 from electra_tf.tasks.examples import Example, Kind
 from electra_tf.tasks.files import Columns, Files
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.tagging import read_conll
 from electra_tf.tasks.task import Task, TaskSpec
 
-QUESTION_FILES = {"squad": "v1.1", "squad2": "v2.0"}
-"""SQuAD's task -> version in the names of its files."""
-TAGGING_FILES = {"chunk": ("train.txt", "test.txt"),
-                 "ner": ("train.txt", "valid.txt", "test.txt")}
-"""CoNLL-2000 has no file for development: its test file is what is scored."""
 GLUE = "glue"
 """Stands for all nine."""
 
 
 def names() -> tuple[str, ...]:
     """Returns all names that `load` takes."""
-    return (*glue.TASKS, *QUESTION_FILES, *mrqa.SETS, *TAGGING_FILES, *Kind)
+    return (*glue.TASKS, *QUESTIONS, *CONLL, *Kind)
 
 
 def resolved(asked: Sequence[str]) -> tuple[str, ...]:
@@ -67,7 +63,7 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
         _required(own.train, "train", name)
         _required(own.dev, "dev", name)
         return KINDS[Kind(name)].own_task(name, own)
-    if name in QUESTION_FILES or name in mrqa.SETS:
+    if name in QUESTIONS:
         train, dev = (getattr(own, split) or _question_file(
             name, _required(data_dir, "data_dir", name), split) for split in ("train", "dev"))
         return KINDS[Kind.QUESTION_ANSWERING].own_task(
@@ -87,7 +83,7 @@ def load_dev(spec: TaskSpec, data_dir: Path | None, own: Files, *,
     Raises:
         UserError: a file that isn't given or can't be read, or a label that the model doesn't know.
     """
-    if own.dev is None and spec.name in mrqa.SETS and not from_tfds:  # Training files are large.
+    if own.dev is None and spec.name in MRQA and not from_tfds:  # Training files are large.
         own = dataclasses.replace(own, dev=mrqa.find(
             spec.name, _required(data_dir, "data_dir", spec.name), "dev"))
     if own.dev is None and spec.name not in set(Kind):
@@ -128,13 +124,13 @@ def _glue(task: glue.GlueTask, data_dir: Path) -> Task:
 
 
 def _question_file(name: str, data_dir: Path, split: str) -> Path:
-    if name in QUESTION_FILES:
-        return data_dir / f"{split}-{QUESTION_FILES[name]}.json"
+    if name in SQUAD:
+        return data_dir / f"{split}-{SQUAD[name]}.json"
     return mrqa.find(name, data_dir, split)
 
 
 def _tagging_benchmark(name: str, data_dir: Path) -> Task:
-    train, *others = (data_dir / file for file in TAGGING_FILES[name])
+    train, *others = (data_dir / file for file in CONLL[name])
     return KINDS[Kind.TAGGING].benchmark(
         name, read_conll(train), {path.stem: read_conll(path) for path in others})
 
@@ -145,7 +141,7 @@ def _tfds(name: str, data_dir: Path | None, given: Sequence[str]) -> Task:
     splits = tfds_source.read(name, data_dir)
     if name in glue.TASKS:
         return Task(spec=TaskSpec.of_glue(glue.TASKS[name]), **splits)
-    if name in TAGGING_FILES:
+    if name in CONLL:
         return KINDS[Kind.TAGGING].benchmark(name, splits["train"], splits["dev"])
     return Task(spec=KINDS[Kind.QUESTION_ANSWERING].spec(name), **splits)
 

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.checkpoints.weights import assign_parts
-from electra_tf.finetuning import minimal_pairs
+from electra_tf.finetuning import pseudo_likelihood
 from electra_tf.finetuning.pseudo_likelihood import PseudoLikelihood
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.platform.errors import UserError
@@ -94,9 +94,9 @@ def test_the_share_of_pairs_is_counted_per_file(networks, tmp_path, capsys):
     order = np.argsort(scores)
     low, high = (SENTENCES[index] for index in order[[0, -1]])
     paradigm = Paradigm(name="made_up", good=(high, low, low, low), bad=(low, high, high, low))
-    found = minimal_pairs.score(networks, [paradigm], tmp_path / "new")
+    found = pseudo_likelihood.score_pairs(networks, [paradigm], tmp_path / "new")
     assert found["made_up"]["generator"] == 0.25
-    saved = json.loads((tmp_path / "new" / minimal_pairs.RESULTS_FILE).read_text())
+    saved = json.loads((tmp_path / "new" / pseudo_likelihood.RESULTS_FILE).read_text())
     assert saved["mean"]["generator"] == 0.25
     assert "25.0 %" in capsys.readouterr().out
 

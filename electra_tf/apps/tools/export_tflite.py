@@ -53,7 +53,7 @@ def _servable(model_dir: Path):
     """Returns the network of a directory."""
     from electra_tf.checkpoints import formats
     from electra_tf.export import finetuned, servable
-    from electra_tf.finetuning import setup, trials
+    from electra_tf.finetuning import outputs, setup
 
     networks = formats.read(model_dir)
     if networks.task is None:
@@ -62,7 +62,7 @@ def _servable(model_dir: Path):
         "training.precision": "float32", "runtime.distribution_strategy": "one_device",
         "runtime.cpu_parts": 1})  # More would set threads for training.
     return finetuned.of_task(run.trained_model(), run.spec, run.config.task, run.text,
-                             trials.threshold_of(model_dir))
+                             outputs.threshold_of(model_dir))
 
 
 def define() -> None:

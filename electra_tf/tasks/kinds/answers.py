@@ -9,7 +9,6 @@ SQuAD 1.1).
 """
 
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -20,9 +19,8 @@ from official.nlp.tools import squad_evaluate_v2_0 as official
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import Row
 from electra_tf.modeling.task_heads import SpanBeams
-from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import QuestionExample
-from electra_tf.tasks.kinds.kind import Record, RowResults, Scored
+from electra_tf.tasks.kinds.kind import RowResults, Scored
 from electra_tf.text.tokenizer import Pieces
 from electra_tf.text.windows import Windows, spans
 
@@ -35,7 +33,7 @@ _NEVER = -1e30
 
 
 class Context(NamedTuple):
-    """Where the words of a context's pieces stand in its UTF-8."""
+    """Byte offsets, in the context's UTF-8, of the words that its pieces belong to."""
 
     starts: np.ndarray
     """int64 [n]: first byte of the piece's word."""
@@ -51,7 +49,7 @@ class Questions:
     """With the targets "start" and "end", int32 positions in the row, 0 where the window holds no
     answer, and "impossible", 1.0 there (or where the question has none) and 0.0 elsewhere."""
     windows: Windows
-    """Of the rows, in arrays."""
+    """Windows of the rows, in arrays."""
     contexts: list[Context]
     """One per example."""
 
@@ -64,11 +62,11 @@ class Prediction:
     start: int
     """First character in the context."""
     log_probability: float
-    """Of start and end together, within its window."""
+    """Log probability of start and end together, within its window."""
 
 
 class Answers(NamedTuple):
-    """What is found, [B] each."""
+    """The best answer to each question, [B] each."""
 
     text: tf.Tensor
     """string; empty where no span is allowed."""
@@ -104,7 +102,7 @@ def score(examples: Sequence[QuestionExample], questions: Questions,
     gold = {example.key: example.gold for example in examples}
     extra = {}
     if threshold is None and learned and known:
-        threshold = extra["threshold"] = _best_threshold(gold, keys, found, none)
+        threshold = extra["threshold"] = best_threshold(gold, keys, found, none)
     chosen = chosen_answers(
         keys, found, none, config.no_answer_threshold if threshold is None else threshold)
     records = [
@@ -184,23 +182,6 @@ def chosen_answers(keys: Sequence[str], answers: Sequence[Sequence[Prediction]],
             for key, found, score in zip(keys, answers, scores, strict=True)}
 
 
-def as_squad(records: Sequence[Record]) -> str:
-    """Returns SQuAD's object from question to answer."""
-    return json.dumps({record["key"]: record["prediction"] for record in records},
-                      ensure_ascii=False, indent=1) + "\n"
-
-
-def _best_threshold(gold: Mapping[str, Sequence[str]], keys: Sequence[str],
-                    found: Sequence[Sequence[Prediction]], scores: Sequence[float]) -> float:
-    """Searches among probabilities, which is how the official script does it; returns a logit."""
-    always = chosen_answers(keys, found, scores, np.inf)
-    probabilities = 1.0 / (1.0 + np.exp(-np.asarray(scores, np.float64)))
-    best = best_threshold(gold, always, dict(zip(keys, map(float, probabilities), strict=True)))
-    # Below all of them no question has an answer; a finite number, so that JSON can hold it.
-    return max((score for score, probability in zip(scores, probabilities, strict=True)
-                if probability <= best), default=min(scores) - 1.0)
-
-
 def graph_answers(contexts: tf.Tensor, parts: Windows, pieces: Pieces, beams: SpanBeams, *,
             max_pieces: int) -> Answers:
     """Returns the likeliest answer to every question, by ops that a graph can hold.
@@ -266,41 +247,36 @@ def answer_scores(gold: Mapping[str, Sequence[str]],
 
     Args:
         gold: id -> answers of people; none where the context has no answer.
-        predictions: id -> answer, empty for "no answer".
-
-    Raises:
-        UserError: a question without a prediction.
+        predictions: id -> answer, empty for "no answer"; one for every question at least.
     """
-    _require_all(gold, predictions)
     results = official.evaluate(_articles(gold), {key: predictions[key] for key in gold})
     names = {"exact": "exact_match", "f1": "f1", "HasAns_exact": "answerable_exact_match",
              "HasAns_f1": "answerable_f1", "NoAns_exact": "unanswerable_accuracy"}
     return {ours: results[theirs] / 100.0 for theirs, ours in names.items() if theirs in results}
 
 
-def best_threshold(gold: Mapping[str, Sequence[str]], predictions: Mapping[str, str],
-                   probabilities: Mapping[str, float]) -> float:
-    """Returns above which probability of "no answer" to give none, for the best F1.
+def best_threshold(gold: Mapping[str, Sequence[str]], keys: Sequence[str],
+                   found: Sequence[Sequence[Prediction]], scores: Sequence[float]) -> float:
+    """Returns the logit of "no answer" above which to give none, for the best F1.
+
+    The official script searches among probabilities.
 
     Args:
         gold: as for `answer_scores`.
-        predictions: id -> the likeliest answer, even where there may be none.
-        probabilities: id -> probability in [0, 1] that there is no answer.
+        keys: of the questions.
+        found: candidate answers to each, likeliest first.
+        scores: logit of "no answer" of each.
     """
-    _require_all(gold, predictions)
-    results = official.evaluate(
-        _articles(gold), {key: predictions[key] for key in gold},
-        {key: probabilities[key] for key in gold})
-    return float(results["final_f1_thresh"])
+    always = chosen_answers(keys, found, scores, np.inf)
+    probabilities = 1.0 / (1.0 + np.exp(-np.asarray(scores, np.float64)))
+    best = float(official.evaluate(_articles(gold), always, dict(zip(
+        keys, map(float, probabilities), strict=True)))["final_f1_thresh"])
+    # Below all of them no question has an answer; a finite number, so that JSON can hold it.
+    return max((score for score, probability in zip(scores, probabilities, strict=True)
+                if probability <= best), default=min(scores) - 1.0)
 
 
 def _articles(gold: Mapping[str, Sequence[str]]) -> list[Mapping[str, Any]]:
     questions = [{"id": key, "answers": [{"text": text} for text in texts]}
                  for key, texts in gold.items()]
     return [{"paragraphs": [{"qas": questions}]}]
-
-
-def _require_all(gold: Mapping[str, Sequence[str]], predictions: Mapping[str, str]) -> None:
-    missing = sorted(gold.keys() - predictions.keys())
-    if missing:
-        raise UserError(f"{len(missing)} questions have no prediction, {missing[0]!r} among them.")

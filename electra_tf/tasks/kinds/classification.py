@@ -32,7 +32,7 @@ from electra_tf.text.rows import RowEncoder, Tokens
 
 
 class Classification(TextKind):
-    """See the module."""
+    """One of several labels for a text or a pair."""
 
     kind = Kind.CLASSIFICATION
     metrics = ("accuracy", "f1_macro")
@@ -83,7 +83,7 @@ class Classification(TextKind):
 
     def confusion(self, spec: TaskSpec, examples: Sequence[TextExample],
                   records: Sequence[Record]) -> tuple[list[str], list[str]]:
-        """Of every text."""
+        """Returns the labels of every text."""
         return ([spec.in_words(example.label) for example in examples],
                 [record["prediction"] for record in records])
 

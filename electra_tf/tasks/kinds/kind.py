@@ -1,4 +1,4 @@
-"""What a kind of task is: from examples to rows and a loss, and back to predictions and scores.
+"""The interface of a kind of task: examples to rows and loss, results to predictions and scores.
 
 One module per kind implements `TaskKind`: it reads examples, makes rows, computes loss and scores,
 answers requests of an exported model, and describes Hugging Face's head.
@@ -30,7 +30,7 @@ RowResults = Mapping[str, np.ndarray]
 Record = Mapping[str, Any]
 """An example's prediction: plain values, "key" and "prediction" among them."""
 Outputs = Mapping[str, tf.Tensor]
-"""What an exported model returns, by name."""
+"""Outputs of an exported model, by name."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -94,20 +94,20 @@ class TaskKind(abc.ABC):
     """One kind of task."""
 
     kind: ClassVar[Kind]
-    """Its name."""
+    """Name of the kind."""
     metrics: ClassVar[tuple[str, ...]]
-    """What is reported where a task doesn't say otherwise; the first is the main one."""
+    """Metrics of tasks that name none; the first is the main one."""
     recipe: ClassVar[Mapping[str, Any]] = {}
     """Settings that differ from the general recipe's."""
     suffix: ClassVar[str]
-    """Of files in this kind's own form, beside .jsonl."""
+    """Suffix of files in this kind's own form, beside .jsonl."""
     hugging_face: ClassVar[HuggingFaceHead]
     columns: ClassVar[Columns] = Columns()
-    """Of benchmarks and converted models."""
+    """Columns of benchmarks and converted models."""
 
     @property
     def labelled(self) -> bool:
-        """Whether its tasks have a set of labels."""
+        """Tells whether its tasks have a set of labels."""
         return self.kind in LABELLED
 
     @abc.abstractmethod

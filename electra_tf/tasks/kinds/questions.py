@@ -1,6 +1,7 @@
 """Questions about a context that holds the answer, or doesn't."""
 
 import dataclasses
+import json
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -51,7 +52,7 @@ NO_ANSWER = 0
 
 
 class QuestionAnswering(TaskKind):
-    """See the module."""
+    """Extractive question answering."""
 
     kind = Kind.QUESTION_ANSWERING
     metrics = ("f1", "exact_match")
@@ -100,7 +101,7 @@ class QuestionAnswering(TaskKind):
 
     def encode(self, spec: TaskSpec, examples: Sequence[QuestionExample], encoder: RowEncoder,
                config: TaskConfig) -> Split:
-        """See `encode`."""
+        """Encodes questions; see `encode`."""
         questions = encode(examples, encoder, stride=config.doc_stride,
                            max_query=config.max_query_length,
                            by_window=config.answerable_by_window)
@@ -115,7 +116,8 @@ class QuestionAnswering(TaskKind):
 
     def written(self, records: Sequence[Record]) -> str:
         """SQuAD's object from question to answer."""
-        return answers.as_squad(records)
+        return json.dumps({record["key"]: record["prediction"] for record in records},
+                          ensure_ascii=False, indent=1) + "\n"
 
     def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
         """A question and where to look."""
@@ -167,7 +169,7 @@ class QuestionObjective(TaskObjective):
     """Starts, and ends for each, that evaluation looks at."""
 
     def build_head(self, config: ModelConfig, *, seed: int, policy: str) -> QuestionHead:
-        """See `QuestionHead`."""
+        """Creates a `QuestionHead`."""
         return QuestionHead(HEAD, config.hidden_size, conditioned=self.conditioned,
                             answerability=self.answerability, seed=seed, policy=policy)
 

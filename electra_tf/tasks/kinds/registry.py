@@ -1,14 +1,14 @@
 """The kinds of tasks by name. A new kind is registered here, and in `tasks/examples.py`.
 
-A kind's module is imported when the kind is used.
+A kind's module is imported when the kind is used: pre-training imports none.
 """
 
 import functools
 import importlib
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from electra_tf.tasks.examples import Kind
-from electra_tf.tasks.kinds.kind import TaskKind
 
 _IMPLEMENTATIONS = {
     Kind.CLASSIFICATION: "classification:Classification",
@@ -20,13 +20,13 @@ _IMPLEMENTATIONS = {
 
 
 @functools.cache
-def _load(kind: Kind) -> TaskKind:
+def _load(kind: Kind) -> Any:
     module, name = _IMPLEMENTATIONS[kind].split(":")
     return getattr(importlib.import_module(f"{__package__}.{module}"), name)()
 
 
-class _Kinds(Mapping[Kind, TaskKind]):
-    def __getitem__(self, kind: Kind) -> TaskKind:
+class _Kinds(Mapping[Kind, Any]):
+    def __getitem__(self, kind: Kind) -> Any:
         return _load(kind)
 
     def __iter__(self) -> Iterator[Kind]:
@@ -36,4 +36,5 @@ class _Kinds(Mapping[Kind, TaskKind]):
         return len(_IMPLEMENTATIONS)
 
 
-KINDS: Mapping[Kind, TaskKind] = _Kinds()
+KINDS: Mapping[Kind, Any] = _Kinds()
+"""Name -> `kind.TaskKind`."""

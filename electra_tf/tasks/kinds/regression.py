@@ -26,7 +26,7 @@ from electra_tf.text.rows import RowEncoder, Tokens
 
 
 class Regression(TextKind):
-    """See the module."""
+    """A number for a text or a pair."""
 
     kind = Kind.REGRESSION
     metrics = ("pearson", "spearman", "mean_squared_error")

@@ -44,7 +44,7 @@ from electra_tf.text.rows import RowEncoder, Tokens
 
 
 class Tagging(TaskKind):
-    """See the module."""
+    """A label for every word of a sentence."""
 
     kind = Kind.TAGGING
     metrics = ("f1", "precision", "recall", "accuracy")
@@ -73,15 +73,15 @@ class Tagging(TaskKind):
         return dataclasses.replace(spec, labels=files.labels_of_training(own, train, dev))
 
     def check(self, spec: TaskSpec, config: TaskConfig) -> None:
-        """All settings go with tags."""
+        """Accepts all settings."""
 
     def texts(self, example: TaggedExample) -> tuple[str, ...]:
-        """Its words."""
+        """Returns the words."""
         return example.words
 
     def encode(self, spec: TaskSpec, examples: Sequence[TaggedExample], encoder: RowEncoder,
                config: TaskConfig) -> Split:
-        """See `encode`."""
+        """Encodes sentences; see `encode`."""
         rows = encode(examples, encoder, spec.labels)
         return Split(rows=rows, score=lambda results, _: score(spec, examples, rows, results))
 
@@ -99,7 +99,7 @@ class Tagging(TaskKind):
 
     def confusion(self, spec: TaskSpec, examples: Sequence[TaggedExample],
                   records: Sequence[Record]) -> tuple[list[str], list[str]]:
-        """Of every word."""
+        """Returns the tags of every word."""
         return ([tag for example in examples for tag in example.tags],
                 [tag for record in records for tag in record["prediction"]])
 

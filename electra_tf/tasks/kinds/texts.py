@@ -1,4 +1,4 @@
-"""What classification and regression share: texts or pairs with one label, and its scores."""
+"""Shared by classification and regression: texts or pairs with one label, and its scores."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
