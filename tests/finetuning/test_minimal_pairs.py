@@ -37,6 +37,13 @@ def ids_of(sentence: str) -> list[int]:
             vocabulary.sep_id]
 
 
+def logits_of(model, sentence):
+    """The discriminator's outputs for the words of a sentence, float64."""
+    row = tf.constant([ids_of(sentence)], tf.int32)
+    return model.discriminator(
+        row, tf.zeros_like(row), tf.ones_like(row, tf.bool)).numpy()[0, 1:-1].astype(float)
+
+
 def test_the_generator_hides_each_token_in_turn(networks, model):
     found = PseudoLikelihood(networks).score(SENTENCES)["generator"]
     for sentence, score in zip(SENTENCES[:4], found, strict=False):
@@ -53,9 +60,7 @@ def test_the_generator_hides_each_token_in_turn(networks, model):
 def test_the_discriminator_reads_the_sentence_as_it_stands(networks, model):
     found = PseudoLikelihood(networks).score(SENTENCES)["discriminator"]
     for sentence, score in zip(SENTENCES[:4], found, strict=False):
-        row = tf.constant([ids_of(sentence)], tf.int32)
-        logits = model.discriminator(row, tf.zeros_like(row), tf.ones_like(row, tf.bool)).numpy()
-        expected = np.log(1 - 1 / (1 + np.exp(-logits[0, 1:-1].astype(float)))).sum()
+        expected = np.log(1 - 1 / (1 + np.exp(-logits_of(model, sentence)))).sum()
         assert score == pytest.approx(expected, rel=1e-4)
 
 
@@ -68,9 +73,7 @@ def test_electrics_energies_are_summed(networks, model):
     assert judge.best == "discriminator" and judge.networks == ("discriminator",)
     found = judge.score(SENTENCES)["discriminator"]
     for sentence, score in zip(SENTENCES[:4], found, strict=False):
-        row = tf.constant([ids_of(sentence)], tf.int32)
-        energies = model.discriminator(row, tf.zeros_like(row), tf.ones_like(row, tf.bool)).numpy()
-        assert score == pytest.approx(-energies[0, 1:-1].astype(float).sum(), rel=1e-4)
+        assert score == pytest.approx(-logits_of(model, sentence).sum(), rel=1e-4)
 
 
 def test_networks_that_are_missing_arent_asked(networks):
