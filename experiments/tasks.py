@@ -63,7 +63,7 @@ def scores(task: str, model_dir: Path) -> Mapping[str, float]:
     """
     # Here, because it takes TensorFlow, which a sweep that is refused doesn't wait for.
     from electra_tf.checkpoints.run_directory import RESULTS_FILE
-    from electra_tf.finetuning.minimal_pairs import RESULTS_FILE as BLIMP_RESULTS
+    from electra_tf.finetuning.pseudo_likelihood import RESULTS_FILE as BLIMP_RESULTS
 
     if not JUDGES[task].trained:
         return strict_json.read_any(model_dir / BLIMP_RESULTS, most=_MOST_BYTES)["mean"]

@@ -9,7 +9,7 @@ from electra_tf.checkpoints.formats import Format
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import pretraining_config
-from electra_tf.export import saved_model, servable
+from electra_tf.export import finetuned, saved_model
 from electra_tf.tasks import glue
 from electra_tf.tasks.kinds.classification import ClassificationObjective
 from electra_tf.tasks.recipes import recipe
@@ -46,7 +46,7 @@ def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str,
     # Hugging Face's head, too, has one more layer before the last.
     model = ClassificationObjective(num_classes=len(_SPEC.labels), hidden_layer=True).build_model(
         config.model, seed=1, policy="float32")
-    model_to_serve = servable.of_task(model, _SPEC, config.task, text, None)
+    model_to_serve = finetuned.of_task(model, _SPEC, config.task, text, None)
     for precision in precisions:
         target = saved_model.Target.of(str(directory / precision), "1", precision)
         saved_model.export(model_to_serve, target)

@@ -22,7 +22,7 @@ from absl import flags
 from electra_tf.checkpoints.pretrained import TextSettings
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import pretraining_config
-from electra_tf.export import servable
+from electra_tf.export import finetuned, servable
 from electra_tf.export.signatures import Detector, Served
 from electra_tf.modeling.electra import Discriminator, electra_encoder
 from electra_tf.modeling.inference import InferenceEncoder
@@ -109,8 +109,8 @@ def _served(name: str, vocabulary: Vocabulary) -> Served:
     spec = TaskSpec(name=name, kind=kind, labels=labels, metrics=("f1",), texts=texts)
     config = override(recipe(name, model), {"task.max_seq_length": 512})
     network = _OBJECTIVES[kind].build_model(model, seed=1, policy="float32")
-    return servable.of_task(network, spec, config.task, TextSettings(vocabulary=vocabulary),
-                            None).for_inference(tf.float32)
+    return finetuned.of_task(network, spec, config.task, TextSettings(vocabulary=vocabulary),
+                             None).for_inference(tf.float32)
 
 
 def _define() -> None:

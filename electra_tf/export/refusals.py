@@ -1,4 +1,4 @@
-"""What a graph refuses, in words of ours rather than an op's."""
+"""Checks of requests inside a graph, with messages that name the input."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ from electra_tf.config.model import EncoderConfig
 from electra_tf.text.rows import Tokens
 
 TOKEN_INPUTS = ("input_ids", "token_type_ids", "attention_mask")
-"""Of the signature `token_ids`, int32 [B, L]: BERT's names."""
+"""Inputs of the signature `token_ids`, int32 [B, L], with BERT's names."""
 
 
 def checked_tokens(inputs: Sequence[tf.Tensor], config: EncoderConfig) -> Tokens:

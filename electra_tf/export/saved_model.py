@@ -28,7 +28,7 @@ PRECISIONS = {"float32": tf.float32, "bfloat16": tf.bfloat16}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Target:
-    """Where a model goes, and with which number type."""
+    """Directory and number type of an export."""
 
     directory: Path
     """`directory/version`, which doesn't exist yet."""

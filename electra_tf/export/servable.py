@@ -1,4 +1,4 @@
-"""A trained network with all that its answers need, whichever encoder computes them."""
+"""A trained network with head and texts, on the trained encoder or a faster one."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -7,20 +7,18 @@ import tensorflow as tf
 
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.checkpoints.weights import assign_weights
-from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import EncoderConfig
-from electra_tf.export.signatures import TASKS, Detector, Served
-from electra_tf.modeling.electra import Discriminator, TaskModel, electra_encoder
+from electra_tf.export.signatures import Detector, Served
+from electra_tf.modeling.electra import Discriminator, electra_encoder
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.variants import CLOZE
 from electra_tf.platform.errors import UserError
-from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenizer import Tokenizer
 
 TENSOR_PARALLEL = 2
-"""Of a layer's computation: one request takes two cores."""
+"""Parts of a layer's computation: one request takes two cores."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -28,7 +26,7 @@ class Servable:
     """What can be exported."""
 
     encoder: Encoder
-    """That was trained."""
+    """The trained encoder."""
     served_by: Callable[[InferenceEncoder | Encoder], Served]
     """Puts head and texts above an encoder."""
 
@@ -42,22 +40,6 @@ class Servable:
         encoder = InferenceEncoder(config, dtype, _tensor_parallel(config))
         encoder.take(self.encoder)
         return self.served_by(encoder)
-
-
-def of_task(model: TaskModel, spec: TaskSpec, config: TaskConfig, text: TextSettings,
-            threshold: float | None) -> Servable:
-    """Returns a fine-tuned model.
-
-    Args:
-        model: with float32 weights and arithmetic.
-        spec: its task.
-        config: how its examples become rows.
-        text: how it reads text.
-        threshold: of the logit that there is no answer; None gives every answer.
-    """
-    texts = _texts(text, min(config.max_seq_length, model.encoder.config.max_position_embeddings))
-    return Servable(encoder=model.encoder, served_by=lambda encoder: TASKS[spec.kind](
-        encoder, model.head, texts, spec, config, threshold))
 
 
 def of_discriminator(networks: Pretrained) -> Servable:
@@ -79,12 +61,13 @@ def of_discriminator(networks: Pretrained) -> Servable:
     discriminator = Discriminator(
         electra_encoder(config, seed=0, policy="float32"), seed=0, policy="float32")
     assign_weights(discriminator.variables, networks.weights, networks.source)
-    texts = _texts(networks.text, config.max_position_embeddings)
+    texts = row_encoder(networks.text, config.max_position_embeddings)
     return Servable(encoder=discriminator.encoder, served_by=lambda encoder: Detector(
         encoder, discriminator.head, texts))
 
 
-def _texts(text: TextSettings, max_length: int) -> RowEncoder:
+def row_encoder(text: TextSettings, max_length: int) -> RowEncoder:
+    """Returns what turns texts into rows of at most `max_length` tokens."""
     tokenizer = Tokenizer(text.vocabulary, text.normalization)
     return RowEncoder(tokenizer, text.vocabulary, max_length)
 

@@ -27,7 +27,7 @@ LENGTHS = (32, 128)
 
 
 class Quantization(enum.StrEnum):
-    """How weights are stored; arithmetic is in float32 but for products of `DYNAMIC_INT8`."""
+    """Storage of weights; arithmetic is float32 except for matmuls of `DYNAMIC_INT8`."""
 
     NONE = "none"
     FLOAT16 = "float16"
@@ -41,13 +41,13 @@ what they cost is a matter of the task, and printed."""
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TfliteTarget:
-    """Which file is written."""
+    """The file to write."""
 
     path: Path
-    """Doesn't exist yet."""
+    """Path that doesn't exist yet."""
     quantization: Quantization
     sequence_length: int | None
-    """Of the single row that the file takes; None takes any number of rows of any length."""
+    """Tokens of the single row that the file takes; None: any rows of any length."""
 
     @classmethod
     def of(cls, output: str, quantization: str, sequence_length: int | None) -> "TfliteTarget":

@@ -1,4 +1,4 @@
-"""Asks a TensorFlow Lite file and a network the same: what they say, and how long they take.
+"""Compares a TensorFlow Lite file with a network: outputs and latency.
 
 The network is asked row by row, the file in one padded batch, so padding must change nothing.
 """
@@ -88,7 +88,7 @@ def probes(texts: RowEncoder, columns: Sequence[str], length: int | None) -> lis
 
 def compare(found: Answers, network: Network, tokens: Sequence[np.ndarray], name: str,
             tolerance: float) -> float:
-    """Holds a file's answers to a network's.
+    """Compares a file's answers with a network's.
 
     Args:
         found: to rows padded to the longest, or beyond.

@@ -1,4 +1,4 @@
-"""Does an exported model say what the trained one says? It is asked in a process of its own."""
+"""Compares an exported model, loaded in a new process, with the trained one."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def requests(columns: Sequence[str]) -> Requests:
 
 
 def compare(directory: Path, trained: Served, asked: Requests, dtype: tf.DType) -> float:
-    """Asks an exported model and the trained one the same.
+    """Compares the answers of an exported model and the trained one.
 
     Args:
         directory: of the SavedModel.

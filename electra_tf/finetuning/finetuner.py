@@ -25,7 +25,7 @@ from electra_tf.training.layer_rates import rate_factors
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrialSettings:
-    """What a trial needs to know besides its rows."""
+    """Settings of a trial."""
 
     config: FinetuningConfig
     """With nothing left to choose automatically."""

@@ -3,17 +3,20 @@
 Needs no TensorFlow: everything is in the runs' results.json.
 """
 
+import io
+import zipfile
 from collections.abc import Mapping, Sequence
 
 from electra_tf.checkpoints.run_directory import RESULTS_FILE
-from electra_tf.finetuning import results_file
 from electra_tf.finetuning.results import Results, counted_metric, glue_average, shown_score
+from electra_tf.platform.atomic_file import write_atomically
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.reporting.json_file import write_json
 from electra_tf.tasks.glue import TASKS, GlueTask
 
 AVERAGE_FILE = "glue_average.json"
+RUN_FILE = "glue_results.json"
 _UNCOUNTED = "wnli"
 """Left out of most papers' averages, ELECTRA's too: few models learn anything of it."""
 _WORDS = {"mcc": "MCC", "accuracy": "acc", "f1": "F1", "pearson": "Pearson",
@@ -37,13 +40,7 @@ def report(model_dir: Path) -> None:
     """
     found = _read(model_dir)
     missing = [name for name in TASKS if name not in found]
-    without = {name: one for name, one in found.items() if name != _UNCOUNTED}
-    averages = {"avg": _average(list(without.values())),
-                "avg with WNLI": _average(list(found.values())) if _UNCOUNTED in found else None}
-    print(f"GLUE on dev, medians over the trials in per cent: {model_dir}\n")
-    print(_table(found, averages))
-    print(f"\navg      over {len(without)} of {len(TASKS) - 1} tasks, without WNLI; of two scores "
-          "the first counts")
+    averages = _print_row(model_dir, found)
     if missing:
         print(f"missing  {', '.join(missing)}: no {RESULTS_FILE} in {model_dir}/{missing[0]}"
               f"{' and so on' if len(missing) > 1 else ''}; the averages are of the other tasks")
@@ -53,6 +50,45 @@ def report(model_dir: Path) -> None:
     print(f"results  {model_dir / AVERAGE_FILE}")
 
 
+def report_run(model_dir: Path, results: Sequence[Results], submission: str) -> None:
+    """Prints the row of tasks that were trained together and packs their files for the server.
+
+    Args:
+        model_dir: holds a directory for each task, and gets glue_results.json and the archive.
+        results: of each task.
+        submission: name of the directory of a task's files; the archive is named after it.
+    """
+    print()
+    _print_row(model_dir, {result.task: result for result in results})
+    write_json(model_dir / RUN_FILE, {
+        "average": glue_average(results),
+        "tasks": {result.task: result.summary() for result in results}})
+    files = [path for result in results
+             for path in sorted((model_dir / result.task / submission).glob("*.tsv"))]
+    if files:
+        archive = model_dir / f"{submission}.zip"
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w") as packed:
+            for path in files:
+                packed.writestr(path.name, path.read_bytes())
+        write_atomically(archive, content.getvalue())
+        print(f"for GLUE's server  {archive} ({len(files)} files)")
+    print(f"results  {model_dir / RUN_FILE}")
+
+
+def _print_row(model_dir: Path, found: Mapping[str, Results]) -> dict[str, float | None]:
+    """Prints scores and averages in Markdown; returns the averages."""
+    without = [one for name, one in found.items() if name != _UNCOUNTED]
+    averages = {"avg": glue_average(without),
+                "avg with WNLI": glue_average(list(found.values()))
+                if _UNCOUNTED in found else None}
+    print(f"GLUE on dev, medians over the trials in per cent: {model_dir}\n")
+    print(_table(found, averages))
+    print(f"\navg      over {len(without)} of {len(TASKS) - 1} tasks, without WNLI; of two scores "
+          "the first counts")
+    return averages
+
+
 def _read(model_dir: Path) -> dict[str, Results]:
     """Returns task -> results, in the benchmark's order, of the tasks that have some."""
     if not model_dir.is_dir():
@@ -60,7 +96,7 @@ def _read(model_dir: Path) -> dict[str, Results]:
                         "--task=glue wrote to.")
     found = {}
     for name, task in TASKS.items():
-        results = results_file.load(model_dir / name)
+        results = Results.load(model_dir / name)
         if results is not None:
             _require_scores(model_dir / name / RESULTS_FILE, task, results)
             found[name] = results
@@ -81,10 +117,6 @@ def _require_scores(path: Path, task: GlueTask, results: Results) -> None:
     if lacking:
         raise UserError(f"{path} is damaged: it has no {lacking[0]}; remove it, and the trials run "
                         "again.")
-
-
-def _average(results: Sequence[Results]) -> float | None:
-    return glue_average(results) if results else None
 
 
 def _counted(results: Results) -> dict[str, str | float | int]:

@@ -1,4 +1,4 @@
-"""What the modes of run_finetuning.py do with its flags, export apart.
+"""The modes of run_finetuning.py, except for export.
 
 Functions read `flags.FLAGS`.
 """
@@ -16,7 +16,7 @@ from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.sizes import pretraining_config
-from electra_tf.finetuning import minimal_pairs, setup, trials
+from electra_tf.finetuning import glue_average, outputs, pseudo_likelihood, setup, trials
 from electra_tf.finetuning.setup import SCRATCH, FinetuningRun
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
@@ -30,7 +30,7 @@ from electra_tf.text.normalization import NEEDED_FACTS, asked_for
 from electra_tf.text.vocabulary import Vocabulary
 
 SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads", "intermediate_size")
-"""What `--model_size` says of an encoder."""
+"""Settings that `--model_size` decides."""
 
 
 def task_names() -> tuple[str, ...]:
@@ -59,7 +59,7 @@ def train() -> list[FinetuningRun]:
             run_directory.restart(run.model_dir)
     results = [trials.train(run, task, initial) for run, task in runs]
     if len(results) > 1:
-        trials.report_glue(model_dir, results)
+        glue_average.report_run(model_dir, results, outputs.SUBMISSION)
     return [run for run, _ in runs]
 
 
@@ -76,7 +76,7 @@ def score_minimal_pairs() -> None:
         raise UserError("--task=blimp scores trained networks; --init_checkpoint must name them.")
     paradigms = read_blimp(_data_dir())
     networks = formats.read(storage.path(flags.FLAGS.init_checkpoint))
-    minimal_pairs.score(networks, paradigms, storage.path(flags.FLAGS.model_dir))
+    pseudo_likelihood.score_pairs(networks, paradigms, storage.path(flags.FLAGS.model_dir))
 
 
 def evaluate() -> None:
@@ -85,13 +85,13 @@ def evaluate() -> None:
     if asked and list(asked) != [run.spec.name]:
         raise UserError(f"--model_dir holds a model for --task={run.spec.name}. "
                         f"Received: --task={','.join(asked)}")
-    trials.evaluate(run, registry.load_dev(
+    outputs.evaluate(run, registry.load_dev(
         run.spec, _data_dir(), _own_files(), from_tfds=_from_tfds()))
 
 
 def predict() -> None:
     """Predicts `--input` by the trained model of `--model_dir`."""
-    trials.predict(_trained_run(), storage.path(flags.FLAGS.input),
+    outputs.predict(_trained_run(), storage.path(flags.FLAGS.input),
                    storage.path(flags.FLAGS.output))
 
 
@@ -137,14 +137,17 @@ def _pretrained() -> Pretrained | None:
     if values.init_checkpoint == SCRATCH:
         return None
     initial = formats.read(storage.path(values.init_checkpoint))
-    shape = {}
     if values.model_size:
         wanted = pretraining_config(values.model_size).model
-        shape = {name: getattr(wanted, name) for name in SHAPE}
-    setup.require_same(
-        initial, shape,
-        Vocabulary.load(values.vocab_file).sha256 if values.vocab_file else None,
-        f"--model_size={values.model_size}")
+        for name in SHAPE:
+            found, value = getattr(initial.model, name), getattr(wanted, name)
+            if found != value:
+                raise UserError(f"{initial.source} isn't --model_size={values.model_size}: its "
+                                f"{name} is {found}, not {value}.")
+    vocabulary = initial.text.vocabulary
+    if values.vocab_file and Vocabulary.load(values.vocab_file).sha256 != vocabulary.sha256:
+        raise UserError(f"--vocab_file isn't the vocabulary of {initial.source} "
+                        f"({vocabulary.size} entries). Leave it out; the run's own is taken.")
     for name in NEEDED_FACTS:
         value = getattr(initial.text.normalization, name)
         if values[name].value not in (None, value):

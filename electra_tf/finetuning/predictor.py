@@ -1,4 +1,4 @@
-"""What a fine-tuned model says of rows, whatever runs it."""
+"""Predictions of a fine-tuned model for rows, on one CPU or on replicas."""
 
 import concurrent.futures
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ Plan = Sequence[np.ndarray]
 
 
 class Predictor:
-    """Runs a model over rows and returns what its objective says of each."""
+    """Runs a model over rows and returns the details of its objective for each."""
 
     def __init__(self, settings: TrialSettings, model: TaskModel):
         self._batch_size = settings.config.runtime.eval_batch_size
@@ -45,7 +45,7 @@ class Predictor:
 
 
 class _InferenceModel(NamedTuple):
-    """What an objective reads of a model that isn't trained."""
+    """The parts of a model that an objective reads in inference."""
 
     encoder: InferenceEncoder
     head: tf_keras.layers.Layer
@@ -61,7 +61,7 @@ class _OneCpu:
         self._traced: Callable[[RowBatch], Mapping[str, tf.Tensor]] | None = None
 
     def run(self, rows: Sequence[Row], plan: Plan) -> Iterable[Mapping[str, np.ndarray]]:
-        """Returns what every batch of a plan comes to."""
+        """Returns the outputs of every batch of a plan."""
         self._encoder.take(self._model.encoder)
 
         def compute(batch: RowBatch) -> Mapping[str, np.ndarray]:
@@ -102,7 +102,7 @@ class _Replicas:
         self._padded_to: tuple[int, ...] = ()
 
     def run(self, rows: Sequence[Row], plan: Plan) -> Iterable[Mapping[str, np.ndarray]]:
-        """Yields what every batch of a plan comes to."""
+        """Yields the outputs of every batch of a plan."""
         settings = self._settings
         replicas = settings.strategy.num_replicas_in_sync
         size = -(-settings.config.runtime.eval_batch_size // replicas) * replicas

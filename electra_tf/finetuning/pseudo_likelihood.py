@@ -1,11 +1,11 @@
-"""How likely sentences are to a pre-trained model that was never fine-tuned.
+"""Likelihood of sentences under a pre-trained model that was never fine-tuned.
 
 The generator's pseudo-log-likelihood of a sentence is the sum over its tokens of
 ln p(token | all others), each token hidden in turn (Salazar et al., 2020, "Masked language model
 scoring", eq. 1). The discriminator's is the sum of ln(1 - p(replaced)) over the tokens of the
 sentence as it stands, from one pass. Electric's discriminator (Clark et al., EMNLP 2020, section
 3.3) gives energies: there it is the sum of -E, which differs from the pseudo-log-likelihood by what
-normalises every token.
+normalizes every token. BLiMP counts how often the grammatical sentence of a pair is likelier.
 """
 
 import dataclasses
@@ -19,16 +19,23 @@ from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.config.model import Tying
 from electra_tf.finetuning.finetuner import ByLength
 from electra_tf.modeling.electra import ElectraModel
+from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
+from electra_tf.reporting.json_file import write_json
 from electra_tf.tasks.encoding import encode_texts
+from electra_tf.tasks.minimal_pairs import Paradigm
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenizer import Tokenizer
 
 GENERATOR, DISCRIMINATOR = NETWORKS = ("generator", "discriminator")
 _ELECTRIC = "generator_ltr/"
 """Begins names of weights that only Electric's generator has."""
+RESULTS_FILE = "blimp_results.json"
+PairScores = Mapping[str, Mapping[str, float]]
+"""Paradigm -> network -> fraction of pairs whose grammatical sentence is likelier."""
 _ROWS = 64
-"""Of a batch."""
+"""Rows of a batch."""
 _LENGTH_STEP = 8
 """Rows are padded to a multiple of it: one graph for each."""
 
@@ -151,3 +158,42 @@ class PseudoLikelihood:
 def _filled(values: Sequence[int]) -> np.ndarray:
     """Returns int32 [64], zeros past the values."""
     return np.pad(np.asarray(values, np.int32), [0, _ROWS - len(values)])
+
+
+def score_pairs(networks: Pretrained, paradigms: Sequence[Paradigm], model_dir: Path) -> PairScores:
+    """Scores a model on minimal pairs, prints a table and saves it; 50 % is chance.
+
+    Args:
+        networks: with a generator, a discriminator or both.
+        paradigms: of BLiMP.
+        model_dir: where blimp_results.json goes, created if need be.
+
+    Raises:
+        UserError: no output layer, a sentence that is too long, or nothing can be written.
+    """
+    make_directory(model_dir)
+    judge = PseudoLikelihood(networks)
+    print(f"BLiMP, zero-shot: {networks.source}\n\n  {'':<44}{'pairs':>6}"
+          + "".join(f"{network:>15}" for network in judge.networks), flush=True)
+    scores = {}
+    for paradigm in paradigms:
+        scores[paradigm.name] = _preferred(judge, paradigm)
+        _print_line(paradigm.name, len(paradigm.good), scores[paradigm.name])
+    mean = {network: float(np.mean([one[network] for one in scores.values()]))
+            for network in judge.networks}
+    _print_line(f"mean of {len(paradigms)}", sum(len(one.good) for one in paradigms), mean)
+    write_json(model_dir / RESULTS_FILE, {
+        "source": networks.source, "mean": mean, "paradigms": scores})
+    print(f"\nresults  {model_dir / RESULTS_FILE}")
+    return scores
+
+
+def _preferred(judge: PseudoLikelihood, paradigm: Paradigm) -> dict[str, float]:
+    scores = judge.score([*paradigm.good, *paradigm.bad])
+    return {network: float(np.mean(values[:len(paradigm.good)] > values[len(paradigm.good):]))
+            for network, values in scores.items()}
+
+
+def _print_line(name: str, pairs: int, shares: Mapping[str, float]) -> None:
+    columns = "".join(f"{share:>13.1%} ".replace("%", " %") for share in shares.values())
+    print(f"  {name:<44}{pairs:>6,}{columns}".rstrip(), flush=True)

@@ -1,4 +1,4 @@
-"""What a fine-tuning run found: scores of every trial, what they have in common, tables of it."""
+"""Results of a fine-tuning run: scores of every trial, their summary, and the file of both."""
 
 import dataclasses
 import math
@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from electra_tf.checkpoints.run_directory import CHECKPOINT_KEY, RESULTS_FILE
+from electra_tf.checkpoints.run_directory import CHECKPOINT_KEY, MOST_RESULT_BYTES, RESULTS_FILE
 from electra_tf.platform import strict_json
+from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.reporting.json_file import write_json
 
@@ -43,9 +44,9 @@ class Trial:
     """Step and mean training loss of every interval."""
     epochs: tuple[Epoch, ...]
     kept_epoch: int
-    """Whose weights and scores count."""
+    """The epoch whose weights and scores are kept."""
     seconds: float
-    """Of training and evaluation."""
+    """Seconds of training and evaluation."""
     examples_per_second: float
     """Trained on, without evaluation, compiling included."""
 
@@ -59,7 +60,7 @@ class Trial:
 
     @property
     def scores(self) -> Scores:
-        """Of the epoch that was kept."""
+        """Returns the scores of the epoch that was kept."""
         return self.epochs[self.kept_epoch - 1].scores
 
 
@@ -71,7 +72,7 @@ class Results:
     metrics: tuple[str, ...]
     """The first is the main one."""
     initial: str
-    """Where the encoder came from."""
+    """Source of the encoder."""
     trials: tuple[Trial, ...] = ()
 
     @property
@@ -93,6 +94,25 @@ class Results:
         write_json(model_dir / RESULTS_FILE, dataclasses.asdict(self) | {
             "best_seed": self.best.seed, CHECKPOINT_KEY: self.checkpoint,
             "summary": self.summary()})
+
+    @classmethod
+    def load(cls, model_dir: Path) -> "Results | None":
+        """Returns what `save` wrote; None if there is nothing yet.
+
+        Raises:
+            UserError: the file is damaged, or its values contradict each other.
+        """
+        path = model_dir / RESULTS_FILE
+        if not path.exists():
+            return None
+        fix = "remove it, and the trials run again."
+        found = strict_json.read(path, _File, most=MOST_RESULT_BYTES, fix=fix)
+        results = cls(task=found.task, metrics=found.metrics, initial=found.initial,
+                      trials=found.trials)
+        problem = _contradiction(found, results)
+        if problem:
+            raise UserError(f"{path} is damaged: {problem}; {fix}")
+        return results
 
     def summary(self) -> dict[str, dict[str, dict[str, float]]]:
         """Returns split -> metric -> mean, median, standard deviation and best over the trials."""
@@ -141,32 +161,16 @@ def shown_score(metric: str, value: float | None) -> str:
     return f"{100 * value:.2f}"
 
 
-def glue_table(results: Sequence[Results]) -> str:
-    """Returns one table of GLUE's tasks: every metric's median over the trials.
+def glue_average(results: Sequence[Results]) -> float | None:
+    """Returns the mean over tasks of the paper's metric, None for no task.
 
-    The average is that of the paper's development results: one metric a task, Matthews
-    correlation for CoLA, Spearman's for STS-B, accuracy elsewhere, WNLI left out (ELECTRA, table
-    1).
+    One metric of each task counts, its median over the trials: Matthews correlation for CoLA,
+    Spearman's for STS-B, accuracy elsewhere, for MNLI on its matched half (ELECTRA, table 1).
     """
-    lines = [f"{'task':<8}{'split':<16}{'median over the trials':<40}"]
-    for result in results:
-        for split, metrics in result.summary().items():
-            shown = "  ".join(f"{metric} {shown_score(metric, values['median'])}"
-                              for metric, values in metrics.items())
-            lines.append(f"{result.task:<8}{split:<16}{shown}")
-    counted = [result for result in results if result.task != "wnli"]
-    if len(counted) > 1:
-        lines.append(f"{'average':<24}{100 * glue_average(counted):.2f} over {len(counted)} tasks"
-                     f"{'' if len(counted) == len(results) else ', without WNLI'}")
-    return "\n".join(lines)
-
-
-def glue_average(results: Sequence[Results]) -> float:
-    """Returns the mean over tasks of the paper's metric; MNLI counts by its matched half."""
     def score(result: Results) -> float:
         metrics = next(iter(result.summary().values()))
         return metrics[counted_metric(metrics)]["median"]
-    return float(np.mean([score(result) for result in results]))
+    return float(np.mean([score(result) for result in results])) if results else None
 
 
 def counted_metric(metrics: Collection[str]) -> str:
@@ -175,7 +179,7 @@ def counted_metric(metrics: Collection[str]) -> str:
 
 
 def _summary(values: Sequence[float | None], metric: str) -> dict[str, float]:
-    """What isn't a number for one trial isn't for all, except for the best."""
+    """Returns NaN where one trial has no number, except for the best."""
     numbers = np.array([math.nan if value is None else value for value in values])
     known = numbers[np.isfinite(numbers)]
     best = (known.min() if _is_error(metric) else known.max()) if known.size else math.nan
@@ -185,3 +189,36 @@ def _summary(values: Sequence[float | None], metric: str) -> dict[str, float]:
 
 def _is_error(metric: str) -> bool:
     return metric.endswith("_error")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _File:
+    """The content of results.json."""
+
+    __pydantic_config__ = strict_json.STRICT
+
+    task: str
+    metrics: tuple[str, ...]
+    initial: str
+    trials: tuple[Trial, ...]
+    best_seed: int
+    checkpoint: int
+    summary: dict[str, dict[str, dict[str, float | None]]]
+
+
+def _contradiction(found: _File, results: Results) -> str:
+    """Returns what of a file can't be so, in words; empty if everything fits."""
+    shapes = {tuple((split, *scores) for split, scores in trial.scores.items())
+              for trial in results.trials}
+    if len(shapes) != 1:
+        return "its trials are none, or have different splits or metrics"
+    main = next(iter(results.trials[0].scores.values()))
+    missing = [metric for metric in results.metrics if metric not in main]
+    if missing or not results.metrics:
+        return f"its trials have no score {shown(missing)}"
+    if found.best_seed != results.best.seed:
+        return f"best_seed is {found.best_seed}, but the best trial has {results.best.seed}"
+    if found.checkpoint != results.checkpoint:
+        return (f"{CHECKPOINT_KEY} is {found.checkpoint}, but the best trial's is "
+                f"{results.checkpoint}")
+    return ""

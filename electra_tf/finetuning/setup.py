@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from electra_tf.checkpoints import run_directory
-from electra_tf.checkpoints.pretrained import Pretrained, TextSettings, task_of, text_settings
+from electra_tf.checkpoints.pretrained import TextSettings, task_of, text_settings
 from electra_tf.checkpoints.weights import assign_weights, read_weights
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
@@ -26,19 +25,16 @@ from electra_tf.tasks.task import Task, TaskSpec
 from electra_tf.text import coverage
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenizer import Tokenizer
-from electra_tf.training import memory
+from electra_tf.training import hardware, memory
 from electra_tf.training.assembly import build_model
-from electra_tf.training.cores import prepare_cpu
-from electra_tf.training.devices import resolve_precision
-from electra_tf.training.strategies import create_strategy
 
 SCRATCH = "none"
-"""What `--init_checkpoint` says to train from scratch."""
+"""Value of `--init_checkpoint` that trains from scratch."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FinetuningRun:
-    """What every mode needs: checked settings, a task and how text is read."""
+    """Checked settings, task and text reading of a run; every mode needs them."""
 
     trial: TrialSettings
     spec: TaskSpec
@@ -52,7 +48,7 @@ class FinetuningRun:
 
     @property
     def kind(self) -> TaskKind:
-        """What a task of this kind does."""
+        """Returns the kind of the task."""
         return KINDS[self.spec.kind]
 
     @functools.cached_property
@@ -121,22 +117,14 @@ def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
     Raises:
         UserError: settings that don't go together, or devices that can't be reached.
     """
-    _check_settings(config, spec)
-    training, runtime = config.training, config.runtime
-    if runtime.deterministic:
-        tf.config.experimental.enable_op_determinism()
-    parts = prepare_cpu(runtime, training.train_batch_size // runtime.gradient_accumulation_steps)
-    strategy = create_strategy(runtime)
-    replicas = strategy.num_replicas_in_sync
-    if training.train_batch_size % (replicas * runtime.gradient_accumulation_steps):
-        raise UserError(
-            f"--train_batch_size={training.train_batch_size} must be a multiple of {replicas} "
-            f"replicas x {runtime.gradient_accumulation_steps} micro-batches.")
-    config = override(config, {
-        "model.vocab_size": text.vocabulary.size, "runtime.cpu_parts": parts,
-        "training.precision": resolve_precision(training.precision, strategy)})
-    memory.require_room(config.model, runtime, strategy, length=config.task.max_seq_length,
-                        batch=training.train_batch_size)
+    KINDS[spec.kind].check(spec, config.task)
+    if config.task.swap_pairs and len(spec.texts) != 2:
+        raise UserError(f"--swap_pairs needs two texts; --task={spec.name} has one.")
+    strategy, resolved = hardware.prepare(config)
+    config = override(config, {"model.vocab_size": text.vocabulary.size} | resolved)
+    memory.require_room(
+        config.model, config.runtime, strategy, length=config.task.max_seq_length,
+        batch=config.training.train_batch_size)
     return FinetuningRun(
         spec=spec, text=text, model_dir=model_dir,
         trial=TrialSettings(config=config, strategy=strategy, pad_id=text.vocabulary.pad_id,
@@ -164,35 +152,6 @@ def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRu
         raise UserError(f"{model_dir} holds no fine-tuned model (a run of pre-training, perhaps).")
     config = override(FinetuningConfig(), run_directory.settings_of(saved) | dict(changes))
     return prepare(config, spec, text_settings(model_dir), model_dir)
-
-
-def require_same(initial: Pretrained, wanted: Mapping[str, Any], vocabulary_sha256: str | None,
-                 asked: str) -> None:
-    """Refuses an encoder that isn't what the command line says.
-
-    Args:
-        initial: the encoder.
-        wanted: setting of the shape -> value.
-        vocabulary_sha256: of the vocabulary that was named; None if none was.
-        asked: how the shape was asked for.
-
-    Raises:
-        UserError: another size or vocabulary.
-    """
-    for name, value in wanted.items():
-        found = getattr(initial.model, name)
-        if found != value:
-            raise UserError(f"{initial.source} isn't {asked}: its {name} is {found}, not {value}.")
-    if vocabulary_sha256 not in (None, initial.text.vocabulary.sha256):
-        raise UserError(f"--vocab_file isn't the vocabulary of {initial.source} "
-                        f"({initial.text.vocabulary.size} entries). Leave it out; the run's own "
-                        "is taken.")
-
-
-def _check_settings(config: FinetuningConfig, spec: TaskSpec) -> None:
-    KINDS[spec.kind].check(spec, config.task)
-    if config.task.swap_pairs and len(spec.texts) != 2:
-        raise UserError(f"--swap_pairs needs two texts; --task={spec.name} has one.")
 
 
 def _freeze(model: TaskModel, layers: int) -> None:

@@ -1,8 +1,7 @@
-"""A fine-tuning run: its trials, the best one's predictions, and later uses of its model."""
+"""A fine-tuning run: its trials, each of several epochs, and the model of the best one."""
 
 import dataclasses
-import io
-import zipfile
+import math
 from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
@@ -12,33 +11,23 @@ from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_weights, checkpoint_in_use
+from electra_tf.config.finetuning import FinetuningTrainingConfig
 from electra_tf.data.buckets import Row
-from electra_tf.finetuning import figures, results_file
+from electra_tf.finetuning.finetuner import Finetuner
+from electra_tf.finetuning.outputs import scored, write_outputs
 from electra_tf.finetuning.predictor import Predictor
-from electra_tf.finetuning.results import (
-    THRESHOLD,
-    Results,
-    glue_average,
-    glue_table,
-    shown_score,
-)
+from electra_tf.finetuning.results import Epoch, Results, Trial, main_score, shown_score
 from electra_tf.finetuning.setup import SCRATCH, FinetuningRun
-from electra_tf.finetuning.trial import run_trial, scored
-from electra_tf.platform.atomic_file import make_directory, write_atomically
+from electra_tf.modeling.electra import TaskModel
 from electra_tf.platform.command_line import same_command
 from electra_tf.platform.signals import Interrupted
-from electra_tf.platform.storage import Path
-from electra_tf.reporting.json_file import write_json
-from electra_tf.tasks import predictions, registry
+from electra_tf.reporting.pace import Pace
+from electra_tf.reporting.progress import duration
 from electra_tf.tasks.examples import Example
-from electra_tf.tasks.kinds.kind import Scored, Split
+from electra_tf.tasks.kinds.kind import Split
 from electra_tf.tasks.task import Task
 from electra_tf.training import failures
 from electra_tf.training.devices import device_name
-
-SUBMISSION = "submission"
-EVALUATION_FILE = "eval_results.json"
-GLUE_RESULTS_FILE = "glue_results.json"
 
 
 @failures.explained()
@@ -64,7 +53,7 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
     run_directory.claim(run.model_dir, run.identity(task, source))
     with run_directory.only_process(run.model_dir):
         run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
-        results = results_file.load(run.model_dir) or Results(
+        results = Results.load(run.model_dir) or Results(
             task=task.spec.name, metrics=task.spec.metrics, initial=source)
         if results.trials:  # Found now, not after hours of further trials.
             checkpoint_in_use(run.model_dir)
@@ -76,7 +65,7 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
         try:
             for number in range(len(results.trials), run.config.training.num_trials):
                 results = _add_trial(run, results, number, rows, dev, initial)
-            _write_outputs(run, task, dev, results)
+            write_outputs(run, task, dev, results)
         except Interrupted as interrupted:
             raise Interrupted(interrupted.number, _way_on(run, results)) from None
     print(f"\n{results.table()}\nresults  {run.model_dir / run_directory.RESULTS_FILE}\n"
@@ -84,57 +73,60 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
     return results
 
 
-def evaluate(run: FinetuningRun, dev: Mapping[str, Sequence[Example]]) -> None:
-    """Scores the run's model on splits of labelled examples; prints and saves a table."""
-    predictor = Predictor(run.trial, run.trained_model())
-    scores = {}
-    threshold = threshold_of(run.model_dir)
-    for name, examples in dev.items():
-        scores[name] = scored(predictor, run.encode(examples), threshold).scores
-        print(f"{run.spec.name}, {name}: {len(examples):,} examples")
-        for metric, value in scores[name].items():
-            print(f"  {metric:<32}{shown_score(metric, value):>9}", flush=True)
-    write_json(run.model_dir / EVALUATION_FILE, scores)
-    print(f"results  {run.model_dir / EVALUATION_FILE}")
+def run_trial(run: FinetuningRun, model: TaskModel, rows: Sequence[Row],
+              dev: Mapping[str, Split], *, metric: str, seed: int) -> Trial:
+    """Trains a model, scores it after every epoch, and leaves it with the weights to keep.
 
+    Args:
+        run: the settings.
+        model: with its initial weights.
+        rows: to train on.
+        dev: split -> what to score; the first decides which epoch is best.
+        metric: the main one.
+        seed: of the order and dropout.
 
-def predict(run: FinetuningRun, source: Path, output: Path) -> None:
-    """Reads examples from a file and writes what the run's model says of them to another."""
-    write = predictions.writer_for(output, run.spec.kind)
-    examples = registry.read_file(run.spec, source, labelled=False)
-    predictor = Predictor(run.trial, run.trained_model())
-    write(scored(predictor, run.encode(examples), threshold_of(run.model_dir)).records)
-    print(f"{len(examples):,} predictions  {output}")
-
-
-def report_glue(model_dir: Path, results: Sequence[Results]) -> None:
-    """Prints one table over several tasks of GLUE; gathers their test files for the server."""
-    print(f"\n{glue_table(results)}")
-    write_json(model_dir / GLUE_RESULTS_FILE, {
-        "average": glue_average(results),
-        "tasks": {result.task: result.summary() for result in results}})
-    files = [path for result in results
-             for path in sorted((model_dir / result.task / SUBMISSION).glob("*.tsv"))]
-    if files:
-        archive = model_dir / f"{SUBMISSION}.zip"
-        content = io.BytesIO()
-        with zipfile.ZipFile(content, "w") as packed:
-            for path in files:
-                packed.writestr(path.name, path.read_bytes())
-        write_atomically(archive, content.getvalue())
-        print(f"for GLUE's server  {archive} ({len(files)} files)")
-    print(f"results  {model_dir / GLUE_RESULTS_FILE}")
-
-
-def _way_on(run: FinetuningRun, results: Results) -> str:
-    """Returns the line that says where a run that is stopped now begins again."""
-    finished, wanted = len(results.trials), run.config.training.num_trials
-    if finished == wanted:
-        rest = "only predictions and pictures are missing"
-    else:
-        rest = f"trial {finished + 1} begins again from its first step"
-    return (f"stopped in --task={run.spec.name}: {finished} of {wanted} trials finished and kept; "
-            f"{rest}. To go on from there: {same_command()}")
+    Raises:
+        UserError: the loss isn't finite.
+    """
+    training = run.config.training
+    finetuner = Finetuner(run.trial, model, rows, seed=seed)
+    predictor = Predictor(run.trial, model)
+    pace = _TrialPace(finetuner.num_steps, training)
+    epochs: list[Epoch] = []
+    kept, kept_weights = 0, []
+    losses: list[tuple[int, float]] = []
+    for interval in finetuner.epochs():
+        pace.trained(interval.step, interval.epoch)
+        if not interval.passing:
+            losses.append((interval.step, interval.loss))
+        if not interval.ends_epoch:
+            pace.print_line(interval.loss)
+            continue
+        loss = _mean_loss(losses, epochs[-1].step if epochs else 0)
+        scores = {name: dict(scored(predictor, split, None).scores)
+                  for name, split in dev.items()}
+        pace.evaluated()
+        epochs.append(Epoch(epoch=interval.epoch, step=interval.step, loss=loss, scores=scores))
+        pace.print_line(loss, "".join(
+            f"  {split}: " + ", ".join(f"{name} {shown_score(name, values[name])}"
+                                       for name in run.spec.metrics)
+            for split, values in scores.items()))
+        if not training.keep_best and not training.early_stopping:
+            kept = len(epochs) - 1
+            continue
+        first = next(iter(scores))
+        if len(epochs) == 1 or main_score(scores[first], metric) > main_score(
+                epochs[kept].scores[first], metric):
+            kept = len(epochs) - 1
+            kept_weights = [variable.numpy() for variable in model.variables]
+        elif training.early_stopping and len(epochs) - 1 - kept >= training.early_stopping:
+            print(f"  stopped: no better {metric} for {training.early_stopping} epochs")
+            break
+    if kept_weights:
+        for variable, value in zip(model.variables, kept_weights, strict=True):
+            variable.assign(value)
+    return Trial(seed=seed, losses=tuple(losses), epochs=tuple(epochs), kept_epoch=kept + 1,
+                 seconds=pace.seconds, examples_per_second=pace.examples_per_second)
 
 
 def _add_trial(run: FinetuningRun, results: Results, number: int, rows: Sequence[Row],
@@ -166,44 +158,59 @@ def _swapped(examples: Sequence[Example]) -> list[Example]:
                          for example in examples)]
 
 
-def threshold_of(model_dir: Path) -> float | None:
-    """Returns the threshold that was best on dev in training; None if none was searched."""
-    results = results_file.load(model_dir)
-    if results is None or not results.trials:  # The model was converted, not trained here.
-        return None
-    return next(iter(results.best.scores.values())).get(THRESHOLD)
+def _mean_loss(losses: Sequence[tuple[int, float]], after: int) -> float:
+    """Returns the mean over all steps past `after`, from the intervals' ends and means."""
+    inside = [(step, loss) for step, loss in losses if step > after]
+    begins = [after, *(step for step, _ in inside)]
+    return sum((step - begin) * loss for begin, (step, loss) in zip(begins, inside, strict=False)
+               ) / (begins[-1] - after)
 
 
-def _write_outputs(run: FinetuningRun, task: Task, dev: Mapping[str, Split],
-                   results: Results) -> None:
-    """Writes predictions, the server's files and pictures of the best trial."""
-    predictor = Predictor(run.trial, run.trained_model())
-    directory, threshold = run.model_dir / "predictions", threshold_of(run.model_dir)
-    make_directory(directory)
+class _TrialPace:
+    """Speed of a trial; evaluation doesn't count as training."""
 
-    def predicted(name: str, split: Split) -> Scored:
-        found = scored(predictor, split, threshold)
-        predictions.writer_for(directory / f"{name}.jsonl", run.spec.kind)(found.records)
-        return found
+    def __init__(self, num_steps: int, training: FinetuningTrainingConfig):
+        self._num_steps, self._training = num_steps, training
+        self._step = self._epoch = 0
+        self._pace, self._training_seconds = Pace(), 0.0
 
-    on_dev = {name: predicted(name, split) for name, split in dev.items()}
-    tests = {name: predicted(name, run.encode(examples)).records
-             for name, examples in task.test.items()}
-    # SQuAD's server scores the dev file too, as long as it has no answers for test.
-    served = tests or ({name: one.records for name, one in on_dev.items()}
-                       if run.spec.name in predictions.SCORED_ON_DEV else {})
-    predictions.write_submission(run.model_dir / SUBMISSION, run.spec.name, served)
-    _draw(run, task, on_dev, results)
+    def trained(self, step: int, epoch: int) -> None:
+        """Takes the time up to a step."""
+        self._training_seconds += self._pace.steps(step - self._step)
+        self._step, self._epoch = step, epoch
+
+    def evaluated(self) -> None:
+        """Leaves the time since the last step out."""
+        self._pace.aside("evaluation")
+
+    @property
+    def seconds(self) -> float:
+        return self._pace.elapsed
+
+    @property
+    def examples_per_second(self) -> float:
+        examples = self._step * self._training.train_batch_size
+        return examples / max(self._training_seconds, 1e-9)
+
+    def print_line(self, loss: float, scores: str = "") -> None:
+        epochs_left = math.ceil(self._training.num_train_epochs) - self._epoch
+        left = self._pace.seconds_left(
+            self._num_steps - self._step, {"evaluation": epochs_left})
+        total = f"{self._num_steps:,}"
+        print(f"  epoch {self._epoch:>2}  step {self._step:>{len(total)},}/{total}  "
+              f"loss {loss:.4f}  {self.examples_per_second:>6,.0f} examples/s  "
+              f"elapsed {duration(self.seconds)}  ETA {duration(left)}{scores}", flush=True)
 
 
-def _draw(run: FinetuningRun, task: Task, on_dev: Mapping[str, Scored], results: Results) -> None:
-    figures.draw_learning_curves(results, run.model_dir / "learning_curve.png")
-    name, examples = next(iter(task.dev.items()))
-    truth, found = run.kind.confusion(run.spec, examples, on_dev[name].records)
-    if truth:
-        figures.draw_confusion(
-            truth, found, run.spec.label_words, f"{run.spec.name}, {name}",
-            run.model_dir / "confusion_matrix.png")
+def _way_on(run: FinetuningRun, results: Results) -> str:
+    """Returns the line that says where a run that is stopped now begins again."""
+    finished, wanted = len(results.trials), run.config.training.num_trials
+    if finished == wanted:
+        rest = "only predictions and pictures are missing"
+    else:
+        rest = f"trial {finished + 1} begins again from its first step"
+    return (f"stopped in --task={run.spec.name}: {finished} of {wanted} trials finished and kept; "
+            f"{rest}. To go on from there: {same_command()}")
 
 
 def _print_header(run: FinetuningRun, task: Task, initial: Pretrained | None, rows: int,
@@ -211,8 +218,8 @@ def _print_header(run: FinetuningRun, task: Task, initial: Pretrained | None, ro
     spec, training = run.spec, run.config.training
     counts = [f"train {len(task.train):,}", *(
         f"{name} {len(examples):,}" for name, examples in (*task.dev.items(), *task.test.items()))]
-    as_rows = "" if rows == len(task.train) else f" as {rows:,} rows"
-    counts[0] += as_rows
+    if rows != len(task.train):
+        counts[0] += f" as {rows:,} rows"
     labels = f", {len(spec.labels)} labels" if spec.labels else ""
     if initial is None:
         begins = "nothing: every weight is new (trained from scratch)"

@@ -18,7 +18,7 @@ from electra_tf.modeling.shapes import dimensions
 QUESTION_HIDDEN = 512
 """Units of the question head's hidden layers, whatever the encoder's size."""
 FEATURE_LAYERS = 4
-"""Of a frozen encoder, that are read side by side: the best choice in BERT's table 7."""
+"""Layers of a frozen encoder that are read side by side: the best choice in BERT's table 7."""
 FORBIDDEN = -1000.0
 """Added to the logit of a position that can't begin or end an answer: the reference's constant."""
 
@@ -124,7 +124,7 @@ def first_vectors(hidden: tf.Tensor) -> tf.Tensor:
 
 
 def last_layers(layers: Sequence[tf.Tensor]) -> tf.Tensor:
-    """Puts the last layers [B, L, H] of the embedding output and all layers side by side."""
+    """Concatenates the last layers, [B, L, H] each; the first input is the embedding output."""
     return tf.concat(layers[1:][-FEATURE_LAYERS:], axis=-1)
 
 
@@ -140,7 +140,7 @@ def vectors_at(hidden: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
 
 
 class SpanLogits(NamedTuple):
-    """What training compares with the truth; float32."""
+    """Logits that training compares with the truth; float32."""
 
     start: tf.Tensor
     """[B, L]."""

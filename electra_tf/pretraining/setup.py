@@ -24,11 +24,8 @@ from electra_tf.platform.storage import Path
 from electra_tf.pretraining.token_counts import token_counts
 from electra_tf.text import tokenization
 from electra_tf.text.vocabulary import CONTINUATION, Vocabulary
-from electra_tf.training import memory
+from electra_tf.training import hardware, memory
 from electra_tf.training.assembly import build_model
-from electra_tf.training.cores import prepare_cpu
-from electra_tf.training.devices import resolve_precision
-from electra_tf.training.strategies import create_strategy
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -110,23 +107,15 @@ def prepare_elsewhere(config: PretrainingConfig, data_dir: str | Path, model_dir
     if initial is not None:
         _check_text(initial, records)
     records.verify(config.runtime.verify_checksums)
-    if config.runtime.deterministic:
-        tf.config.experimental.enable_op_determinism()
-    training, runtime = config.training, config.runtime
-    parts = prepare_cpu(
-        runtime, training.train_batch_size // runtime.gradient_accumulation_steps)
-    strategy = create_strategy(runtime)
+    strategy, resolved = hardware.prepare(config)
     # Not earlier: threads and workers can be set only before TensorFlow's first op.
     for source in records.sources:
         look_at_first_examples(source.data_dir, source.manifest)
     config = override(config, {
         "model.vocab_size": vocabulary.size,
         "data.max_seq_length": config.data.max_seq_length or records.max_seq_length,
-        "training.precision": resolve_precision(training.precision, strategy),
-        "runtime.cpu_parts": parts,
-        "runtime.log_every_steps": runtime.log_interval(training.num_train_steps),
-    })
-    _check_split(config, strategy.num_replicas_in_sync)
+        "runtime.log_every_steps": config.runtime.log_interval(config.training.num_train_steps),
+    } | resolved)
     given = Given(
         kinds=token_kinds(vocabulary), generator=_generator(config, model_dir, records),
         token_counts=functools.partial(token_counts, records, special_tokens(vocabulary)))
@@ -200,14 +189,3 @@ def _check_length(config: PretrainingConfig, records: Mixture) -> None:
     if not any(source.manifest.shards_of("train") for source in records.sources):
         raise UserError(f"the records in {records} hold no training examples. Build them again "
                         "with more text or a smaller --held_out_fraction.")
-
-
-def _check_split(config: PretrainingConfig, replicas: int) -> None:
-    batch = config.training.train_batch_size
-    parts = replicas * config.runtime.gradient_accumulation_steps
-    if batch % parts:
-        nearest = max(parts, batch // parts * parts)
-        raise UserError(
-            f"--train_batch_size={batch} can't be split over {replicas} replicas times "
-            f"{config.runtime.gradient_accumulation_steps} micro-batches. Take a multiple of "
-            f"{parts}, for example {nearest}.")

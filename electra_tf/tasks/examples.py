@@ -1,11 +1,11 @@
-"""What fine-tuning learns from: one example, as it was read, before any tokenization."""
+"""Examples of fine-tuning as they were read, before tokenization."""
 
 import dataclasses
 import enum
 
 
 class Kind(enum.StrEnum):
-    """What a task asks of the encoder, and so which head it takes."""
+    """Kind of a task; it decides which head the encoder gets."""
 
     CLASSIFICATION = "classification"
     REGRESSION = "regression"
@@ -14,7 +14,7 @@ class Kind(enum.StrEnum):
 
 
 LABELLED = (Kind.CLASSIFICATION, Kind.TAGGING)
-"""Those with a set of labels."""
+"""Kinds with a set of labels."""
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextExample:
@@ -55,7 +55,7 @@ class QuestionExample:
     question: str
     context: str
     answers: tuple[Answer, ...] = ()
-    """What people answered; several in evaluation data, none where there is no answer, or where
+    """Answers of annotators; several in evaluation data, none where there is no answer, or where
     it isn't known."""
     is_impossible: bool = False
     """The context holds no answer."""

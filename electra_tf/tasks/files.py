@@ -12,19 +12,19 @@ from electra_tf.tasks.tables import TableRow, read_rows
 from electra_tf.tasks.tagging import read_conll, to_iob2
 
 _NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*", re.ASCII)
-"""What a table can call a number; Python's `float` also takes "1_0", "nan" and other digits."""
+"""Accepted form of a number; Python's `float` also takes "1_0", "nan" and other digits."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Columns:
-    """Which columns of a table hold what."""
+    """Columns of a table by their role."""
 
     texts: tuple[str, ...] = ("text",)
     """One or two columns of texts; for tagging the one with the list of words."""
     label: str = "label"
     """The label, the number, or the list of tags."""
     key: str = ""
-    """What names a row in predictions; its line if empty."""
+    """Column that names a row in predictions; the line number if empty."""
 
     def __post_init__(self):
         if not 1 <= len(self.texts) <= 2:

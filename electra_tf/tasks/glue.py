@@ -11,7 +11,7 @@ BINARY = ("0", "1")
 ENTAILMENT = ("entailment", "not_entailment")
 INFERENCE = ("contradiction", "entailment", "neutral")
 AVERAGE = "glue_average"
-"""As `--task` names the table of what is trained already."""
+"""Value of `--task` that prints a table of finished runs."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -19,7 +19,7 @@ class GlueTask:
     """One row of the benchmark."""
 
     name: str
-    """As `--task` takes it."""
+    """Value of `--task`."""
     directory: str
     """Within the data directory."""
     texts: tuple[str, ...]
@@ -27,13 +27,13 @@ class GlueTask:
     label: str
     """Column of the label."""
     inputs: tuple[str, ...] = ()
-    """What an export calls the texts, where their columns are no plain words."""
+    """Names of the texts in an export, where their columns are no plain words."""
     labels: tuple[str, ...] = BINARY
     """The label set, empty for regression; the index is the class."""
     label_words: tuple[str, ...] = ()
-    """What labels mean that the files only number, by class."""
+    """Words for labels that the files only number, by class."""
     metrics: tuple[str, ...] = ("accuracy",)
-    """What is reported; the benchmark's score is their mean."""
+    """Reported metrics; the benchmark's score is their mean."""
     dev: tuple[str, ...] = ("dev",)
     """Splits with labels that aren't trained on."""
     tests: tuple[tuple[str, str], ...] = ()

@@ -7,7 +7,7 @@ from electra_tf.platform.storage import Path
 from electra_tf.tasks.tables import read_rows
 
 NAME = "blimp"
-"""As `--task` names it."""
+"""Value of `--task`."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

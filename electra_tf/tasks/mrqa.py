@@ -14,17 +14,15 @@ from electra_tf.platform import strict_json
 from electra_tf.platform.bounded import MIB, read_lines
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
+from electra_tf.tasks.benchmarks import MRQA
 from electra_tf.tasks.examples import Answer, MatchedQuestionExample
 from electra_tf.tasks.squad import QuestionFile
 
-SETS = {"searchqa": ("SearchQA",), "triviaqa": ("TriviaQA-web", "TriviaQA"),
-        "newsqa": ("NewsQA",), "naturalqs": ("NaturalQuestionsShort", "NaturalQuestions")}
-"""Task -> what MRQA calls the set, in headers and file names; its download script renames two."""
 SUFFIXES = (".jsonl.gz", ".jsonl")
 LONGEST_LINE = 64 * MIB
 """Bytes; a context has 800 tokens."""
 MOST_BYTES = 16 << 30
-"""Of a file, unpacked; the largest sets have a few GB, of which the contexts are kept."""
+"""Largest file, unpacked; the largest sets have a few GB, of which the contexts are kept."""
 
 Form = TypeVar("Form")
 
@@ -33,14 +31,14 @@ def find(name: str, data_dir: Path, split: str) -> Path:
     """Returns the file of a set, by MRQA's names or those that Google's code reads.
 
     Args:
-        name: a key of `SETS`.
+        name: a key of `benchmarks.MRQA`.
         data_dir: holds `train/SearchQA.jsonl.gz`, or `searchqa/train.jsonl`, packed or not.
         split: "train" or "dev".
 
     Raises:
         UserError: there is none, or its header names another set.
     """
-    candidates = [data_dir / split / f"{one}{suffix}" for one in SETS[name] for suffix in SUFFIXES]
+    candidates = [data_dir / split / f"{one}{suffix}" for one in MRQA[name] for suffix in SUFFIXES]
     candidates += [data_dir / name / f"{split}{suffix}" for suffix in SUFFIXES]
     for path in candidates:
         if path.exists():
@@ -153,7 +151,7 @@ def _set_name(path: Path, lines: Iterator[tuple[int, bytes]]) -> str:
 
 
 def _require_set(name: str, path: Path) -> None:
-    found, known = _set_name(path, _lines(path)), SETS[name]
+    found, known = _set_name(path, _lines(path)), MRQA[name]
     if found.lower() not in {one.lower() for one in (name, *known)}:
         raise UserError(f"{path}:1: the header names the set {shown(found)}, but --task={name} "
                         f"reads {known[0]}; put the right file there, or name this one with "

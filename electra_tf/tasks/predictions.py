@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from electra_tf.platform.atomic_file import make_directory, write_atomically
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.tasks import glue, glue_files, mrqa
+from electra_tf.tasks import glue, glue_files
+from electra_tf.tasks.benchmarks import QUESTIONS
 from electra_tf.tasks.examples import Kind
-from electra_tf.tasks.kinds.answers import as_squad
 from electra_tf.tasks.kinds.kind import Record
 from electra_tf.tasks.kinds.registry import KINDS
 
 ANSWERS_FILE, NO_ANSWER_FILE = "predictions.json", "null_odds.json"
-"""What SQuAD's and MRQA's evaluation takes: answers, and for 2.0 how likely there is none."""
-SCORED_ON_DEV = ("squad", "squad2", *mrqa.SETS)
-"""Whose server or script scores the dev file, where there is none without answers."""
+"""Files for SQuAD's and MRQA's evaluation: answers, and for 2.0 the logit of "no answer"."""
+SCORED_ON_DEV = QUESTIONS
+"""Tasks whose server or script scores the dev file, as no file without answers exists."""
 
 
 def writer_for(path: Path, kind: Kind) -> Callable[[Sequence[Record]], None]:
@@ -55,7 +55,7 @@ def write_submission(directory: Path, name: str, predictions: Mapping[str, Seque
     elif name in SCORED_ON_DEV:
         files = {}
         for records in predictions.values():
-            files[ANSWERS_FILE] = as_squad(records)
+            files[ANSWERS_FILE] = KINDS[Kind.QUESTION_ANSWERING].written(records)
             if all("no_answer_score" in record for record in records):
                 files[NO_ANSWER_FILE] = json.dumps(
                     {record["key"]: record["no_answer_score"] for record in records}) + "\n"

@@ -1,4 +1,4 @@
-"""How tasks are fine-tuned: the general recipe, and what some tasks have otherwise."""
+"""Recipes of fine-tuning: the general one, and the differences of some tasks."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,20 +6,17 @@ from typing import Any
 from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
-from electra_tf.tasks import mrqa
-from electra_tf.tasks.kinds.questions import QuestionAnswering
+from electra_tf.tasks.benchmarks import MRQA, QUESTIONS
+from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.kinds.registry import KINDS
 
-_QUESTIONS = QuestionAnswering.recipe
 DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
     "rte": {"training.num_train_epochs": 10.0},
     "stsb": {"training.num_train_epochs": 10.0, "task.swap_pairs": True},
     "mrpc": {"task.swap_pairs": True},
-    **dict.fromkeys(("squad", *mrqa.SETS), _QUESTIONS | {"task.answerability": False}),
-    "squad2": _QUESTIONS,
-    **{kind: room.recipe for kind, room in KINDS.items()},
+    **dict.fromkeys(("squad", *MRQA), {"task.answerability": False}),
 }
-"""Task, as `--task` names it -> its settings (ELECTRA, appendix B, table 7)."""
+"""Task, as `--task` names it -> its settings besides its kind's (ELECTRA, appendix B, table 7)."""
 
 
 def recipe(task: str, model: ModelConfig, *, feature_based: bool = False) -> FinetuningConfig:
@@ -31,7 +28,10 @@ def recipe(task: str, model: ModelConfig, *, feature_based: bool = False) -> Fin
         feature_based: as for `finetuning_config`.
     """
     general = finetuning_config(model, feature_based=feature_based)
-    changes = {"task.max_seq_length": general.task.max_seq_length, **DIFFERENCES.get(task, {})}
+    kind = Kind.QUESTION_ANSWERING if task in QUESTIONS else task
+    of_kind = KINDS[kind].recipe if kind in set(Kind) else {}
+    changes = {"task.max_seq_length": general.task.max_seq_length, **of_kind,
+               **DIFFERENCES.get(task, {})}
     changes["task.max_seq_length"] = min(
         changes["task.max_seq_length"], model.max_position_embeddings)
     return override(general, changes)

@@ -6,27 +6,20 @@ from collections.abc import Mapping, Sequence
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue, glue_files, minimal_pairs, mrqa, tfds_source
+from electra_tf.tasks.benchmarks import CONLL, MRQA, QUESTIONS, SQUAD
 from electra_tf.tasks.examples import Example, Kind
 from electra_tf.tasks.files import Columns, Files
-from electra_tf.tasks.kinds.questions import QuestionAnswering
 from electra_tf.tasks.kinds.registry import KINDS
-from electra_tf.tasks.kinds.tagging import tagging_task
 from electra_tf.tasks.tagging import read_conll
 from electra_tf.tasks.task import Task, TaskSpec
 
-QUESTION_FILES = {"squad": ("train-v1.1.json", "dev-v1.1.json"),
-                  "squad2": ("train-v2.0.json", "dev-v2.0.json")}
-"""SQuAD's files as published: training and evaluation."""
-TAGGING_FILES = {"chunk": ("train.txt", "test.txt"),
-                 "ner": ("train.txt", "valid.txt", "test.txt")}
-"""CoNLL-2000 has no file for development: its test file is what is scored."""
 GLUE = "glue"
 """Stands for all nine."""
 
 
 def names() -> tuple[str, ...]:
     """Returns all names that `load` takes."""
-    return (*glue.TASKS, *QUESTION_FILES, *mrqa.SETS, *TAGGING_FILES, *Kind)
+    return (*glue.TASKS, *QUESTIONS, *CONLL, *Kind)
 
 
 def resolved(asked: Sequence[str]) -> tuple[str, ...]:
@@ -70,16 +63,9 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
         _required(own.train, "train", name)
         _required(own.dev, "dev", name)
         return KINDS[Kind(name)].own_task(name, own)
-    if name in QUESTION_FILES:
-        train, dev = (own_path or _required(data_dir, "data_dir", name) / file
-                      for own_path, file in zip((own.train, own.dev), QUESTION_FILES[name],
-                                                strict=True))
-        return KINDS[Kind.QUESTION_ANSWERING].own_task(
-            name, dataclasses.replace(own, train=train, dev=dev))
-    if name in mrqa.SETS:
-        train, dev = (
-            getattr(own, split) or mrqa.find(name, _required(data_dir, "data_dir", name), split)
-            for split in ("train", "dev"))
+    if name in QUESTIONS:
+        train, dev = (getattr(own, split) or _question_file(
+            name, _required(data_dir, "data_dir", name), split) for split in ("train", "dev"))
         return KINDS[Kind.QUESTION_ANSWERING].own_task(
             name, dataclasses.replace(own, train=train, dev=dev))
     if given:
@@ -97,7 +83,7 @@ def load_dev(spec: TaskSpec, data_dir: Path | None, own: Files, *,
     Raises:
         UserError: a file that isn't given or can't be read, or a label that the model doesn't know.
     """
-    if own.dev is None and spec.name in mrqa.SETS and not from_tfds:  # Training files are large.
+    if own.dev is None and spec.name in MRQA and not from_tfds:  # Training files are large.
         own = dataclasses.replace(own, dev=mrqa.find(
             spec.name, _required(data_dir, "data_dir", spec.name), "dev"))
     if own.dev is None and spec.name not in set(Kind):
@@ -124,11 +110,9 @@ def read_file(spec: TaskSpec, path: Path, *, labelled: bool,
         UserError: it can't be read, or lacks a column.
     """
     columns = Columns(texts=spec.texts, label=spec.label, key=spec.key)
-    examples = KINDS[spec.kind].read(path, columns, labelled=labelled, strict=strict)
-    if spec.kind is not Kind.CLASSIFICATION or not labelled:
-        return examples
-    return [dataclasses.replace(example, label=spec.as_in_files(example.label))
-            for example in examples]
+    kind = KINDS[spec.kind]
+    examples = kind.read(path, columns, labelled=labelled, strict=strict)
+    return kind.of_spec(spec, examples) if labelled else examples
 
 
 def _glue(task: glue.GlueTask, data_dir: Path) -> Task:
@@ -139,9 +123,16 @@ def _glue(task: glue.GlueTask, data_dir: Path) -> Task:
               if glue_files.has_split(task, data_dir, split)})
 
 
+def _question_file(name: str, data_dir: Path, split: str) -> Path:
+    if name in SQUAD:
+        return data_dir / f"{split}-{SQUAD[name]}.json"
+    return mrqa.find(name, data_dir, split)
+
+
 def _tagging_benchmark(name: str, data_dir: Path) -> Task:
-    train, *others = (data_dir / file for file in TAGGING_FILES[name])
-    return tagging_task(name, read_conll(train), {path.stem: read_conll(path) for path in others})
+    train, *others = (data_dir / file for file in CONLL[name])
+    return KINDS[Kind.TAGGING].benchmark(
+        name, read_conll(train), {path.stem: read_conll(path) for path in others})
 
 
 def _tfds(name: str, data_dir: Path | None, given: Sequence[str]) -> Task:
@@ -150,10 +141,9 @@ def _tfds(name: str, data_dir: Path | None, given: Sequence[str]) -> Task:
     splits = tfds_source.read(name, data_dir)
     if name in glue.TASKS:
         return Task(spec=TaskSpec.of_glue(glue.TASKS[name]), **splits)
-    if name in TAGGING_FILES:
-        return tagging_task(name, splits["train"], splits["dev"])
-    return Task(spec=TaskSpec(name=name, kind=Kind.QUESTION_ANSWERING,
-                              metrics=QuestionAnswering.metrics), **splits)
+    if name in CONLL:
+        return KINDS[Kind.TAGGING].benchmark(name, splits["train"], splits["dev"])
+    return Task(spec=KINDS[Kind.QUESTION_ANSWERING].spec(name), **splits)
 
 
 def _required(value: Path | None, flag: str, task: str) -> Path:

@@ -12,7 +12,7 @@ from electra_tf.tasks.tables import MOST_BYTES
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class QuestionFile:
-    """What a file holds."""
+    """The content of a file."""
 
     examples: tuple[QuestionExample, ...]
     misplaced: tuple[str, ...]

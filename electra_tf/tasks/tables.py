@@ -14,7 +14,7 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 
 MOST_BYTES = 1 << 30
-"""Of a file of examples, which is read into memory; the largest of GLUE and SQuAD have 80 MB."""
+"""Largest file of examples, which is read into memory; the largest of GLUE and SQuAD have 80 MB."""
 Value = str | float | list[str] | None
 
 
@@ -24,7 +24,7 @@ class TableRow:
 
     path: Path
     line: int
-    """Of its beginning, from 1."""
+    """Line of its beginning, from 1."""
     values: Mapping[str, Any]
     """Column -> value: strings, in JSON lines whatever the line holds."""
 

@@ -1,4 +1,4 @@
-"""What a task is, apart from its data and with it."""
+"""A task: its specification, and the specification with examples."""
 
 import dataclasses
 import json
@@ -12,12 +12,12 @@ from electra_tf.tasks import glue
 from electra_tf.tasks.examples import LABELLED, Example, Kind
 
 _PREFIX = "task_"
-"""Of a task's fields among a run's facts."""
+"""Prefix of a task's fields among a run's facts."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TaskSpec:
-    """What a trained model has to know of its task; plain values, to be kept with it.
+    """The specification of a task; plain values that are stored with a trained model.
 
     Raises:
         ValueError: values that contradict each other.
@@ -26,7 +26,7 @@ class TaskSpec:
     __pydantic_config__ = strict_json.STRICT
 
     name: str
-    """As `--task` takes it."""
+    """Value of `--task`."""
     kind: Kind
     labels: tuple[str, ...] = ()
     """Classes or tags by index, as the task's files write them; empty for numbers and questions."""
@@ -109,4 +109,4 @@ class Task:
     test: Mapping[str, Sequence[Example]]
     """Split -> examples to predict."""
     notes: tuple[str, ...] = ()
-    """What a person should know of the data."""
+    """Notes on the data, to be printed."""

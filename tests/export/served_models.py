@@ -1,21 +1,23 @@
 """Tiny networks with random weights, to serve, and what training's own code says of them."""
 
+import functools
+
 import numpy as np
 import tensorflow as tf
 
+from electra_tf.checkpoints.pretrained import TextSettings
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
-from electra_tf.export.signatures import TASKS, Detector
+from electra_tf.export import finetuned
+from electra_tf.export.finetuned import ServedTask
+from electra_tf.export.signatures import Detector
 from electra_tf.finetuning.finetuner import TrialSettings
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.modeling.electra import Discriminator, electra_encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.tasks.examples import Kind
-from electra_tf.tasks.kinds.classification import ClassificationObjective
-from electra_tf.tasks.kinds.questions import QuestionObjective
+from electra_tf.tasks.kinds.kind import ServedNetwork
 from electra_tf.tasks.kinds.registry import KINDS
-from electra_tf.tasks.kinds.regression import RegressionObjective
-from electra_tf.tasks.kinds.tagging import TaggingObjective
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenizer import Tokenizer
@@ -24,6 +26,7 @@ from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 WORDS = ("the", "cafe", "##s", "won", "in", "who", "?", "(", "1999", ")", ".", "a", "b", "##c")
 VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *WORDS))
 TOKENIZER = Tokenizer(VOCABULARY)
+TEXT = TextSettings(vocabulary=VOCABULARY)
 MAX_LENGTH = 12
 SPECS = {
     Kind.CLASSIFICATION: TaskSpec(name="classification", kind=Kind.CLASSIFICATION,
@@ -35,21 +38,13 @@ SPECS = {
     Kind.QUESTION_ANSWERING: TaskSpec(name="question_answering", kind=Kind.QUESTION_ANSWERING,
                                       metrics=("f1",)),
 }
-OBJECTIVES = {
-    Kind.CLASSIFICATION: lambda config: ClassificationObjective(num_classes=3),
-    Kind.REGRESSION: lambda config: RegressionObjective(scale=2.0, offset=3.0),
-    Kind.TAGGING: lambda config: TaggingObjective(
-        num_tags=3, feature_based=config.task.feature_based),
-    Kind.QUESTION_ANSWERING: lambda config: QuestionObjective(
-        answerability=config.task.answerability, beam_size=config.task.beam_size),
-}
 
 
 class Example:
     """A task's network, and what training and serving make of it."""
 
-    def __init__(self, kind: Kind, **changes):
-        self.spec = SPECS[kind]
+    def __init__(self, kind: Kind, spec: TaskSpec | None = None, **changes):
+        self.spec = spec or SPECS[kind]
         self.config = override(FinetuningConfig(), {
             "model.vocab_size": VOCABULARY.size, "model.embedding_size": 8,
             "model.hidden_size": 16, "model.num_layers": 2, "model.num_heads": 2,
@@ -57,19 +52,27 @@ class Example:
             "task.max_seq_length": MAX_LENGTH, "task.doc_stride": 3, "task.max_query_length": 4,
             "task.beam_size": 5, "runtime.eval_batch_size": 4} | {
             name.replace("__", "."): value for name, value in changes.items()})
-        self.strategy = tf.distribute.OneDeviceStrategy("CPU:0")
-        self.objective = OBJECTIVES[kind](self.config)
+        self.objective = KINDS[kind].objective(self.spec, self.config.task)
         self.model = self.objective.build_model(self.config.model, seed=1, policy="float32")
-        draw = np.random.default_rng(1)
-        for variable in self.model.variables:
-            variable.assign_add(draw.normal(0.0, 0.2, variable.shape))
+        disturb(self.model)
 
     def served(self, threshold=None, dtype=tf.float32, tensor_parallel=1):
         """Returns what would be exported."""
         encoder = InferenceEncoder(self.model.encoder.config, dtype, tensor_parallel)
         encoder.take(self.model.encoder)
-        return TASKS[self.spec.kind](
-            encoder, self.model.head, self.row_encoder, self.spec, self.config.task, threshold)
+        return ServedTask(ServedNetwork(
+            encoder=encoder, head=self.model.head, texts=self.row_encoder, spec=self.spec,
+            config=self.config.task, threshold=threshold))
+
+    @functools.cached_property
+    def signatures(self):
+        """The traced functions of what would be exported."""
+        return self.served().signatures()
+
+    @property
+    def servable(self):
+        """Returns it as the programs that export take it."""
+        return finetuned.of_task(self.model, self.spec, self.config.task, TEXT, None)
 
     @property
     def row_encoder(self):
@@ -81,21 +84,31 @@ class Example:
         encoded = KINDS[self.spec.kind].encode(
             self.spec, examples, self.row_encoder, self.config.task)
         settings = TrialSettings(config=self.config, objective=self.objective, pad_id=0,
-                                 strategy=self.strategy)
+                                 strategy=tf.distribute.OneDeviceStrategy("CPU:0"))
         return encoded.score(Predictor(settings, self.model).predict(encoded.rows), None).records
+
+
+example = functools.cache(Example)
+"""Networks that tests share and leave as they are."""
+
+
+def disturb(network):
+    """Adds the same random numbers to all weights."""
+    draw = np.random.default_rng(1)
+    for variable in network.variables:
+        variable.assign_add(draw.normal(0.0, 0.2, variable.shape))
 
 
 def tiny_discriminator():
     """Returns a network of pre-training."""
-    config = Example(Kind.CLASSIFICATION).config.model.discriminator
+    config = example(Kind.CLASSIFICATION).config.model.discriminator
     network = Discriminator(
         electra_encoder(config, seed=1, policy="float32"), seed=1, policy="float32")
-    draw = np.random.default_rng(1)
-    for variable in network.variables:
-        variable.assign_add(draw.normal(0.0, 0.2, variable.shape))
+    disturb(network)
     return network
 
 
+@functools.cache
 def tiny_detector():
     """Returns what would be exported of it."""
     network = tiny_discriminator()

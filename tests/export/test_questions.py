@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.export import questions
 from electra_tf.modeling.task_heads import SpanBeams
 from electra_tf.tasks.examples import QuestionExample
 from electra_tf.tasks.kinds import answers
@@ -27,15 +26,18 @@ def both(max_length, stride):
     encoder = RowEncoder(TOKENIZER, VOCABULARY, max_length)
     expected = kind.encode(examples, encoder, stride=stride, max_query=4)
     asked, contexts = (tf.constant(column) for column in zip(*PAIRS, strict=True))
-    found = questions.encode(encoder, asked, contexts, stride=stride, max_query=4)
+    found = kind.served_windows(encoder, asked, contexts, stride=stride, max_query=4)
     return examples, expected, contexts, *found
 
 
-@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(("max_length", "stride"), [(12, 3), (12, 30), (64, 8)])
-def test_answers_are_fine_tunings(max_length, stride, seed):
-    examples, expected, contexts, tokens, windows, pieces = both(max_length, stride)
-    draw = np.random.default_rng(seed)
+def test_answers_are_fine_tunings(max_length, stride):
+    encoded = both(max_length, stride)
+    for seed in range(6):
+        compare(*encoded, np.random.default_rng(seed))
+
+
+def compare(examples, expected, contexts, tokens, windows, pieces, draw):
     count, length = tokens.ids.shape
     size = 4
     beams = SpanBeams(
@@ -44,7 +46,7 @@ def test_answers_are_fine_tunings(max_length, stride, seed):
         draw.normal(-2.0, 1.0, [count, size, size]).astype(np.float32),
         draw.integers(0, length, [count, size, size]).astype(np.int32),
         draw.normal(0.0, 1.0, [count]).astype(np.float32))
-    found = questions.answers(contexts, windows, pieces, SpanBeams(*map(tf.constant, beams)),
+    found = answers.graph_answers(contexts, windows, pieces, SpanBeams(*map(tf.constant, beams)),
                               max_pieces=5)
     best = answers.best_answers(
         examples, expected, [{name: part[row] for name, part in beams._asdict().items()}
@@ -72,6 +74,6 @@ def test_chunks_change_nothing(monkeypatch):
 
     whole = compute(read)
     for size in (1, 4, 1000):
-        monkeypatch.setattr(questions, "CHUNK", size)
-        for one, other in zip(questions.beams_of(compute, read), whole, strict=True):
+        monkeypatch.setattr(kind, "SERVED_CHUNK", size)
+        for one, other in zip(kind.in_chunks(compute, read), whole, strict=True):
             np.testing.assert_array_equal(one, other)

@@ -1,7 +1,6 @@
 """What is written for TensorFlow Serving is complete, checked in a new process, or not there."""
 
 import dataclasses
-import json
 import os
 import subprocess
 import sys
@@ -11,7 +10,6 @@ import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import prediction_log_pb2
 
-from electra_tf.checkpoints.pretrained import TextSettings
 from electra_tf.export import saved_model as exporting
 from electra_tf.export import servable, verification, warmup
 from electra_tf.export.saved_model import Target
@@ -19,9 +17,9 @@ from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
 from tests import tiny_networks
 from tests.export import allowed_ops
-from tests.export.served_models import VOCABULARY, Example
+from tests.export.served_models import example
 
-TEXT = TextSettings(vocabulary=VOCABULARY)
+CLASSIFIER = example(Kind.CLASSIFICATION)
 
 
 def target(path, version="1", precision="float32"):
@@ -35,11 +33,8 @@ def ended_process():
     return process.pid
 
 
-def export(kind, directory, example=None, precision="float32", **changes):
-    example = example or Example(kind, **changes)
-    model = servable.of_task(example.model, example.spec, example.config.task, TEXT, None)
-    exporting.export(model, target(directory, precision=precision))
-    return example
+def export(directory, precision="float32"):
+    exporting.export(CLASSIFIER.servable, target(directory, precision=precision))
 
 
 def operations(directory):
@@ -54,61 +49,45 @@ def operations(directory):
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
     directory = tmp_path_factory.mktemp("served") / "classifier"
-    return export(Kind.CLASSIFICATION, directory), directory / "1"
+    export(directory)
+    return directory / "1"
 
 
 def test_a_new_process_answers_strings_wherever_it_starts(exported, tmp_path, monkeypatch):
-    example, directory = exported
     monkeypatch.chdir(tmp_path)
-    (answers,) = verification.ask_elsewhere(directory, [{"text": ["The cafés won.", ""]}])
-    expected = example.served().answer(tf.constant(["The cafés won.", ""]))
+    (answers,) = verification.ask_elsewhere(exported, [{"text": ["The cafés won.", ""]}])
+    expected = CLASSIFIER.served().answer(tf.constant(["The cafés won.", ""]))
     assert answers["label"] == [label.decode() for label in expected["label"].numpy()]
     assert answers["probabilities"] == pytest.approx(expected["probabilities"].numpy(), abs=1e-5)
 
 
-def test_warm_up_requests_can_be_read_back(exported):
-    _, directory = exported
+def test_warm_up_requests_can_be_read_back_and_nothing_else_is_left(exported):
     logs = [prediction_log_pb2.PredictionLog.FromString(record.numpy())
-            for record in tf.data.TFRecordDataset(str(directory / warmup.FILE))]
+            for record in tf.data.TFRecordDataset(str(exported / warmup.FILE))]
     assert [log.predict_log.request.inputs["text"].tensor_shape.dim[0].size for log in logs] == [
         4, 1]
     assert {log.predict_log.request.model_spec.name for log in logs} == {"classifier"}
+    assert [path.name for path in exported.parent.iterdir()] == ["1"]
 
 
-def test_nothing_else_is_left_behind(exported):
-    _, directory = exported
-    assert [path.name for path in directory.parent.iterdir()] == ["1"]
-
-
-@pytest.mark.parametrize("kind", [
-    Kind.REGRESSION, Kind.TAGGING, Kind.QUESTION_ANSWERING])
-def test_every_kind_exports_ops_that_serving_links(tmp_path, kind):
-    export(kind, tmp_path)
-    used = operations(tmp_path / "1")
-    assert used - allowed_ops.ALLOWED == set()
-    assert "FusedBatchNormV3" in used
-
-
-def test_classification_in_bfloat16_is_half_the_size(exported, tmp_path):
-    example, exact = exported
-    export(Kind.CLASSIFICATION, tmp_path, example, precision="bfloat16")
-    assert operations(tmp_path / "1") | operations(exact) <= allowed_ops.ALLOWED
+def test_bfloat16_is_half_the_size_and_serving_links_all_ops(exported, tmp_path):
+    export(tmp_path, precision="bfloat16")
+    assert operations(tmp_path / "1") | operations(exported) <= allowed_ops.ALLOWED
 
     def weights(directory):
         return (directory / "variables" / "variables.data-00000-of-00001").stat().st_size
 
-    assert weights(tmp_path / "1") < 0.6 * weights(exact)
+    assert weights(tmp_path / "1") < 0.6 * weights(exported)
 
 
-def test_what_killed_exports_left_is_removed_by_the_next(exported, tmp_path, monkeypatch):
-    example, _ = exported
+def test_what_killed_exports_left_is_removed_by_the_next(tmp_path, monkeypatch):
     directory = tmp_path / "model"
     for name in (f".unfinished-{ended_process()}-1", f".unfinished-{os.getpid()}-1",
                  f".unfinished-{os.getppid()}-1"):
         (directory / name / "variables").mkdir(parents=True)
     # As the trained model: what it says doesn't matter here.
     monkeypatch.setattr(verification, "compare", lambda *arguments: 0.0)
-    export(Kind.CLASSIFICATION, directory, example)
+    export(directory)
     assert {path.name for path in directory.iterdir()} == {"1", f".unfinished-{os.getppid()}-1"}
 
 
@@ -116,48 +95,31 @@ def test_a_difference_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(verification, "ask_elsewhere", lambda directory, asked: [
         {"label": ["no"] * 4, "labels": [], "score": [0.0] * 4, "probabilities": []}] * len(asked))
     with pytest.raises(UserError, match="the exported model's .* nothing was exported") as error:
-        export(Kind.CLASSIFICATION, tmp_path / "model")
+        export(tmp_path / "model")
     assert "\n" not in str(error.value)
     assert list((tmp_path / "model").iterdir()) == []
 
 
-def test_a_damaged_model_is_found(exported, tmp_path):
+def test_a_damaged_model_is_found(tmp_path):
     (tmp_path / "saved_model.pb").write_bytes(b"not a graph")
     with pytest.raises(UserError, match="can't be loaded again"):
         verification.ask_elsewhere(tmp_path, [{"text": ["a"]}])
 
 
-@pytest.mark.parametrize("version", ["one", "1.5", "-1", "0", "", "²", " 1", "1\n",
-                                     "9" * 19, "1" * 5000])
-def test_a_version_is_a_positive_integer(tmp_path, version):
-    with pytest.raises(UserError, match="--export_version must be a positive integer") as error:
-        target(tmp_path, version)
-    assert len(str(error.value)) < 200
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_what_exists_is_not_replaced(exported):
-    _, directory = exported
-    with pytest.raises(UserError, match="exists already; give another --export_version"):
-        target(directory.parent)
-    with pytest.raises(UserError, match="exists already"):
-        target(directory.parent, "01")
-
-
-def test_another_precision_is_refused(tmp_path):
+def test_mistaken_targets_are_one_line_and_write_nothing(exported, tmp_path):
+    for version in ("one", "1.5", "-1", "0", "", "²", " 1", "1\n", "9" * 19, "1" * 5000):
+        with pytest.raises(UserError, match="--export_version must be a positive integer") as error:
+            target(tmp_path, version)
+        assert len(str(error.value)) < 200
     with pytest.raises(UserError, match="float32, bfloat16. Received: 'int8'"):
         target(tmp_path, precision="int8")
-
-
-def test_a_file_in_the_way_is_one_line(tmp_path):
+    assert list(tmp_path.iterdir()) == []
+    for version in ("1", "01"):
+        with pytest.raises(UserError, match="exists already; give another --export_version"):
+            target(exported.parent, version)
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(UserError, match="cannot write"):
         target(tmp_path / "file" / "model")
-
-
-def test_probes_are_plain_json():
-    assert json.loads(json.dumps(verification.requests(["a", "b"]))) == [
-        dict(request) for request in verification.requests(["a", "b"])]
 
 
 def test_networks_without_a_discriminator_are_refused_in_one_line():

@@ -6,62 +6,70 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.export import chunks
 from electra_tf.export.signatures import Detector
+from electra_tf.modeling import chunks
 from electra_tf.modeling.tracing import inference_mode
+from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Kind, QuestionExample, TaggedExample, TextExample
-from electra_tf.tasks.kinds.classification import ClassificationObjective
+from electra_tf.tasks.kinds.registry import KINDS
+from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.rows import RowEncoder
-from tests.export.served_models import TOKENIZER, VOCABULARY, Example, tiny_discriminator
+from tests.export.served_models import TOKENIZER, VOCABULARY, Example, example, tiny_discriminator
 
 TEXTS = ["The cafés won.", "", "a b " * 20, "Who won in (1999)?"]
 
 
-def answer(served, *columns):
-    """Asks the traced signature."""
-    function = served.signatures()["serving_default"]
-    names = served.columns
-    found = function(**{name: tf.constant(column, tf.string)
-                        for name, column in zip(names, columns, strict=True)})
+def answer(model, *columns):
+    """Asks the traced signature of an example, or of what is served."""
+    served, signatures = ((model.served(), model.signatures) if isinstance(model, Example)
+                          else (model, model.signatures()))
+    found = signatures["serving_default"](**{
+        name: tf.constant(column, tf.string)
+        for name, column in zip(served.columns, columns, strict=True)})
     return {name: value.numpy() for name, value in found.items()}
 
 
-@pytest.mark.parametrize("tensor_parallel", [1, 2])
-def test_classes(tensor_parallel):
-    example = Example(Kind.CLASSIFICATION)
-    found = answer(example.served(tensor_parallel=tensor_parallel), TEXTS)
-    expected = example.predicted([TextExample(key="", texts=(text,)) for text in TEXTS])
-    assert [label.decode() for label in found["label"]] == [row["prediction"] for row in expected]
-    np.testing.assert_allclose(found["score"], [row["probability"] for row in expected], atol=1e-5)
-    assert found["labels"][3].tolist() == [label.encode() for label in ("no", "peut-être", "yes")]
-    np.testing.assert_allclose(found["probabilities"].sum(axis=1), 1.0, atol=1e-6)
-    np.testing.assert_array_equal(found["probabilities"].max(axis=1), found["score"])
+def test_classes():
+    classifier = example(Kind.CLASSIFICATION)
+    expected = classifier.predicted([TextExample(key="", texts=(text,)) for text in TEXTS])
+    for found in (answer(classifier, TEXTS), answer(classifier.served(tensor_parallel=2), TEXTS)):
+        assert [label.decode() for label in found["label"]] == [
+            row["prediction"] for row in expected]
+        np.testing.assert_allclose(
+            found["score"], [row["probability"] for row in expected], atol=1e-5)
+        assert found["labels"][3].tolist() == [
+            label.encode() for label in ("no", "peut-être", "yes")]
+        np.testing.assert_allclose(found["probabilities"].sum(axis=1), 1.0, atol=1e-6)
+        np.testing.assert_array_equal(found["probabilities"].max(axis=1), found["score"])
 
 
 def test_classes_that_files_only_number_have_names():
-    example = Example(Kind.CLASSIFICATION)
-    example.spec = dataclasses.replace(example.spec, name="sst2", labels=("0", "1"))
-    example.model = ClassificationObjective(num_classes=2).build_model(
-        example.config.model, seed=1, policy="float32")
-    found = answer(example.served(), TEXTS)
+    model = Example(Kind.CLASSIFICATION, TaskSpec.of_glue(glue.TASKS["sst2"]))
+    found = answer(model, TEXTS)
     assert found["labels"].tolist() == [[b"negative", b"positive"]] * len(TEXTS)
     assert {label.decode() for label in found["label"]} <= {"negative", "positive"}
 
 
+def test_inputs_have_plain_names():
+    kind = KINDS[Kind.CLASSIFICATION]
+    assert kind.served_inputs(TaskSpec.of_glue(glue.TASKS["mrpc"])) == ("sentence1", "sentence2")
+    assert kind.served_inputs(dataclasses.replace(
+        example(Kind.REGRESSION).spec, texts=("#1", "b"))) == ("text_1", "text_2")
+
+
 def test_numbers_from_pairs():
-    example = Example(Kind.REGRESSION)
-    found = answer(example.served(), TEXTS, TEXTS[::-1])
-    expected = example.predicted([TextExample(key="", texts=pair)
-                                  for pair in zip(TEXTS, TEXTS[::-1], strict=True)])
+    found = answer(example(Kind.REGRESSION), TEXTS, TEXTS[::-1])
+    expected = example(Kind.REGRESSION).predicted([
+        TextExample(key="", texts=pair) for pair in zip(TEXTS, TEXTS[::-1], strict=True)])
     np.testing.assert_allclose(found["score"], [row["prediction"] for row in expected], atol=1e-5)
 
 
 @pytest.mark.parametrize("feature_based", [False, True])
 def test_tags(feature_based):
-    example = Example(Kind.TAGGING, task__feature_based=feature_based)
+    tagger = example(Kind.TAGGING, task__feature_based=feature_based)
     sentences = [text for text in TEXTS if text and len(text) < 50]
-    found = answer(example.served(), [*sentences, ""])
-    expected = example.predicted(
+    found = answer(tagger, [*sentences, ""])
+    expected = tagger.predicted(
         [TaggedExample(key="", words=tuple(text.split())) for text in sentences])
     for line, (text, row) in enumerate(zip(sentences, expected, strict=True)):
         count = len(text.split())
@@ -69,17 +77,17 @@ def test_tags(feature_based):
         assert [tag.decode() for tag in found["tags"][line, :count]] == row["prediction"]
         assert set(found["words"][line, count:]) <= {b""}
     assert found["scores"][-1].tolist() == [0.0] * found["scores"].shape[1]
-    long = answer(example.served(), ["a cafes " * 30])
+    long = answer(tagger, ["a cafes " * 30])
     assert long["tags"].shape == (1, 60)
     assert b"" not in long["tags"]
 
 
 @pytest.mark.parametrize("answerability", [True, False])
 def test_answers(answerability):
-    example = Example(Kind.QUESTION_ANSWERING, task__answerability=answerability)
+    model = example(Kind.QUESTION_ANSWERING, task__answerability=answerability)
     pairs = [("Who?", "The Cafés\nwon, in (1999)."), ("won in", "a b (a) " * 9), ("a", "")]
-    found = answer(example.served(), *zip(*pairs, strict=True))
-    expected = example.predicted([QuestionExample(
+    found = answer(model, *zip(*pairs, strict=True))
+    expected = model.predicted([QuestionExample(
         key=str(number), question=question, context=context, answers=())
         for number, (question, context) in enumerate(pairs)])
     for line, row in enumerate(expected):
@@ -92,10 +100,10 @@ def test_answers(answerability):
 
 
 def test_a_threshold_withholds_answers():
-    example = Example(Kind.QUESTION_ANSWERING)
+    model = example(Kind.QUESTION_ANSWERING)
     columns = (["Who?"], ["The Cafés won."])
-    logit = np.log(1.0 / answer(example.served(), *columns)["no_answer_probability"][0] - 1.0)
-    given, withheld = (answer(example.served(threshold=-logit + change), *columns)
+    logit = np.log(1.0 / answer(model, *columns)["no_answer_probability"][0] - 1.0)
+    given, withheld = (answer(model.served(threshold=-logit + change), *columns)
                        for change in (0.1, -0.1))
     assert given["answer"][0] != b""
     assert (withheld["answer"][0], withheld["start"][0], withheld["end"][0]) == (b"", 0, 0)
@@ -103,14 +111,13 @@ def test_a_threshold_withholds_answers():
 
 
 def test_token_ids_skip_the_tokenizer():
-    example = Example(Kind.CLASSIFICATION)
-    served = example.served()
-    tokens = served.texts.encode(tf.constant(TEXTS))
-    found = served.signatures()["token_ids"](
+    classifier = example(Kind.CLASSIFICATION)
+    tokens = classifier.row_encoder.encode(tf.constant(TEXTS))
+    found = classifier.signatures["token_ids"](
         input_ids=tokens.ids, token_type_ids=tokens.segment_ids,
         attention_mask=tf.cast(tokens.valid, tf.int32))
     np.testing.assert_allclose(
-        found["probabilities"], answer(served, TEXTS)["probabilities"], atol=1e-6)
+        found["probabilities"], answer(classifier, TEXTS)["probabilities"], atol=1e-6)
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +164,7 @@ def test_embeddings_average_word_pieces(discriminator, detector):
 def test_rows_beyond_a_chunk_change_nothing(detector, monkeypatch):
     texts = tf.constant(["a cafes " * 30, "The cafés won.", "b"])
     whole = detector.answer(texts)
-    tagger = Example(Kind.TAGGING, task__feature_based=True).served()
+    tagger = example(Kind.TAGGING, task__feature_based=True).served()
     tags = tagger.answer(texts)
     monkeypatch.setattr(chunks, "TOKENS", 40)
     for expected, found in ((whole, detector.answer(texts)), (tags, tagger.answer(texts))):

@@ -74,48 +74,42 @@ def test_tasks_that_are_missing_are_said_and_left_out(tmp_path, capsys):
     assert saved["average_with_wnli"] is None and len(saved["missing"]) == 7
 
 
-def test_wnli_alone_has_no_average_without_it(tmp_path, capsys):
-    write(tmp_path, "wnli", SCORES["wnli"])
-    glue_average.report(tmp_path)
+def test_wnli_alone_and_scores_that_are_no_numbers_have_no_average(tmp_path, capsys):
+    write(tmp_path / "one", "wnli", SCORES["wnli"])
+    glue_average.report(tmp_path / "one")
     assert cells(capsys.readouterr().out)[2][-3:] == ["30.00", "-", "30.00"]
-
-
-def test_a_score_that_is_no_number_leaves_no_average(tmp_path, capsys):
-    write(tmp_path, "cola", [{"mcc": float("nan")}])
-    write(tmp_path, "rte", SCORES["rte"])
-    glue_average.report(tmp_path)
+    write(tmp_path / "two", "cola", [{"mcc": float("nan")}])
+    write(tmp_path / "two", "rte", SCORES["rte"])
+    glue_average.report(tmp_path / "two")
     assert cells(capsys.readouterr().out)[2] == ["dev", "-", *"------", "50.00", "-", "-", "-"]
-    assert json.loads((tmp_path / "glue_average.json").read_text())["average_without_wnli"] is None
+    saved = json.loads((tmp_path / "two" / "glue_average.json").read_text())
+    assert saved["average_without_wnli"] is None
 
 
 def test_what_is_no_run_of_glue_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
-    for name in ("nowhere", "file"):
-        with pytest.raises(UserError, match=f"--model_dir=.*{name} is no directory"):
+    for name, message in (("nowhere", "nowhere is no directory"), ("file", "file is no directory"),
+                          ("", "has no finished task of GLUE: there is neither cola/res")):
+        with pytest.raises(UserError, match=f"--model_dir=.*{message}"):
             glue_average.report(tmp_path / name)
-    with pytest.raises(UserError, match="has no finished task of GLUE: there is neither cola/res"):
-        glue_average.report(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-@pytest.mark.parametrize(("name", "trials", "task", "message"), [
-    ("rte", SCORES["rte"], "cola", r"rte/results.json is of --task=cola, not rte"),
-    ("mrpc", [{"accuracy": 0.8}], None, "mrpc/results.json is damaged: it has no f1 on dev"),
-    ("mnli", [{"accuracy": 0.8}], "sst2", "is of --task=sst2, not mnli")])
-def test_results_of_another_task_or_metric_are_refused(tmp_path, name, trials, task, message):
-    write(tmp_path, name, trials, task=task)
-    with pytest.raises(UserError, match=message):
-        glue_average.report(tmp_path)
-    assert not (tmp_path / "glue_average.json").exists()
-
-
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[]", b'{"task": "cola"}'])
-def test_damaged_results_are_one_line(tmp_path, content):
+def test_results_of_another_task_or_metric_and_damaged_ones_are_refused(tmp_path):
+    for name, trials, task, message in (
+            ("rte", SCORES["rte"], "cola", r"rte/results.json is of --task=cola, not rte"),
+            ("mrpc", [{"accuracy": 0.8}], None, "mrpc/results.json is damaged: it has no f1 on"),
+            ("mnli", [{"accuracy": 0.8}], "sst2", "is of --task=sst2, not mnli")):
+        write(tmp_path / name, name, trials, task=task)
+        with pytest.raises(UserError, match=message):
+            glue_average.report(tmp_path / name)
+        assert not (tmp_path / name / "glue_average.json").exists()
     write(tmp_path, "cola", SCORES["cola"])
-    (tmp_path / "cola" / "results.json").write_bytes(content)
-    with pytest.raises(UserError, match=r"cola/results.json is damaged: ") as error:
-        glue_average.report(tmp_path)
-    assert "\n" not in str(error.value)
+    for content in (b"", b"{", b"\xff", b"[]", b'{"task": "cola"}'):
+        (tmp_path / "cola" / "results.json").write_bytes(content)
+        with pytest.raises(UserError, match=r"cola/results.json is damaged: ") as error:
+            glue_average.report(tmp_path)
+        assert "\n" not in str(error.value)
 
 
 def test_nobody_waits_for_tensorflow():

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.checkpoints.weights import assign_parts
-from electra_tf.finetuning import minimal_pairs
+from electra_tf.finetuning import pseudo_likelihood
 from electra_tf.finetuning.pseudo_likelihood import PseudoLikelihood
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.platform.errors import UserError
@@ -37,6 +37,13 @@ def ids_of(sentence: str) -> list[int]:
             vocabulary.sep_id]
 
 
+def logits_of(model, sentence):
+    """The discriminator's outputs for the words of a sentence, float64."""
+    row = tf.constant([ids_of(sentence)], tf.int32)
+    return model.discriminator(
+        row, tf.zeros_like(row), tf.ones_like(row, tf.bool)).numpy()[0, 1:-1].astype(float)
+
+
 def test_the_generator_hides_each_token_in_turn(networks, model):
     found = PseudoLikelihood(networks).score(SENTENCES)["generator"]
     for sentence, score in zip(SENTENCES[:4], found, strict=False):
@@ -53,9 +60,7 @@ def test_the_generator_hides_each_token_in_turn(networks, model):
 def test_the_discriminator_reads_the_sentence_as_it_stands(networks, model):
     found = PseudoLikelihood(networks).score(SENTENCES)["discriminator"]
     for sentence, score in zip(SENTENCES[:4], found, strict=False):
-        row = tf.constant([ids_of(sentence)], tf.int32)
-        logits = model.discriminator(row, tf.zeros_like(row), tf.ones_like(row, tf.bool)).numpy()
-        expected = np.log(1 - 1 / (1 + np.exp(-logits[0, 1:-1].astype(float)))).sum()
+        expected = np.log(1 - 1 / (1 + np.exp(-logits_of(model, sentence)))).sum()
         assert score == pytest.approx(expected, rel=1e-4)
 
 
@@ -68,9 +73,7 @@ def test_electrics_energies_are_summed(networks, model):
     assert judge.best == "discriminator" and judge.networks == ("discriminator",)
     found = judge.score(SENTENCES)["discriminator"]
     for sentence, score in zip(SENTENCES[:4], found, strict=False):
-        row = tf.constant([ids_of(sentence)], tf.int32)
-        energies = model.discriminator(row, tf.zeros_like(row), tf.ones_like(row, tf.bool)).numpy()
-        assert score == pytest.approx(-energies[0, 1:-1].astype(float).sum(), rel=1e-4)
+        assert score == pytest.approx(-logits_of(model, sentence).sum(), rel=1e-4)
 
 
 def test_networks_that_are_missing_arent_asked(networks):
@@ -94,9 +97,9 @@ def test_the_share_of_pairs_is_counted_per_file(networks, tmp_path, capsys):
     order = np.argsort(scores)
     low, high = (SENTENCES[index] for index in order[[0, -1]])
     paradigm = Paradigm(name="made_up", good=(high, low, low, low), bad=(low, high, high, low))
-    found = minimal_pairs.score(networks, [paradigm], tmp_path / "new")
+    found = pseudo_likelihood.score_pairs(networks, [paradigm], tmp_path / "new")
     assert found["made_up"]["generator"] == 0.25
-    saved = json.loads((tmp_path / "new" / minimal_pairs.RESULTS_FILE).read_text())
+    saved = json.loads((tmp_path / "new" / pseudo_likelihood.RESULTS_FILE).read_text())
     assert saved["mean"]["generator"] == 0.25
     assert "25.0 %" in capsys.readouterr().out
 

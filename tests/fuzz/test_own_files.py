@@ -16,7 +16,6 @@ from electra_tf.checkpoints.run_directory import checkpoint_of_results
 from electra_tf.config.overrides import flatten
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data import manifest, shards
-from electra_tf.finetuning import results_file
 from electra_tf.finetuning.results import Epoch, Results, Trial
 from electra_tf.reporting.metrics_log import MetricsLog, read_metrics
 from tests import tiny_records, tiny_run
@@ -177,7 +176,7 @@ def test_changed_results_are_refused_or_read_as_they_stand(home, results, data):
     (home / "results.json").write_bytes(content)
 
     def read():
-        return checkpoint_of_results(home), results_file.load(home)
+        return checkpoint_of_results(home), Results.load(home)
 
     found = attempt("results.json", read)
     if found is not REFUSED:

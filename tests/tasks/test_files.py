@@ -8,7 +8,6 @@ from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import TaggedExample, TextExample
 from electra_tf.tasks.files import (
     Columns,
-    label_set,
     read_tagged,
     read_texts,
     require_known_labels,
@@ -48,12 +47,6 @@ def test_tagged_sentences_of_json_lines_and_of_columns(tmp_path):
     assert read_tagged(path, columns) == [
         TaggedExample(key="1", words=("EU", "rejects"), tags=("B-ORG", "O"))]
     assert read_tagged(write(tmp_path, "a.txt", "EU B-ORG\n"), columns)[0].tags == ("B-ORG",)
-
-
-def test_label_sets_are_sorted_and_hold_what_occurs():
-    examples = [TextExample(key="1", texts=("x",), label=label) for label in ("b", "a", "b", None)]
-    assert label_set(examples) == ("a", "b")
-    assert label_set([TaggedExample(key="1", words=("x", "y"), tags=("O", "B-X"))]) == ("B-X", "O")
 
 
 def test_a_label_that_training_doesnt_know_is_named(tmp_path):

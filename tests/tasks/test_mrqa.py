@@ -40,47 +40,39 @@ def write(path, *lines, header=HEADER):
     return path
 
 
-@pytest.fixture(params=["a.jsonl.gz", "a.jsonl"])
-def path(request, tmp_path):
-    return tmp_path / request.param
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "a.jsonl.gz"
 
 
-def test_the_end_of_an_answer_lies_inside_of_it(path):
+def test_the_end_of_an_answer_lies_inside_of_it(tmp_path):
     assert CONTEXT[19:28] == "Ada  Ünal"  # MRQA's [19, 27].
-    (one,) = read_mrqa(write(path, line(asked()))).examples
-    assert (one.key, one.question, one.context) == ("q1", "Who won?", CONTEXT)
-    assert one.answers == (Answer(text="Ada  Ünal", start=19),)
-    assert (one.gold, one.is_impossible) == (("Ada Unal", "ada ünal"), False)
+    for name in ("a.jsonl", "a.jsonl.gz"):
+        (one,) = read_mrqa(write(tmp_path / name, line(asked()))).examples
+        assert (one.key, one.question, one.context) == ("q1", "Who won?", CONTEXT)
+        assert one.answers == (Answer(text="Ada  Ünal", start=19),)
+        assert (one.gold, one.is_impossible) == (("Ada Unal", "ada ünal"), False)
 
 
-def test_the_first_place_of_the_first_answer_is_learned(path):
-    several = asked("q1", ("Ünal", [24, 27], [6, 9]), ("2016", [36, 39]))
-    (one,) = read_mrqa(write(path, line(several))).examples
-    assert one.answers == (Answer(text="Ünal", start=24),)
-
-
-def test_all_lines_and_questions_are_read(path):
-    write(path, line(asked("a"), asked("b", ("2016", [36, 39]))), line(),
-          line(asked("c", ("x", [0, 0])), context="x"))
+def test_all_questions_are_read_and_the_first_place_of_the_first_answer_is_learned(path):
+    several = asked("b", ("Ünal", [24, 27], [6, 9]), ("2016", [36, 39]))
+    write(path, line(asked("a"), several), line(), line(asked("c", ("x", [0, 0])), context="x"))
     found = read_mrqa(path)
-    assert [(one.key, one.answers[0].text) for one in found.examples] == [
-        ("a", "Ada  Ünal"), ("b", "2016"), ("c", "x")]
+    assert [(one.key, one.answers) for one in found.examples] == [
+        ("a", (Answer(text="Ada  Ünal", start=19),)), ("b", (Answer(text="Ünal", start=24),)),
+        ("c", (Answer(text="x", start=0),))]
     assert found.misplaced == ()
 
 
-def test_misplaced_answers_are_left_out_and_what_is_right_stays(path):
+def test_misplaced_answers_are_left_out_or_refused(path):
     wrong = ("Ünal", [23, 26], [24, 27])
-    found = read_mrqa(write(path, line(asked("a", wrong), asked("b", ("Ünal", [24, 29])))))
+    write(path, line(), line(asked("a", wrong), asked("b", ("Ünal", [24, 29]))))
+    found = read_mrqa(path)
     assert found.misplaced == ("a", "b")
     assert [one.answers for one in found.examples] == [(Answer(text="Ünal", start=24),), ()]
     assert found.examples[1].gold == ("Ada Unal", "ada ünal")  # It can be scored.
-
-
-def test_strict_refuses_a_misplaced_answer(path):
     write(path, line(), line(asked("a", ("Ünal", [24, 29]))))
-    with pytest.raises(UserError, match=(
-            r":3: qas\[0\]: the answer 'Ünal' doesn't stand at characters 24 to 29 of the context, "
-            r"'Ünal w' does \(question 'a'\)")):
+    with pytest.raises(UserError, match=r":3: qas\[0\]: the answer 'Ünal' .*24 to 29.*'a'"):
         read_mrqa(path, strict=True)
 
 
@@ -90,58 +82,53 @@ def test_questions_to_predict_need_no_answers(path):
     assert (one.answers, one.gold, one.is_impossible) == ((), (), False)
 
 
-@pytest.mark.parametrize(("lines", "message"), [
-    ([[]], ":2: must be an object"), ([{"qas": []}], ":2: 'context' is missing"),
-    ([line()], "holds no questions"),
-    ([HEADER], ":2: 'context' is missing"),
-    ([line(), line({"question": "x"})], r":3: qas\[0\]: 'qid' is missing"),
-    ([line(asked() | {"qid": 7})], r":2: qas\[0\]: 'qid' must be a string"),
-    ([line({"qid": "a", "question": "x"})], r":2: qas\[0\]: no answers, or none detected"),
-    ([line(asked() | {"answers": []})], r":2: qas\[0\]: no answers"),
-    ([line(asked() | {"detected_answers": []})], r":2: qas\[0\]: no answers"),
-    ([line(asked("a", ("Ünal",)))], r":2: qas\[0\]: no answers"),
-    ([line(asked("a"), asked("b") | {"is_impossible": True})], r"qas\[1\]: is_impossible is true"),
-    ([line(asked("a")), line(asked("b"), asked("a"))], r":3: qas\[1\]: a second .* the qid 'a'"),
-    ([line(asked("a", ("x", [40, 43])))], r"qas\[0\]\.detected_answers\[0\]: \[40, 43\] isn't"),
-    ([line(asked("a", ("x", [-1, 3])))], r"\[-1, 3\] isn't a first and a last character"),
-    ([line(asked("a", ("x", [5, 4])))], r"\[5, 4\] isn't"),
-    ([line(asked("a", ("x", [5])))], r":2: qas\[0\]\.detected_answers\[0\]\.char_spans\[0\]"),
-    ([line(asked("a", ("x", [5, 6.5])))], "must be a whole number"),
-    ([line(context="a\ud800")], "half of a character"),
-])
-def test_what_cannot_be_so_is_named_with_its_line(path, lines, message):
-    with pytest.raises(UserError, match=message) as error:
-        read_mrqa(write(path, *lines))
-    assert str(error.value).startswith(str(path)) and "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(("header", "message"), [
-    (line(asked()), r":1: 'header' is missing; the first line of MRQA's files is their header"),
-    ({"header": {}}, r":1: header: 'dataset' is missing; the first line"),
-    ({"header": {"dataset": 3}}, r":1: header: 'dataset' must be a string"),
-    ([HEADER], ":1: must be an object")])
-def test_the_first_line_is_a_header(path, header, message):
-    with pytest.raises(UserError, match=message):
-        read_mrqa(write(path, line(asked()), header=header))
+def test_what_cannot_be_so_is_named_with_its_line(path):
+    for lines, message in (
+            ([[]], ":2: must be an object"), ([{"qas": []}], ":2: 'context' is missing"),
+            ([line()], "holds no questions"),
+            ([line(), line({"question": "x"})], r":3: qas\[0\]: 'qid' is missing"),
+            ([line(asked() | {"qid": 7})], r":2: qas\[0\]: 'qid' must be a string"),
+            ([line({"qid": "a", "question": "x"})], r":2: qas\[0\]: no answers, or none detected"),
+            ([line(asked() | {"answers": []})], r":2: qas\[0\]: no answers"),
+            ([line(asked("a", ("Ünal",)))], r":2: qas\[0\]: no answers"),
+            ([line(asked("a"), asked("b") | {"is_impossible": True})], r"qas\[1\]: is_impossible"),
+            ([line(asked("a")), line(asked("b"), asked("a"))], r":3: qas\[1\]: .* the qid 'a'"),
+            ([line(asked("a", ("x", [40, 43])))], r"detected_answers\[0\]: \[40, 43\] isn't"),
+            ([line(asked("a", ("x", [-1, 3])))], r"\[-1, 3\] isn't a first and a last"),
+            ([line(asked("a", ("x", [5, 4])))], r"\[5, 4\] isn't"),
+            ([line(asked("a", ("x", [5])))], r":2: qas\[0\]\.detected_answers\[0\]\.char_spans"),
+            ([line(asked("a", ("x", [5, 6.5])))], "must be a whole number"),
+            ([line(context="a\ud800")], "half of a character")):
+        with pytest.raises(UserError, match=message) as error:
+            read_mrqa(write(path, *lines))
+        assert str(error.value).startswith(str(path)) and "\n" not in str(error.value)
+    for header, message in (
+            (line(asked()), r":1: 'header' is missing; the first line of MRQA's files is"),
+            ({"header": {"dataset": 3}}, r":1: header: 'dataset' must be a string")):
+        with pytest.raises(UserError, match=message):
+            read_mrqa(write(path, line(asked()), header=header))
 
 
 GOOD = content(line(asked("a")), line(asked("b")))
 
 
-@pytest.mark.parametrize(("name", "data", "message"), [
-    ("a.jsonl.gz", GOOD, "not gzip, or damaged: Not a gzipped file"),
-    ("a.jsonl.gz", gzip.compress(GOOD, mtime=0)[:-9], "damaged: Compressed file ended before"),
-    ("a.jsonl.gz", gzip.compress(GOOD, mtime=0)[:-8] + b"\0" * 8, "damaged: CRC check failed"),
-    ("a.jsonl.gz", gzip.compress(GOOD, mtime=0)[:20] + b"\xff" * 40, "not gzip, or damaged"),
-    ("a.jsonl.gz", gzip.compress(b"", mtime=0), ":1: not JSON.*is their header"),
-    ("a.jsonl", b"", ":1: not JSON"), ("a.jsonl", GOOD + b"\n", ":4: not JSON"),
-    ("a.jsonl", GOOD[:-20], ":3: not JSON"), ("a.jsonl", GOOD + b"\xff{}\n", ":4: not UTF-8"),
-    ("a.jsonl", gzip.compress(GOOD, mtime=0), ":1: not UTF-8")])
-def test_damaged_files_are_one_line(tmp_path, name, data, message):
-    (tmp_path / name).write_bytes(data)
-    with pytest.raises(UserError, match=message) as error:
-        read_mrqa(tmp_path / name)
-    assert "\n" not in str(error.value)
+def test_damaged_files_are_one_line(tmp_path):
+    packed = gzip.compress(GOOD, mtime=0)
+    for name, data, message in (
+            ("a.jsonl.gz", GOOD, "not gzip, or damaged: Not a gzipped file"),
+            ("a.jsonl.gz", packed[:-9], "damaged: Compressed file ended before"),
+            ("a.jsonl.gz", packed[:-8] + b"\0" * 8, "damaged: CRC check failed"),
+            ("a.jsonl.gz", packed[:20] + b"\xff" * 40, "not gzip, or damaged"),
+            ("a.jsonl", b"", ":1: not JSON"), ("a.jsonl", GOOD + b"\n", ":4: not JSON"),
+            ("a.jsonl", GOOD + b"\xff{}\n", ":4: not UTF-8"), ("a.jsonl", packed, ":1: not UTF-8")):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(UserError, match=message) as error:
+            read_mrqa(tmp_path / name)
+        assert "\n" not in str(error.value)
+    (tmp_path / "b.jsonl").mkdir()
+    for name in ("none.jsonl.gz", "b.jsonl", "a\0.jsonl"):
+        with pytest.raises(UserError, match="cannot read"):
+            read_mrqa(tmp_path / name)
 
 
 def test_files_that_grow_when_unpacked_are_refused_early(tmp_path, monkeypatch):
@@ -154,13 +141,6 @@ def test_files_that_grow_when_unpacked_are_refused_early(tmp_path, monkeypatch):
     monkeypatch.setattr(mrqa, "MOST_BYTES", len(GOOD) - 1)
     with pytest.raises(UserError, match=r"a.jsonl.gz:3: more than \d KiB unpacked"):
         read_mrqa(write(tmp_path / "a.jsonl.gz", line(asked("a")), line(asked("b"))))
-
-
-def test_no_file_and_a_directory(tmp_path):
-    (tmp_path / "b.jsonl").mkdir()
-    for name in ("a.jsonl.gz", "b.jsonl", "a\0.jsonl"):
-        with pytest.raises(UserError, match="cannot read"):
-            read_mrqa(tmp_path / name)
 
 
 @pytest.mark.parametrize(("name", "dataset", "train", "dev"), [

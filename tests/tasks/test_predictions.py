@@ -15,25 +15,21 @@ ANSWERS = [{"key": "q1", "prediction": "Ünal", "no_answer_score": -3.5, "n_best
 TAGS = [{"key": "1", "words": ["Ada", "wrote"], "prediction": ["B-PER", "O"]}]
 
 
-@pytest.mark.parametrize(("kind", "suffix", "records", "content"), [
-    (Kind.CLASSIFICATION, "tsv", CLASSES, "key\tprediction\n0\t1\n1\t0\n"),
-    (Kind.REGRESSION, "tsv", [{"key": "5", "prediction": 2.5}], "key\tprediction\n5\t2.5\n"),
-    (Kind.TAGGING, "txt", TAGS, "Ada B-PER\nwrote O\n\n"),
-    (Kind.QUESTION_ANSWERING, "json", ANSWERS, '{\n "q1": "Ünal",\n "q2": ""\n}\n'),
-    (Kind.TAGGING, "jsonl", TAGS, json.dumps(TAGS[0]) + "\n"),
-])
-def test_forms(tmp_path, kind, suffix, records, content):
-    path = tmp_path / f"out.{suffix}"
-    writer_for(path, kind)(records)
-    assert path.read_text(encoding="utf-8") == content
-
-
-@pytest.mark.parametrize(("kind", "name"), [
-    (Kind.CLASSIFICATION, "a.json"), (Kind.TAGGING, "a.tsv"), (Kind.QUESTION_ANSWERING, "a.txt"),
-    (Kind.REGRESSION, "a")])
-def test_a_form_that_the_kind_has_not(tmp_path, kind, name):
-    with pytest.raises(UserError, match=r"must end in .jsonl or"):
-        writer_for(tmp_path / name, kind)
+def test_every_kind_has_its_own_form_and_json_lines(tmp_path):
+    for kind, suffix, records, content in (
+            (Kind.CLASSIFICATION, "tsv", CLASSES, "key\tprediction\n0\t1\n1\t0\n"),
+            (Kind.REGRESSION, "tsv", [{"key": "5", "prediction": 2.5}],
+             "key\tprediction\n5\t2.5\n"),
+            (Kind.TAGGING, "txt", TAGS, "Ada B-PER\nwrote O\n\n"),
+            (Kind.QUESTION_ANSWERING, "json", ANSWERS, '{\n "q1": "Ünal",\n "q2": ""\n}\n'),
+            (Kind.TAGGING, "jsonl", TAGS, json.dumps(TAGS[0]) + "\n")):
+        path = tmp_path / f"out.{suffix}"
+        writer_for(path, kind)(records)
+        assert path.read_text(encoding="utf-8") == content
+    for kind, name in ((Kind.CLASSIFICATION, "a.json"), (Kind.TAGGING, "a.tsv"),
+                       (Kind.QUESTION_ANSWERING, "a.txt"), (Kind.REGRESSION, "a")):
+        with pytest.raises(UserError, match=r"must end in .jsonl or"):
+            writer_for(tmp_path / name, kind)
 
 
 def test_mnli_s_server_takes_three_files(tmp_path):

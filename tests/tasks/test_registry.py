@@ -45,14 +45,6 @@ def test_labels_of_another_file_may_be_numbers_or_words(tmp_path):
         registry.load_dev(spec, None, Files(dev=bad))
 
 
-def test_a_regression_knows_its_scale(tmp_path):
-    header = "index\tsentence1\tsentence2\tscore\n"
-    for split in ("train", "dev"):
-        write(tmp_path / "STS-B" / f"{split}.tsv", header + "0\ta\tb\t5.0\n")
-    task = registry.load("stsb", tmp_path, Files())
-    assert (task.spec.kind, task.spec.labels, task.spec.scale) == (Kind.REGRESSION, (), 5.0)
-
-
 def test_questions_by_their_published_names_or_others(tmp_path):
     write(tmp_path / "train-v1.1.json", questions(("a", 0), ("b", 3)))
     dev = write(tmp_path / "other.json", questions(("c", 0)))
@@ -65,14 +57,13 @@ def test_questions_by_their_published_names_or_others(tmp_path):
         registry.load("squad", tmp_path, Files(dev=dev, strict=True))
 
 
-@pytest.mark.parametrize(("train", "dev", "message"), [
-    (3, 0, "train.json: no answer stands at its offset; there is nothing to learn"),
-    (0, 3, "dev.json: no answer stands at its offset; there is nothing to score")])
-def test_questions_whose_answers_all_stand_elsewhere_are_refused(tmp_path, train, dev, message):
-    files = Files(train=write(tmp_path / "train.json", questions(("a", train))),
-                  dev=write(tmp_path / "dev.json", questions(("b", dev))))
-    with pytest.raises(UserError, match=message):
-        registry.load("question_answering", None, files)
+def test_questions_whose_answers_all_stand_elsewhere_are_refused(tmp_path):
+    for train, dev, message in ((3, 0, "train.json: .*; there is nothing to learn"),
+                                (0, 3, "dev.json: .*; there is nothing to score")):
+        files = Files(train=write(tmp_path / "train.json", questions(("a", train))),
+                      dev=write(tmp_path / "dev.json", questions(("b", dev))))
+        with pytest.raises(UserError, match=message):
+            registry.load("question_answering", None, files)
 
 
 def test_chunks_and_entities(tmp_path):

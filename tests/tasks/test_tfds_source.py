@@ -48,7 +48,7 @@ def test_classes_by_number(tmp_path):
     assert [(one.key, one.label) for one in task.test["test"]] == [("1", None)]
 
 
-def test_classes_by_name_and_the_diagnostic_set(tmp_path):
+def test_classes_by_name_the_diagnostic_set_and_numbers(tmp_path):
     names = ["entailment", "neutral", "contradiction"]
     row = {"premise": "It rains.", "hypothesis": "It is dry.", "label": "contradiction", "idx": 3}
     unknown = {**row, "label": -1}
@@ -62,9 +62,6 @@ def test_classes_by_name_and_the_diagnostic_set(tmp_path):
     assert {name: len(examples) for name, examples in task.dev.items()} == {
         "dev_matched": 1, "dev_mismatched": 2}
     assert list(task.test) == ["test_matched", "test_mismatched", "diagnostic"]
-
-
-def test_numbers(tmp_path):
     row = {"sentence1": "A dog.", "sentence2": "A cat.", "label": 2.5, "idx": 0}
     glue(tmp_path, "stsb", ["sentence1", "sentence2"], None,
          {"train": [row], "validation": [row], "test": [{**row, "label": -1.0}]})

@@ -8,8 +8,7 @@ from electra_tf.apps.planning.workload import Workload
 from electra_tf.checkpoints.run_directory import SETTINGS_FILE, read_identity, settings_of
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.finetuning import results_file
-from electra_tf.finetuning.results import glue_average
+from electra_tf.finetuning.results import Results, glue_average
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, one_line, shown
 from electra_tf.platform.storage import Path
@@ -77,7 +76,7 @@ def of_glue(directory: Path) -> Point:
         UserError: a task of the average is missing, or the encoder isn't a pre-training run of
             this program that is still there.
     """
-    found = {name: results_file.load(directory / name) for name in AVERAGED}
+    found = {name: Results.load(directory / name) for name in AVERAGED}
     missing = [name for name, results in found.items() if results is None]
     if missing:
         raise UserError(f"--glue_dir={directory} has no results of {', '.join(missing)}, which the "

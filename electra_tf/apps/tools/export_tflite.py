@@ -52,8 +52,8 @@ def _use_as_in_serving() -> None:
 def _servable(model_dir: Path):
     """Returns the network of a directory."""
     from electra_tf.checkpoints import formats
-    from electra_tf.export import servable
-    from electra_tf.finetuning import setup, trials
+    from electra_tf.export import finetuned, servable
+    from electra_tf.finetuning import outputs, setup
 
     networks = formats.read(model_dir)
     if networks.task is None:
@@ -61,8 +61,8 @@ def _servable(model_dir: Path):
     run = setup.prepare_trained(model_dir, {
         "training.precision": "float32", "runtime.distribution_strategy": "one_device",
         "runtime.cpu_parts": 1})  # More would set threads for training.
-    return servable.of_task(run.trained_model(), run.spec, run.config.task, run.text,
-                            trials.threshold_of(model_dir))
+    return finetuned.of_task(run.trained_model(), run.spec, run.config.task, run.text,
+                             outputs.threshold_of(model_dir))
 
 
 def define() -> None:

@@ -1,7 +1,9 @@
 """Output layers of fine-tuned models, between our form and Hugging Face's.
 
-Its head for classes has a hidden layer with GELU that ours, as Google's, needn't have. As
-gelu(x) - gelu(-x) = x, a hidden layer that computes every logit and its negative is exactly none.
+Which layers a head has is data of the task's kind (`HuggingFaceHead` in `tasks/kinds/kind.py`).
+Hugging Face's head for classes has a hidden layer with GELU that ours, as Google's, needn't have.
+As gelu(x) - gelu(-x) = x, a hidden layer that computes every logit and its negative changes no
+output.
 """
 
 import dataclasses
@@ -11,27 +13,20 @@ from typing import Any
 import numpy as np
 
 from electra_tf.checkpoints.hugging_face.config import Config
-from electra_tf.checkpoints.shapes import Shapes, require_exactly
+from electra_tf.checkpoints.shapes import require_exactly
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.tasks import glue
-from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
 
-ARCHITECTURES = {
-    Kind.CLASSIFICATION: "ElectraForSequenceClassification",
-    Kind.REGRESSION: "ElectraForSequenceClassification",
-    Kind.TAGGING: "ElectraForTokenClassification",
-    Kind.QUESTION_ANSWERING: "ElectraForQuestionAnswering",
-}
 _DEFAULT_LABELS = {"0": "LABEL_0", "1": "LABEL_1"}
 """What transformers leaves out of config.json."""
+_ONE_NUMBER, _CLASSES = "regression", "single_label_classification"
+"""Values of problem_type in config.json."""
 HEAD = "head/"
-_HIDDEN, _OUTPUT = "head/hidden", "head/dense"
-_START, _END = "head/dense", "head/dense_1"
-_ONLY_PLAIN = ("Hugging Face's head for questions scores starts and ends by themselves and nothing "
-               "else: train with --set task.ends_given_starts=false --set task.answerability=false")
+
+Layers = dict[str, tuple[np.ndarray, np.ndarray]]
+"""Name -> kernel [inputs, outputs] and bias of a dense layer."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,7 +36,12 @@ class Head:
     weights: Weights
     """By their names."""
     config: Mapping[str, Any]
-    """What config.json says of it."""
+    """Entries of config.json."""
+
+
+def is_finetuned(config: Config) -> bool:
+    """Tells whether config.json names the class of a fine-tuned model."""
+    return any(kind.hugging_face.architecture == config.architecture for kind in KINDS.values())
 
 
 def to_theirs(spec: TaskSpec, weights: Weights, source: str) -> Head:
@@ -53,45 +53,35 @@ def to_theirs(spec: TaskSpec, weights: Weights, source: str) -> Head:
         source: where it comes from, for errors.
 
     Raises:
-        UserError: a head that Hugging Face has not.
+        UserError: a head that Hugging Face doesn't have.
     """
-    own = {name: value for name, value in weights.items() if name.startswith(HEAD)}
-    hidden_size = weights["electra/encoder/layer_0/output/dense/bias"].shape[0]
-    if spec.kind is Kind.QUESTION_ANSWERING:
-        if own.keys() != _names(_START, _END):
-            raise UserError(f"{source}: {_ONLY_PLAIN}.")
-        found = {"qa_outputs.weight": np.concatenate(
-                     [own[f"{path}/kernel"] for path in (_START, _END)], axis=1).T,
-                 "qa_outputs.bias": np.concatenate(
-                     [own[f"{path}/bias"] for path in (_START, _END)])}
-        return Head(weights=found, config={"architectures": [ARCHITECTURES[spec.kind]]})
-    outputs = len(spec.labels) or 1
-    with_hidden = f"{_HIDDEN}/kernel" in own
-    require_exactly(own, _score_shapes(hidden_size, outputs, with_hidden), source)
-    words = spec.label_words or ("LABEL_0",)
-    config = {"architectures": [ARCHITECTURES[spec.kind]], "finetuning_task": spec.name,
-              "id2label": {str(index): word for index, word in enumerate(words)},
-              "label2id": {word: index for index, word in enumerate(words)}}
+    form = KINDS[spec.kind].hugging_face
+    ours = _our_layers(spec, weights, source)
+    *hidden, (output, parts) = form.layers.items()
     # A number leaves the network in its own units.
-    kernel = own[f"{_OUTPUT}/kernel"] * np.float32(spec.scale)
-    bias = own[f"{_OUTPUT}/bias"] * np.float32(spec.scale) + np.float32(spec.offset)
-    if spec.kind is Kind.TAGGING:
-        return Head(weights={"classifier.weight": kernel.T, "classifier.bias": bias},
-                    config=config)
-    config["problem_type"] = ("regression" if spec.kind is Kind.REGRESSION
-                              else "single_label_classification")
-    if with_hidden:
-        hidden_kernel, hidden_bias = own[f"{_HIDDEN}/kernel"], own[f"{_HIDDEN}/bias"]
-    else:
-        hidden_kernel, hidden_bias, kernel, bias = _through_gelu(kernel, bias, source)
+    kernel = np.concatenate([ours[part][0] for part in parts], axis=1) * np.float32(spec.scale)
+    bias = np.concatenate([ours[part][1] for part in parts])
+    bias = bias * np.float32(spec.scale) + np.float32(spec.offset)
+    layers = {theirs: ours[name] for theirs, (name,) in hidden if name in ours}
+    if len(layers) < len(hidden):
+        layers[hidden[0][0]], (kernel, bias) = _through_gelu(kernel, bias, source)
+    layers[output] = kernel, bias
+    config: dict[str, Any] = {"architectures": [form.architecture]}
+    if spec.labels or form.problem_type:
+        words = spec.label_words or ("LABEL_0",)
+        config |= {"finetuning_task": spec.name,
+                   "id2label": {str(index): word for index, word in enumerate(words)},
+                   "label2id": {word: index for index, word in enumerate(words)}}
+    if form.problem_type:
+        config["problem_type"] = form.problem_type
     return Head(config=config, weights={
-        "classifier.dense.weight": hidden_kernel.T, "classifier.dense.bias": hidden_bias,
-        "classifier.out_proj.weight": kernel.T, "classifier.out_proj.bias": bias})
+        name: value for theirs, (kernel, bias) in layers.items()
+        for name, value in ((f"{theirs}.weight", kernel.T), (f"{theirs}.bias", bias))})
 
 
 def from_theirs(config: Config, weights: Weights,
                 source: str) -> tuple[TaskSpec, dict[str, Any], Weights]:
-    """Returns what Hugging Face's head is to us.
+    """Returns Hugging Face's head in our form.
 
     Args:
         config: of config.json.
@@ -104,45 +94,45 @@ def from_theirs(config: Config, weights: Weights,
     Raises:
         UserError: weights that are missing, left over, or of another shape.
     """
-    kind = next(kind for kind, name in ARCHITECTURES.items()
-                if name == config.architecture)
-    hidden = config.hidden_size
-    if kind is Kind.QUESTION_ANSWERING:
-        require_exactly(weights, {"qa_outputs.weight": (2, hidden), "qa_outputs.bias": (2,)},
-                        source)
-        kernel, bias = weights["qa_outputs.weight"].T, weights["qa_outputs.bias"]
-        return (TaskSpec(name=str(kind), kind=kind, metrics=KINDS[kind].metrics),
-                {"task.ends_given_starts": False, "task.answerability": False},
-                {f"{_START}/kernel": kernel[:, :1], f"{_START}/bias": bias[:1],
-                 f"{_END}/kernel": kernel[:, 1:], f"{_END}/bias": bias[1:]})
-    labels = _labels(config, source)
-    if kind is Kind.TAGGING:
-        require_exactly(weights, {"classifier.weight": (len(labels), hidden),
-                                  "classifier.bias": (len(labels),)}, source)
-        return (TaskSpec(name=str(kind), kind=kind, labels=labels, metrics=KINDS[kind].metrics,
-                         texts=("words",), label="tags"), {},
-                {f"{_OUTPUT}/kernel": weights["classifier.weight"].T,
-                 f"{_OUTPUT}/bias": weights["classifier.bias"]})
-    if config.problem_type == "regression" or len(labels) == 1:
-        kind, labels = Kind.REGRESSION, ()
-    outputs = len(labels) or 1
+    kinds = [kind for kind in KINDS.values()
+             if kind.hugging_face.architecture == config.architecture]
+    labels = _labels(config, source) if any(kind.labelled for kind in kinds) else ()
+    problem = _ONE_NUMBER if config.problem_type == _ONE_NUMBER or len(labels) == 1 else _CLASSES
+    kind = next(kind for kind in kinds if kind.hugging_face.problem_type in (None, problem))
+    labels = labels if kind.labelled else ()
+    form, inputs = kind.hugging_face, config.hidden_size
+    *hidden, (output, parts) = form.layers.items()
+    sizes = {theirs: inputs for theirs, _ in hidden} | {output: len(parts) * (len(labels) or 1)}
     require_exactly(weights, {
-        "classifier.dense.weight": (hidden, hidden), "classifier.dense.bias": (hidden,),
-        "classifier.out_proj.weight": (outputs, hidden), "classifier.out_proj.bias": (outputs,),
-    }, source)
-    return (_spec(config, kind, labels), {"task.hidden_layer": True},
-            {f"{_HIDDEN}/kernel": weights["classifier.dense.weight"].T,
-             f"{_HIDDEN}/bias": weights["classifier.dense.bias"],
-             f"{_OUTPUT}/kernel": weights["classifier.out_proj.weight"].T,
-             f"{_OUTPUT}/bias": weights["classifier.out_proj.bias"]})
+        name: shape for theirs, size in sizes.items()
+        for name, shape in ((f"{theirs}.weight", (size, inputs)), (f"{theirs}.bias", (size,)))},
+        source)
+    found = {}
+    for theirs, ours in form.layers.items():
+        kernels = np.split(weights[f"{theirs}.weight"].T, len(ours), axis=1)
+        biases = np.split(weights[f"{theirs}.bias"], len(ours))
+        for name, kernel, bias in zip(ours, kernels, biases, strict=True):
+            found |= {f"{HEAD}{name}/kernel": kernel, f"{HEAD}{name}/bias": bias}
+    return kind.converted(config.finetuning_task, labels), dict(form.settings), found
 
 
-def _spec(config: Config, kind: Kind, labels: tuple[str, ...]) -> TaskSpec:
-    """Returns GLUE's task if these are its classes, else one of nobody's in particular."""
-    task = glue.TASKS.get(config.finetuning_task)
-    if labels and task and labels == glue.label_words(task.name, task.labels):
-        return TaskSpec.of_glue(task)
-    return TaskSpec(name=str(kind), kind=kind, labels=labels, metrics=KINDS[kind].metrics)
+def _our_layers(spec: TaskSpec, weights: Weights, source: str) -> Layers:
+    """Returns the layers of our head; refuses one that has more or fewer than Hugging Face's."""
+    form = KINDS[spec.kind].hugging_face
+    own = {name: value for name, value in weights.items() if name.startswith(HEAD)}
+    inputs = weights["electra/encoder/layer_0/output/dense/bias"].shape[0]
+    *hidden, (_, parts) = form.layers.items()
+    sizes = {name: inputs for _, (name,) in hidden if f"{HEAD}{name}/kernel" in own}
+    sizes |= dict.fromkeys(parts, len(spec.labels) or 1)
+    shapes = {name: shape for layer, size in sizes.items() for name, shape in (
+        (f"{HEAD}{layer}/kernel", (inputs, size)), (f"{HEAD}{layer}/bias", (size,)))}
+    if own.keys() != shapes.keys() and form.settings:
+        settings = " ".join(f"--set {name}={str(value).lower()}"
+                            for name, value in form.settings.items())
+        raise UserError(f"{source}: {form.architecture} has other layers than this head; train "
+                        f"with {settings}.")
+    require_exactly(own, shapes, source)
+    return {layer: (own[f"{HEAD}{layer}/kernel"], own[f"{HEAD}{layer}/bias"]) for layer in sizes}
 
 
 def _labels(config: Config, source: str) -> tuple[str, ...]:
@@ -158,8 +148,8 @@ def _labels(config: Config, source: str) -> tuple[str, ...]:
     return labels
 
 
-def _through_gelu(kernel: np.ndarray, bias: np.ndarray,
-                  source: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _through_gelu(kernel: np.ndarray, bias: np.ndarray, source: str
+                  ) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
     """Returns two layers with GELU between them that compute what one dense layer does."""
     hidden_size, outputs = kernel.shape
     if 2 * outputs > hidden_size:
@@ -171,16 +161,4 @@ def _through_gelu(kernel: np.ndarray, bias: np.ndarray,
     first_bias = np.concatenate([bias, -bias, np.zeros(rest, np.float32)])
     identity = np.eye(outputs, dtype=np.float32)
     second = np.concatenate([identity, -identity, np.zeros([rest, outputs], np.float32)])
-    return first, first_bias, second, np.zeros(outputs, np.float32)
-
-
-def _score_shapes(hidden_size: int, outputs: int, with_hidden: bool) -> Shapes:
-    shapes: Shapes = {f"{_OUTPUT}/kernel": (hidden_size, outputs), f"{_OUTPUT}/bias": (outputs,)}
-    if with_hidden:
-        shapes |= {f"{_HIDDEN}/kernel": (hidden_size, hidden_size),
-                   f"{_HIDDEN}/bias": (hidden_size,)}
-    return shapes
-
-
-def _names(*paths: str) -> set[str]:
-    return {f"{path}/{leaf}" for path in paths for leaf in ("kernel", "bias")}
+    return (first, first_bias), (second, np.zeros(outputs, np.float32))

@@ -65,7 +65,7 @@ def read(path: Path) -> Pretrained:
     pair = (path / DISCRIMINATOR / CONFIG_FILE).exists()
     directory = path / DISCRIMINATOR if pair else path
     config = config_file.read(directory)
-    if config.architecture in heads.ARCHITECTURES.values():
+    if heads.is_finetuned(config):
         return _read_finetuned(directory, config)
     config_file.require_architecture(config, directory, ARCHITECTURES[DISCRIMINATOR])
     model = config_file.model(config, directory)

@@ -11,29 +11,52 @@ from electra_tf.data.buckets import RowBatch
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Outcome, Ratio
-from electra_tf.objectives.tasks import ScoreObjective, count, sum_where
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.tasks import files
+from electra_tf.tasks import files, glue
 from electra_tf.tasks.examples import Kind, TextExample
 from electra_tf.tasks.files import Columns, Files
-from electra_tf.tasks.kinds.kind import Record, RowResults, Scored, Split
-from electra_tf.tasks.kinds.texts import TextKind, labelled_rows
-from electra_tf.tasks.labels import label_scores
+from electra_tf.tasks.kinds.kind import (
+    HuggingFaceHead,
+    Outputs,
+    Record,
+    RowResults,
+    Scored,
+    ServedNetwork,
+    Split,
+)
+from electra_tf.tasks.kinds.objective import ScoreObjective, count, sum_where
+from electra_tf.tasks.kinds.texts import TextKind, label_scores, labelled_rows
 from electra_tf.tasks.task import TaskSpec
-from electra_tf.text.rows import RowEncoder
+from electra_tf.text.rows import RowEncoder, Tokens
 
 
 class Classification(TextKind):
-    """See the module."""
+    """One of several labels for a text or a pair."""
 
     kind = Kind.CLASSIFICATION
     metrics = ("accuracy", "f1_macro")
+    hugging_face = HuggingFaceHead(
+        architecture="ElectraForSequenceClassification",
+        layers={"classifier.dense": ("hidden",), "classifier.out_proj": ("dense",)},
+        settings={"task.hidden_layer": True}, problem_type="single_label_classification")
 
     def read(self, path: Path, columns: Columns, *, labelled: bool,
              strict: bool) -> Sequence[TextExample]:
         """A table; see `files.read_texts`."""
         return files.read_texts(path, columns, labelled=labelled)
+
+    def converted(self, name: str | None, labels: tuple[str, ...]) -> TaskSpec:
+        """Returns GLUE's task if name and label words are one's, else a task of any texts."""
+        task = glue.TASKS.get(name)
+        if task and task.labels and labels == glue.label_words(name, task.labels):
+            return TaskSpec.of_glue(task)
+        return super().converted(name, labels)
+
+    def of_spec(self, spec: TaskSpec, examples: Sequence[TextExample]) -> Sequence[TextExample]:
+        """Labels may be the task's words or, as in GLUE's files, its numbers."""
+        return [dataclasses.replace(example, label=spec.as_in_files(example.label))
+                for example in examples]
 
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[TextExample],
                dev: Sequence[TextExample]) -> TaskSpec:
@@ -60,9 +83,23 @@ class Classification(TextKind):
 
     def confusion(self, spec: TaskSpec, examples: Sequence[TextExample],
                   records: Sequence[Record]) -> tuple[list[str], list[str]]:
-        """Of every text."""
+        """Returns the labels of every text."""
         return ([spec.in_words(example.label) for example in examples],
                 [record["prediction"] for record in records])
+
+    def served_answer(self, network: ServedNetwork, *columns: tf.Tensor) -> Outputs:
+        """Answers `label`, its probability `score`, and all `labels` with `probabilities`."""
+        shares = self.served_scores(network, network.texts.encode(*columns))["probabilities"]
+        labels = tf.constant(network.spec.label_words)
+        repeated = tf.tile(labels[tf.newaxis], [tf.shape(shares)[0], 1])
+        return {"label": tf.gather(labels, tf.argmax(shares, axis=-1)),
+                "score": tf.reduce_max(shares, axis=-1), "labels": repeated,
+                "probabilities": shares}
+
+    def served_scores(self, network: ServedNetwork, tokens: Tokens) -> Outputs:
+        """Returns `logits` and `probabilities`, float32 [B, classes]."""
+        logits = network.head(network.first(tokens))
+        return {"logits": logits, "probabilities": tf.nn.softmax(logits)}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,8 @@
 """Questions about a context that holds the answer, or doesn't."""
 
 import dataclasses
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,12 +11,12 @@ import tensorflow as tf
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import Row, RowBatch
+from electra_tf.modeling import chunks
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.shapes import dimensions
-from electra_tf.modeling.task_heads import QuestionHead, answer_positions
+from electra_tf.modeling.task_heads import QuestionHead, SpanBeams, answer_positions
 from electra_tf.objectives.objective import Outcome
-from electra_tf.objectives.tasks import HEAD, TaskObjective, sum_where
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import mrqa
@@ -24,27 +25,42 @@ from electra_tf.tasks.examples import Answer, Kind, QuestionExample
 from electra_tf.tasks.files import Columns, Files
 from electra_tf.tasks.kinds import answers
 from electra_tf.tasks.kinds.answers import Context, Questions
-from electra_tf.tasks.kinds.kind import Record, Split, TaskKind
+from electra_tf.tasks.kinds.kind import (
+    HuggingFaceHead,
+    Outputs,
+    Record,
+    ServedNetwork,
+    Split,
+    TaskKind,
+)
+from electra_tf.tasks.kinds.objective import HEAD, TaskObjective, sum_where
 from electra_tf.tasks.mrqa import read_mrqa
 from electra_tf.tasks.squad import QuestionFile, read_squad
 from electra_tf.tasks.task import Task, TaskSpec
 from electra_tf.text import windows
-from electra_tf.text.rows import RowEncoder
+from electra_tf.text.rows import RowEncoder, Tokens
+from electra_tf.text.tokenizer import Pieces
 from electra_tf.text.windows import Windows
 
 CHUNK = 1000
 """Questions that are encoded by one call; those about the same context share its pieces."""
+SERVED_CHUNK = 8
+"""Windows that an exported graph computes together: the head's memory grows with L times the beam
+for each."""
 NO_ANSWER = 0
 """Position of [CLS], where questions without an answer start and end."""
 
 
 class QuestionAnswering(TaskKind):
-    """See the module."""
+    """Extractive question answering."""
 
     kind = Kind.QUESTION_ANSWERING
     metrics = ("f1", "exact_match")
     recipe = {"training.num_train_epochs": 2.0, "task.max_seq_length": 512}
     suffix = ".json"
+    hugging_face = HuggingFaceHead(
+        architecture="ElectraForQuestionAnswering", layers={"qa_outputs": ("dense", "dense_1")},
+        settings={"task.ends_given_starts": False, "task.answerability": False})
 
     def read(self, path: Path, columns: Columns, *, labelled: bool,
              strict: bool) -> Sequence[QuestionExample]:
@@ -64,7 +80,7 @@ class QuestionAnswering(TaskKind):
                 raise UserError(
                     f"{path}: no answer stands at its offset; there is nothing to {what}.")
         return Task(
-            spec=TaskSpec(name=name, kind=self.kind, metrics=self.metrics),
+            spec=self.spec(name),
             notes=tuple(_misplaced(split, part) for split, part in parts.items()
                         if part.misplaced),
             train=examples["train"], dev={"dev": examples["dev"]},
@@ -85,7 +101,7 @@ class QuestionAnswering(TaskKind):
 
     def encode(self, spec: TaskSpec, examples: Sequence[QuestionExample], encoder: RowEncoder,
                config: TaskConfig) -> Split:
-        """See `encode`."""
+        """Encodes questions; see `encode`."""
         questions = encode(examples, encoder, stride=config.doc_stride,
                            max_query=config.max_query_length,
                            by_window=config.answerable_by_window)
@@ -100,7 +116,45 @@ class QuestionAnswering(TaskKind):
 
     def written(self, records: Sequence[Record]) -> str:
         """SQuAD's object from question to answer."""
-        return answers.as_squad(records)
+        return json.dumps({record["key"]: record["prediction"] for record in records},
+                          ensure_ascii=False, indent=1) + "\n"
+
+    def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
+        """A question and where to look."""
+        return ("question", "context")
+
+    def served_answer(self, network: ServedNetwork, *columns: tf.Tensor) -> Outputs:
+        """Answers questions about contexts, string [B].
+
+        Returns:
+            `answer`, string [B], empty if the logit of "no answer" is above the threshold found in
+            training; `start` and `end`, int32 [B], characters of the context; `score`, float32
+            [B], the probability of this span in its window; `no_answer_probability`, float32 [B],
+            if the network was trained to tell.
+        """
+        config = network.config
+        asked, contexts = columns
+        tokens, found_windows, pieces = served_windows(
+            network.texts, asked, contexts, stride=config.doc_stride,
+            max_query=config.max_query_length)
+        beams = in_chunks(lambda part: _beams(network, part), tokens)
+        found = answers.graph_answers(contexts, found_windows, pieces, beams,
+                                      max_pieces=config.max_answer_length)
+        outputs = {"answer": found.text, "start": found.start, "end": found.end,
+                   "score": found.score}
+        if network.head.impossible is None:
+            return outputs
+        if network.threshold is not None:
+            given = found.impossible <= network.threshold
+            outputs["answer"] = tf.where(given, found.text, "")
+            outputs |= {name: tf.where(given, outputs[name], 0) for name in ("start", "end")}
+        return outputs | {"no_answer_probability": tf.sigmoid(found.impossible)}
+
+    def served_scores(self, network: ServedNetwork, tokens: Tokens) -> Outputs:
+        """Returns the fields of `SpanBeams`."""
+        beams = _beams(network, tokens)._asdict()
+        return beams if network.head.impossible is not None else {
+            name: value for name, value in beams.items() if name != "impossible"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -115,7 +169,7 @@ class QuestionObjective(TaskObjective):
     """Starts, and ends for each, that evaluation looks at."""
 
     def build_head(self, config: ModelConfig, *, seed: int, policy: str) -> QuestionHead:
-        """See `QuestionHead`."""
+        """Creates a `QuestionHead`."""
         return QuestionHead(HEAD, config.hidden_size, conditioned=self.conditioned,
                             answerability=self.answerability, seed=seed, policy=policy)
 
@@ -224,3 +278,30 @@ def _misplaced(split: str, part: QuestionFile) -> str:
     asked = "questions have" if number > 1 else "question has"
     return (f"{split}: {number} {asked} an answer that doesn't stand at its offset, "
             f"{part.misplaced[0]!r} among them; these answers are left out")
+
+
+def served_windows(encoder: RowEncoder, questions: tf.Tensor, contexts: tf.Tensor, *, stride: int,
+                   max_query: int) -> tuple[Tokens, Windows, Pieces]:
+    """Returns rows and windows of questions, string [B], and the pieces of contexts, string [B]."""
+    pieces = encoder.tokenizer.tokenize_with_words(contexts)
+    queries = encoder.tokenizer.tokenize(questions)[:, :max_query]
+    numbers = tf.range(tf.size(contexts))
+    return *windows.encode(encoder, queries, pieces.ids, numbers, stride=stride), pieces
+
+
+def in_chunks(compute: Callable[[Tokens], SpanBeams], tokens: Tokens) -> SpanBeams:
+    """Calls a function on a few windows at a time; it returns all fields."""
+    return chunks.in_chunks(
+        lambda *part: compute(Tokens(*part)), tokens, tf.constant(SERVED_CHUNK), SpanBeams(
+            tf.TensorSpec([None, None], tf.float32), tf.TensorSpec([None, None], tf.int32),
+            tf.TensorSpec([None, None, None], tf.float32),
+            tf.TensorSpec([None, None, None], tf.int32), tf.TensorSpec([None], tf.float32)))
+
+
+def _beams(network: ServedNetwork, tokens: Tokens) -> SpanBeams:
+    allowed = answer_positions(tokens.segment_ids, tokens.valid)
+    size = tf.minimum(network.config.beam_size, tf.shape(allowed)[1])
+    beams = network.head.beams(network.hidden(tokens), allowed, size)
+    if beams.impossible is not None:
+        return beams
+    return beams._replace(impossible=tf.zeros(tf.shape(allowed)[:1]))

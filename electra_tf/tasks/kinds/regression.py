@@ -12,24 +12,25 @@ from electra_tf.data.buckets import RowBatch
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Outcome
-from electra_tf.objectives.tasks import ScoreObjective, sum_where
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files
 from electra_tf.tasks.examples import Kind, TextExample
 from electra_tf.tasks.files import Columns, Files
-from electra_tf.tasks.kinds.kind import RowResults, Scored, Split
-from electra_tf.tasks.kinds.texts import TextKind, labelled_rows
-from electra_tf.tasks.labels import label_scores
+from electra_tf.tasks.kinds.classification import Classification
+from electra_tf.tasks.kinds.kind import Outputs, RowResults, Scored, ServedNetwork, Split
+from electra_tf.tasks.kinds.objective import ScoreObjective, sum_where
+from electra_tf.tasks.kinds.texts import TextKind, label_scores, labelled_rows
 from electra_tf.tasks.task import TaskSpec
-from electra_tf.text.rows import RowEncoder
+from electra_tf.text.rows import RowEncoder, Tokens
 
 
 class Regression(TextKind):
-    """See the module."""
+    """A number for a text or a pair."""
 
     kind = Kind.REGRESSION
     metrics = ("pearson", "spearman", "mean_squared_error")
+    hugging_face = dataclasses.replace(Classification.hugging_face, problem_type="regression")
 
     def read(self, path: Path, columns: Columns, *, labelled: bool,
              strict: bool) -> Sequence[TextExample]:
@@ -57,6 +58,15 @@ class Regression(TextKind):
         """Squared error."""
         return RegressionObjective(scale=spec.scale, offset=spec.offset,
                                    dropout_rate=config.dropout, hidden_layer=config.hidden_layer)
+
+    def served_answer(self, network: ServedNetwork, *columns: tf.Tensor) -> Outputs:
+        """Answers a `score` on the task's scale."""
+        return self.served_scores(network, network.texts.encode(*columns))
+
+    def served_scores(self, network: ServedNetwork, tokens: Tokens) -> Outputs:
+        """Returns `score`, float32 [B]."""
+        numbers = tf.squeeze(network.head(network.first(tokens)), axis=-1)
+        return {"score": numbers * network.spec.scale + network.spec.offset}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

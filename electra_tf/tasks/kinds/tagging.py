@@ -2,14 +2,16 @@
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
+from seqeval import metrics
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import Row, RowBatch
+from electra_tf.modeling import chunks
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import (
@@ -20,30 +22,50 @@ from electra_tf.modeling.task_heads import (
     vectors_at,
 )
 from electra_tf.objectives.objective import Outcome, Ratio
-from electra_tf.objectives.tasks import HEAD, ScoreObjective, count, sum_where
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files
 from electra_tf.tasks.encoding import CHUNK, token_rows
 from electra_tf.tasks.examples import Kind, TaggedExample
 from electra_tf.tasks.files import Columns, Files
-from electra_tf.tasks.kinds.kind import Record, RowResults, Scored, Split, TaskKind
-from electra_tf.tasks.spans import span_scores
+from electra_tf.tasks.kinds.kind import (
+    HuggingFaceHead,
+    Outputs,
+    Record,
+    RowResults,
+    Scored,
+    ServedNetwork,
+    Split,
+    TaskKind,
+)
+from electra_tf.tasks.kinds.objective import HEAD, ScoreObjective, count, sum_where
 from electra_tf.tasks.task import Task, TaskSpec
 from electra_tf.text import words
-from electra_tf.text.rows import RowEncoder
+from electra_tf.text.rows import RowEncoder, Tokens
 
 
 class Tagging(TaskKind):
-    """See the module."""
+    """A label for every word of a sentence."""
 
     kind = Kind.TAGGING
     metrics = ("f1", "precision", "recall", "accuracy")
     suffix = ".txt"
+    hugging_face = HuggingFaceHead(architecture="ElectraForTokenClassification",
+                                   layers={"classifier": ("dense",)})
+    columns = Columns(texts=("words",), label="tags")
 
     def read(self, path: Path, columns: Columns, *, labelled: bool,
              strict: bool) -> Sequence[TaggedExample]:
         """JSON lines, or columns as CoNLL's; see `files.read_tagged`."""
         return files.read_tagged(path, columns, labelled=labelled)
+
+    def benchmark(self, name: str, train: Sequence[TaggedExample],
+                  dev: dict[str, Sequence[TaggedExample]]) -> Task:
+        """Returns a benchmark's task; rare tags may occur in what is scored alone.
+
+        These can't be predicted, but must be counted.
+        """
+        labels = files.label_set([*train, *(one for part in dev.values() for one in part)])
+        return Task(spec=self.spec(name, labels), train=train, dev=dev, test={})
 
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[TaggedExample],
                dev: Sequence[TaggedExample]) -> TaskSpec:
@@ -51,15 +73,15 @@ class Tagging(TaskKind):
         return dataclasses.replace(spec, labels=files.labels_of_training(own, train, dev))
 
     def check(self, spec: TaskSpec, config: TaskConfig) -> None:
-        """All settings go with tags."""
+        """Accepts all settings."""
 
     def texts(self, example: TaggedExample) -> tuple[str, ...]:
-        """Its words."""
+        """Returns the words."""
         return example.words
 
     def encode(self, spec: TaskSpec, examples: Sequence[TaggedExample], encoder: RowEncoder,
                config: TaskConfig) -> Split:
-        """See `encode`."""
+        """Encodes sentences; see `encode`."""
         rows = encode(examples, encoder, spec.labels)
         return Split(rows=rows, score=lambda results, _: score(spec, examples, rows, results))
 
@@ -77,9 +99,34 @@ class Tagging(TaskKind):
 
     def confusion(self, spec: TaskSpec, examples: Sequence[TaggedExample],
                   records: Sequence[Record]) -> tuple[list[str], list[str]]:
-        """Of every word."""
+        """Returns the tags of every word."""
         return ([tag for example in examples for tag in example.tags],
                 [tag for record in records for tag in record["prediction"]])
+
+    def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
+        """A sentence in one string."""
+        return ("text",)
+
+    def served_answer(self, network: ServedNetwork, *columns: tf.Tensor) -> Outputs:
+        """Answers `words`, split at spaces, with `tags` and their `scores`, [B, W]."""
+        split = words.split_at_spaces(network.texts, *columns)
+        rows = words.in_rows(network.texts, split)
+        if network.config.feature_based:
+            shares = _shares_of_words(network, rows)
+        else:
+            shares = tf.gather_nd(_in_chunks(network, lambda *part: self.served_scores(
+                network, Tokens(*part))["probabilities"], rows.tokens), rows.first_piece)
+        tags = tf.gather(tf.constant(network.spec.labels), tf.argmax(shares, axis=-1))
+        return {"words": split.texts.to_tensor(""), "tags": words.per_text(split, tags, ""),
+                "scores": words.per_text(split, tf.reduce_max(shares, axis=-1), 0.0)}
+
+    def served_scores(self, network: ServedNetwork, tokens: Tokens) -> Outputs:
+        """Returns `logits` and `probabilities`, float32 [B, L, tags]; first pieces count."""
+        if network.config.feature_based:
+            logits = network.head(_features(network, tokens), tokens.valid)
+        else:
+            logits = network.head(network.hidden(tokens))
+        return {"logits": logits, "probabilities": tf.nn.softmax(logits)}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -185,13 +232,50 @@ def score(spec: TaskSpec, examples: Sequence[TaggedExample], rows: Sequence[Row]
         [example.tags for example in examples], [record["prediction"] for record in records]))
 
 
-def tagging_task(name: str, train: Sequence[TaggedExample],
-                 dev: dict[str, Sequence[TaggedExample]]) -> Task:
-    """Returns a benchmark's task; rare tags may occur in what is scored alone.
+def span_scores(tags: Sequence[Sequence[str]],
+                predictions: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Returns precision, recall and F1 of whole spans over all types, and accuracy per word.
 
-    These can't be found, but must be counted.
+    seqeval counts as the CoNLL evaluation script does: first word, last word and type must be
+    right.
+
+    Args:
+        tags: the truth, IOB2, one list per sentence.
+        predictions: likewise, of the same lengths. An "I-" that continues nothing begins a span.
     """
-    labels = files.label_set([*train, *(one for part in dev.values() for one in part)])
-    return Task(spec=TaskSpec(name=name, kind=Kind.TAGGING, labels=labels,
-                              metrics=Tagging.metrics, texts=("words",), label="tags"),
-                train=train, dev=dev, test={})
+    true, predicted = [list(one) for one in tags], [list(one) for one in predictions]
+    return {
+        "f1": float(metrics.f1_score(true, predicted, zero_division=0)),
+        "precision": float(metrics.precision_score(true, predicted, zero_division=0)),
+        "recall": float(metrics.recall_score(true, predicted, zero_division=0)),
+        "accuracy": float(metrics.accuracy_score(true, predicted)),
+    }
+
+
+def _features(network: ServedNetwork, tokens: Tokens) -> tf.Tensor:
+    return tf.cast(last_layers(network.encoder.all_layers(*tokens)), tf.float32)
+
+
+def _shares_of_words(network: ServedNetwork, rows: words.WordRows) -> tf.Tensor:
+    """Lets the recurrent head read words, not pieces, as in training; float32 [W, tags]."""
+    columns = tf.RaggedTensor.from_value_rowids(
+        rows.first_piece[:, 1], tf.cast(rows.first_piece[:, 0], tf.int64),
+        nrows=tf.cast(tf.shape(rows.tokens.ids)[0], tf.int64))
+    places = columns.to_tensor(0)
+    count, most = tf.unstack(tf.shape(places))
+    places = tf.reshape(places, [count, tf.maximum(most, 1)])  # A scan has a step at least.
+
+    def shares(*part: tf.Tensor) -> tf.Tensor:
+        *tokens, first = part
+        features = vectors_at(_features(network, Tokens(*tokens)), first)
+        return tf.nn.softmax(network.head(features, first > 0))
+
+    return tf.gather_nd(_in_chunks(network, shares, [*rows.tokens, places]),
+                        tf.where(places > 0))
+
+
+def _in_chunks(network: ServedNetwork, compute: Callable[..., tf.Tensor],
+               rows: Sequence[tf.Tensor]) -> tf.Tensor:
+    """Returns float32 [R, L, tags]."""
+    return chunks.in_chunks(compute, rows, chunks.rows_of(tf.shape(rows[0])[1]),
+                            tf.TensorSpec([None, None, len(network.spec.labels)], tf.float32))

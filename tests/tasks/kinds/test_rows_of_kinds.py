@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from electra_tf.config.finetuning import TaskConfig
-from electra_tf.tasks.examples import TaggedExample, TextExample
+from electra_tf.config.finetuning import FinetuningConfig, TaskConfig
+from electra_tf.config.model import ModelConfig
+from electra_tf.config.overrides import override
+from electra_tf.tasks.examples import Kind, TaggedExample, TextExample
 from electra_tf.tasks.kinds import tagging
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
@@ -27,37 +29,44 @@ def rows_of(kind, examples, *, labels=(), max_length=16):
     return KINDS[spec.kind].encode(spec, examples, encoder(max_length), TaskConfig()).rows
 
 
-def test_every_kind_has_a_room():
-    assert {kind: room.kind for kind, room in KINDS.items()} == {kind: kind for kind in KINDS}
+def test_every_kind_is_registered_by_its_name():
+    assert {kind: KINDS[kind].kind for kind in Kind} == {kind: kind for kind in KINDS}
 
 
-def test_texts():
+def test_hugging_faces_form_of_a_head_is_what_its_settings_make():
+    model = ModelConfig(vocab_size=VOCABULARY.size, embedding_size=4, hidden_size=8, num_layers=1,
+                        num_heads=1, intermediate_size=8, max_position_embeddings=16)
+    for kind in KINDS.values():
+        form = kind.hugging_face
+        config = override(FinetuningConfig(model=model, task=TaskConfig(max_seq_length=16)),
+                          form.settings)
+        labels = ("B-X", "O") if kind.labelled else ()
+        head = kind.objective(kind.spec("any", labels), config.task).build_head(
+            model, seed=0, policy="float32")
+        layers = {variable.name.split("/")[1] for variable in head.variables}
+        assert layers == {ours for parts in form.layers.values() for ours in parts}, kind.kind
+
+
+def test_texts_and_pairs():
+    labels = ("no", "yes")
     rows = rows_of("classification", [TextExample(key="1", texts=("A cd.",), label="yes"),
-                                      TextExample(key="3", texts=("",))], labels=("no", "yes"))
+                                      TextExample(key="3", texts=("",))], labels=labels)
     assert rows[0].ids.tolist() == [CLS, A, C, D, DOT, SEP]
     assert rows[0].segment_ids.tolist() == [0] * 6
     assert rows[1].ids.tolist() == [CLS, SEP]
     assert [int(row.targets["label"]) for row in rows] == [1, 0]
     assert rows[0].ids.dtype == rows[0].segment_ids.dtype == np.int32
-
-
-def test_pairs():
     rows = rows_of("classification", [TextExample(key="2", texts=("a", "b c"), label="no"),
-                                      TextExample(key="3", texts=("", "zz"))],
-                   labels=("no", "yes"))
+                                      TextExample(key="3", texts=("", "zz"))], labels=labels)
     assert rows[0].ids.tolist() == [CLS, A, SEP, B, C, SEP]
     assert rows[0].segment_ids.tolist() == [0, 0, 0, 1, 1, 1]
     assert rows[1].ids.tolist() == [CLS, SEP, UNK, SEP]
 
 
-def test_numbers_stay_numbers():
-    (row,) = rows_of("regression", [TextExample(key="1", texts=("a",), label=3.8)])
-    assert row.targets["label"] == np.float32(3.8)
-
-
-def test_a_long_pair_loses_tokens_of_the_longer_text():
-    (row,) = rows_of("regression", [TextExample(key="1", texts=("a a a a a a", "b b"))],
+def test_numbers_stay_numbers_and_a_long_pair_loses_tokens_of_the_longer_text():
+    (row,) = rows_of("regression", [TextExample(key="1", texts=("a a a a a a", "b b"), label=3.8)],
                      max_length=8)
+    assert row.targets["label"] == np.float32(3.8)
     assert row.ids.tolist() == [CLS, A, A, A, SEP, B, B, SEP]
 
 

@@ -1,7 +1,7 @@
-"""What the losses of fine-tuning share; the losses themselves are in `tasks/kinds/`.
+"""Shared by the losses of all kinds of tasks.
 
 They are to `training/step.py` what pre-training's objectives are: sums and weights, divided once
-over the whole batch. Batches are `input.buckets.RowBatch`es of tensors.
+over the whole batch. Batches are `data.buckets.RowBatch`es of tensors.
 """
 
 import abc
@@ -53,7 +53,7 @@ class TaskObjective(abc.ABC):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ScoreObjective(TaskObjective):
-    """Those whose head is dropout and a dense layer."""
+    """An objective whose head is dropout and a dense layer."""
 
     dropout_rate: float = 0.1
     """Before the dense layer."""
@@ -67,13 +67,13 @@ class ScoreObjective(TaskObjective):
 
     def build_head(self, config: ModelConfig, *, seed: int,
                    policy: str) -> tf_keras.layers.Layer:
-        """See `ScoreHead`."""
+        """Creates a `ScoreHead`."""
         return ScoreHead(HEAD, config.hidden_size, self.outputs, dropout_rate=self.dropout_rate,
                          seed=seed, policy=policy, hidden_layer=self.hidden_layer)
 
     def score_first(self, model: TaskModel, batch: RowBatch, randomness: Randomness, *,
                     training: bool) -> tf.Tensor:
-        """Returns what the head says of [CLS], float32 [B, outputs]; drops out in training."""
+        """Returns the head's outputs for [CLS], float32 [B, outputs]; drops out in training."""
         dropout = randomness if training else None
         return model.head(model.encoder.first(
             batch.ids, batch.segment_ids, batch.valid, dropout), dropout)

@@ -1,0 +1,107 @@
+"""Scores of labels, spans and answers against values worked out by hand or by official scripts."""
+
+import warnings
+
+import numpy as np
+import pytest
+from official.nlp.tools import squad_evaluate_v1_1
+
+from electra_tf.tasks.kinds.answers import Prediction, answer_scores, best_threshold
+from electra_tf.tasks.kinds.tagging import span_scores
+from electra_tf.tasks.kinds.texts import SCORERS, label_scores
+
+# Two right "1", one right "0", one "0" called "1", one "1" called "0".
+LABELS, PREDICTIONS = np.array([1, 1, 0, 0, 1]), np.array([1, 1, 0, 1, 0])
+TAGS = [["B-PER", "I-PER", "O", "B-LOC"], ["B-ORG", "O"]]
+
+
+def test_classes_and_numbers():
+    assert label_scores(["accuracy", "f1", "mcc"], LABELS, PREDICTIONS) == pytest.approx({
+        "accuracy": 3 / 5, "f1": 2 * 2 / (2 * 2 + 1 + 1),
+        "mcc": (2 * 1 - 1 * 1) / (3 * 3 * 2 * 2) ** 0.5})
+    # F1 per class: 1, 0, and 2 * 2 / (2 * 2 + 1 + 0).
+    assert label_scores(["accuracy", "f1_macro"], np.array([0, 1, 2, 2]), np.array([0, 2, 2, 2])
+                        ) == pytest.approx({"accuracy": 3 / 4, "f1_macro": (1 + 0 + 4 / 5) / 3})
+    # Deviations -1, 0, 1 and -3, -1, 4; the ranks agree.
+    assert label_scores(["pearson", "spearman", "mean_squared_error"], np.array([1.0, 2.0, 3.0]),
+                        np.array([1.0, 3.0, 8.0])) == pytest.approx({
+                            "pearson": 7 / (2 * 26) ** 0.5, "spearman": 1.0,
+                            "mean_squared_error": (0 + 1 + 25) / 3})
+    for name, scorer in SCORERS.items():
+        assert scorer(LABELS, LABELS) == pytest.approx(0.0 if name.endswith("error") else 1.0)
+
+
+def test_constant_predictions_score_nothing_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert label_scores(["mcc", "f1"], np.array([0, 1, 0, 1]), np.zeros(4, int)) == {
+            "mcc": 0.0, "f1": 0.0}
+        constant = label_scores(["pearson", "spearman"], np.arange(4.0), np.ones(4))
+        assert span_scores(TAGS, [["O"] * 4, ["O"] * 2])["f1"] == 0.0
+    assert all(np.isnan(value) for value in constant.values())
+
+
+def test_a_span_counts_only_with_its_ends_and_its_type():
+    # Of PER the end is wrong, LOC is right, ORG has the wrong type: 1 of 3 predicted, 1 of 3 true.
+    predictions = [["B-PER", "O", "O", "B-LOC"], ["B-PER", "O"]]
+    assert span_scores(TAGS, predictions) == pytest.approx(
+        {"precision": 1 / 3, "recall": 1 / 3, "f1": 1 / 3, "accuracy": 4 / 6})
+    assert span_scores([["B-NP", "B-NP"]], [["B-NP", "I-NP"]]) == pytest.approx(
+        {"precision": 0.0, "recall": 0.0, "f1": 0.0, "accuracy": 1 / 2})
+    assert span_scores([["B-NP", "I-NP"]], [["I-NP", "I-NP"]])["f1"] == 1.0
+
+
+def exact_and_f1(gold, predicted):
+    scores = answer_scores({"q": gold}, {"q": predicted})
+    return scores["exact_match"], scores["f1"]
+
+
+def test_answers_score_as_with_the_official_script():
+    cases = [
+        (["The Denver Broncos!"], "denver  broncos", 1, 1), (["24-10"], "2410", 1, 1),
+        (["Denver Broncos"], "Broncos", 0, 2 * 1 * 0.5 / 1.5),  # Precision 1, recall 1/2.
+        (["Denver", "the Broncos of Denver"], "Broncos of Denver", 1, 1),  # The nearest counts.
+        (["Denver"], "Carolina", 0, 0), (["Denver"], "", 0, 0), ([], "", 1, 1),
+        ([], "Denver", 0, 0), (["The cat"], "cat", 1, 1), (["cat"], "a cat an the", 1, 1),
+        (["the"], "", 1, 1), (["U.S."], "us", 1, 1), (["café"], "cafe", 0, 0),
+        (["10,000"], "10000", 1, 1), (["1 2 2"], "2 2 3", 0, 2 / 3), (["—"], "", 0, 0),
+        (["an apple a day"], "apple day", 1, 1), (["The\xa0dog"], "dog", 1, 1),
+        (["don't"], "dont", 1, 1), (["state-of-the-art"], "state of art", 0, 0)]
+    for gold, predicted, exact, f1 in cases:
+        assert exact_and_f1(gold, predicted) == pytest.approx((exact, f1)), (gold, predicted)
+
+
+def scores_of_squad_1(gold, prediction):
+    """Exact match and F1 of one question by Model Garden's copy of that evaluation."""
+    found = squad_evaluate_v1_1.evaluate([{"paragraphs": [{"qas": [
+        {"id": "q", "answers": [{"text": text} for text in gold]}]}]}], {"q": prediction})
+    return found["exact_match"], found["final_f1"]
+
+
+def test_answered_questions_score_as_in_squad_1_but_for_gold_answers_of_articles():
+    for gold, prediction in ((["the Beatles", "Beatles"], "The Beatles!"),
+                             (["in 1999", "1999"], "1999 or so"), (["a b c"], "b d"), (["x"], "")):
+        assert scores_of_squad_1(gold, prediction) == pytest.approx(exact_and_f1(gold, prediction))
+    assert scores_of_squad_1(["The", "Beatles"], "the") == scores_of_squad_1(["The"], "a") == (1, 0)
+    assert exact_and_f1(["The", "Beatles"], "the") == (0, 0)
+    assert exact_and_f1(["The"], "a") == (1, 1)
+
+
+def test_questions_with_and_without_answers_are_told_apart():
+    gold = {"a": ["Denver"], "b": ["Carolina"], "c": []}
+    scores = answer_scores(gold, {"a": "Denver", "b": "", "c": "Denver", "other": "x"})
+    assert scores == pytest.approx({
+        "exact_match": 1 / 3, "f1": 1 / 3, "answerable_exact_match": 1 / 2,
+        "answerable_f1": 1 / 2, "unanswerable_accuracy": 0.0})
+
+
+def test_the_best_threshold_lies_between_what_has_answers_and_what_has_none():
+    gold = {"a": ["x"], "b": ["y"], "c": [], "d": []}
+    logits = [-2.0, -0.5, 0.5, 2.0]
+
+    def found(**texts):
+        return [[Prediction(text=texts.get(key, "wrong"), start=0, log_probability=0.0)]
+                for key in gold]
+
+    assert -0.5 <= best_threshold(gold, list(gold), found(a="x", b="y"), logits) < 0.5
+    assert best_threshold(gold, list(gold), found(), logits) < -2.0  # Never an answer.
