@@ -17,23 +17,22 @@ from electra_tf.data import manifest
 from electra_tf.platform import atomic_file, errors, process_lock
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.text import coverage, tokenization
-from electra_tf.text.tokenization import Tokenization
-from electra_tf.text.vocabulary import Vocabulary
+from electra_tf.text import coverage
+from electra_tf.text.tokenization import TextSettings
 
 _LONGEST_NAME = 60
 """Characters of a source in the summary."""
 
 
 def build_records(
-    source: Source, vocabulary: Vocabulary, settings: BuildSettings, output_dir: Path,
-    runner: Runner, *, overwrite: bool = False,
+    source: Source, text: TextSettings, settings: BuildSettings, output_dir: Path, runner: Runner,
+    *, overwrite: bool = False,
 ) -> manifest.Manifest | None:
     """Builds all records, or what an earlier interrupted call with equal arguments left undone.
 
     Args:
         source: the text.
-        vocabulary: copied to `output_dir`/vocab.txt.
+        text: how text becomes token ids; the vocabulary is copied to `output_dir`/vocab.txt.
         settings: what decides the examples.
         output_dir: made if need be; holds one build.
         runner: does the work; the bytes don't depend on it.
@@ -52,21 +51,20 @@ def build_records(
             output_dir, f"another process is building in --output_dir={output_dir}; wait for it "
             "or name another directory."):
         pieces = pieces_of(source)
-        identity = settings.identity() | plan.identity(texts) | {
-            "vocabulary_sha256": vocabulary.sha256,
+        identity = settings.identity(text.normalization) | plan.identity(texts) | {
+            "vocabulary_sha256": text.vocabulary.sha256,
             "corpus_sha256": corpus_sha256(pieces, runner)}
-        return _build(source, pieces, vocabulary, settings, texts, identity,
+        return _build(source, pieces, text, settings, texts, identity,
                       RecordDirectory(output_dir), runner, overwrite=overwrite)
 
 
-def _build(source: Source, pieces: Sequence[Piece], vocabulary: Vocabulary,
+def _build(source: Source, pieces: Sequence[Piece], text: TextSettings,
            settings: BuildSettings, texts: BenchmarkTexts | None, identity: dict,
            directory: RecordDirectory, runner: Runner, *, overwrite: bool,
            ) -> manifest.Manifest | None:
     if directory.claim(identity, overwrite):
         return None
-    tokenization.save(
-        vocabulary, settings.normalization, directory.path / manifest.VOCABULARY_NAME)
+    text.save(directory.path / manifest.VOCABULARY_NAME)
     cut = functools.partial(
         Piece.units, unit_bytes=settings.shard_text_bytes,
         held_out=held_out_of(source.documents(), settings.held_out_fraction))
@@ -75,11 +73,11 @@ def _build(source: Source, pieces: Sequence[Piece], vocabulary: Vocabulary,
             settings.cleaning, texts, directory.path, identity, pieces, cut, runner,
             _survey_progress(source, pieces))
         work = functools.partial(
-            _finish_unit, directory, vocabulary, settings, cleaning, identity)
+            _finish_unit, directory, text, settings, cleaning, identity)
         outcomes = _collect(source, pieces, cut, settings, work, runner)
     finally:
         atomic_file.remove_unfinished(directory.path)
-    result = _manifest(vocabulary, settings, identity, outcomes, members_of(source))
+    result = _manifest(text, settings, identity, outcomes, members_of(source))
     directory.finish(result)
     return result
 
@@ -127,23 +125,23 @@ def _still_to_come(outcomes: list[Outcome], size: int, read: int) -> str:
             f"written, after {written / 1e6:,.1f} MB; the same command goes on from there.")
 
 
-def _finish_unit(directory: RecordDirectory, vocabulary: Vocabulary, settings: BuildSettings,
+def _finish_unit(directory: RecordDirectory, text: TextSettings, settings: BuildSettings,
                  cleaning: plan.CleaningPlan, identity: dict, unit: WorkUnit) -> Outcome:
     def build(unit: WorkUnit) -> Outcome:
         # Here, because only the processes that tokenize need TensorFlow's 400 MB.
         from data_prep import pipeline
-        return pipeline.build_shard(unit, directory.path, vocabulary, settings, cleaning)
+        return pipeline.build_shard(unit, directory.path, text, settings, cleaning)
 
     return directory.build_or_reuse(unit, build, identity)
 
 
-def _manifest(vocabulary: Vocabulary, settings: BuildSettings, identity: dict,
+def _manifest(text: TextSettings, settings: BuildSettings, identity: dict,
               outcomes: list[Outcome], members: tuple[Member, ...]) -> manifest.Manifest:
     notes = sum((notes for *_, notes in outcomes), ReadingNotes())
     return manifest.Manifest(
         format_version=manifest.FORMAT_VERSION, max_seq_length=settings.max_seq_length,
-        packing=settings.packing, token_bytes=manifest.token_bytes_for(vocabulary.size),
-        vocabulary=Tokenization.of(vocabulary, settings.normalization),
+        packing=settings.packing, token_bytes=manifest.token_bytes_for(text.vocabulary.size),
+        vocabulary=text.tokenization,
         settings=identity, counts=sum((counts for _, counts, _ in outcomes), manifest.Counts()),
         shards=tuple(shard for shard, *_ in outcomes), skipped=tuple(notes.messages),
         sources=tuple(manifest.SourceCounts(

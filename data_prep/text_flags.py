@@ -5,11 +5,10 @@ from absl import flags
 from data_prep.sources.registry import open_source
 from data_prep.sources.source import Options, Source
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.text.normalization import AUTO, Normalization, asked_for
+from electra_tf.text.normalization import AUTO
 
 INPUT = ("input", "on_error", "wiki_headings", "tfds_data_dir", "tfds_split")
-TEXT = ("normalization", "lower_case", "strip_accents")
-"""Their names."""
+"""Names of the flags that say which text."""
 
 flags.DEFINE_string("input", "", "Text files: patterns separated by commas; .txt, or .gz, .bz2, "
                     ".xz, .zst of it. UTF-8, a blank line between documents. Other sources have "
@@ -41,9 +40,3 @@ def source() -> Source:
     return open_source(values.input, Options(
         headings=values.wiki_headings, tfds_data_dir=values.tfds_data_dir,
         tfds_split=values.tfds_split, skip_damaged=values.on_error == "skip"))
-
-
-def normalization() -> Normalization | None:
-    """Returns how the command line wants text to be read; None if it leaves that open."""
-    values = flags.FLAGS
-    return asked_for(values.normalization, values.lower_case, values.strip_accents)

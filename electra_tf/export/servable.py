@@ -17,7 +17,6 @@ from electra_tf.modeling.variants import CLOZE
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.rows import RowEncoder
-from electra_tf.text.tokenizer import Tokenizer
 
 TENSOR_PARALLEL = 2
 """Of a layer's computation: one request takes two cores."""
@@ -55,7 +54,8 @@ def of_task(model: TaskModel, spec: TaskSpec, config: TaskConfig, text: TextSett
         text: how it reads text.
         threshold: of the logit that there is no answer; None gives every answer.
     """
-    texts = _texts(text, min(config.max_seq_length, model.encoder.config.max_position_embeddings))
+    texts = RowEncoder(
+        text, min(config.max_seq_length, model.encoder.config.max_position_embeddings))
     return Servable(encoder=model.encoder, served_by=lambda encoder: TASKS[spec.kind](
         encoder, model.head, texts, spec, config, threshold))
 
@@ -79,14 +79,9 @@ def of_discriminator(networks: Pretrained) -> Servable:
     discriminator = Discriminator(
         electra_encoder(config, seed=0, policy="float32"), seed=0, policy="float32")
     assign_weights(discriminator.variables, networks.weights, networks.source)
-    texts = _texts(networks.text, config.max_position_embeddings)
+    texts = RowEncoder(networks.text, config.max_position_embeddings)
     return Servable(encoder=discriminator.encoder, served_by=lambda encoder: Detector(
         encoder, discriminator.head, texts))
-
-
-def _texts(text: TextSettings, max_length: int) -> RowEncoder:
-    tokenizer = Tokenizer(text.vocabulary, text.normalization)
-    return RowEncoder(tokenizer, text.vocabulary, max_length)
 
 
 def _tensor_parallel(config: EncoderConfig) -> int:

@@ -11,6 +11,7 @@ from data_prep.local_runner import LocalRunner
 from data_prep.sources import registry as sources
 from data_prep.sources.plain_text import text_files
 from data_prep.work_units import work_units
+from electra_tf.text.tokenization import TextSettings
 
 TENTH = HeldOut(below=round(2**64 / 10))
 
@@ -121,8 +122,8 @@ class _Backwards:
 
 def test_any_runner_makes_the_same_records(build, corpus, vocabulary, tmp_path):
     chosen = settings.BuildSettings(max_seq_length=32, shard_text_bytes=30_000)
-    made = [record_builder.build_records(sources.open_source(f"{corpus}/*.txt"), vocabulary, chosen,
-                                         tmp_path / str(number), runner)
+    made = [record_builder.build_records(sources.open_source(f"{corpus}/*.txt"),
+                                         TextSettings(vocabulary=vocabulary), chosen, tmp_path / str(number), runner)
             for number, runner in enumerate((LocalRunner(), _Backwards()))]
     assert made[0].shards == made[1].shards
     assert len(made[0].shards) > 3

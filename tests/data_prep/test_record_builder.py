@@ -18,6 +18,7 @@ from electra_tf.data import manifest
 from electra_tf.data.example import parse_examples
 from electra_tf.platform import process_lock
 from electra_tf.platform.errors import UserError
+from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
 from tests.own_lines import own_lines
@@ -45,7 +46,8 @@ def test_every_token_of_the_corpus_is_in_the_records_once_and_in_order(
         build, corpus, vocabulary, tmp_path, packing, max_seq_length):
     made = build(packing=packing, max_seq_length=max_seq_length, held_out_fraction=0.0)
     text = [line for path in sorted(corpus.iterdir()) for line in path.read_text().splitlines()]
-    expected = Tokenizer(vocabulary).tokenize(tf.constant(text)).flat_values.numpy().tolist()
+    tokenizer = Tokenizer(TextSettings(vocabulary=vocabulary))
+    expected = tokenizer.tokenize(tf.constant(text)).flat_values.numpy().tolist()
     special = {vocabulary.cls_id, vocabulary.sep_id}
     stored = [i for i in stored_ids(tmp_path / "records", made, vocabulary, "train")
               if i not in special]

@@ -13,6 +13,7 @@ from electra_tf.data import manifest
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
 from electra_tf.text.normalization import UNCASED
+from electra_tf.text.tokenization import TextSettings
 
 SKIP = Options(skip_damaged=True)
 
@@ -29,7 +30,7 @@ def damaged(tmp_path):
 def build(tmp_path, vocabulary):
     def built(source, **cleaning):
         return record_builder.build_records(
-            source, vocabulary, settings.BuildSettings(
+            source, TextSettings(vocabulary=vocabulary), settings.BuildSettings(
                 max_seq_length=32, held_out_fraction=0.0,
                 cleaning=CleaningSettings(**cleaning)),
             tmp_path / "records", LocalRunner())

@@ -14,6 +14,7 @@ from data_prep.sources import registry as sources
 from data_prep.work_units import WorkUnit, work_units
 from electra_tf.platform.errors import UserError
 from electra_tf.text.normalization import UNCASED, Normalization
+from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
@@ -52,7 +53,8 @@ def test_a_text_without_so_many_pieces_gives_those_that_it_has(counts):
 def test_it_knows_nearly_every_word_of_its_text_and_the_common_ones_whole(learned, counts):
     text = sources.open_source("embedded:python")
     lines = [line for line in lines_of(text.documents(), text.parse) if line]
-    ids = Tokenizer(learned).tokenize(tf.constant(lines)).flat_values.numpy()
+    tokenizer = Tokenizer(TextSettings(vocabulary=learned))
+    ids = tokenizer.tokenize(tf.constant(lines)).flat_values.numpy()
     assert (ids == learned.unk_id).mean() < 0.001
     assert len(ids) / counts.total() < 1.44  # tensorflow-text's learner: 1.441.
     assert {"the", "python", "function"} <= set(learned.tokens)
@@ -132,14 +134,16 @@ def test_no_piece_is_too_long_for_the_tokenizer():
     pieces = piece_merges.learn_pieces(words, 500)
     lengths = [len(piece.removeprefix("##")) for piece in pieces.merged]
     assert 30 < max(lengths) <= 50
-    Tokenizer(Vocabulary((*SPECIAL_TOKENS, *pieces.characters, *pieces.merged)))
+    Tokenizer(TextSettings(vocabulary=Vocabulary(
+        (*SPECIAL_TOKENS, *pieces.characters, *pieces.merged))))
 
 
 def test_reserved_tokens_follow_the_special_ones(counts):
     learned = vocabulary_learner.learn(counts, 500, reserved_tokens=20)
     assert learned.size == 500
     assert learned.tokens[5:25] == tuple(f"[unused{number}]" for number in range(20))
-    typed = Tokenizer(learned).tokenize(tf.constant(["a word [unused3] here"]))
+    tokenizer = Tokenizer(TextSettings(vocabulary=learned))
+    typed = tokenizer.tokenize(tf.constant(["a word [unused3] here"]))
     assert not set(range(5, 25)) & set(typed.flat_values.numpy().tolist())
 
 

@@ -12,7 +12,7 @@ from electra_tf.modeling.tracing import inference_mode
 from electra_tf.tasks.examples import Kind, QuestionExample, TaggedExample, TextExample
 from electra_tf.tasks.kinds.classification import ClassificationObjective
 from electra_tf.text.rows import RowEncoder
-from tests.export.served_models import TOKENIZER, VOCABULARY, Example, tiny_discriminator
+from tests.export.served_models import TEXT, Example, tiny_discriminator
 
 TEXTS = ["The cafés won.", "", "a b " * 20, "Who won in (1999)?"]
 
@@ -121,7 +121,7 @@ def discriminator():
 @pytest.fixture(scope="module")
 def detector(discriminator):
     return Detector(discriminator.encoder, discriminator.head,
-                    RowEncoder(TOKENIZER, VOCABULARY, 16))
+                    RowEncoder(TEXT, 16))
 
 
 def test_the_detector_judges_words_by_their_worst_piece(discriminator, detector):

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.text import coverage
+from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
@@ -12,7 +13,8 @@ VOCABULARY = Vocabulary((*SPECIAL_TOKENS, "un", "##able", "!", "known"))
 
 
 def test_words_are_counted_not_pieces():
-    ids = Tokenizer(VOCABULARY).tokenize(tf.constant(["Unable! known strange", "known"]))
+    texts = tf.constant(["Unable! known strange", "known"])
+    ids = Tokenizer(TextSettings(vocabulary=VOCABULARY)).tokenize(texts)
     assert coverage.count_words(ids.flat_values.numpy(), VOCABULARY) == (5, 1)
     assert coverage.count_words(np.array([], np.int32), VOCABULARY) == (0, 0)
 

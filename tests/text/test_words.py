@@ -6,9 +6,9 @@ import tensorflow as tf
 
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.words import given, in_rows, row_starts, split_as_tokenized, split_at_spaces
-from tests.text.test_rows import TOKENIZER, VOCABULARY
+from tests.text.test_rows import TEXT, TOKENIZER, VOCABULARY
 
-TEXTS = RowEncoder(TOKENIZER, VOCABULARY, 8)
+TEXTS = RowEncoder(TEXT, 8)
 CLS, SEP, UNK = VOCABULARY.cls_id, VOCABULARY.sep_id, VOCABULARY.unk_id
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from electra_tf.apps.inspection.reading import Place, Records, Rows, text_of
 from electra_tf.apps.inspection.repetition import DistinctSample, Hasher, HeldOutText
 from electra_tf.data.manifest import SPLITS
+from electra_tf.text.unknown_words import DIGITS, SIGNS, scripts_of
 from electra_tf.text.vocabulary import SPECIAL_TOKENS
-from electra_tf.text.word_scripts import DIGITS, SIGNS, scripts_of
 
 PASSAGE = 32
 """Tokens of a passage, some 25 words; half an example where those are shorter than 64."""

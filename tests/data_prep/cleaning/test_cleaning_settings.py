@@ -5,22 +5,23 @@ import pytest
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.settings import BuildSettings
 from electra_tf.platform.errors import UserError
+from electra_tf.text.normalization import UNCASED
 
 
 def test_measures_that_are_off_leave_no_trace():
     assert CleaningSettings().identity() == {}
     assert CleaningSettings().measures() == []
-    assert not any("duplicate" in name or "unicode" in name for name in BuildSettings().identity())
+    assert not any("duplicate" in name or "unicode" in name for name in BuildSettings().identity(UNCASED))
 
 
 def test_measures_that_are_on_are_part_of_a_build():
     made = BuildSettings(cleaning=CleaningSettings(
         unicode="nfc", drop_near_duplicates=True, languages=("en", "de")))
-    assert made.identity().items() >= {
+    assert made.identity(UNCASED).items() >= {
         "unicode": "nfc", "drop_near_duplicates": True, "near_duplicate_threshold": 0.8,
         "near_duplicate_permutations": 128, "languages": "en,de", "language_confidence": 0.5,
         "min_language_characters": 100}.items()
-    assert "drop_boilerplate" not in made.identity()
+    assert "drop_boilerplate" not in made.identity(UNCASED)
 
 
 def test_the_place_of_task_files_is_not_part_of_a_build():
