@@ -11,7 +11,6 @@ import functools
 import io
 import logging
 import os
-import shlex
 import socket
 import sys
 import zlib
@@ -24,11 +23,8 @@ from apache_beam.options.pipeline_options import (
     PortableOptions,
     StandardOptions,
 )
-from apache_beam.portability.api import beam_provision_api_pb2
-from apache_beam.runners.portability.fn_api_runner import fn_runner
-from apache_beam.runners.portability.portable_runner import JobServiceHandle
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineRunner, create_runner
-from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
 from data_prep import local_runner
 from data_prep.work_units import Item, Piece, Result
@@ -42,7 +38,6 @@ PARTS = 64
 _MOST_BYTES = 1024 * MIB
 """Of a file of results: 64 of them hold those of 50 million shards."""
 _DIRECT, _DATAFLOW = "DirectRunner", "DataflowRunner"
-_WORKER = f"exec {shlex.quote(sys.executable)} -m data_prep.beam_worker"
 _REFUSED = "refused-"
 _CANNOT_START = (OSError, ValueError, ImportError, RuntimeError)
 _ANSWER_SECONDS = 20.0
@@ -91,7 +86,7 @@ class BeamRunner:
             self._finish(place, lambda units: (
                 units
                 | "Count" >> beam.FlatMap(functools.partial(_counted, place, count))
-                | "Add up" >> beam.CombinePerKey(_Sum())
+                | "Add up" >> beam.CombinePerKey(_sum)
                 | "Write sums" >> beam.MapTuple(functools.partial(_write_words, place))
             ), pieces, cut)
             for path in sorted(place.glob("part-*")):
@@ -115,25 +110,26 @@ class BeamRunner:
                 cut: Callable[[Piece], Iterable]) -> None:
         """Runs a job to its end: pieces, their units spread over the workers, the rest."""
         options = _checked_options(self.name, self.arguments)
-        with _quiet(), _Explained(place, self.name) as explained:
-            _require_job_server(options)
-            pipeline = beam.Pipeline(runner=_runner(self.name, options), options=options)
-            units = (
-                pipeline
-                | "Pieces" >> beam.Create(list(pieces))
-                | "Cut" >> beam.FlatMap(functools.partial(_cut, place, cut))
-                | "Spread" >> beam.Reshuffle())
-            rest(units)
-            try:
+        started = self.name == _DIRECT  # Then an error is one of the work.
+        try:
+            with _quiet():
+                _require_job_server(options)
+                pipeline = beam.Pipeline(runner=_runner(self.name), options=options)
+                rest(pipeline
+                     | "Pieces" >> beam.Create(list(pieces))
+                     | "Cut" >> beam.FlatMap(functools.partial(_cut, place, cut))
+                     | "Spread" >> beam.Reshuffle())
                 job = pipeline.run()
-            except KeyboardInterrupt as interrupt:
-                raise _first(interrupt) from None
-            explained.started = True
-            try:
-                job.wait_until_finish()
-            except KeyboardInterrupt:
-                job.cancel()
-                raise
+                started = True
+                try:
+                    job.wait_until_finish()
+                except KeyboardInterrupt:
+                    job.cancel()
+                    raise
+        except KeyboardInterrupt as interrupt:
+            raise _first(interrupt) from None
+        except Exception as error:
+            raise _explained(error, place, self.name, started) from error
 
 
 def _checked_options(name: str, arguments: tuple[str, ...]) -> PipelineOptions:
@@ -154,21 +150,15 @@ def _checked_options(name: str, arguments: tuple[str, ...]) -> PipelineOptions:
         if name in (_DIRECT, _DATAFLOW):
             raise UserError(f"--beam_options: Beam {beam.__version__} has no {names}.")
         print(f"warning: only a job server may know {names} of --beam_options.", file=sys.stderr)
+    if name == _DIRECT and options.view_as(DirectOptions).direct_running_mode != "in_memory":
+        raise UserError("--beam_options: DirectRunner works with --direct_running_mode=in_memory "
+                        "only; for several processes leave out --runner and give --num_workers.")
     options.view_as(StandardOptions).runner = name
     return options
 
 
-def _runner(name: str, options: PipelineOptions) -> PipelineRunner:
-    if name != _DIRECT:
-        return create_runner(name)
-    environment = None
-    direct = options.view_as(DirectOptions)
-    if direct.direct_running_mode == "multi_processing":
-        environment = SubprocessSDKEnvironment.from_command_string(_WORKER)
-        direct.direct_running_mode = "in_memory"  # It would take the place of the environment.
-    return fn_runner.FnApiRunner(environment, provision_info=fn_runner.ExtendedProvisionInfo(
-        beam_provision_api_pb2.ProvisionInfo(
-            pipeline_options=JobServiceHandle.encode_pipeline_options(options.get_all_options()))))
+def _runner(name: str) -> PipelineRunner:
+    return FnApiRunner() if name == _DIRECT else create_runner(name)
 
 
 def _first(interrupt: BaseException) -> BaseException:
@@ -202,26 +192,15 @@ def _quiet() -> Iterator[None]:
         logging.disable(before)
 
 
-class _Explained:
-    """Turns the failure of a job into one line: what a worker left, or why it couldn't begin."""
-
-    def __init__(self, place: Path, runner: str):
-        self._place, self._runner = place, runner
-        self.started = runner == _DIRECT
-        """Whether Beam took the job, so that an error is one of the work."""
-
-    def __enter__(self) -> "_Explained":
-        return self
-
-    def __exit__(self, kind, error, traceback) -> None:
-        if error is None or isinstance(error, KeyboardInterrupt):
-            return
-        for path in sorted(self._place.glob(f"{_REFUSED}*")):
-            raise UserError(path.read_text(encoding="utf-8")) from None
-        if not self.started and isinstance(error, _CANNOT_START):
-            raise UserError(f"--runner={self._runner} can't start the job: "
-                            f"{error or type(error).__name__}; see docs/data_at_scale.md for the "
-                            "options that it needs (--beam_options).") from error
+def _explained(error: Exception, place: Path, runner: str, started: bool) -> Exception:
+    """Returns the failure of a job in one line: what a worker left, or why it couldn't begin."""
+    for path in sorted(place.glob(f"{_REFUSED}*")):
+        return UserError(path.read_text(encoding="utf-8"))
+    if not started and isinstance(error, _CANNOT_START):
+        return UserError(f"--runner={runner} can't start the job: {error or type(error).__name__}; "
+                         "see docs/data_at_scale.md for the options that it needs "
+                         "(--beam_options).")
+    return error
 
 
 @contextlib.contextmanager
@@ -265,25 +244,12 @@ def _counted(place: Path, count: Callable[[Item], Words], item: Item
     yield from groups.items()
 
 
-class _Sum(beam.CombineFn):
+def _sum(parts: Iterable[Words]) -> Words:
     """Adds up counts, first on each worker, then between them."""
-
-    def create_accumulator(self) -> Words:
-        return collections.Counter()
-
-    def add_input(self, total: Words, counts: Words) -> Words:
-        total.update(counts)
-        return total
-
-    def merge_accumulators(self, totals: Iterable[Words]) -> Words:
-        merged: Words = collections.Counter()
-        for total in totals:
-            merged.update(total)
-        return merged
-
-    def extract_output(self, total: Words) -> Words:
-        return total
-
+    total: Words = collections.Counter()
+    for part in parts:
+        total.update(part)
+    return total
 
 def _write_words(place: Path, part: int, counts: Words) -> None:
     """Writes a line per word, "3 word": a word holds no white space."""

@@ -21,9 +21,10 @@ from data_prep import (
     record_builder,
     runner_flags,
     settings,
+    summary,
     text_flags,
 )
-from data_prep.reading_notes import ReadingNotes
+from data_prep.documents import ReadingNotes
 from data_prep.sources import several
 from electra_tf.platform import command_line, errors, signals, storage
 from electra_tf.text.normalization import FLAGS
@@ -85,14 +86,14 @@ def _build(values: flags.FlagValues) -> None:
     if result is None:
         print(f"{values.output_dir} is finished with these settings and this text; nothing to do.")
         return
-    print(record_builder.summary(result, time.monotonic() - start))
-    for note in (several.note_of(source), record_builder.held_out_note(result)):
+    print(summary.table(result, time.monotonic() - start))
+    for note in (several.note_of(source), summary.held_out_note(result)):
         if note:
             print(f"note: {note}", file=sys.stderr)
     skipped = ReadingNotes(result.counts.skipped_documents, list(result.skipped))
     if skipped.skipped:
         print(f"warning: {skipped.summary()}", file=sys.stderr)
-    for warning in record_builder.text_warnings(result):
+    for warning in summary.text_warnings(result):
         print(f"warning: {warning}", file=sys.stderr)
 
 

@@ -10,9 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from data_prep.cleaning.plan import NO_CLEANING, CleaningPlan
-from data_prep.documents import DOCUMENT_END
+from data_prep.documents import DOCUMENT_END, ReadingNotes
 from data_prep.packing import Example, Layout, Packing, TokenizedLines, packing_named
-from data_prep.reading_notes import ReadingNotes
 from data_prep.settings import BuildSettings
 from data_prep.work_units import WorkUnit
 from electra_tf.data import example, manifest, shards

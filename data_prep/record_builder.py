@@ -3,11 +3,11 @@
 import functools
 from collections.abc import Callable, Iterable, Sequence
 
-from data_prep.cleaning import plan, report
+from data_prep.cleaning import plan
 from data_prep.cleaning.benchmark_texts import BenchmarkTexts
+from data_prep.documents import ReadingNotes
 from data_prep.held_out import held_out_of
 from data_prep.progress import ByteProgress
-from data_prep.reading_notes import ReadingNotes
 from data_prep.record_directory import Outcome, RecordDirectory
 from data_prep.settings import BuildSettings
 from data_prep.sources.several import Member, members_of
@@ -17,11 +17,7 @@ from electra_tf.data import manifest
 from electra_tf.platform import atomic_file, errors, process_lock
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.text import coverage
 from electra_tf.text.tokenization import TextSettings
-
-_LONGEST_NAME = 60
-"""Characters of a source in the summary."""
 
 
 def build_records(
@@ -148,79 +144,3 @@ def _manifest(text: TextSettings, settings: BuildSettings, identity: dict,
             name=errors.one_line(member.name), share=member.share,
             documents=notes.documents.get(str(member.number), 0),
             text_bytes=notes.text_bytes.get(str(member.number), 0)) for member in members))
-
-
-def summary(result: manifest.Manifest, seconds: float) -> str:
-    """Returns the table that ends a build, for a reader who sees it for the first time."""
-    counts = result.counts
-    cleaned = report.rows(result)
-    rows = [
-        ("documents; lines, words left" if cleaned else "documents, lines, words read",
-         f"{counts.documents:,}, {counts.lines:,}, {counts.words:,}"),
-        *((("damaged documents skipped", f"{counts.skipped_documents:,}"),)
-          if counts.skipped_documents else ()),
-        *_text_rows(result, cleaned),
-        ("tokens of the text", f"{counts.text_tokens:,}"),
-        ("  of which in the examples", _percent(counts.content_tokens, counts.text_tokens)),
-        *((f"{split} examples, shards",
-           f"{sum(s.examples for s in result.shards_of(split)):,}, "
-           f"{len(result.shards_of(split))}") for split in manifest.SPLITS),
-        ("positions per example", f"{result.max_seq_length}"),
-        ("  of which padding",
-         _percent(counts.padding_positions, counts.examples * result.max_seq_length)),
-        ("examples of one segment", _percent(counts.single_segment_examples, counts.examples)),
-        ("size of the shards", f"{sum(s.bytes for s in result.shards) / 1e6:,.1f} MB"),
-        ("time", f"{seconds:.1f} s ({counts.content_tokens / seconds:,.0f} tokens/s)"),
-    ]
-    return "\n".join(f"{name:<29} {value}" for name, value in rows)
-
-
-def _text_rows(result: manifest.Manifest, cleaned: list[tuple[str, str]]
-               ) -> list[tuple[str, str]]:
-    """Returns how much text there was, from which source, and what cleaning left of it."""
-    read = result.counts.text_bytes + result.counts.dropped_text_bytes
-    rows = [("text read", f"{read / 1e6:,.1f} MB"), *_source_rows(result)]
-    if not cleaned:
-        return rows
-    left = [("text left", f"{result.counts.text_bytes / 1e6:,.1f} MB"), *cleaned]
-    return [*rows, *left] if result.sources else left
-
-
-def _source_rows(result: manifest.Manifest) -> list[tuple[str, str]]:
-    """Returns how much of the text came from each of several sources, and what was asked for."""
-    whole = sum(source.text_bytes for source in result.sources)
-    rows = []
-    for source in result.sources:
-        asked = f", {_percent(source.share, 1)} asked for" if source.share else ""
-        rows.append((f"  of which {errors.one_line(source.name, longest=_LONGEST_NAME)}",
-                     f"{_percent(source.text_bytes, whole)}{asked}, "
-                     f"{source.text_bytes / 1e6:,.1f} MB, {source.documents:,} documents"))
-    return rows
-
-
-def held_out_note(result: manifest.Manifest) -> str:
-    """Returns what a person should know of the held-out documents; "" if nothing is unusual."""
-    documents, fraction = result.counts.documents, result.settings["held_out_fraction"]
-    if not fraction:
-        return "no document was held out, so --mode=eval has nothing to read (--held_out_fraction)."
-    if not result.shards_of("eval"):
-        return ("no document was held out, so --mode=eval has nothing to read: the text is a "
-                "single document. Put blank lines between documents, or give several files.")
-    if documents <= round(1 / fraction) // 2:
-        return (f"1 of the {documents} documents was held out for --mode=eval; "
-                f"--held_out_fraction={fraction:g} of so few would be none "
-                "(--held_out_fraction=0 keeps all for training).")
-    return ""
-
-
-def text_warnings(result: manifest.Manifest) -> list[str]:
-    """Returns what is wrong between the text and the way it was tokenized."""
-    counts = result.counts
-    found = [coverage.unknown_warning(counts.unknown_words, counts.tokenizer_words)]
-    if result.vocabulary.normalization.strip_accents:
-        found.append(coverage.changed_warning(counts.changed_characters, counts.characters))
-    return list(filter(None, found))
-
-
-def _percent(part: int, whole: int) -> str:
-    return f"{100 * part / max(1, whole):.2f} %"

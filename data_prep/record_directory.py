@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from data_prep.cleaning import plan
-from data_prep.reading_notes import ReadingNotes
+from data_prep.documents import ReadingNotes
 from data_prep.work_units import WorkUnit
 from electra_tf.data import manifest
 from electra_tf.platform import atomic_file, strict_json

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import tensorflow as tf
 
 from data_prep.cleaning.plan import NO_CLEANING, CleaningPlan
+from data_prep.documents import ReadingNotes
 from data_prep.pipeline import batches
-from data_prep.reading_notes import ReadingNotes
 from data_prep.work_units import WorkUnit
 from electra_tf.text.normalization import Normalization
 from electra_tf.text.tokenizer import WordSplitter

@@ -6,9 +6,8 @@ import hashlib
 import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from data_prep.documents import DocumentPart, Parser, lines_of
+from data_prep.documents import DocumentPart, Parser, ReadingNotes, lines_of
 from data_prep.held_out import NOTHING, HeldOut
-from data_prep.reading_notes import ReadingNotes
 from data_prep.sources.source import Source
 
 Item = typing.TypeVar("Item")

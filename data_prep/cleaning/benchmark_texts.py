@@ -14,8 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from data_prep.cleaning.repeated_lines import positions
-from data_prep.cleaning.word_ngrams import ngram_hashes, word_hashes, words_of
+from data_prep.cleaning.word_ngrams import ngram_hashes, positions, word_hashes, words_of
 from electra_tf.platform import atomic_file
 from electra_tf.platform.bounded import cannot_read
 from electra_tf.platform.errors import UserError

@@ -10,8 +10,7 @@ from data_prep.cleaning import languages, near_duplicates
 from data_prep.cleaning.line_rules import LineRules
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.cleaning.word_ngrams import text_hash, words_of
-from data_prep.documents import DOCUMENT_END, DocumentPart
-from data_prep.reading_notes import ReadingNotes
+from data_prep.documents import DOCUMENT_END, DocumentPart, ReadingNotes
 from data_prep.work_units import WorkUnit
 from electra_tf.platform import atomic_file
 from electra_tf.platform.storage import Path

@@ -14,7 +14,6 @@ import pytest
 
 from data_prep import (
     beam_runner,
-    embedded_text,
     record_builder,
     record_directory,
     vocabulary_learner,
@@ -75,7 +74,7 @@ def test_pieces_have_the_documents_of_the_whole_in_order(small_pieces, tmp_path)
 
 
 def test_a_source_that_cannot_be_cut_is_one_piece(monkeypatch):
-    monkeypatch.setattr(embedded_text, "documents", lambda: (("a line",),))
+    monkeypatch.setattr(embedded, "documents", lambda: (("a line",),))
     source = open_source("embedded:python")
     assert work_units.pieces_of(source) == (work_units.Piece(source, None),)
 

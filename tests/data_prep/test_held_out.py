@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from data_prep import record_builder, settings
+from data_prep import record_builder, settings, summary
 from data_prep.documents import DocumentPart, key_of
 from data_prep.held_out import HeldOut, held_out_of
 from data_prep.local_runner import LocalRunner
@@ -101,15 +101,15 @@ def test_a_corpus_of_a_few_documents_has_something_to_evaluate_on(build, tmp_pat
     (shard,) = made.shards_of("eval")
     assert shard.tokens == 5 * 4 + 3  # Five words of four letters; [CLS] and two [SEP].
     assert made.fingerprint == build("again", text=str(text), held_out_fraction=0.01).fingerprint
-    assert "1 of the 5 documents was held out" in record_builder.held_out_note(made)
+    assert "1 of the 5 documents was held out" in summary.held_out_note(made)
 
 
 def test_what_is_held_out_is_told(build, tmp_path):
-    assert record_builder.held_out_note(build("usual")) == ""
-    assert "(--held_out_fraction)" in record_builder.held_out_note(
+    assert summary.held_out_note(build("usual")) == ""
+    assert "(--held_out_fraction)" in summary.held_out_note(
         build("none", held_out_fraction=0.0))
     (tmp_path / "one.txt").write_text("a single document\n")
-    note = record_builder.held_out_note(build("single", text=str(tmp_path / "one.txt")))
+    note = summary.held_out_note(build("single", text=str(tmp_path / "one.txt")))
     assert "the text is a single document. Put blank lines between documents" in note
 
 

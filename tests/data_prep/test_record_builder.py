@@ -13,7 +13,7 @@ import time
 import pytest
 import tensorflow as tf
 
-from data_prep import documents, pipeline, record_builder, work_units
+from data_prep import documents, pipeline, record_builder, summary, work_units
 from electra_tf.data import manifest
 from electra_tf.data.example import parse_examples
 from electra_tf.platform import process_lock
@@ -339,6 +339,6 @@ def test_a_batch_without_a_whole_example_goes_on_in_the_next(build, tmp_path, mo
 
 
 def test_the_summary_reads_as_a_table(build):
-    text = record_builder.summary(build(), seconds=2.0)
+    text = summary.table(build(), seconds=2.0)
     assert "of which in the examples    100.00 %" in text
     assert len({line.find(line[30:]) for line in text.splitlines()}) == 1

@@ -2,10 +2,10 @@
 
 import pytest
 
-from data_prep import record_builder, settings, vocabulary_learner
+from data_prep import record_builder, settings, summary, vocabulary_learner
 from data_prep.cleaning.settings import CleaningSettings
+from data_prep.documents import ReadingNotes
 from data_prep.local_runner import LocalRunner
-from data_prep.reading_notes import ReadingNotes
 from data_prep.record_directory import Outcome
 from data_prep.sources.registry import open_source
 from data_prep.sources.source import Options
@@ -41,7 +41,7 @@ def test_a_build_counts_what_it_skips_and_says_why(damaged, build):
     made = build(open_source(str(damaged), SKIP))
     assert (made.counts.documents, made.counts.skipped_documents, made.counts.lines) == (3, 1, 2)
     assert [str(damaged) in line and "0xff" in line for line in made.skipped] == [True]
-    assert "damaged documents skipped     1\n" in record_builder.summary(made, 1.0)
+    assert "damaged documents skipped     1\n" in summary.table(made, 1.0)
 
 
 def test_a_survey_skips_what_the_build_skips(damaged, build):

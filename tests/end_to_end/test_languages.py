@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 import tensorflow as tf
 
-from data_prep import record_builder, settings, vocabulary_learner
+from data_prep import record_builder, settings, summary, vocabulary_learner
 from data_prep.local_runner import LocalRunner
 from data_prep.sources import registry as sources
 from electra_tf.checkpoints import formats
@@ -128,6 +128,6 @@ def test_pre_training_and_its_conversions_keep_the_normalization(work, tmp_path)
 
 def test_no_word_of_the_text_is_warned_of(work):
     _, made = work
-    assert record_builder.text_warnings(made.made) == []
+    assert summary.text_warnings(made.made) == []
     changed = coverage.count_changed(made.lines)
     assert changed == made.made.counts.changed_characters

@@ -11,7 +11,7 @@ import unicodedata
 import pytest
 import tensorflow as tf
 
-from data_prep import embedded_text
+from data_prep.sources import embedded
 from electra_tf.platform.errors import UserError
 from electra_tf.text.normalization import NFC, UNCASED, Normalization
 from electra_tf.text.tokenization import TextSettings
@@ -37,7 +37,7 @@ def nasty_vocabulary(nasty, tmp_path_factory) -> Vocabulary:
 def real_text() -> list[str]:
     """Topics line by line with their grammar and code, and some modules' prose as one text each."""
     texts = [line for topic in pydoc_data.topics.topics.values() for line in topic.splitlines()]
-    return texts + ["\n".join(paragraphs) for paragraphs in embedded_text.documents()[::9]]
+    return texts + ["\n".join(paragraphs) for paragraphs in embedded.documents()[::9]]
 
 
 @pytest.fixture(scope="module")

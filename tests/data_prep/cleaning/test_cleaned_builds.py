@@ -6,7 +6,7 @@ import pathlib
 import pytest
 import tensorflow as tf
 
-from data_prep import record_builder
+from data_prep import record_builder, summary
 from data_prep.cleaning import plan
 from data_prep.cleaning.settings import CleaningSettings
 from electra_tf.data import manifest
@@ -93,13 +93,13 @@ def test_the_records_hold_what_is_left_and_the_manifest_counts_the_rest(
 def test_the_summary_says_what_went_by_the_measures_that_are_on(build, dirty):
     made = build(text=dirty, cleaning=CleaningSettings(
         drop_letterless_lines=True, drop_near_duplicates=True))
-    shown = record_builder.summary(made, 1.0)
+    shown = summary.table(made, 1.0)
     lines = made.counts.lines + 1 + made.counts.lines_of_dropped_documents
     assert f"  lines without letters       1 ({100 / lines:.2f} % of {lines})\n" in shown
     assert "  near-duplicate documents    1 (3.33 % of 30)\n" in shown
     assert "text dropped by cleaning      0.0 MB" in shown
     assert "boilerplate" not in shown
-    assert "cleaning" not in record_builder.summary(build("other", text=dirty), 1.0)
+    assert "cleaning" not in summary.table(build("other", text=dirty), 1.0)
 
 
 def test_cleaning_that_changes_nothing_leaves_the_bytes(build, tmp_path):

@@ -11,7 +11,8 @@ from electra_tf.text.normalization import UNCASED
 def test_measures_that_are_off_leave_no_trace():
     assert CleaningSettings().identity() == {}
     assert CleaningSettings().measures() == []
-    assert not any("duplicate" in name or "unicode" in name for name in BuildSettings().identity(UNCASED))
+    assert not any("duplicate" in name or "unicode" in name for name in
+                   BuildSettings().identity(UNCASED))
 
 
 def test_measures_that_are_on_are_part_of_a_build():

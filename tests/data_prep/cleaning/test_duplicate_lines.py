@@ -4,7 +4,7 @@ import hypothesis
 import numpy as np
 from hypothesis import strategies
 
-from data_prep.cleaning.repeated_lines import later_ones
+from data_prep.cleaning.decisions import later_ones
 from tests.data_prep.cleaning.conftest import ShuffledRunner
 
 LINES = strategies.sampled_from(["a", "b", "c", "long line", "another long line", "unique"])

@@ -6,7 +6,7 @@ import lzma
 
 import pytest
 
-from data_prep import documents, embedded_text
+from data_prep import documents
 from data_prep.sources import registry as sources
 from electra_tf.platform.errors import UserError
 
@@ -115,7 +115,7 @@ def test_missing_and_empty_corpora_are_refused(tmp_path):
 
 
 def test_the_embedded_text_is_a_megabyte_of_english():
-    texts = embedded_text.documents()
+    texts = embedded.documents()
     lines = [line for text in texts for line in text]
     text = " ".join(lines)
     assert len(texts) > 150

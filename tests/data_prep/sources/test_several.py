@@ -6,8 +6,7 @@ import random
 
 import pytest
 
-from data_prep.documents import lines_of
-from data_prep.reading_notes import ReadingNotes
+from data_prep.documents import ReadingNotes, lines_of
 from data_prep.sources import files, several
 from data_prep.sources.registry import open_source
 from data_prep.sources.source import Options
