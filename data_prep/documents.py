@@ -197,3 +197,17 @@ def lines_of(parts: Iterable[DocumentPart], parse: Parser, notes: ReadingNotes |
             raise
         if part.ends:
             yield DOCUMENT_END
+
+
+def batches(lines: Iterable[str], characters: int) -> Iterator[list[str]]:
+    """Groups lines into batches of about so many characters, line ends included."""
+    batch: list[str] = []
+    size = 0
+    for line in lines:
+        batch.append(line)
+        size += len(line) + 1
+        if size >= characters:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

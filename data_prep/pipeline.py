@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from data_prep.cleaning.plan import NO_CLEANING, CleaningPlan
-from data_prep.documents import DOCUMENT_END, ReadingNotes
+from data_prep.documents import DOCUMENT_END, ReadingNotes, batches
 from data_prep.packing import Example, Layout, Packing, TokenizedLines, packing_named
 from data_prep.settings import BuildSettings
 from data_prep.work_units import WorkUnit
@@ -21,7 +21,7 @@ from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.unknown_words import UnknownScripts
 
-_BATCH_CHARACTERS = 1 << 19
+BATCH_CHARACTERS = 1 << 19
 """Text that goes through the tokenizer's graph at once."""
 
 
@@ -87,7 +87,7 @@ class Chain:
 
     def examples(self, lines: Iterable[str]) -> Iterator[Example]:
         """Yields the examples of lines (`DOCUMENT_END` between documents), in order."""
-        for batch in batches(lines):
+        for batch in batches(lines, BATCH_CHARACTERS):
             tokenized = self._tokenized(batch)
             self._count_text(batch, tokenized.ids)
             self._unknown_scripts.add(batch, tokenized.ids, tokenized.ends)
@@ -138,17 +138,3 @@ def _tokenize_function(
         return rows.flat_values, rows.row_splits
 
     return tokenize
-
-
-def batches(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Groups lines into batches of about half a million characters for the tokenizer's graph."""
-    batch: list[str] = []
-    size = 0
-    for line in lines:
-        batch.append(line)
-        size += len(line) + 1
-        if size >= _BATCH_CHARACTERS:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch

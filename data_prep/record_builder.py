@@ -90,17 +90,11 @@ def _collect(source: Source, pieces: Sequence[Piece],
     progress = ByteProgress(source.size)
     outcomes: list[Outcome] = []
     total = manifest.Counts()
-    read = 0
-    try:
-        for outcome in runner.run(pieces, cut, work, Outcome):
-            outcomes.append(outcome)
-            total += outcome[1]
-            read = read_bytes(pieces)
-            progress.update(read, {
-                "bytes": total.text_bytes, "tokens": total.content_tokens,
-                "examples": total.examples})
-    except atomic_file.DiskFull as error:
-        raise UserError(f"{error}{_still_to_come(outcomes, source.size, read)}") from error
+    for outcome in runner.run(pieces, cut, work, Outcome):
+        outcomes.append(outcome)
+        total += outcome[1]
+        progress.update(read_bytes(pieces), {
+            "bytes": total.text_bytes, "tokens": total.content_tokens, "examples": total.examples})
     if not total.content_tokens and total.dropped_text_bytes:
         raise UserError("cleaning leaves nothing of the text of --input; use fewer of its measures "
                         f"({', '.join(settings.cleaning.measures())}).")
@@ -110,15 +104,6 @@ def _collect(source: Source, pieces: Sequence[Piece],
     if not total.content_tokens:
         raise UserError("--input holds no text: every line is blank; give files with text.")
     return sorted(outcomes, key=lambda outcome: (outcome[0].split != "train", outcome[0].name))
-
-
-def _still_to_come(outcomes: list[Outcome], size: int, read: int) -> str:
-    """Returns about how many bytes a build has still to write, in words; "" if nobody knows."""
-    written = sum(shard.bytes for shard, *_ in outcomes)
-    if not written or not read:
-        return ""
-    return (f" About {written * (size - read) / read / 1e6:,.1f} MB of shards are still to be "
-            f"written, after {written / 1e6:,.1f} MB; the same command goes on from there.")
 
 
 def _finish_unit(directory: RecordDirectory, text: TextSettings, settings: BuildSettings,

@@ -133,35 +133,21 @@ def work_units(parts: Iterable[DocumentPart], parse: Parser, unit_bytes: int,
         held_out: the documents that go to the units of split "eval".
         piece: `WorkUnit.piece`.
     """
-    train, kept = (_Collector(split, parse, unit_bytes, piece) for split in ("train", "eval"))
+    waiting: dict[str, list[DocumentPart]] = {"train": [], "eval": []}
+    sizes: collections.Counter[str] = collections.Counter()
+    made: collections.Counter[str] = collections.Counter()
+
+    def unit(split: str) -> WorkUnit:
+        finished = WorkUnit(split=split, piece=piece, index=made[split], parse=parse,
+                            parts=tuple(waiting[split]))
+        made[split] += 1
+        waiting[split], sizes[split] = [], 0
+        return finished
+
     for part in parts:
-        yield from (kept if part.key in held_out else train).add(part)
-    yield from train.flush()
-    yield from kept.flush()
-
-
-class _Collector:
-    """Gathers the parts of one split."""
-
-    def __init__(self, split: str, parse: Parser, unit_bytes: int, piece: int | None):
-        self._split, self._parse, self._unit_bytes = split, parse, unit_bytes
-        self._piece = piece
-        self._units = 0
-        self._clear()
-
-    def add(self, part: DocumentPart) -> Iterator[WorkUnit]:
-        if self._parts and self._bytes + len(part.content) > self._unit_bytes:
-            yield from self.flush()
-        self._parts.append(part)
-        self._bytes += len(part.content)
-
-    def flush(self) -> Iterator[WorkUnit]:
-        if self._parts:
-            yield WorkUnit(split=self._split, piece=self._piece, index=self._units,
-                           parts=tuple(self._parts), parse=self._parse)
-            self._units += 1
-        self._clear()
-
-    def _clear(self) -> None:
-        self._parts: list[DocumentPart] = []
-        self._bytes = 0
+        split = "eval" if part.key in held_out else "train"
+        if waiting[split] and sizes[split] + len(part.content) > unit_bytes:
+            yield unit(split)
+        waiting[split].append(part)
+        sizes[split] += len(part.content)
+    yield from [unit(split) for split in waiting if waiting[split]]

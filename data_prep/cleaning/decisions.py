@@ -4,24 +4,17 @@ Lines are compared by 64-bit hashes: of 10^8 different lines two have the same o
 probability of 0.03 %.
 """
 
-import contextlib
 import dataclasses
 import hashlib
-import io
 import json
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from data_prep.cleaning import near_duplicates
+from data_prep.cleaning import arrays, near_duplicates
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.cleaning.survey import UnitSurvey
 from data_prep.cleaning.word_ngrams import positions
-from electra_tf.platform import atomic_file
-from electra_tf.platform.bounded import cannot_read
-from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 
 
@@ -66,18 +59,16 @@ def save(path: Path, build: str, decisions: Mapping[str, UnitDecision]) -> None:
         build: a digest of all that they follow from.
         decisions: by unit.
     """
-    content = io.BytesIO()
-    np.savez(content, build=np.array(build), **{
+    arrays.save(path, {"build": np.array(build)} | {
         f"{name}/{field}": np.asarray(getattr(decision, field), np.uint32)
         for name, decision in decisions.items() for field in _FIELDS})
-    atomic_file.write_atomically(path, content.getvalue())
 
 
 def are_saved(path: Path, build: str) -> bool:
     """Tells whether a file holds the decisions of a build."""
     if not path.exists():
         return False
-    with _opened(path) as found:
+    with arrays.opened(path) as found:
         return str(found["build"]) == build
 
 
@@ -87,22 +78,10 @@ def load(path: Path, build: str, name: str) -> UnitDecision:
     Raises:
         UserError: the file is gone, damaged or of another build.
     """
-    with _opened(path) as found:
+    with arrays.opened(path) as found:
         if str(found["build"]) != build:
             raise KeyError(build)
         return UnitDecision(*(found[f"{name}/{field}"] for field in _FIELDS))
-
-
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[Mapping[str, np.ndarray]]:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
-            yield found
-    except OSError as error:
-        raise cannot_read(path, error) from error
-    except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise UserError(
-            f"{path} is damaged; remove it, and the text is surveyed again.") from error
 
 
 def digest(identity: Mapping[str, object]) -> str:
