@@ -57,8 +57,3 @@ def test_shortening_is_what_taking_one_token_at_a_time_gives(limit):
     found = shortened([tf.constant(column) for column in zip(*sizes, strict=True)], limit)
     assert list(zip(*(part.numpy().tolist() for part in found), strict=True)) == [
         tuple(one_token_at_a_time(pair, limit)) for pair in sizes]
-
-
-def test_no_text_makes_no_row():
-    tokens = RowEncoder(TEXT, 8).encode(tf.constant([], tf.string))
-    assert tokens.ids.shape == (0, 1)

@@ -29,10 +29,6 @@ def test_unknown_words_are_told_from_known_ones_beside_them():
         "Cyrillic": 2, "Latin": 1, "signs": 1, "digits": 1, "Han": 2}
 
 
-def test_a_word_that_is_too_long_is_one_unknown_word():
-    assert counted([f"known {'б' * 201} known {'un' * 101}"]) == {"Cyrillic": 1, "Latin": 1}
-
-
 @pytest.mark.parametrize("normalization", [UNCASED, Normalization(lower_case=False,
                                                                   strip_accents=False)])
 def test_nasty_lines_one_by_one_and_together(normalization):

@@ -58,13 +58,6 @@ def test_windows_are_those_made_one_by_one(seed):
     assert line == len(found.example)
 
 
-def test_no_questions_have_no_windows():
-    empty = tf.RaggedTensor.from_row_lengths(tf.constant([], tf.int32), tf.constant([], tf.int32))
-    tokens, found = windows.encode(RowEncoder(TEXT, 16), empty, empty,
-                                   tf.constant([], tf.int32), stride=4)
-    assert tokens.ids.shape[0] == len(found.example) == 0
-
-
 @pytest.mark.parametrize(("span", "allowed"), [
     ((5, 5), True), ((5, 7), True), ((7, 6), False), ((0, 0), False), ((1, 2), False),
     ((3, 5), False), ((7, 9), False), ((4, 8), False), ((4, 7), True)])

@@ -6,7 +6,7 @@ import pathlib
 import pytest
 import tensorflow as tf
 
-from data_prep import record_builder, summary
+from data_prep import record_builder
 from data_prep.cleaning import plan
 from data_prep.cleaning.settings import CleaningSettings
 from electra_tf.data import manifest
@@ -90,24 +90,6 @@ def test_the_records_hold_what_is_left_and_the_manifest_counts_the_rest(
         *(shard.name for shard in made.shards)}
 
 
-def test_the_summary_says_what_went_by_the_measures_that_are_on(build, dirty):
-    made = build(text=dirty, cleaning=CleaningSettings(
-        drop_letterless_lines=True, drop_near_duplicates=True))
-    shown = summary.table(made, 1.0)
-    lines = made.counts.lines + 1 + made.counts.lines_of_dropped_documents
-    assert f"  lines without letters       1 ({100 / lines:.2f} % of {lines})\n" in shown
-    assert "  near-duplicate documents    1 (3.33 % of 30)\n" in shown
-    assert "text dropped by cleaning      0.0 MB" in shown
-    assert "boilerplate" not in shown
-    assert "cleaning" not in summary.table(build("other", text=dirty), 1.0)
-
-
-def test_cleaning_that_changes_nothing_leaves_the_bytes(build, tmp_path):
-    build("plain")
-    build("cleaned", cleaning=CleaningSettings(drop_boilerplate=True, drop_duplicate_lines=True))
-    assert files(tmp_path / "plain") == files(tmp_path / "cleaned")
-
-
 @pytest.mark.parametrize(("before", "now", "name"), [
     ({}, {"drop_boilerplate": True}, "drop_boilerplate"),
     ({"drop_boilerplate": True}, {}, "drop_boilerplate"),
@@ -119,12 +101,6 @@ def test_another_cleaning_is_another_build(build, dirty, before, now, name):
     build(text=dirty, cleaning=CleaningSettings(**common, **before))
     with pytest.raises(UserError, match=rf"holds another build: {name} \("):
         build(text=dirty, cleaning=CleaningSettings(**common, **now))
-
-
-def test_other_test_texts_are_another_build(build, dirty, tasks):
-    build(text=dirty, cleaning=CleaningSettings(decontaminate=tasks("a b c d e f g h i")))
-    with pytest.raises(UserError, match=r"holds another build: decontaminate_sha256 \("):
-        build(text=dirty, cleaning=CleaningSettings(decontaminate=tasks("b c d e f g h i j")))
 
 
 def test_an_interrupted_build_goes_on_with_its_decisions(build, dirty, tmp_path, monkeypatch):
@@ -145,31 +121,6 @@ def test_an_interrupted_build_goes_on_with_its_decisions(build, dirty, tmp_path,
     monkeypatch.setattr(plan, "survey", stop)
     assert build(text=dirty, cleaning=cleaning) == whole
     assert not list((tmp_path / "records").glob(plan.FILES))
-
-
-def test_overwriting_removes_what_another_cleaning_left(build, dirty, tmp_path):
-    directory = tmp_path / "records"
-    directory.mkdir()
-    (directory / ".cleaning-decisions").write_bytes(b"of another build")
-    build(text=dirty, overwrite=True)
-    assert not list(directory.glob(plan.FILES))
-
-
-def test_text_of_which_nothing_is_left_is_an_error_that_names_the_measures(build, tmp_path):
-    text = tmp_path / "text.txt"
-    text.write_text("1\n\n2\n")
-    with pytest.raises(UserError, match=r"cleaning leaves nothing of .*\(drop_letterless_lines\)"):
-        build(text=str(text), cleaning=CleaningSettings(drop_letterless_lines=True))
-
-
-def test_a_manifest_of_an_earlier_version_has_nothing_dropped(build, tmp_path):
-    build()
-    path = tmp_path / "records" / "manifest.json"
-    content = json.loads(path.read_text())
-    for name in [name for name in content["counts"] if name.endswith("_lines")]:
-        del content["counts"][name]
-    path.write_text(json.dumps(content))
-    assert manifest.load(tmp_path / "records").counts.duplicate_lines == 0
 
 
 def test_a_vocabulary_is_learned_from_lines_that_stay(tmp_path):

@@ -34,12 +34,6 @@ def test_its_directory_is_read_whole(tmp_path):
     assert read(f"wikiextractor:{tmp_path}") == LINES * 3
 
 
-def test_titles_can_be_kept(tmp_path):
-    (tmp_path / "wiki_00").write_text(TAGGED)
-    assert read(f"wikiextractor:{tmp_path}", headings=True) == [
-        ['A & "B"', *LINES[0]], ["C", *LINES[1]]]
-
-
 @pytest.mark.parametrize(("old", "new", "message", "left"), [
     ("Two.\n\n</doc>\n", "Two.\n", "the article at byte 0 has no end", [1]),
     ("Three.\n</doc>\n", "Three.\n", "the article at byte 120 has no end", [0]),

@@ -43,21 +43,12 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_an_article_becomes(name):
-    source, lines = CASES[name]
-    assert wikitext.prose(source) == lines
-
-
-def test_headings_can_be_kept():
-    assert wikitext.prose("== Life ==\nText.\n=== ''Work'' ===\nMore.", headings=True) == [
-        "Life", "Text.", "Work", "More."]
-
-
-def test_a_wiki_has_its_own_words_for_files():
+def test_articles_become_prose():
+    found = {name: wikitext.prose(source) for name, (source, _) in CASES.items()}
+    assert found == {name: lines for name, (_, lines) in CASES.items()}
+    assert wikitext.prose("== Life ==\nA.\n=== ''Work'' ===\nB.", headings=True) == [
+        "Life", "A.", "Work", "B."]
     text = "[[Datei:a.jpg|mini|Ein Bild]]Text."
-    assert wikitext.prose(text) == ["Ein BildText."] or wikitext.prose(text) == [
-        "mini|Ein BildText."]
     assert wikitext.prose(text, namespaces=["Datei"]) == ["Text."]
 
 
