@@ -6,13 +6,20 @@ from collections.abc import Callable, Iterable, Sequence
 from data_prep.cleaning import plan
 from data_prep.cleaning.benchmark_texts import BenchmarkTexts
 from data_prep.documents import ReadingNotes
-from data_prep.held_out import held_out_of
 from data_prep.progress import ByteProgress
 from data_prep.record_directory import Outcome, RecordDirectory
 from data_prep.settings import BuildSettings
 from data_prep.sources.several import Member, members_of
 from data_prep.sources.source import Source
-from data_prep.work_units import Piece, Runner, WorkUnit, corpus_sha256, pieces_of, read_bytes
+from data_prep.work_units import (
+    Piece,
+    Runner,
+    WorkUnit,
+    corpus_sha256,
+    held_out_of,
+    pieces_of,
+    read_bytes,
+)
 from electra_tf.data import manifest
 from electra_tf.platform import atomic_file, errors, process_lock
 from electra_tf.platform.errors import UserError

@@ -6,9 +6,8 @@ import pytest
 
 from data_prep import summary
 from data_prep.documents import DocumentPart, key_of
-from data_prep.held_out import HeldOut, held_out_of
 from data_prep.sources.plain_text import text_files
-from data_prep.work_units import work_units
+from data_prep.work_units import HeldOut, held_out_of, work_units
 
 TENTH = HeldOut(below=round(2**64 / 10))
 
