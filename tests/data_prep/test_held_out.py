@@ -1,6 +1,5 @@
 """A part of the documents is kept from training, whatever their order; of few documents one."""
 
-import random
 
 import pytest
 
@@ -32,14 +31,6 @@ def test_enough_documents_follow_the_fraction_and_a_single_one_is_trained_on(
     assert held_out_of(numbered(count), fraction) == expected
     assert 940 < len(kept(numbered(10_000), TENTH)) < 1060
     assert held_out_of(documents("same", "same"), 0.1) == HeldOut()
-
-
-def test_the_order_does_not_matter_nor_a_copy():
-    few = documents("aaa", "bb", "ccccc", "d", "aaa")
-    for parts in (few, numbered(100)):
-        mixed = random.Random(0).sample(parts, len(parts))
-        assert held_out_of(mixed, 0.1) == held_out_of(parts, 0.1)
-    assert key_of(b"a copy") == key_of(b"\na copy\r\n") != key_of(b"another")
 
 
 @pytest.mark.parametrize("lengths", [(9, 2), (2, 9), (5, 1, 7), range(50, 0, -1)])

@@ -104,14 +104,6 @@ def test_single_segments_are_as_frequent_as_asked(name, rate):
     assert abs(singles - rate * len(examples)) <= 4 * deviation
 
 
-def test_draws_depend_on_the_generator_alone():
-    documents = numbered(random_lengths(8), 0.3)
-    for packing in PACKINGS.values():
-        one, same, other = (pack(packing(layout(), random.Random(seed)), documents)
-                            for seed in ("1/train-00000", "1/train-00000", "1/train-00001"))
-        assert one == same != other
-
-
 HAND_MADE = [[[10, 1000, 11, 12], [13, 14]], [[15]], [[16, 17, 1001, 18, 19, 1002, 1003, 20]]]
 """Documents; 1000 to 1003 continue words."""
 

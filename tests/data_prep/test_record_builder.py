@@ -1,7 +1,6 @@
 """Building records: nothing is lost, nothing depends on workers or interruptions."""
 
 import hashlib
-import itertools
 import json
 import os
 import pathlib
@@ -13,7 +12,7 @@ import time
 import pytest
 import tensorflow as tf
 
-from data_prep import documents, pipeline, record_builder, work_units
+from data_prep import pipeline, record_builder
 from electra_tf.data import manifest
 from electra_tf.data.example import parse_examples
 from electra_tf.platform import process_lock
@@ -221,29 +220,11 @@ def _session(entry):
     return int(fields[3]) if fields[0] != "Z" else None
 
 
-def test_a_document_longer_than_a_unit_goes_on_in_the_next():
-    parts = [documents.DocumentPart(content=b"x" * 400, key=7, begins=not part, ends=part == 4)
-             for part in range(5)] + [documents.DocumentPart(content=b"y" * 400, key=2**63)]
-    units = list(work_units.work_units(parts, documents.parse_plain_text, 1000))
-    assert [unit.name for unit in units] == ["train-00000", "train-00001", "train-00002"]
-    assert [unit.documents for unit in units] == [1, 0, 1]
-    assert list(itertools.chain.from_iterable(unit.lines() for unit in units)) == (
-        ["x" * 400] * 5 + [""] + ["y" * 400, ""])
-
-
 def test_a_corpus_of_blank_lines_is_refused_without_a_manifest(build, tmp_path):
     (tmp_path / "blank.txt").write_text("\n \n\t\n")
     with pytest.raises(UserError, match="holds no text"):
         build(text=str(tmp_path / "blank.txt"))
     assert not (tmp_path / "records" / "manifest.json").exists()
-
-
-def test_the_same_text_in_other_files_gives_other_digests_but_equal_shards(build, corpus, tmp_path):
-    joined = tmp_path / "joined.txt"
-    joined.write_text("\n".join(path.read_text() for path in sorted(corpus.iterdir())))
-    one, other = build("one"), build("other", text=str(joined))
-    assert one.settings["corpus_sha256"] != other.settings["corpus_sha256"]
-    assert one.fingerprint == other.fingerprint
 
 
 @pytest.mark.parametrize(("packing", "expected"), [

@@ -9,7 +9,7 @@ from data_prep import piece_merges, vocabulary_learner, word_counter
 from data_prep.documents import DocumentPart, lines_of, parse_plain_text
 from data_prep.local_runner import LocalRunner
 from data_prep.sources import registry as sources
-from data_prep.work_units import WorkUnit, work_units
+from data_prep.work_units import WorkUnit
 from electra_tf.platform.errors import UserError
 from electra_tf.text.normalization import UNCASED, Normalization
 from electra_tf.text.tokenization import TextSettings
@@ -88,14 +88,6 @@ def plain_merges(words, most):
     return merged
 
 
-def test_characters_take_half_of_the_room_at_most():
-    letters = [chr(0x4E00 + number) for number in range(200)]
-    words = collections.Counter({letter.encode(): 9 for letter in letters} | {b"the": 50})
-    learned = vocabulary_learner.learn(words, 105)
-    assert sum(letter in learned.tokens for letter in letters) + 3 == 50
-    assert "the" in learned.tokens
-
-
 def test_no_piece_is_too_long_for_the_tokenizer():
     words = {("\u0e01" * 99).encode(): 30, ("\U00020000" * 7 + "ab" * 60).encode(): 9}
     pieces = piece_merges.learn_pieces(words, 500)
@@ -126,14 +118,6 @@ def test_words_are_counted_as_the_tokenizer_sees_them():
     unit = WorkUnit(split="train", index=0, parts=tuple(parts), parse=parse_plain_text)
     assert word_counter.count_words(unit, UNCASED) == {b"cafe": 3, b",": 1, b"!": 1, b"x": 1}
     assert word_counter.count_words(unit, Normalization.of(False))["Café".encode()] == 1
-
-
-def test_counts_do_not_depend_on_how_the_text_is_cut(counts):
-    text = sources.open_source("embedded:python")
-    parts = [word_counter.count_words(unit, UNCASED)
-             for unit in work_units(text.documents(), text.parse, 50_000)]
-    assert len(parts) > 20
-    assert word_counter.merge_counts(parts) == counts
 
 
 def test_the_rarest_words_go_when_there_are_too_many():

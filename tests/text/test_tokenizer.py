@@ -83,22 +83,6 @@ def test_every_character_between_letters_acts_as_in_the_reference(mode, tmp_path
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_words_are_those_that_the_reference_cuts_into_pieces(mode, nasty, nasty_vocabulary,
-                                                             tmp_path):
-    reference = Reference(nasty_vocabulary, tmp_path, *MODES[mode])
-    words = WordSplitter(Normalization.of(*MODES[mode])).words(tf.constant(nasty)).to_list()
-    differing_lines = [text for text, found in zip(nasty, words, strict=True)
-                       if [word.decode() for word in found] != reference.words(text)]
-    # Python 3.11 has Unicode 14, TensorFlow's tables know a few more small letters.
-    assert [line for line in differing_lines if not _holds_recent_capital(line)] == []
-
-
-def _holds_recent_capital(line: str) -> bool:
-    recent = "\u2c2f\ua7c0\ua7d0\ua7d6\ua7d8"
-    return any(c in recent or "\U00010570" <= c <= "\U00010595" for c in line)
-
-
-@pytest.mark.parametrize("mode", MODES)
 def test_pieces_that_know_their_words_are_the_same_pieces(mode, nasty, nasty_vocabulary):
     tokenizer = tokenizer_of(nasty_vocabulary, Normalization.of(*MODES[mode]))
     lines_without_sigma = [line for line in nasty if "Σ" not in line]
@@ -110,16 +94,13 @@ def test_pieces_that_know_their_words_are_the_same_pieces(mode, nasty, nasty_voc
         pieces.ends.row_lengths().numpy().tolist()) == pieces.ids.row_lengths().numpy().tolist()
 
 
-@pytest.mark.parametrize("letter", ["a", "é", "д", "中", "𐍈"])
+@pytest.mark.parametrize("letter", ["a", "д", "𐍈"])
 def test_words_past_200_characters_are_unknown_however_many_bytes_they_take(letter):
     vocabulary = Vocabulary((*SPECIAL_TOKENS, letter, f"##{letter}"))
     tokenizer = tokenizer_of(vocabulary, Normalization(strip_accents=False))
     at_limit, past_limit = tokenizer.tokenize(tf.constant([letter * 200, letter * 201])).to_list()
-    if letter == "中":  # Each Chinese character is a word.
-        assert (len(at_limit), len(past_limit)) == (200, 201)
-    else:
-        assert len(at_limit) == 200
-        assert past_limit == [vocabulary.unk_id]
+    assert len(at_limit) == 200
+    assert past_limit == [vocabulary.unk_id]
 
 
 @pytest.mark.parametrize("marks", ["\u0301\u0323", "\u05b0\u05b1", "\U0001d16d\U0001d165"])

@@ -109,9 +109,3 @@ def test_every_row_takes_the_words_that_fit():
     for room in (1, 2, 6, 30):
         texts = [draw.integers(1, room + 1, draw.integers(0, 50)) for _ in range(1000)]
         assert found(texts, room) == [greedy(sizes, room) for sizes in texts]
-
-
-def test_a_text_has_the_rows_that_it_has_alone():
-    draw = np.random.default_rng(2)
-    texts = [draw.integers(1, 7, size) for size in (40, 0, 1, 300, 7)]
-    assert found(texts, 6) == [found([sizes], 6)[0] for sizes in texts]

@@ -90,19 +90,6 @@ def test_the_records_hold_what_is_left_and_the_manifest_counts_the_rest(
         *(shard.name for shard in made.shards)}
 
 
-@pytest.mark.parametrize(("before", "now", "name"), [
-    ({}, {"drop_boilerplate": True}, "drop_boilerplate"),
-    ({"drop_boilerplate": True}, {}, "drop_boilerplate"),
-    ({"languages": ("en",), "min_language_characters": 1000},
-     {"languages": ("la", "en"), "min_language_characters": 1000}, "languages"),
-])
-def test_another_cleaning_is_another_build(build, dirty, before, now, name):
-    common = {"min_line_characters": 2}
-    build(text=dirty, cleaning=CleaningSettings(**common, **before))
-    with pytest.raises(UserError, match=rf"holds another build: {name} \("):
-        build(text=dirty, cleaning=CleaningSettings(**common, **now))
-
-
 def test_an_interrupted_build_goes_on_with_its_decisions(build, dirty, tmp_path, monkeypatch):
     cleaning = CleaningSettings(drop_duplicate_lines=True)
     whole = build("whole", text=dirty, cleaning=cleaning)

@@ -55,15 +55,6 @@ def test_the_digest_follows_the_content_and_not_the_place(tmp_path):
     assert digests[0] == digests[1] != digests[2]
 
 
-def test_the_position_ends_at_the_size(tmp_path):
-    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(TEXT.encode()))
-    (tmp_path / "b.txt").write_text(TEXT)
-    source = sources.open_source(f"{tmp_path}/*")
-    positions = [source.position() for _ in source.documents()]
-    assert positions == sorted(positions)
-    assert source.position() == source.size
-
-
 def test_bytes_that_are_not_utf8_are_named_by_file_and_offset(tmp_path):
     content = b"good line\nbad \xe9 line\n"
     (tmp_path / "a.txt").write_bytes(content)

@@ -9,8 +9,7 @@ import pytest
 from data_prep.documents import lines_of
 from data_prep.sources import files, several
 from data_prep.sources.registry import open_source
-from electra_tf.platform.errors import UserError
-from tests.data_prep.reading import documents_of, dump, page, read, read_skipping
+from tests.data_prep.reading import documents_of, dump, page
 
 
 @pytest.fixture
@@ -84,16 +83,3 @@ def test_pieces_in_order_have_the_documents_of_the_whole(corpora, monkeypatch):
     whole = list(source.documents())
     assert [part for piece in pieces for part in piece.documents()] == whole
     assert list(lines_of(whole, pieces[0].parse)) == list(lines_of(whole, source.parse))
-
-
-def test_damage_is_told_of_each_of_several(corpora):
-    with (corpora / "b.jsonl").open("a") as file:
-        file.write("{\n")
-    content = (corpora / "c.xml").read_bytes()
-    (corpora / "c.xml").write_bytes(content.replace(b"</mediawiki>", b""))
-    pattern = f"jsonl:{corpora}/b.jsonl,wikipedia:{corpora}/c.xml"
-    found, messages = read_skipping(pattern)
-    assert len(found) == 4000
-    assert ["b.jsonl" in messages[0], "c.xml is cut short" in messages[1]] == [True, True]
-    with pytest.raises(UserError, match="b.jsonl: the line at byte .* is no JSON"):
-        read(pattern)

@@ -56,8 +56,3 @@ def test_articles_become_prose():
 def test_marks_a_thousand_deep_are_read(mark):
     lines = wikitext.prose("Before.\n\n" + mark * 1000)
     assert lines[:1] in (["Before."], [])
-
-
-def test_deep_and_whole_nesting_is_read():
-    assert wikitext.prose("{{" * 30 + "}}" * 30 + "Text.") == ["Text."]
-    assert wikitext.prose("<div>" * 30 + "Text." + "</div>" * 30) == ["Text."]
