@@ -110,26 +110,23 @@ class BeamRunner:
                 cut: Callable[[Piece], Iterable]) -> None:
         """Runs a job to its end: pieces, their units spread over the workers, the rest."""
         options = _checked_options(self.name, self.arguments)
-        started = self.name == _DIRECT  # Then an error is one of the work.
-        try:
-            with _quiet():
-                _require_job_server(options)
-                pipeline = beam.Pipeline(runner=_runner(self.name), options=options)
-                rest(pipeline
-                     | "Pieces" >> beam.Create(list(pieces))
-                     | "Cut" >> beam.FlatMap(functools.partial(_cut, place, cut))
-                     | "Spread" >> beam.Reshuffle())
+        with _quiet(), _Explained(place, self.name) as explained:
+            _require_job_server(options)
+            pipeline = beam.Pipeline(runner=_runner(self.name), options=options)
+            rest(pipeline
+                 | "Pieces" >> beam.Create(list(pieces))
+                 | "Cut" >> beam.FlatMap(functools.partial(_cut, place, cut))
+                 | "Spread" >> beam.Reshuffle())
+            try:
                 job = pipeline.run()
-                started = True
-                try:
-                    job.wait_until_finish()
-                except KeyboardInterrupt:
-                    job.cancel()
-                    raise
-        except KeyboardInterrupt as interrupt:
-            raise _first(interrupt) from None
-        except Exception as error:
-            raise _explained(error, place, self.name, started) from error
+            except KeyboardInterrupt as interrupt:
+                raise _first(interrupt) from None
+            explained.started = True
+            try:
+                job.wait_until_finish()
+            except KeyboardInterrupt:
+                job.cancel()
+                raise
 
 
 def _checked_options(name: str, arguments: tuple[str, ...]) -> PipelineOptions:
@@ -192,15 +189,26 @@ def _quiet() -> Iterator[None]:
         logging.disable(before)
 
 
-def _explained(error: Exception, place: Path, runner: str, started: bool) -> Exception:
-    """Returns the failure of a job in one line: what a worker left, or why it couldn't begin."""
-    for path in sorted(place.glob(f"{_REFUSED}*")):
-        return UserError(path.read_text(encoding="utf-8"))
-    if not started and isinstance(error, _CANNOT_START):
-        return UserError(f"--runner={runner} can't start the job: {error or type(error).__name__}; "
-                         "see docs/data_at_scale.md for the options that it needs "
-                         "(--beam_options).")
-    return error
+class _Explained:
+    """Turns the failure of a job into one line: what a worker left, or why it couldn't begin."""
+
+    def __init__(self, place: Path, runner: str):
+        self._place, self._runner = place, runner
+        self.started = runner == _DIRECT
+        """Whether Beam took the job, so that an error is one of the work."""
+
+    def __enter__(self) -> "_Explained":
+        return self
+
+    def __exit__(self, kind, error, traceback) -> None:
+        if error is None or isinstance(error, KeyboardInterrupt):
+            return
+        for path in sorted(self._place.glob(f"{_REFUSED}*")):
+            raise UserError(path.read_text(encoding="utf-8")) from None
+        if not self.started and isinstance(error, _CANNOT_START):
+            raise UserError(f"--runner={self._runner} can't start the job: "
+                            f"{error or type(error).__name__}; see docs/data_at_scale.md for the "
+                            "options that it needs (--beam_options).") from error
 
 
 @contextlib.contextmanager
