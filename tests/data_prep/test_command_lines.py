@@ -100,16 +100,3 @@ def test_a_vocabulary_is_learned_and_a_second_one_refused(arguments, tmp_path):
     again = call("build_vocab", *flags, "--vocab_size=200")
     assert (again.returncode, again.stderr.count("\n")) == (1, 1)
     assert again.stderr.startswith("error: ") and "--overwrite" in again.stderr
-
-
-@pytest.mark.parametrize("name", MISTAKES)
-def test_help_shows_the_command_and_every_flag_of_its_groups(name):
-    done = call(name, "--help")
-    assert done.returncode == 0
-    assert f"python -m data_prep.{name} --input='corpus/*.txt'" in done.stdout
-    source = (ROOT / "data_prep" / f"{name}.py").read_text()
-    defined = [line.split('"')[1] for line in source.splitlines()
-               if line.startswith("flags.DEFINE")]
-    assert [flag for flag in (*defined, "input", "on_error", "normalization", "num_workers",
-                              "drop_boilerplate")
-            if f"--{flag}=" not in done.stdout and f"--[no]{flag}" not in done.stdout] == []

@@ -2,13 +2,12 @@
 
 import pytest
 
-from data_prep import record_builder, settings, summary, vocabulary_learner
+from data_prep import record_builder, settings, summary
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.local_runner import LocalRunner
 from data_prep.sources.registry import open_source
 from data_prep.sources.source import Options
 from electra_tf.platform.errors import UserError
-from electra_tf.text.normalization import UNCASED
 from electra_tf.text.tokenization import TextSettings
 
 SKIP = Options(skip_damaged=True)
@@ -45,15 +44,6 @@ def test_without_skipping_a_build_stops(damaged, build):
         build(open_source(str(damaged)), drop_near_duplicates=True)
     made = build(open_source(str(damaged), SKIP), drop_near_duplicates=True)
     assert (made.counts.skipped_documents, made.counts.lines) == (1, 2)
-
-
-def test_a_text_that_is_all_damaged_is_refused(damaged, build):
-    damaged.write_bytes(b"\xff\n\n\xfe\n")
-    with pytest.raises(UserError, match="no text besides 2 damaged documents"):
-        build(open_source(str(damaged), SKIP))
-    with pytest.raises(UserError, match="holds no word.*damaged document"):
-        vocabulary_learner.count_corpus_words(
-            open_source(str(damaged), SKIP), UNCASED, LocalRunner())
 
 
 def test_files_of_several_sources_are_counted_apart(damaged, build, tmp_path):

@@ -59,18 +59,26 @@ def tasks(tmp_path):
     return put
 
 
+@pytest.mark.slow
 def test_neither_bytes_nor_counts_depend_on_the_number_of_workers(build, dirty, tmp_path, tasks):
+    made = built_with_everything(build, dirty, tasks, "with 1", workers=1)
+    assert made == built_with_everything(build, dirty, tasks, "with 2", workers=2)
+    assert files(tmp_path / "with 1") == files(tmp_path / "with 2")
+
+
+def built_with_everything(build, dirty, tasks, name, workers):
     line = max(pathlib.Path(dirty).read_text().splitlines(), key=len)
     cleaning = CleaningSettings(**EVERYTHING, decontaminate=tasks(line))
-    one, two = (build(f"with {workers}", text=dirty, num_workers=workers, shard_text_bytes=4000,
-                      cleaning=cleaning) for workers in (1, 2))
-    assert one == two
-    assert files(tmp_path / "with 1") == files(tmp_path / "with 2")
-    counts = one.counts
+    return build(name, text=dirty, num_workers=workers, shard_text_bytes=4000, cleaning=cleaning)
+
+
+def test_every_measure_is_counted(build, dirty, tasks):
+    made = built_with_everything(build, dirty, tasks, "records", workers=1)
+    counts = made.counts
     assert (counts.letterless_lines, counts.boilerplate_lines, counts.short_or_long_lines,
             counts.near_duplicate_documents, counts.contaminated_lines) == (1, 1, 1, 1, 1)
     assert counts.duplicate_lines == 1
-    assert len(one.shards) > 3
+    assert len(made.shards) > 3
 
 
 def test_the_records_hold_what_is_left_and_the_manifest_counts_the_rest(

@@ -25,10 +25,6 @@ def test_measures_that_are_on_are_part_of_a_build():
     assert "drop_boilerplate" not in made.identity(UNCASED)
 
 
-def test_the_place_of_task_files_is_not_part_of_a_build():
-    assert CleaningSettings(decontaminate="/some/place").identity() == {"decontaminate_words": 13}
-
-
 @pytest.mark.parametrize(("changes", "message"), [
     ({"unicode": "nfd"}, "--unicode must be one of none, nfc, nfkc. Received: 'nfd'"),
     ({"min_line_characters": 9, "max_line_characters": 8},

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from data_prep.cleaning import near_duplicates
-from data_prep.cleaning.word_ngrams import words_of
 
 
 def text_of(seed, words=400):
@@ -17,25 +16,6 @@ def text_of(seed, words=400):
 def changed(text, every):
     return " ".join(f"other{place}" if place % every == 0 else word
                     for place, word in enumerate(text.split()))
-
-
-def grams(text):
-    words = words_of(text)
-    return {tuple(words[place:place + 5]) for place in range(len(words) - 4)}
-
-
-def jaccard(one, other):
-    return len(grams(one) & grams(other)) / len(grams(one) | grams(other))
-
-
-@pytest.mark.parametrize("every", [400, 100, 20, 7])
-def test_signatures_estimate_the_similarity_of_word_5_grams(every):
-    one, other = text_of(1), changed(text_of(1), every)
-    signatures = [near_duplicates.signature(text, 1024) for text in (one, other)]
-    exact = jaccard(one, other)
-    # Four standard errors of a share of 1,024.
-    assert np.mean(signatures[0] == signatures[1]) == pytest.approx(
-        exact, abs=4 * (exact * (1 - exact) / 1024) ** 0.5 + 1e-9)
 
 
 def test_copies_go_and_the_first_stays(clean):

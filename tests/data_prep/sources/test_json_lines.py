@@ -6,7 +6,6 @@ import json
 import pytest
 
 from data_prep.sources import json_lines
-from data_prep.sources.registry import open_source
 from electra_tf.platform.errors import UserError
 from tests.data_prep.reading import read, read_skipping
 
@@ -20,13 +19,6 @@ def test_a_line_is_a_document(tmp_path):
     write(tmp_path / "a.jsonl", {"text": "One.\n\nTwo \u2028é."}, {"id": 1, "text": ""},
           {"text": "Three."})
     assert read(f"jsonl:{tmp_path}/a.jsonl") == [["One.", "Two \u2028é."], [], ["Three."]]
-
-
-def test_the_field_has_a_name(tmp_path):
-    write(tmp_path / "a#1.jsonl", {"body": "One.", "text": "No."})
-    assert read(f"jsonl:{tmp_path}/a#1.jsonl#body") == [["One."]]
-    one, other = (open_source(f"jsonl:{tmp_path}/a#1.jsonl#{field}") for field in ("body", "text"))
-    assert one.sha256() != other.sha256()
 
 
 def test_compressed_files_blank_lines_and_marks_do_not_matter(tmp_path):
