@@ -12,7 +12,8 @@ INPUT = ("input", "on_error", "wiki_headings", "tfds_data_dir", "tfds_split")
 
 flags.DEFINE_string("input", "", "The text: patterns of UTF-8 files (.txt, also compressed as .gz, "
                     ".bz2, .xz or .zst), separated by commas, with a blank line between "
-                    "documents. Other sources have names: wikipedia:PATTERN, wikiextractor:PATTERN, books:PATTERN, "
+                    "documents. Other sources have names: wikipedia:PATTERN, "
+                    "wikiextractor:PATTERN, books:PATTERN, "
                     "jsonl:PATTERN#FIELD, parquet:PATTERN#COLUMN, tfds:NAME#FEATURE, and "
                     "embedded:python, the documentation in Python itself. A:0.7,B:0.3 mixes "
                     "sources in these shares. See docs/data.md.")
