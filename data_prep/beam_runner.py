@@ -11,7 +11,6 @@ import functools
 import io
 import logging
 import os
-import shlex
 import socket
 import sys
 import zlib
@@ -24,11 +23,8 @@ from apache_beam.options.pipeline_options import (
     PortableOptions,
     StandardOptions,
 )
-from apache_beam.portability.api import beam_provision_api_pb2
-from apache_beam.runners.portability.fn_api_runner import fn_runner
-from apache_beam.runners.portability.portable_runner import JobServiceHandle
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineRunner, create_runner
-from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
 from data_prep import local_runner
 from data_prep.work_units import Item, Piece, Result
@@ -42,7 +38,6 @@ PARTS = 64
 _MOST_BYTES = 1024 * MIB
 """Of a file of results: 64 of them hold those of 50 million shards."""
 _DIRECT, _DATAFLOW = "DirectRunner", "DataflowRunner"
-_WORKER = f"exec {shlex.quote(sys.executable)} -m data_prep.beam_worker"
 _REFUSED = "refused-"
 _CANNOT_START = (OSError, ValueError, ImportError, RuntimeError)
 _ANSWER_SECONDS = 20.0
@@ -91,7 +86,7 @@ class BeamRunner:
             self._finish(place, lambda units: (
                 units
                 | "Count" >> beam.FlatMap(functools.partial(_counted, place, count))
-                | "Add up" >> beam.CombinePerKey(_Sum())
+                | "Add up" >> beam.CombinePerKey(_sum)
                 | "Write sums" >> beam.MapTuple(functools.partial(_write_words, place))
             ), pieces, cut)
             for path in sorted(place.glob("part-*")):
@@ -117,13 +112,11 @@ class BeamRunner:
         options = _checked_options(self.name, self.arguments)
         with _quiet(), _Explained(place, self.name) as explained:
             _require_job_server(options)
-            pipeline = beam.Pipeline(runner=_runner(self.name, options), options=options)
-            units = (
-                pipeline
-                | "Pieces" >> beam.Create(list(pieces))
-                | "Cut" >> beam.FlatMap(functools.partial(_cut, place, cut))
-                | "Spread" >> beam.Reshuffle())
-            rest(units)
+            pipeline = beam.Pipeline(runner=_runner(self.name), options=options)
+            rest(pipeline
+                 | "Pieces" >> beam.Create(list(pieces))
+                 | "Cut" >> beam.FlatMap(functools.partial(_cut, place, cut))
+                 | "Spread" >> beam.Reshuffle())
             try:
                 job = pipeline.run()
             except KeyboardInterrupt as interrupt:
@@ -154,21 +147,15 @@ def _checked_options(name: str, arguments: tuple[str, ...]) -> PipelineOptions:
         if name in (_DIRECT, _DATAFLOW):
             raise UserError(f"--beam_options: Beam {beam.__version__} has no {names}.")
         print(f"warning: only a job server may know {names} of --beam_options.", file=sys.stderr)
+    if name == _DIRECT and options.view_as(DirectOptions).direct_running_mode != "in_memory":
+        raise UserError("--beam_options: DirectRunner works with --direct_running_mode=in_memory "
+                        "only; for several processes leave out --runner and give --num_workers.")
     options.view_as(StandardOptions).runner = name
     return options
 
 
-def _runner(name: str, options: PipelineOptions) -> PipelineRunner:
-    if name != _DIRECT:
-        return create_runner(name)
-    environment = None
-    direct = options.view_as(DirectOptions)
-    if direct.direct_running_mode == "multi_processing":
-        environment = SubprocessSDKEnvironment.from_command_string(_WORKER)
-        direct.direct_running_mode = "in_memory"  # It would take the place of the environment.
-    return fn_runner.FnApiRunner(environment, provision_info=fn_runner.ExtendedProvisionInfo(
-        beam_provision_api_pb2.ProvisionInfo(
-            pipeline_options=JobServiceHandle.encode_pipeline_options(options.get_all_options()))))
+def _runner(name: str) -> PipelineRunner:
+    return FnApiRunner() if name == _DIRECT else create_runner(name)
 
 
 def _first(interrupt: BaseException) -> BaseException:
@@ -265,25 +252,12 @@ def _counted(place: Path, count: Callable[[Item], Words], item: Item
     yield from groups.items()
 
 
-class _Sum(beam.CombineFn):
+def _sum(parts: Iterable[Words]) -> Words:
     """Adds up counts, first on each worker, then between them."""
-
-    def create_accumulator(self) -> Words:
-        return collections.Counter()
-
-    def add_input(self, total: Words, counts: Words) -> Words:
-        total.update(counts)
-        return total
-
-    def merge_accumulators(self, totals: Iterable[Words]) -> Words:
-        merged: Words = collections.Counter()
-        for total in totals:
-            merged.update(total)
-        return merged
-
-    def extract_output(self, total: Words) -> Words:
-        return total
-
+    total: Words = collections.Counter()
+    for part in parts:
+        total.update(part)
+    return total
 
 def _write_words(place: Path, part: int, counts: Words) -> None:
     """Writes a line per word, "3 word": a word holds no white space."""

@@ -21,13 +21,14 @@ from data_prep import (
     record_builder,
     runner_flags,
     settings,
+    summary,
     text_flags,
 )
-from data_prep.reading_notes import ReadingNotes
+from data_prep.documents import ReadingNotes
 from data_prep.sources import several
 from electra_tf.platform import command_line, errors, signals, storage
-from electra_tf.text import tokenization
-from electra_tf.text.vocabulary import Vocabulary
+from electra_tf.text.normalization import FLAGS
+from electra_tf.text.tokenization import TextSettings
 
 _DEFAULT = settings.BuildSettings()
 
@@ -54,7 +55,7 @@ GROUPS = {
     "Input and output": (*text_flags.INPUT, "vocab_file", "output_dir", "overwrite"),
     "Examples": ("max_seq_length", "packing", "single_segment_rate", "short_example_rate",
                  "held_out_fraction", "seed"),
-    "Text": text_flags.TEXT,
+    "Text": FLAGS,
     "Cleaning": cleaning_flags.CLEANING,
     "Speed": (*runner_flags.NAMES, "shard_text_bytes"),
 }
@@ -76,34 +77,32 @@ def _build(values: flags.FlagValues) -> None:
             raise errors.UserError(f"--{name} is missing; see --help for an example.")
     local_runner.quiet_tensorflow()
     start = time.monotonic()
-    vocabulary = Vocabulary.load(values.vocab_file)
+    text = TextSettings.of_flags(values)
     output_dir = storage.path(values.output_dir)
     source = text_flags.source()
     result = record_builder.build_records(
-        source, vocabulary, _settings(values, vocabulary), output_dir,
+        source, text, _settings(values), output_dir,
         runner_flags.runner(output_dir / ".beam"), overwrite=values.overwrite)
     if result is None:
         print(f"{values.output_dir} is finished with these settings and this text; nothing to do.")
         return
-    print(record_builder.summary(result, time.monotonic() - start))
-    for note in (several.note_of(source), record_builder.held_out_note(result)):
+    print(summary.table(result, time.monotonic() - start))
+    for note in (several.note_of(source), summary.held_out_note(result)):
         if note:
             print(f"note: {note}", file=sys.stderr)
     skipped = ReadingNotes(result.counts.skipped_documents, list(result.skipped))
     if skipped.skipped:
         print(f"warning: {skipped.summary()}", file=sys.stderr)
-    for warning in record_builder.text_warnings(result):
+    for warning in summary.text_warnings(result):
         print(f"warning: {warning}", file=sys.stderr)
 
 
-def _settings(values: flags.FlagValues, vocabulary: Vocabulary) -> settings.BuildSettings:
+def _settings(values: flags.FlagValues) -> settings.BuildSettings:
     short_rate = values.short_example_rate
     if short_rate is None:
         short_rate = settings.SHORT_EXAMPLE_RATES.get(values.packing, 0.0)
     return settings.BuildSettings(
         max_seq_length=values.max_seq_length, packing=values.packing,
-        normalization=tokenization.normalization_for(
-            vocabulary, storage.path(values.vocab_file), text_flags.normalization()),
         held_out_fraction=values.held_out_fraction,
         shard_text_bytes=values.shard_text_bytes, single_segment_rate=values.single_segment_rate,
         short_example_rate=short_rate, seed=values.seed, cleaning=cleaning_flags.cleaning())

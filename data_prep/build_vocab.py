@@ -16,8 +16,8 @@ from data_prep import line_rule_flags, local_runner, runner_flags, text_flags, v
 from data_prep.sources import several
 from electra_tf.platform import atomic_file, command_line, errors, signals, storage
 from electra_tf.platform.storage import Path
-from electra_tf.text import tokenization
-from electra_tf.text.normalization import NFC
+from electra_tf.text.normalization import FLAGS, NFC, asked_for
+from electra_tf.text.tokenization import TextSettings
 
 flags.DEFINE_string("output", "", "The vocabulary file to write.")
 flags.DEFINE_integer("vocab_size", 30522, "Tokens, [PAD] and such and the reserved ones included.")
@@ -27,7 +27,7 @@ flags.DEFINE_bool("overwrite", False, "Replace --output if it exists.")
 
 GROUPS = {
     "Input and output": (*text_flags.INPUT, "output", "overwrite"),
-    "Vocabulary": ("vocab_size", "reserved_tokens", *text_flags.TEXT),
+    "Vocabulary": ("vocab_size", "reserved_tokens", *FLAGS),
     "Cleaning": line_rule_flags.LINE_RULES,
     "Speed": runner_flags.NAMES,
 }
@@ -48,7 +48,7 @@ def _learn(values: flags.FlagValues) -> None:
     local_runner.quiet_tensorflow()
     start = time.monotonic()
     source = text_flags.source()
-    asked = text_flags.normalization()
+    asked = asked_for(values)
     counts = vocabulary_learner.count_corpus_words(
         source, asked or NFC, runner_flags.runner(output.with_name(f".beam-{output.name}")),
         line_rule_flags.line_rules())
@@ -63,7 +63,7 @@ def _learn(values: flags.FlagValues) -> None:
     if warning := vocabulary_learner.korean_warning(counts):
         print(f"warning: {warning}", file=sys.stderr)
     vocabulary = vocabulary_learner.learn(counts, values.vocab_size, values.reserved_tokens)
-    tokenization.save(vocabulary, normalization, output)
+    TextSettings(vocabulary=vocabulary, normalization=normalization).save(output)
     print(f"{vocabulary.size:,} tokens learned in {time.monotonic() - start - counted:.1f} s: "
           f"{output}")
     if vocabulary.size < values.vocab_size:

@@ -5,12 +5,13 @@ memory comes in parts. A stretch of a file that can't be read is handed out too,
 what is wrong, so that nothing is lost without a word.
 """
 
+import collections
 import dataclasses
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 
-from data_prep.reading_notes import ReadingNotes
-from electra_tf.platform.errors import UserError
+from electra_tf.platform import strict_json
+from electra_tf.platform.errors import UserError, one_line
 
 DOCUMENT_END = ""
 """Among lines of text, what stands behind each document."""
@@ -19,6 +20,10 @@ LONGEST_PART = 1 << 20
 NO_KEY = 2**64 - 1
 """The `DocumentPart.key` of what can't be read: never held out."""
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+MOST_LISTED = 20
+"""Skipped documents whose messages are kept; the others are counted."""
+_SHOWN = 10
+"""Of them, those that are printed."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -121,6 +126,49 @@ def stripped(text: str) -> Iterator[str]:
     return filter(None, map(str.strip, text.split("\n")))
 
 
+@dataclasses.dataclass
+class ReadingNotes:
+    """What a reader of documents notes besides their text; `+` adds those of several units."""
+
+    __pydantic_config__ = strict_json.STRICT
+
+    skipped: int = 0
+    """Damaged documents that were left out; of one in parts, the damaged parts."""
+    messages: list[str] = dataclasses.field(default_factory=list)
+    """What is wrong with the first `MOST_LISTED` of them."""
+    documents: dict[str, int] = dataclasses.field(default_factory=dict)
+    """Number of a source -> its documents that began."""
+    text_bytes: dict[str, int] = dataclasses.field(default_factory=dict)
+    """Number of a source -> bytes of its text, UTF-8, without line ends."""
+
+    def skip(self, message: str) -> None:
+        """Notes a damaged document."""
+        self.skipped += 1
+        self.messages = [*self.messages, message][:MOST_LISTED]
+
+    def counted(self, part: DocumentPart, lines: Iterable[str]) -> Iterator[str]:
+        """Yields the lines of a part, counting them for its source."""
+        source, size = str(part.source), 0
+        for line in lines:
+            size += len(line) if line.isascii() else len(line.encode())
+            yield line
+        self.documents[source] = self.documents.get(source, 0) + part.begins
+        self.text_bytes[source] = self.text_bytes.get(source, 0) + size
+
+    def summary(self) -> str:
+        """Returns what was skipped, in a line, and in one more for each of the first ones."""
+        shown = [f"  {one_line(message)}" for message in self.messages[:_SHOWN]]
+        others = self.skipped - len(shown)
+        return "\n".join([f"{self.skipped:,} damaged document{'s' * (self.skipped != 1)} skipped "
+                          "(--on_error=skip):", *shown, *[f"  and {others:,} more"] * bool(others)])
+
+    def __add__(self, other: "ReadingNotes") -> "ReadingNotes":
+        return ReadingNotes(
+            self.skipped + other.skipped, [*self.messages, *other.messages][:MOST_LISTED],
+            *(dict(collections.Counter(one) + collections.Counter(another)) for one, another in (
+                (self.documents, other.documents), (self.text_bytes, other.text_bytes))))
+
+
 def lines_of(parts: Iterable[DocumentPart], parse: Parser, notes: ReadingNotes | None = None
              ) -> Iterator[str]:
     """Yields the lines of documents, and `DOCUMENT_END` after each document's last one.
@@ -149,3 +197,17 @@ def lines_of(parts: Iterable[DocumentPart], parse: Parser, notes: ReadingNotes |
             raise
         if part.ends:
             yield DOCUMENT_END
+
+
+def batches(lines: Iterable[str], characters: int) -> Iterator[list[str]]:
+    """Groups lines into batches of about so many characters, line ends included."""
+    batch: list[str] = []
+    size = 0
+    for line in lines:
+        batch.append(line)
+        size += len(line) + 1
+        if size >= characters:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

@@ -10,25 +10,23 @@ import numpy as np
 import tensorflow as tf
 
 from data_prep.cleaning.plan import NO_CLEANING, CleaningPlan
-from data_prep.documents import DOCUMENT_END
+from data_prep.documents import DOCUMENT_END, ReadingNotes, batches
 from data_prep.packing import Example, Layout, Packing, TokenizedLines, packing_named
-from data_prep.reading_notes import ReadingNotes
 from data_prep.settings import BuildSettings
 from data_prep.work_units import WorkUnit
 from electra_tf.data import example, manifest, shards
 from electra_tf.platform.storage import Path
 from electra_tf.text import coverage
-from electra_tf.text.normalization import Normalization
+from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.unknown_words import UnknownScripts
-from electra_tf.text.vocabulary import Vocabulary
 
-_BATCH_CHARACTERS = 1 << 19
+BATCH_CHARACTERS = 1 << 19
 """Text that goes through the tokenizer's graph at once."""
 
 
 def build_shard(
-    unit: WorkUnit, directory: Path, vocabulary: Vocabulary, settings: BuildSettings,
+    unit: WorkUnit, directory: Path, text: TextSettings, settings: BuildSettings,
     cleaning: CleaningPlan = NO_CLEANING
 ) -> tuple[manifest.Shard, manifest.Counts, ReadingNotes]:
     """Writes the shard of a unit of work: its bytes depend on these arguments only.
@@ -36,7 +34,7 @@ def build_shard(
     Args:
         unit: the text.
         directory: gets `<unit.name>.tfrecord`, atomically.
-        vocabulary: of the tokenizer.
+        text: how text becomes token ids.
         settings: everything else.
         cleaning: what goes of the text.
 
@@ -46,8 +44,8 @@ def build_shard(
     Raises:
         UserError: the directory is full or may not be written to.
     """
-    token_bytes = manifest.token_bytes_for(vocabulary.size)
-    chain = Chain(vocabulary, settings, unit.name)
+    token_bytes = manifest.token_bytes_for(text.vocabulary.size)
+    chain = Chain(text, settings, unit.name)
     cleaner = cleaning.cleaner(unit)
     notes = ReadingNotes()
     serialized = ((example.serialize_stored(*item, token_bytes), len(item.ids) // token_bytes)
@@ -62,15 +60,15 @@ class Chain:
     """Text of one unit to examples, counting.
 
     Args:
-        vocabulary: of the tokenizer.
+        text: how text becomes token ids.
         settings: lengths, packing, rates, seed.
         name: of the unit; with the seed it decides the random draws.
     """
 
-    def __init__(self, vocabulary: Vocabulary, settings: BuildSettings, name: str):
-        self._vocabulary = vocabulary
-        self._tokenize = _tokenize_function(vocabulary, settings.normalization)
-        self._unknown_scripts = UnknownScripts(vocabulary, settings.normalization)
+    def __init__(self, text: TextSettings, settings: BuildSettings, name: str):
+        self._vocabulary = vocabulary = text.vocabulary
+        self._tokenize = _tokenize_function(text)
+        self._unknown_scripts = UnknownScripts(text)
         self._layout = Layout(
             max_seq_length=settings.max_seq_length, cls_id=vocabulary.cls_id,
             sep_id=vocabulary.sep_id, continues=vocabulary.continues,
@@ -89,7 +87,7 @@ class Chain:
 
     def examples(self, lines: Iterable[str]) -> Iterator[Example]:
         """Yields the examples of lines (`DOCUMENT_END` between documents), in order."""
-        for batch in batches(lines):
+        for batch in batches(lines, BATCH_CHARACTERS):
             tokenized = self._tokenized(batch)
             self._count_text(batch, tokenized.ids)
             self._unknown_scripts.add(batch, tokenized.ids, tokenized.ends)
@@ -128,10 +126,11 @@ def _utf8_length(line: str) -> int:
 
 
 @functools.lru_cache(maxsize=2)
-def _tokenize_function(vocabulary: Vocabulary, normalization: Normalization
-                       ) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
+def _tokenize_function(
+    text: TextSettings
+) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
     """Returns string [N] -> the ids of all texts, int32 [T], and where each begins, [N + 1]."""
-    tokenizer = Tokenizer(vocabulary, normalization)
+    tokenizer = Tokenizer(text)
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
     def tokenize(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -139,17 +138,3 @@ def _tokenize_function(vocabulary: Vocabulary, normalization: Normalization
         return rows.flat_values, rows.row_splits
 
     return tokenize
-
-
-def batches(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Groups lines into batches of about half a million characters for the tokenizer's graph."""
-    batch: list[str] = []
-    size = 0
-    for line in lines:
-        batch.append(line)
-        size += len(line) + 1
-        if size >= _BATCH_CHARACTERS:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from data_prep.cleaning import plan
-from data_prep.reading_notes import ReadingNotes
+from data_prep.documents import ReadingNotes
 from data_prep.work_units import WorkUnit
 from electra_tf.data import manifest
 from electra_tf.platform import atomic_file, strict_json
@@ -36,8 +36,7 @@ class _Receipt:
     another."""
     shard: manifest.Shard
     counts: manifest.Counts
-    notes: ReadingNotes | None = strict_json.added(None)
-    """None: of an earlier version, whose keys are others."""
+    notes: ReadingNotes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,7 +97,7 @@ class RecordDirectory:
                 "remove it, and its shard is built again."))
             with contextlib.suppress(FileNotFoundError):
                 outcome = known.shard, known.counts, known.notes
-                if known.notes and known.key == _receipt_key(unit, identity, outcome) and (
+                if known.key == _receipt_key(unit, identity, outcome) and (
                         manifest.file_sha256(self.path / known.shard.name) == known.shard.sha256):
                     return outcome
         outcome = build(unit)

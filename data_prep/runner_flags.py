@@ -22,8 +22,8 @@ flags.DEFINE_enum("runner", LOCAL, (LOCAL, *BEAM),
 flags.DEFINE_integer("num_workers", None, "For --runner=local: processes, as many as there are "
                      "CPUs if not given; the result is the same.")
 flags.DEFINE_string("beam_options", "", "For the other runners: Beam's own options, as on a "
-                    "command line, for example '--direct_num_workers=2 "
-                    "--direct_running_mode=multi_processing'.")
+                    "command line, for example '--job_endpoint=flink:8099 "
+                    "--environment_type=DOCKER'.")
 
 
 def runner(scratch: Path) -> Runner:

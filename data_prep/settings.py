@@ -6,7 +6,7 @@ from data_prep import packing
 from data_prep.cleaning.settings import CleaningSettings
 from electra_tf.data import consistency
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.text.normalization import UNCASED, Normalization
+from electra_tf.text.normalization import Normalization
 
 SHORT_EXAMPLE_RATES = {"full": 0.0, "reference": 0.05}
 """Defaults by packing; `full` never makes short examples."""
@@ -25,7 +25,6 @@ class BuildSettings:
 
     max_seq_length: int = 128
     packing: str = "full"
-    normalization: Normalization = UNCASED
     held_out_fraction: float = 0.01
     """Part of the documents that goes to the "eval" split."""
     shard_text_bytes: int = 16 << 20
@@ -35,11 +34,11 @@ class BuildSettings:
     seed: int = 0
     cleaning: CleaningSettings = CleaningSettings()
 
-    def identity(self) -> dict[str, str | int | float | bool]:
+    def identity(self, normalization: Normalization) -> dict[str, str | int | float | bool]:
         """Returns all of it, by name, as an unfinished build and the manifest keep it."""
         values = dataclasses.asdict(self)
-        del values["cleaning"], values["normalization"]
-        return values | self.normalization.facts() | self.cleaning.identity()
+        del values["cleaning"]
+        return values | normalization.facts() | self.cleaning.identity()
 
     def __post_init__(self):
         for name, allowed, holds in (

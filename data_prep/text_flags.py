@@ -5,32 +5,32 @@ from absl import flags
 from data_prep.sources.registry import open_source
 from data_prep.sources.source import Options, Source
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.text.normalization import AUTO, Normalization, asked_for
+from electra_tf.text.normalization import AUTO
 
 INPUT = ("input", "on_error", "wiki_headings", "tfds_data_dir", "tfds_split")
-TEXT = ("normalization", "lower_case", "strip_accents")
-"""Their names."""
+"""Names of the flags that say which text."""
 
-flags.DEFINE_string("input", "", "Text files: patterns separated by commas; .txt, or .gz, .bz2, "
-                    ".xz, .zst of it. UTF-8, a blank line between documents. Other sources have "
-                    "names: wikipedia:PATTERN, wikiextractor:PATTERN, books:PATTERN, "
+flags.DEFINE_string("input", "", "The text: patterns of UTF-8 files (.txt, also compressed as .gz, "
+                    ".bz2, .xz or .zst), separated by commas, with a blank line between "
+                    "documents. Other sources have names: wikipedia:PATTERN, "
+                    "wikiextractor:PATTERN, books:PATTERN, "
                     "jsonl:PATTERN#FIELD, parquet:PATTERN#COLUMN, tfds:NAME#FEATURE, and "
-                    "embedded:python, the text that Python itself carries. A:0.7,B:0.3 mixes "
-                    "sources in these shares. docs/data.md has the details.")
-flags.DEFINE_string("on_error", "stop", "At a damaged document or file: stop, or skip it. The "
-                    "build of records counts and lists what was skipped.")
-flags.DEFINE_bool("wiki_headings", False, "Keep titles and headings of Wikipedia's articles, a "
-                  "line each.")
-flags.DEFINE_string("tfds_data_dir", "", "Where TensorFlow Datasets keeps its data sets; its own "
-                    "directory if not given.")
-flags.DEFINE_string("tfds_split", "train", "Split of a data set, in TensorFlow Datasets' words: "
-                    "train+test, train[:10%].")
-flags.DEFINE_string("normalization", AUTO, "How text is read: bert_uncased (lower case, no "
-                    "accents), bert_cased, nfc (every letter as it is), or auto: a new "
-                    "vocabulary's by the text's scripts, else as the vocabulary was learned. "
-                    "docs/languages.md has the details.")
-flags.DEFINE_bool("lower_case", None, "Instead of --normalization: lower-case the text.")
-flags.DEFINE_bool("strip_accents", None, "Likewise: strip accents; as --lower_case if not given.")
+                    "embedded:python, the documentation in Python itself. A:0.7,B:0.3 mixes "
+                    "sources in these shares. See docs/data.md.")
+flags.DEFINE_string("on_error", "stop", "At a damaged document or file: stop, or skip it. Records' "
+                    "manifests count and list skipped documents.")
+flags.DEFINE_bool("wiki_headings", False, "Keep titles and headings of Wikipedia articles, one per "
+                  "line.")
+flags.DEFINE_string("tfds_data_dir", "", "Directory of TensorFlow Datasets. Default: its own.")
+flags.DEFINE_string("tfds_split", "train", "Split of a data set, in the notation of TensorFlow "
+                    "Datasets: train+test, train[:10%].")
+flags.DEFINE_string("normalization", AUTO, "Normalization of the text: bert_uncased (lower case, "
+                    "no accents), bert_cased, nfc (letters unchanged) or auto. auto chooses by the "
+                    "scripts of the text for a new vocabulary, and otherwise uses the "
+                    "vocabulary's. See docs/languages.md.")
+flags.DEFINE_bool("lower_case", None, "Lower-case the text. Replaces --normalization.")
+flags.DEFINE_bool("strip_accents", None, "Strip accents. Replaces --normalization. Default: as "
+                  "--lower_case.")
 
 
 def source() -> Source:
@@ -41,9 +41,3 @@ def source() -> Source:
     return open_source(values.input, Options(
         headings=values.wiki_headings, tfds_data_dir=values.tfds_data_dir,
         tfds_split=values.tfds_split, skip_damaged=values.on_error == "skip"))
-
-
-def normalization() -> Normalization | None:
-    """Returns how the command line wants text to be read; None if it leaves that open."""
-    values = flags.FLAGS
-    return asked_for(values.normalization, values.lower_case, values.strip_accents)

@@ -11,7 +11,7 @@ from data_prep.progress import ByteProgress
 from data_prep.sources.source import Source
 from data_prep.work_units import Piece, Runner, pieces_of, read_bytes
 from electra_tf.platform.errors import UserError
-from electra_tf.text import coverage, scripts
+from electra_tf.text import coverage
 from electra_tf.text.normalization import NFC, Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
@@ -72,11 +72,11 @@ def choose_normalization(counts: collections.Counter[bytes]
         The normalization, the counts under it, and the reason in words.
     """
     from data_prep import word_counter
-    characters = scripts.count_characters_of_words(counts)
-    chosen = scripts.proposed(characters)
+    characters = coverage.count_characters_of_words(counts)
+    chosen = coverage.proposed(characters)
     if chosen != NFC:
         counts = word_counter.normalized_counts(counts, chosen)
-    return chosen, counts, scripts.described(characters)
+    return chosen, counts, coverage.described(characters)
 
 
 def korean_warning(counts: collections.Counter[bytes]) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 import tensorflow as tf
 
 from data_prep.cleaning.plan import NO_CLEANING, CleaningPlan
-from data_prep.pipeline import batches
-from data_prep.reading_notes import ReadingNotes
+from data_prep.documents import ReadingNotes, batches
 from data_prep.work_units import WorkUnit
 from electra_tf.text.normalization import Normalization
 from electra_tf.text.tokenizer import WordSplitter
 
+_BATCH_CHARACTERS = 1 << 19
 MOST_WORDS = 4_000_000
 """Different words kept at a time, about 500 MB."""
 
@@ -26,7 +26,8 @@ def count_words(
     """
     splitter = _splitter(normalization)
     counts: collections.Counter[bytes] = collections.Counter()
-    for batch in batches(cleaning.cleaner(unit).clean(unit.lines(ReadingNotes()))):
+    lines = cleaning.cleaner(unit).clean(unit.lines(ReadingNotes()))
+    for batch in batches(lines, _BATCH_CHARACTERS):
         counts.update(splitter.words(tf.constant(batch)).flat_values.numpy().tolist())
     return counts
 
@@ -42,7 +43,7 @@ def normalized_counts(
     """
     splitter = _splitter(normalization)
     total: collections.Counter[bytes] = collections.Counter()
-    for batch in batches(word.decode() for word in counts):
+    for batch in batches((word.decode() for word in counts), _BATCH_CHARACTERS):
         words = splitter.words(tf.constant(batch))
         for word, index in zip(words.flat_values.numpy().tolist(),
                                words.value_rowids().numpy().tolist(), strict=True):

@@ -1,18 +1,38 @@
-"""Cuts a corpus into pieces and these into units of work, each of which becomes one shard."""
+"""Cuts a corpus into pieces and these into units of work, each of which becomes one shard.
+
+A document is kept from training by its hash, which doesn't depend on its place. So any cut of a
+corpus into files, units and machines holds out the same documents, and copies stay on one side.
+"""
 
 import collections
 import dataclasses
 import hashlib
+import statistics
 import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from data_prep.documents import DocumentPart, Parser, lines_of
-from data_prep.held_out import NOTHING, HeldOut
-from data_prep.reading_notes import ReadingNotes
+from data_prep.documents import DocumentPart, Parser, ReadingNotes, lines_of
 from data_prep.sources.source import Source
 
 Item = typing.TypeVar("Item")
 Result = typing.TypeVar("Result")
+_KEYS = 2**64
+
+
+@dataclasses.dataclass(frozen=True)
+class HeldOut:
+    """A rule that knows a document by its key, a hash in [0, 2^64)."""
+
+    below: int = 0
+    """Keys below are held out; 0: none."""
+    only: int | None = None
+    """The one key that is, where a fraction of so few documents would be none."""
+
+    def __contains__(self, key: int) -> bool:
+        return key < self.below if self.only is None else key == self.only
+
+
+NOTHING = HeldOut()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -134,35 +154,54 @@ def work_units(parts: Iterable[DocumentPart], parse: Parser, unit_bytes: int,
         held_out: the documents that go to the units of split "eval".
         piece: `WorkUnit.piece`.
     """
-    train, kept = (_Collector(split, parse, unit_bytes, piece) for split in ("train", "eval"))
+    waiting: dict[str, list[DocumentPart]] = {"train": [], "eval": []}
+    sizes: collections.Counter[str] = collections.Counter()
+    made: collections.Counter[str] = collections.Counter()
+
+    def unit(split: str) -> WorkUnit:
+        finished = WorkUnit(split=split, piece=piece, index=made[split], parse=parse,
+                            parts=tuple(waiting[split]))
+        made[split] += 1
+        waiting[split], sizes[split] = [], 0
+        return finished
+
     for part in parts:
-        yield from (kept if part.key in held_out else train).add(part)
-    yield from train.flush()
-    yield from kept.flush()
+        split = "eval" if part.key in held_out else "train"
+        if waiting[split] and sizes[split] + len(part.content) > unit_bytes:
+            yield unit(split)
+        waiting[split].append(part)
+        sizes[split] += len(part.content)
+    yield from [unit(split) for split in waiting if waiting[split]]
 
 
-class _Collector:
-    """Gathers the parts of one split."""
+def held_out_of(parts: Iterable[DocumentPart], fraction: float) -> HeldOut:
+    """Returns the rule for a text, after a look at its first documents.
 
-    def __init__(self, split: str, parse: Parser, unit_bytes: int, piece: int | None):
-        self._split, self._parse, self._unit_bytes = split, parse, unit_bytes
-        self._piece = piece
-        self._units = 0
-        self._clear()
+    These are at least 1 / (2 * fraction), and as many as it takes to meet one that is held out
+    and one that isn't. Of fewer documents the one of median length is held out, if there are at
+    least two.
 
-    def add(self, part: DocumentPart) -> Iterator[WorkUnit]:
-        if self._parts and self._bytes + len(part.content) > self._unit_bytes:
-            yield from self.flush()
-        self._parts.append(part)
-        self._bytes += len(part.content)
-
-    def flush(self) -> Iterator[WorkUnit]:
-        if self._parts:
-            yield WorkUnit(split=self._split, piece=self._piece, index=self._units,
-                           parts=tuple(self._parts), parse=self._parse)
-            self._units += 1
-        self._clear()
-
-    def _clear(self) -> None:
-        self._parts: list[DocumentPart] = []
-        self._bytes = 0
+    Args:
+        parts: the documents in any order, the parts of one after another.
+        fraction: f, the probability of being held out. 0 holds out none.
+    """
+    if not fraction:
+        return NOTHING
+    rule = HeldOut(below=round(fraction * _KEYS))
+    documents: list[tuple[int, int]] = []
+    sides = set()
+    for part in parts:
+        if part.damage:
+            continue
+        if part.begins:
+            if len(documents) > 0.5 / fraction and len(sides) == 2:
+                return rule
+            documents.append((0, part.key))
+        length, key = documents[-1]
+        documents[-1] = length + len(part.content), key
+        sides.add(key in rule)
+    if len({key for _, key in documents}) < 2:
+        return NOTHING
+    if len(documents) > 0.5 / fraction and len(sides) == 2:
+        return rule
+    return HeldOut(only=statistics.median_low(documents)[1])

@@ -116,13 +116,13 @@ def _encode(data_dir: str, vocab_file: str, count: int, path: pathlib.Path) -> l
     from electra_tf.tasks.kinds.registry import KINDS
     from electra_tf.tasks.task import TaskSpec
     from electra_tf.text.rows import RowEncoder
-    from electra_tf.text.tokenizer import Tokenizer
+    from electra_tf.text.tokenization import TextSettings
     from electra_tf.text.vocabulary import Vocabulary
 
     task, vocabulary = glue.TASKS["sst2"], Vocabulary.load(vocab_file)
     examples = glue_files.read_split(task, pathlib.Path(data_dir), "train")[:count]
     rows = KINDS[task.kind].encode(
-        TaskSpec.of_glue(task), examples, RowEncoder(Tokenizer(vocabulary), vocabulary, 128),
+        TaskSpec.of_glue(task), examples, RowEncoder(TextSettings(vocabulary=vocabulary), 128),
         TaskConfig()).rows
     write_rows(str(path), [row.ids for row in rows],
                np.array([int(row.targets["label"]) for row in rows]))

@@ -80,13 +80,14 @@ def _prepare(directory: pathlib.Path, path: pathlib.Path,
              precisions: set[str]) -> Mapping[str, Sequence[int]]:
     """Writes models and texts; returns how many tokens every text has, by case."""
     from benchmarks.serving import models, texts  # TensorFlow takes seconds to import.
+    from electra_tf.text.tokenization import TextSettings
     from electra_tf.text.tokenizer import Tokenizer
     from electra_tf.text.vocabulary import Vocabulary
 
     values = flags.FLAGS
     sentences = texts.sentences(pathlib.Path(values.data_dir))
     vocabulary = Vocabulary.load(values.vocab_file)
-    tokenizer = Tokenizer(vocabulary)
+    tokenizer = Tokenizer(TextSettings(vocabulary=vocabulary))
     asked = {case: texts.first(sentences, values.texts) if case == SENTENCES else
              texts.cut(sentences, tokenizer, tokens=int(case), count=values.texts)
              for case in values.cases}

@@ -36,7 +36,6 @@ from electra_tf.tasks.kinds.tagging import TaggingObjective
 from electra_tf.tasks.recipes import recipe
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.rows import RowEncoder
-from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
 
 LENGTHS = (1_000, 10_000, 100_000, 1_000_000)
@@ -102,7 +101,7 @@ def _served(name: str, vocabulary: Vocabulary) -> Served:
         encoder = InferenceEncoder(model.discriminator, tf.float32, servable.TENSOR_PARALLEL)
         encoder.take(network.encoder)
         return Detector(encoder, network.head, RowEncoder(
-            Tokenizer(vocabulary), vocabulary, model.max_position_embeddings))
+            TextSettings(vocabulary=vocabulary), model.max_position_embeddings))
     kind = Kind(name)
     texts = ("first", "second") if kind is Kind.REGRESSION else ("text",)
     labels = {Kind.CLASSIFICATION: ("no", "yes"), Kind.TAGGING: ("B-X", "I-X", "O")}.get(kind, ())

@@ -8,17 +8,12 @@ There whole stretches of documents around such words go; here it is the line.
 import dataclasses
 import functools
 import hashlib
-import io
-import pathlib
 from collections.abc import Sequence
 
 import numpy as np
 
-from data_prep.cleaning.repeated_lines import positions
-from data_prep.cleaning.word_ngrams import ngram_hashes, word_hashes, words_of
-from electra_tf.platform import atomic_file
-from electra_tf.platform.bounded import cannot_read
-from electra_tf.platform.errors import UserError
+from data_prep.cleaning import arrays
+from data_prep.cleaning.word_ngrams import ngram_hashes, positions, word_hashes, words_of
 from electra_tf.platform.storage import Path
 
 _BEGINNING = np.uint64(42)
@@ -66,26 +61,10 @@ class BenchmarkTexts:
 
     def save(self, path: Path) -> None:
         """Writes them atomically; raises UserError if it can't."""
-        content = io.BytesIO()
-        np.save(content, np.concatenate([
-            np.array([len(self.lengths), *self.lengths], np.uint64), self.ngrams]))
-        atomic_file.write_atomically(path, content.getvalue())
+        arrays.save(path, {"lengths": np.array(self.lengths), "ngrams": self.ngrams})
 
     @classmethod
     def load(cls, path: Path) -> "BenchmarkTexts":
-        """Returns what `save` wrote, mapped into the memory where that is possible.
-
-        Raises:
-            UserError: the file can't be read.
-        """
-        try:
-            if isinstance(path, pathlib.Path):
-                numbers = np.load(path, mmap_mode="r")
-            else:
-                numbers = np.load(io.BytesIO(path.read_bytes()))
-        except OSError as error:
-            raise cannot_read(path, error) from error
-        except ValueError as error:
-            raise UserError(f"{path} is damaged; give the same command again.") from error
-        count = int(numbers[0])
-        return cls(tuple(map(int, numbers[1:count + 1])), numbers[count + 1:])
+        """Returns what `save` wrote; raises UserError if the file can't be read."""
+        with arrays.opened(path) as found:
+            return cls(tuple(found["lengths"].tolist()), found["ngrams"])

@@ -1,28 +1,21 @@
 """What goes of a text, decided by its survey; kept in a file, of which a worker reads its part.
 
-The file is a line of JSON, which says where the numbers of each unit are, and the numbers, uint32
-in little-endian order.
+Lines are compared by 64-bit hashes: of 10^8 different lines two have the same one with a
+probability of 0.03 %.
 """
 
 import dataclasses
-import functools
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from data_prep.cleaning import near_duplicates, repeated_lines
+from data_prep.cleaning import arrays, near_duplicates
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.cleaning.survey import UnitSurvey
-from electra_tf.platform import atomic_file, strict_json
-from electra_tf.platform.bounded import MIB, cannot_read
-from electra_tf.platform.errors import UserError
+from data_prep.cleaning.word_ngrams import positions
 from electra_tf.platform.storage import Path
-
-_LONGEST_HEAD = 64 * MIB
-"""A unit takes 50 bytes there."""
-_NUMBER = np.dtype("<u4")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,16 +28,7 @@ class UnitDecision:
     """Of the unit's lines before any of them went; none of the documents above."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Head:
-    """The file's first line."""
-
-    __pydantic_config__ = strict_json.STRICT
-
-    build: str
-    """A digest of all that the decisions follow from."""
-    units: Mapping[str, tuple[int, int, int, int]]
-    """Name -> its first number's place, and how many numbers `UnitDecision`'s fields have."""
+_FIELDS = tuple(field.name for field in dataclasses.fields(UnitDecision))
 
 
 def decide(surveys: Iterable[UnitSurvey], settings: CleaningSettings) -> dict[str, UnitDecision]:
@@ -75,20 +59,17 @@ def save(path: Path, build: str, decisions: Mapping[str, UnitDecision]) -> None:
         build: a digest of all that they follow from.
         decisions: by unit.
     """
-    units, numbers, place = {}, [], 0
-    for name, decision in decisions.items():
-        found = [np.asarray(one, _NUMBER) for one in _fields(decision)]
-        units[name] = (place, *map(len, found))
-        numbers += found
-        place += sum(map(len, found))
-    head = json.dumps({"build": build, "units": units}, separators=(",", ":"))
-    content = [head.encode(), b"\n", *(one.tobytes() for one in numbers)]
-    atomic_file.write_atomically(path, b"".join(content))
+    arrays.save(path, {"build": np.array(build)} | {
+        f"{name}/{field}": np.asarray(getattr(decision, field), np.uint32)
+        for name, decision in decisions.items() for field in _FIELDS})
 
 
 def are_saved(path: Path, build: str) -> bool:
     """Tells whether a file holds the decisions of a build."""
-    return path.exists() and _head(path)[0].build == build
+    if not path.exists():
+        return False
+    with arrays.opened(path) as found:
+        return str(found["build"]) == build
 
 
 def load(path: Path, build: str, name: str) -> UnitDecision:
@@ -97,29 +78,15 @@ def load(path: Path, build: str, name: str) -> UnitDecision:
     Raises:
         UserError: the file is gone, damaged or of another build.
     """
-    head, begin = _known_head(path, build)
-    if name not in head.units:
-        raise _damaged(path)
-    place, *counts = head.units[name]
-    try:
-        with path.open("rb") as file:
-            file.seek(begin + place * _NUMBER.itemsize)
-            content = file.read(sum(counts) * _NUMBER.itemsize)
-    except OSError as error:
-        raise cannot_read(path, error) from error
-    if len(content) != sum(counts) * _NUMBER.itemsize:
-        raise _damaged(path)
-    numbers = np.frombuffer(content, _NUMBER)
-    return UnitDecision(*np.split(numbers, np.cumsum(counts)[:-1]))
+    with arrays.opened(path) as found:
+        if str(found["build"]) != build:
+            raise KeyError(build)
+        return UnitDecision(*(found[f"{name}/{field}"] for field in _FIELDS))
 
 
 def digest(identity: Mapping[str, object]) -> str:
     """Returns a digest of what decides a build, as `save` takes it."""
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-
-
-def _fields(decision: UnitDecision) -> list[Sequence[int]]:
-    return [getattr(decision, field.name) for field in dataclasses.fields(decision)]
 
 
 def _copies(surveys: Sequence[UnitSurvey], settings: CleaningSettings) -> Iterator[np.ndarray]:
@@ -151,31 +118,33 @@ def _later_lines(surveys: Sequence[UnitSurvey], gone: Sequence[np.ndarray]
              np.zeros(0, bool) for one, documents in zip(surveys, gone, strict=True)]
     hashes = [one.hashes if left.all() else one.hashes[left]
               for one, left in zip(surveys, stays, strict=True)]
-    for one, left, later in zip(surveys, stays, repeated_lines.later_ones(hashes), strict=True):
+    for one, left, later in zip(surveys, stays, later_ones(hashes), strict=True):
         lines = np.zeros(len(one.hashed), bool)
         lines[np.flatnonzero(one.hashed)[left]] = later
         yield lines
 
 
-@functools.lru_cache(maxsize=2)
-def _known_head(path: Path, build: str) -> tuple[_Head, int]:
-    head, begin = _head(path)
-    if head.build != build:
-        raise _damaged(path)
-    return head, begin
+def later_ones(hashes: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
+    """Yields for each array bool [N]: which hashes stood earlier, in it or before it.
+
+    Args:
+        hashes: uint64 [N] each, in the text's order. What is needed besides is one sorted copy.
+    """
+    repeated = _repeated(hashes)
+    seen = np.zeros(len(repeated), bool)
+    for here in hashes:
+        later = np.zeros(len(here), bool)
+        numbers, is_repeated = positions(here, repeated)
+        places = np.flatnonzero(is_repeated)
+        values, first = np.unique(numbers[places], return_index=True)
+        later[places] = True
+        later[places[first[~seen[values]]]] = False
+        seen[values] = True
+        yield later
 
 
-def _head(path: Path) -> tuple[_Head, int]:
-    """Returns the first line, and where the numbers begin."""
-    try:
-        with path.open("rb") as file:
-            line = file.readline(_LONGEST_HEAD)
-            return strict_json.loads(line, _Head), len(line)
-    except OSError as error:
-        raise cannot_read(path, error) from error
-    except strict_json.Unreadable as error:
-        raise _damaged(path) from error
-
-
-def _damaged(path: Path) -> UserError:
-    return UserError(f"{path} is damaged; remove it, and the text is surveyed again.")
+def _repeated(hashes: Sequence[np.ndarray]) -> np.ndarray:
+    """Returns the hashes that occur more than once, ascending."""
+    whole = np.concatenate(hashes) if len(hashes) else np.zeros(0, np.uint64)
+    whole.sort()
+    return np.unique(whole[1:][whole[1:] == whole[:-1]])

@@ -1,15 +1,17 @@
-"""What is done before the first unit is cleaned, and how a worker gets its cleaner."""
+"""Cleaning of one build: what is done before the first unit, and how a worker cleans one."""
 
+import collections
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from data_prep.cleaning import decisions
 from data_prep.cleaning.benchmark_texts import BenchmarkTexts
-from data_prep.cleaning.cleaner import Cleaner
+from data_prep.cleaning.decisions import UnitDecision
 from data_prep.cleaning.line_rules import LineRules
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.cleaning.survey import UnitSurvey, survey
+from data_prep.documents import DOCUMENT_END, batches
 from data_prep.work_units import Piece, Runner, WorkUnit
 from electra_tf.platform import storage
 from electra_tf.platform.storage import Path
@@ -17,6 +19,74 @@ from electra_tf.platform.storage import Path
 FILES = ".cleaning-*"
 """What a plan keeps in the directory of a build."""
 _DECISIONS, _TEXTS = ".cleaning-decisions", ".cleaning-texts"
+_BATCH_CHARACTERS = 1 << 18
+"""Text in which test texts are looked for at once."""
+
+
+class Cleaner:
+    """Lines of one unit, in and out.
+
+    Args:
+        rules: the measures that look at a line alone.
+        texts: lines that hold one of these go.
+        decision: what else goes.
+        continues: whether the unit's first document began in an earlier one.
+
+    Attributes:
+        tally: what went, by the names of `manifest.Counts`.
+    """
+
+    def __init__(self, rules: LineRules, texts: BenchmarkTexts | None = None,
+                 decision: UnitDecision | None = None, continues: bool = False):
+        self._rules, self._texts = rules, texts
+        self._decision = decision
+        self._documents: dict[int, str] = {}
+        self._lines: set[int] = set()
+        self.tally: collections.Counter[str] = collections.Counter()
+        if decision is not None:
+            self._lines = set(decision.duplicate_lines.tolist())
+            for reason in ("near_duplicate_documents", "other_language_documents"):
+                numbers = getattr(decision, reason).tolist()
+                self._documents |= dict.fromkeys(numbers, reason)
+                self.tally[reason] = len(numbers) - (continues and 0 in numbers)
+
+    def clean(self, lines: Iterable[str]) -> Iterator[str]:
+        """Yields the lines that stay, and every `DOCUMENT_END`; those of the whole unit go in."""
+        if self._rules.are_on or self._decision is not None:
+            lines = self._left(lines)
+        return iter(lines) if self._texts is None else self._uncontaminated(lines)
+
+    def _left(self, lines: Iterable[str]) -> Iterator[str]:
+        document = number = 0
+        rules = self._rules
+        for raw in lines:
+            if raw == DOCUMENT_END:
+                document += 1
+                yield raw
+                continue
+            line = rules.normalized(raw)
+            reason = rules.reason(line)
+            if document in self._documents:
+                self._drop("lines_of_dropped_documents", line)
+            elif reason:
+                self._drop(reason, line)
+            elif number in self._lines:
+                self._drop("duplicate_lines", line)
+            else:
+                yield line
+            number += 1
+
+    def _uncontaminated(self, lines: Iterable[str]) -> Iterator[str]:
+        for batch in batches(lines, _BATCH_CHARACTERS):
+            for line, found in zip(batch, self._texts.found_in(batch).tolist(), strict=True):
+                if found:
+                    self._drop("contaminated_lines", line)
+                else:
+                    yield line
+
+    def _drop(self, reason: str, line: str) -> None:
+        self.tally[reason] += 1
+        self.tally["dropped_text_bytes"] += len(line.encode(errors="surrogatepass"))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,19 +1,16 @@
 """What has to be known of each unit of a text before it is decided what goes."""
 
 import dataclasses
-import io
 import itertools
 
 import numpy as np
 
-from data_prep.cleaning import languages, near_duplicates
+from data_prep.cleaning import arrays, languages, near_duplicates
 from data_prep.cleaning.line_rules import LineRules
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.cleaning.word_ngrams import text_hash, words_of
-from data_prep.documents import DOCUMENT_END, DocumentPart
-from data_prep.reading_notes import ReadingNotes
+from data_prep.documents import DOCUMENT_END, DocumentPart, ReadingNotes
 from data_prep.work_units import WorkUnit
-from electra_tf.platform import atomic_file
 from electra_tf.platform.storage import Path
 
 
@@ -41,16 +38,14 @@ class UnitSurvey:
 
     def save(self, path: Path) -> None:
         """Writes it atomically; raises UserError if it can't."""
-        content = io.BytesIO()
-        np.savez(content, **dataclasses.asdict(self))
-        atomic_file.write_atomically(path, content.getvalue())
+        arrays.save(path, dataclasses.asdict(self))
 
     @classmethod
     def load(cls, path: Path) -> "UnitSurvey":
         """Reads what `save` wrote."""
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
-            return cls(**{name: found[name] if found[name].ndim else found[name].item()
-                          for name in found.files})
+        with arrays.opened(path) as found:
+            return cls(**{field.name: found[field.name] if found[field.name].ndim else
+                          found[field.name].item() for field in dataclasses.fields(cls)})
 
 
 def survey(settings: CleaningSettings, unit: WorkUnit) -> UnitSurvey:

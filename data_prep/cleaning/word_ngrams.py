@@ -63,6 +63,23 @@ def row_hashes(rows: np.ndarray) -> np.ndarray:
     return found
 
 
+def positions(values: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns where values stand in a sorted array, and whether they do.
+
+    Args:
+        values: uint64 [N].
+        among: uint64 [M], ascending.
+
+    Returns:
+        Positions int64 [N], of meaning where the second, bool [N], is True.
+    """
+    if not len(among):
+        return np.zeros(len(values), np.int64), np.zeros(len(values), bool)
+    found = np.searchsorted(among, values)
+    found[found == len(among)] = 0
+    return found, among[found] == values
+
+
 def _mixed(values: np.ndarray) -> np.ndarray:
     """Spreads what differs in high bits over all bits: multiplication carries upwards only."""
     values = (values ^ (values >> np.uint64(32))) * _MULTIPLIER

@@ -1,12 +1,12 @@
 """Parquet and Arrow files, of which one column is text: a row is a document.
 
-Rows come in batches, so the memory stays flat. Their strings are handed out as bytes, so that
-workers find out what isn't UTF-8.
+Rows come in batches, so the memory stays flat. Their strings are handed out as bytes; workers check
+that they are UTF-8.
 """
 
 import dataclasses
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from data_prep.documents import DocumentPart, parse_plain_text
@@ -31,6 +31,18 @@ def columns(pattern: str, column: str) -> FileSource:
                       parse_plain_text)
 
 
+class _Group(typing.NamedTuple):
+    """Rows that can be read although others of the file are damaged."""
+
+    name: str
+    stored: Callable[[], int]
+    """Returns how many bytes of the file have been read, about."""
+    rows: int
+    """0 if only reading them tells."""
+    batches: Callable[[str], Iterator[Any]]
+    """Returns its rows, with the column of that name at least."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Table:
     """How documents lie in a file of columns; its first bytes tell which kind it is."""
@@ -41,16 +53,32 @@ class Table:
     def documents(self, path: Path, meter: Meter) -> Iterator[DocumentPart]:
         """See `Format`."""
         with path.open("rb") as file:
-            reader = _READERS.get(file.read(4), _stream_batches)
+            groups = {b"PAR1": _parquet, b"ARRO": _arrow_file}.get(file.read(4), _arrow_stream)
             file.seek(0)
             try:
-                yield from reader(file, str(path), self.column, meter)
+                yield from self._rows_of(groups(file), str(path), meter)
             except _damage() as error:
                 if isinstance(error, OSError) and error.errno is not None:
                     raise cannot_read(path, error) from error
-                yield damaged_stretch(str(path), f"{path}: {_words(error)}")
+                yield damaged_stretch(
+                    str(path), f"{path} is no whole Parquet or Arrow file ({_words(error)})")
             finally:
                 meter.stored_bytes = int
+
+    def _rows_of(self, groups: Iterator[Any], path: str, meter: Meter) -> Iterator[DocumentPart]:
+        column = _require_text(next(groups), self.column, path)
+        row = 0
+        for group in groups:
+            meter.stored_bytes = group.stored
+            begin = row
+            try:
+                for batch in group.batches(column):
+                    yield from _rows(batch.column(column), path, row)
+                    row += batch.num_rows
+            except _damage() as error:
+                yield damaged_stretch(path, f"{path}: {group.name}, from row {row} on: it is "
+                                      f"corrupt or cut short ({_words(error)})")
+            row = max(row, begin + group.rows)
 
 
 def _damage() -> tuple[type[Exception], ...]:
@@ -61,86 +89,48 @@ def _damage() -> tuple[type[Exception], ...]:
 
 
 def _words(error: Exception) -> str:
-    return f"it is corrupt or cut short ({' '.join(str(error).split())[:200]})"
+    return " ".join(str(error).split())[:200]
 
 
-def _parquet_batches(file: typing.BinaryIO, path: str, column: str, meter: Meter
-                     ) -> Iterator[DocumentPart]:
+def _parquet(file: typing.BinaryIO) -> Iterator[Any]:
+    """Yields the schema, then the groups; as the next two do."""
     import pyarrow.parquet
 
     table = pyarrow.parquet.ParquetFile(file, page_checksum_verification=True)
-    _require_text(table.schema_arrow, column, path)
-    sizes = [table.metadata.row_group(group).total_byte_size for group in range(
-        table.metadata.num_row_groups)]
-    stored = file.seek(0, 2)
-    row = 0
-    for group in range(len(sizes)):
-        part = stored * sum(sizes[:group]) // max(1, sum(sizes))
-        meter.stored_bytes = lambda part=part: part
-        rows = table.metadata.row_group(group).num_rows
-        read = 0
-        try:
-            for batch in table.iter_batches(_ROWS, row_groups=[group], columns=[column]):
-                yield from _rows(batch.column(0), path, row + read)
-                read += batch.num_rows
-        except _damage() as error:
-            yield damaged_stretch(path, f"{path}: row group {group}, rows {row + read} to "
-                                  f"{row + rows - 1}: {_words(error)}")
-        row += rows
-    meter.stored_bytes = lambda: stored
+    yield table.schema_arrow
+    groups = [table.metadata.row_group(number) for number in range(table.num_row_groups)]
+    stored, before = file.seek(0, 2), 0
+    whole = max(1, sum(group.total_byte_size for group in groups))
+    for number, group in enumerate(groups):
+        yield _Group(
+            f"row group {number}", lambda read=stored * before // whole: read, group.num_rows,
+            lambda column, number=number: table.iter_batches(
+                _ROWS, row_groups=[number], columns=[column]))
+        before += group.total_byte_size
 
 
-def _ipc_batches(file: typing.BinaryIO, path: str, column: str, meter: Meter
-                 ) -> Iterator[DocumentPart]:
+def _arrow_file(file: typing.BinaryIO) -> Iterator[Any]:
     import pyarrow
 
     table = pyarrow.ipc.open_file(file)
-    _require_text(table.schema, column, path)
-    stored = file.seek(0, 2)
-    row = 0
-    for number in range(table.num_record_batches):
-        part = stored * number // table.num_record_batches
-        meter.stored_bytes = lambda part=part: part
-        try:
-            batch = table.get_batch(number)
-            yield from _rows(batch.column(column), path, row)
-            row += batch.num_rows
-        except _damage() as error:
-            yield damaged_stretch(path, f"{path}: record batch {number}, from row {row} on: "
-                                  f"{_words(error)}")
-    meter.stored_bytes = lambda: stored
+    yield table.schema
+    stored, count = file.seek(0, 2), table.num_record_batches
+    for number in range(count):
+        yield _Group(f"record batch {number}", lambda read=stored * number // count: read, 0,
+                     lambda _, number=number: iter([table.get_batch(number)]))
 
 
-def _stream_batches(file: typing.BinaryIO, path: str, column: str, meter: Meter
-                    ) -> Iterator[DocumentPart]:
-    """Reads the form that Hugging Face's `datasets` keeps on disk."""
+def _arrow_stream(file: typing.BinaryIO) -> Iterator[Any]:
+    """Reads the form that Hugging Face's `datasets` keeps on disk; damage ends the file."""
     import pyarrow
 
-    meter.stored_bytes = file.tell
-    try:
-        table = pyarrow.ipc.open_stream(file)
-    except _damage() as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        yield damaged_stretch(path, f"{path} is no whole Parquet or Arrow file "
-                              f"({' '.join(str(error).split())[:200]})")
-        return
-    _require_text(table.schema, column, path)
-    row = batches = 0
-    try:
-        for batch in table:
-            yield from _rows(batch.column(column), path, row)
-            row += batch.num_rows
-            batches += 1
-    except _damage() as error:
-        yield damaged_stretch(path, f"{path}: record batch {batches}, from row {row} on: "
-                              f"{_words(error)}")
+    table = pyarrow.ipc.open_stream(file)
+    yield table.schema
+    yield _Group("record batches", file.tell, 0, lambda _: iter(table))
 
 
-_READERS = {b"PAR1": _parquet_batches, b"ARRO": _ipc_batches}
-
-
-def _require_text(schema: Any, column: str, path: str) -> None:
+def _require_text(schema: Any, column: str, path: str) -> str:
+    """Returns the name of the column, which holds strings."""
     from pyarrow import types
 
     if column not in schema.names:
@@ -154,6 +144,7 @@ def _require_text(schema: Any, column: str, path: str) -> None:
             types.is_string, types.is_large_string, types.is_string_view, types.is_binary,
             types.is_large_binary)):
         raise UserError(f"{path}: the column {shown(column)} must hold strings. Received: {kind}")
+    return column
 
 
 def _rows(array: Any, path: str, first: int) -> Iterator[DocumentPart]:

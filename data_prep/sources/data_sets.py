@@ -9,7 +9,7 @@ from typing import Any
 from data_prep.documents import DocumentPart, Parser, decoded, parse_plain_text, stripped
 from data_prep.sources.files import damaged_stretch
 from data_prep.sources.plain_text import parts_of
-from data_prep.sources.source import Options
+from data_prep.sources.source import Options, Source
 from electra_tf.platform.errors import UserError, shown
 
 TEXT_FEATURE = "text"
@@ -33,7 +33,7 @@ def data_set(name: str, feature: str, options: Options) -> "DataSet":
 
 
 @dataclasses.dataclass
-class DataSet:
+class DataSet(Source):
     """A split of a data set, its rows in the order of its files."""
 
     name: str
@@ -107,10 +107,6 @@ class DataSet:
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
         return digest.hexdigest()
-
-    def pieces(self) -> tuple["DataSet", ...]:
-        """See `Source`."""
-        return (self,)
 
 
 @dataclasses.dataclass(frozen=True)

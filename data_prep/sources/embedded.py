@@ -1,23 +1,58 @@
 """English that every Python carries: its language reference and its modules' docstrings."""
 
+import ast
 import dataclasses
+import functools
 import hashlib
+import importlib.util
+import pathlib
+import pydoc_data.topics
+import re
+import textwrap
 from collections.abc import Iterator
 
-from data_prep import embedded_text
 from data_prep.documents import DocumentPart, Parser, key_of, parse_plain_text
+from data_prep.sources.source import Source
 
 EMBEDDED = "embedded:python"
+MODULES = (
+    "abc", "argparse", "ast", "asyncio", "base64", "bdb", "bisect", "bz2", "calendar", "cmd",
+    "code", "codecs", "collections", "concurrent", "configparser", "contextlib", "copy", "csv",
+    "ctypes", "dataclasses", "datetime", "decimal", "difflib", "dis", "doctest", "email", "enum",
+    "filecmp", "fileinput", "fnmatch", "fractions", "ftplib", "functools", "getopt", "getpass",
+    "gettext", "glob", "graphlib", "gzip", "hashlib", "heapq", "hmac", "html", "http", "imaplib",
+    "importlib", "inspect", "ipaddress", "json", "linecache", "locale", "logging", "lzma",
+    "mailbox", "mimetypes", "multiprocessing", "netrc", "numbers", "operator", "optparse", "os",
+    "pathlib", "pdb", "pickle", "pickletools", "pkgutil", "platform", "plistlib", "poplib",
+    "posixpath", "pprint", "profile", "pstats", "py_compile", "pyclbr", "pydoc", "queue", "quopri",
+    "random", "reprlib", "rlcompleter", "runpy", "sched", "secrets", "selectors", "shelve", "shlex",
+    "shutil", "smtplib", "socket", "socketserver", "sqlite3", "ssl", "stat", "statistics", "string",
+    "stringprep", "subprocess", "symtable", "sysconfig", "tabnanny", "tarfile", "tempfile",
+    "textwrap", "threading", "timeit", "tokenize", "trace", "traceback", "tracemalloc", "turtle",
+    "types", "typing", "unittest", "urllib", "uuid", "venv", "wave", "warnings", "weakref",
+    "webbrowser", "wsgiref", "xml", "xmlrpc", "zipapp", "zipfile", "zoneinfo",
+)
+"""Modules of the standard library whose docstrings are read, in this order."""
+
+_CODE = re.compile(r"::=|>>>|\.\.\.|^[ \t]{4,}\S|\w\(\w*\)\s*->|[{}=<>|]{2}")
+_UNDERLINED = re.compile(r"^\s*([*=~^-])\1{3,}\s*$", re.MULTILINE)
+_MARKUP = re.compile(r"[*`]+")
+"""Emphasis, code and bullets of reStructuredText."""
+_SHORTEST = 50
+"""Characters; a shorter paragraph is a heading, a signature or a bit of code."""
+_WORDS = re.compile(r"[A-Za-z]+[,.;:]?(?=\s|$)")
+_MOST_ODD = 0.35
+"""A paragraph with more than this part of its "words" not plain words is not prose."""
 
 
 @dataclasses.dataclass
-class EmbeddedText:
-    """The text that Python carries, as `embedded_text` finds it."""
+class EmbeddedText(Source):
+    """The text that Python carries."""
 
     parse: Parser = parse_plain_text
 
     def __post_init__(self):
-        self._texts = ["\n".join(lines).encode() for lines in embedded_text.documents()]
+        self._texts = ["\n".join(lines).encode() for lines in documents()]
         self.size = sum(map(len, self._texts))
         self._read = 0
 
@@ -36,6 +71,46 @@ class EmbeddedText:
         """See `Source`."""
         return hashlib.sha256(b"\n\n".join(self._texts)).hexdigest()
 
-    def pieces(self) -> tuple["EmbeddedText", ...]:
-        """See `Source`."""
-        return (self,)
+
+@functools.cache
+def documents() -> tuple[tuple[str, ...], ...]:
+    """Returns documents as paragraphs, one line each: topics first, then modules.
+
+    Grammar rules, code, headings and the marks of emphasis are left out. What comes depends on
+    the Python version; about a million characters.
+    """
+    topics = [_paragraphs(text) for _, text in sorted(pydoc_data.topics.topics.items())]
+    modules = [[line for text in _docstrings(name) for line in _paragraphs(text)]
+               for name in MODULES]
+    return tuple(tuple(document) for document in topics + modules if document)
+
+
+def _paragraphs(text: str) -> list[str]:
+    blocks = re.split(r"\n\s*\n", textwrap.dedent(text.expandtabs()))
+    return [" ".join(_MARKUP.sub("", block).split()) for block in blocks if _is_prose(block)]
+
+
+def _is_prose(block: str) -> bool:
+    words = block.split()
+    plain = sum(bool(_WORDS.fullmatch(word.strip("\"'()*`"))) for word in words)
+    return (len(block.strip()) >= _SHORTEST and not _UNDERLINED.search(block)
+            and not _CODE.search(textwrap.dedent(block))
+            and plain >= (1 - _MOST_ODD) * len(words))
+
+
+def _docstrings(module: str) -> Iterator[str]:
+    """Yields every docstring of a module or a package, from its source, which isn't run."""
+    for path in _source_files(module):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                yield ast.get_docstring(node) or ""
+
+
+def _source_files(module: str) -> list[pathlib.Path]:
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        return []
+    origin = pathlib.Path(spec.origin)
+    if origin.name != "__init__.py":
+        return [origin]
+    return sorted(path for path in origin.parent.rglob("*.py") if "test" not in path.parts[-2:])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from data_prep.documents import COMPRESSED, NO_KEY, DocumentPart, Parser
 from data_prep.sources import compression
-from data_prep.sources.source import PIECE_BYTES
+from data_prep.sources.source import PIECE_BYTES, Source
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
@@ -57,7 +57,7 @@ class StreamFormat:
 
 
 @dataclasses.dataclass
-class FileSource:
+class FileSource(Source):
     """Files of one format.
 
     Raises:

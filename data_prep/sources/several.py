@@ -34,8 +34,8 @@ class Member:
 
 
 @dataclasses.dataclass
-class Sequence:
-    """Sources that are read one after another."""
+class _Several(Source):
+    """Sources that are read together."""
 
     members: tuple[Member, ...]
     parse: Parser
@@ -43,18 +43,25 @@ class Sequence:
     def __post_init__(self):
         self.size = sum(member.source.size for member in self.members)
 
-    def documents(self) -> Iterator[DocumentPart]:
-        """See `Source`."""
-        for member in self.members:
-            yield from member.tagged()
-
     def position(self) -> int:
         """See `Source`."""
         return sum(member.source.position() for member in self.members)
 
     def sha256(self) -> str:
         """See `Source`."""
-        return _digest(self.members)
+        digest = hashlib.sha256()
+        for member in self.members:
+            digest.update(f"{member.share} {member.source.sha256()}\n".encode())
+        return digest.hexdigest()
+
+
+class Sequence(_Several):
+    """Sources that are read one after another."""
+
+    def documents(self) -> Iterator[DocumentPart]:
+        """See `Source`."""
+        for member in self.members:
+            yield from member.tagged()
 
     def pieces(self) -> tuple["Sequence", ...]:
         """See `Source`."""
@@ -63,8 +70,7 @@ class Sequence:
             for member in self.members for piece in member.source.pieces())
 
 
-@dataclasses.dataclass
-class Mixture:
+class Mixture(_Several):
     """Sources whose documents alternate so that each has its share of the text at any time.
 
     The next document is always one of the source that is the furthest behind its share, so none
@@ -76,13 +82,8 @@ class Mixture:
     twice, and what is left of the others isn't read.
     """
 
-    members: tuple[Member, ...]
-    parse: Parser
-
-    def __post_init__(self):
-        self.size = sum(member.source.size for member in self.members)
-        self.note = ""
-        """Why it ended, once `documents` has been read to its end."""
+    note = ""
+    """Why it ended, once `documents` has been read to its end."""
 
     def documents(self) -> Iterator[DocumentPart]:
         """See `Source`."""
@@ -105,18 +106,6 @@ class Mixture:
             for member in self.members if member is not ended)
         return (f"{ended.name} has no more documents, and the mixture ends with it; read of the "
                 f"others: {left}.")
-
-    def position(self) -> int:
-        """See `Source`."""
-        return sum(member.source.position() for member in self.members)
-
-    def sha256(self) -> str:
-        """See `Source`."""
-        return _digest(self.members)
-
-    def pieces(self) -> tuple["Mixture", ...]:
-        """See `Source`: the order of documents depends on all that came before."""
-        return (self,)
 
 
 class _Stream:
@@ -150,16 +139,9 @@ class _Stream:
         return self._bytes * max(1, self._text) / max(1, self._sampled) / self._share
 
 
-def _digest(members: tuple[Member, ...]) -> str:
-    digest = hashlib.sha256()
-    for member in members:
-        digest.update(f"{member.share} {member.source.sha256()}\n".encode())
-    return digest.hexdigest()
-
-
 def members_of(source: Source) -> tuple[Member, ...]:
     """Returns the sources that a source is put together of; none if it is a single one."""
-    return source.members if isinstance(source, Sequence | Mixture) else ()
+    return source.members if isinstance(source, _Several) else ()
 
 
 def note_of(source: Source) -> str:

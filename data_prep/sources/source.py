@@ -1,7 +1,7 @@
 """What a source of text is, and the options that its user has."""
 
+import abc
 import dataclasses
-import typing
 from collections.abc import Iterator
 
 from data_prep.documents import DocumentPart, Parser
@@ -10,7 +10,7 @@ PIECE_BYTES = 256 << 20
 """Stored bytes of a piece, about."""
 
 
-class Source(typing.Protocol):
+class Source(abc.ABC):
     """Where text comes from. It can be pickled, unless it is being read."""
 
     size: int
@@ -18,24 +18,28 @@ class Source(typing.Protocol):
     parse: Parser
     """Reads text out of the documents."""
 
+    @abc.abstractmethod
     def documents(self) -> Iterator[DocumentPart]:
         """Yields the documents, those that are too long in parts, from the first one on.
 
         What can't be read is a part with `damage`.
         """
 
+    @abc.abstractmethod
     def position(self) -> int:
         """Returns how many of `size` bytes have been read, for progress."""
 
+    @abc.abstractmethod
     def sha256(self) -> str:
         """Returns a digest of everything that `documents` will yield, and of how it is read."""
 
     def pieces(self) -> "tuple[Source, ...]":
         """Returns sources that can be read apart: in order they have the documents of this one.
 
-        They are cut between files, about `PIECE_BYTES` each, and `parse` reads them all. One that
-        can't be cut returns itself.
+        They are cut between files, about `PIECE_BYTES` each, and `parse` reads them all. This is
+        for one that can't be cut.
         """
+        return (self,)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -64,32 +64,28 @@ def _media_namespaces(path: Path) -> set[str]:
 
 @dataclasses.dataclass(frozen=True)
 class Dump:
-    """How pages lie in a dump; with an index beside it, it is unpacked in several threads."""
+    """How pages lie in a dump; one of many bz2 streams is unpacked in several threads."""
 
     name: str
 
     def documents(self, path: Path, meter: Meter) -> Iterator[DocumentPart]:
         """See `Format`."""
-        index = multistream.index_of(path)
         try:
-            if index is None:
-                yield from self._in_one_thread(path, meter)
-            else:
-                yield from _by_streams(path, multistream.stream_starts(index), meter)
+            if "-multistream" in path.name and path.suffix == ".bz2":
+                yield from _by_streams(path, meter)
+                return
+            with path.open("rb") as raw:
+                meter.stored_bytes = raw.tell
+                file = compression.opened(raw, path.name)
+                yield from articles(iter(functools.partial(file.read, _CHUNK), b""), str(path))
         finally:
             meter.stored_bytes = int
 
-    def _in_one_thread(self, path: Path, meter: Meter) -> Iterator[DocumentPart]:
-        with path.open("rb") as raw:
-            meter.stored_bytes = raw.tell
-            file = compression.opened(raw, path.name)
-            yield from articles(iter(functools.partial(file.read, _CHUNK), b""), str(path))
 
-
-def _by_streams(path: Path, starts: list[int], meter: Meter) -> Iterator[DocumentPart]:
+def _by_streams(path: Path, meter: Meter) -> Iterator[DocumentPart]:
     """Yields the articles of a dump whose streams each hold whole pages."""
     end, ends_well = 0, False
-    for stream in multistream.unpacked_streams(path, starts):
+    for stream in multistream.unpacked_streams(path):
         end = stream.end
         meter.stored_bytes = lambda end=end: end
         place = f"{path}, stream at byte {stream.start}"

@@ -10,6 +10,7 @@ from electra_tf.checkpoints.run_directory import SETTINGS_FILE
 from electra_tf.checkpoints.shapes import require_finite
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
+from electra_tf.text.normalization import UNCASED, Normalization
 
 
 class Format(enum.StrEnum):
@@ -38,14 +39,14 @@ def format_of(path: Path) -> Format:
                     "nor config.json (Hugging Face), nor model.ckpt.index (Google).")
 
 
-def read(path: Path, *, vocab_file: Path | None = None, lower_case: bool = True,
-         num_heads: int | None = None) -> Pretrained:
+def read(path: Path, *, vocab_file: Path | None = None,
+         normalization: Normalization = UNCASED, num_heads: int | None = None) -> Pretrained:
     """Returns the networks at a path, whatever their format.
 
     Args:
         path: of a directory, or the prefix of a TensorFlow 1 checkpoint.
         vocab_file: for Google's format, where there is no `vocab.txt` beside it.
-        lower_case: for Google's format, which doesn't say.
+        normalization: for Google's format, which doesn't say.
         num_heads: likewise; if None it is looked for beside it, or known by a published size.
 
     Raises:
@@ -60,7 +61,7 @@ def read(path: Path, *, vocab_file: Path | None = None, lower_case: bool = True,
         networks = hugging_face.read(path)
     else:
         from electra_tf.checkpoints import google
-        networks = google.read(path, vocab_file=vocab_file, lower_case=lower_case,
+        networks = google.read(path, vocab_file=vocab_file, normalization=normalization,
                                num_heads=num_heads)
     require_finite(networks.weights, networks.source)
     return networks

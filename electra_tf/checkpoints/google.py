@@ -11,7 +11,7 @@ import os
 import tensorflow as tf
 
 from electra_tf.checkpoints import directory as checkpoints
-from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
+from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.shapes import model_of_weights, require_networks
 from electra_tf.platform import storage, strict_json
@@ -19,8 +19,8 @@ from electra_tf.platform.atomic_file import make_directory, write_atomically
 from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.text import tokenization
-from electra_tf.text.normalization import Normalization
+from electra_tf.text.normalization import UNCASED, Normalization
+from electra_tf.text.tokenization import TextSettings, recorded_normalization
 from electra_tf.text.vocabulary import Vocabulary
 
 PREFIX = "model.ckpt"
@@ -41,15 +41,14 @@ def find(path: Path) -> str | None:
     return str(found[0]).removesuffix(".index") if len(found) == 1 else None
 
 
-def read(path: Path, *, vocab_file: Path | None = None, lower_case: bool = True,
-         num_heads: int | None = None) -> Pretrained:
+def read(path: Path, *, vocab_file: Path | None = None,
+         normalization: Normalization = UNCASED, num_heads: int | None = None) -> Pretrained:
     """Returns the networks of a checkpoint, without Adam's slots and the step.
 
     Args:
         path: of a directory, or a checkpoint's prefix.
         vocab_file: `vocab.txt` beside the checkpoint if None.
-        lower_case: whether the vocabulary is uncased, where no manifest beside it says how text is
-            normalized; the checkpoint doesn't.
+        normalization: of text, where no manifest beside the vocabulary says it.
         num_heads: of the discriminator; if None it is that of `bert_config.json` beside the
             checkpoint, or the published model's of this size.
 
@@ -62,7 +61,7 @@ def read(path: Path, *, vocab_file: Path | None = None, lower_case: bool = True,
         raise UserError(f"{path} holds no TensorFlow checkpoint.")
     vocab_file = vocab_file or storage.path(prefix).parent / VOCABULARY_FILE
     vocabulary = Vocabulary.load(vocab_file)
-    recorded = tokenization.recorded_normalization(vocabulary, vocab_file)
+    recorded = recorded_normalization(vocabulary, vocab_file)
     try:
         with checkpoints.found_by_tensorflow(prefix) as readable:
             reader = tf.compat.v1.train.NewCheckpointReader(readable)
@@ -81,7 +80,7 @@ def read(path: Path, *, vocab_file: Path | None = None, lower_case: bool = True,
     return Pretrained(
         source=prefix, model=model, weights=weights,
         text=TextSettings(vocabulary=vocabulary,
-                          normalization=recorded or Normalization.of(lower_case)))
+                          normalization=recorded or normalization))
 
 
 def write(networks: Pretrained, directory: Path) -> None:

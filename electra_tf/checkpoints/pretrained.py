@@ -13,28 +13,12 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.task import TaskSpec
-from electra_tf.text import tokenization
-from electra_tf.text.normalization import UNCASED, Normalization
+from electra_tf.text.normalization import Normalization
+from electra_tf.text.tokenization import VOCABULARY_FACT, TextSettings
 from electra_tf.text.vocabulary import Vocabulary
 
 HEAD_SETTINGS = ("task.hidden_layer", "task.feature_based", "task.ends_given_starts",
                  "task.answerability")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TextSettings:
-    """How text becomes token ids."""
-
-    vocabulary: Vocabulary
-    normalization: Normalization = UNCASED
-
-    def facts(self) -> dict[str, str | bool]:
-        """Returns what a run keeps of it beside the vocabulary itself."""
-        return {run_directory.VOCABULARY_FACT: self.vocabulary.sha256} | self.normalization.facts()
-
-    def save(self, vocab_file: Path) -> None:
-        """Writes the vocabulary, and its manifest beside it; raises UserError if it can't."""
-        tokenization.save(self.vocabulary, self.normalization, vocab_file)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -117,7 +101,7 @@ def text_settings(model_dir: Path) -> TextSettings:
     if vocabulary.size != saved["model.vocab_size"]:
         raise UserError(f"{vocabulary.source} has {vocabulary.size} entries, but the run was "
                         f"trained with {saved['model.vocab_size']}; restore the file.")
-    digest = saved.get(run_directory.VOCABULARY_FACT, vocabulary.sha256)
+    digest = saved.get(VOCABULARY_FACT, vocabulary.sha256)
     if vocabulary.sha256 != digest:
         raise UserError(f"{vocabulary.source} isn't the vocabulary that the run was trained with "
                         f"(SHA-256 {vocabulary.sha256[:12]}..., not {str(digest)[:12]}...): its "

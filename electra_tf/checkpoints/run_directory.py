@@ -38,9 +38,6 @@ WRITTEN = (CHECKPOINTS, METRICS_FILE, "tensorboard", "loss_curves.png", "eval_re
            VOCABULARY_FILE + tokenization.SUFFIX, SETTINGS_FILE)
 """All that a run leaves in its directory."""
 
-VOCABULARY_FACT = "vocabulary"
-"""In settings.json: SHA-256 of the vocabulary."""
-
 Config = TypeVar("Config")
 Identity = Mapping[str, Any]
 """What decides a run's result: settings by names with a dot, other facts by names without."""
@@ -86,7 +83,7 @@ def claim(model_dir: Path, wanted: Identity, *, of_the_start: str = "") -> list[
     saved = read_identity(model_dir)
     # Runs of the first versions don't say which vocabulary is theirs; their records do.
     known = {name: value for name, value in wanted.items()
-             if name in saved or name != VOCABULARY_FACT}
+             if name in saved or name != tokenization.VOCABULARY_FACT}
     settled = _settled(model_dir, known, of_the_start)
     refuse_differences(model_dir, saved | settled, known)
     return _differences(saved, settled)

@@ -2,15 +2,15 @@
 
 import tensorflow as tf
 
-from electra_tf.checkpoints.pretrained import TextSettings
 from electra_tf.config.finetuning import TaskConfig
-from electra_tf.export.servable import Servable, row_encoder
+from electra_tf.export.servable import Servable
 from electra_tf.export.signatures import Outputs, Served
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.tasks.kinds.kind import ServedNetwork
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
-from electra_tf.text.rows import Tokens
+from electra_tf.text.rows import RowEncoder, Tokens
+from electra_tf.text.tokenization import TextSettings
 
 
 class ServedTask(Served):
@@ -46,7 +46,7 @@ def of_task(model: TaskModel, spec: TaskSpec, config: TaskConfig, text: TextSett
         text: how it reads text.
         threshold: logit of "no answer" above which no answer is given; None gives every answer.
     """
-    texts = row_encoder(
+    texts = RowEncoder(
         text, min(config.max_seq_length, model.encoder.config.max_position_embeddings))
     return Servable(encoder=model.encoder, served_by=lambda encoder: ServedTask(ServedNetwork(
         encoder=encoder, head=model.head, texts=texts, spec=spec, config=config,

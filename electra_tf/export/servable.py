@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
+from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.config.model import EncoderConfig
 from electra_tf.export.signatures import Detector, Served
@@ -15,7 +15,6 @@ from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.variants import CLOZE
 from electra_tf.platform.errors import UserError
 from electra_tf.text.rows import RowEncoder
-from electra_tf.text.tokenizer import Tokenizer
 
 TENSOR_PARALLEL = 2
 """Parts of a layer's computation: one request takes two cores."""
@@ -61,15 +60,9 @@ def of_discriminator(networks: Pretrained) -> Servable:
     discriminator = Discriminator(
         electra_encoder(config, seed=0, policy="float32"), seed=0, policy="float32")
     assign_weights(discriminator.variables, networks.weights, networks.source)
-    texts = row_encoder(networks.text, config.max_position_embeddings)
+    texts = RowEncoder(networks.text, config.max_position_embeddings)
     return Servable(encoder=discriminator.encoder, served_by=lambda encoder: Detector(
         encoder, discriminator.head, texts))
-
-
-def row_encoder(text: TextSettings, max_length: int) -> RowEncoder:
-    """Returns what turns texts into rows of at most `max_length` tokens."""
-    tokenizer = Tokenizer(text.vocabulary, text.normalization)
-    return RowEncoder(tokenizer, text.vocabulary, max_length)
 
 
 def _tensor_parallel(config: EncoderConfig) -> int:

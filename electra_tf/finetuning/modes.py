@@ -9,7 +9,7 @@ from typing import Any
 from absl import flags
 
 from electra_tf.checkpoints import formats, run_directory
-from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
+from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.config import finetuning_flags
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.model import ModelConfig
@@ -25,8 +25,8 @@ from electra_tf.tasks import registry
 from electra_tf.tasks.files import Columns, Files
 from electra_tf.tasks.minimal_pairs import NAME, read_blimp
 from electra_tf.tasks.recipes import recipe
-from electra_tf.text import tokenization
-from electra_tf.text.normalization import NEEDED_FACTS, asked_for
+from electra_tf.text.normalization import refuse_other
+from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.vocabulary import Vocabulary
 
 SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads", "intermediate_size")
@@ -148,15 +148,7 @@ def _pretrained() -> Pretrained | None:
     if values.vocab_file and Vocabulary.load(values.vocab_file).sha256 != vocabulary.sha256:
         raise UserError(f"--vocab_file isn't the vocabulary of {initial.source} "
                         f"({vocabulary.size} entries). Leave it out; the run's own is taken.")
-    for name in NEEDED_FACTS:
-        value = getattr(initial.text.normalization, name)
-        if values[name].value not in (None, value):
-            raise UserError(f"{initial.source} was trained with --{'' if value else 'no'}{name}; "
-                            "leave the flag out.")
-    if asked_for(values.normalization, None, None) not in (None, initial.text.normalization):
-        raise UserError(f"{initial.source} was trained with normalization "
-                        f"{initial.text.normalization}, not {values.normalization}; leave the "
-                        "flag out.")
+    refuse_other(values, initial.text.normalization, initial.source)
     return initial
 
 
@@ -165,8 +157,5 @@ def _scratch() -> tuple[ModelConfig, TextSettings]:
     values = flags.FLAGS
     if not values.vocab_file:
         raise UserError("--vocab_file is needed with --init_checkpoint=none.")
-    vocabulary = Vocabulary.load(values.vocab_file)
-    asked = asked_for(values.normalization, values.lower_case, values.strip_accents)
-    text = TextSettings(vocabulary=vocabulary, normalization=tokenization.normalization_for(
-        vocabulary, storage.path(values.vocab_file), asked))
-    return pretraining_config(values.model_size or "small").model, text
+    return (pretraining_config(values.model_size or "small").model,
+            TextSettings.of_flags(values))

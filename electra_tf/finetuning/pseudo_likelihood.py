@@ -26,7 +26,6 @@ from electra_tf.reporting.json_file import write_json
 from electra_tf.tasks.encoding import encode_texts
 from electra_tf.tasks.minimal_pairs import Paradigm
 from electra_tf.text.rows import RowEncoder
-from electra_tf.text.tokenizer import Tokenizer
 
 GENERATOR, DISCRIMINATOR = NETWORKS = ("generator", "discriminator")
 _ELECTRIC = "generator_ltr/"
@@ -90,9 +89,7 @@ class PseudoLikelihood:
         return {network: scores[network](rows) for network in self.networks}
 
     def _rows_of(self, sentences: Sequence[str]) -> list[np.ndarray]:
-        vocabulary = self._text.vocabulary
-        encoder = RowEncoder(Tokenizer(vocabulary, self._text.normalization), vocabulary,
-                             max_length=1 << 20)
+        encoder = RowEncoder(self._text, max_length=1 << 20)
         return [row.ids for row in encode_texts([(text,) for text in sentences], encoder)]
 
     def _generator_scores(self, rows: Sequence[np.ndarray]) -> np.ndarray:

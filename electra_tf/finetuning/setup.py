@@ -24,7 +24,6 @@ from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import Task, TaskSpec
 from electra_tf.text import coverage
 from electra_tf.text.rows import RowEncoder
-from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.training import hardware, memory
 from electra_tf.training.assembly import build_model
 
@@ -54,8 +53,7 @@ class FinetuningRun:
     @functools.cached_property
     def row_encoder(self) -> RowEncoder:
         """Turns text into rows."""
-        tokenizer = Tokenizer(self.text.vocabulary, self.text.normalization)
-        return RowEncoder(tokenizer, self.text.vocabulary, self.config.task.max_seq_length)
+        return RowEncoder(self.text, self.config.task.max_seq_length)
 
     def encode(self, examples: Sequence[Example]) -> Split:
         """Returns examples as rows, and the way back."""

@@ -1,8 +1,14 @@
-"""What is done to text before it is cut into words: one value, wherever text is read."""
+"""What is done to text before it is cut into words.
+
+A new option is a field here and a step in `tokenizer.WordSplitter`; files, flags, checks and
+Hugging Face's form take the whole value.
+"""
 
 import dataclasses
 from collections.abc import Mapping
 from typing import Any
+
+from absl import flags
 
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError, shown
@@ -19,7 +25,7 @@ class Normalization:
     strip_accents: bool = True
     """Decompose characters (NFD) and drop their accents, and with them the vowel signs of Indic
     scripts and Thai; Korean syllables are taken apart."""
-    nfc: bool = False
+    nfc: bool = strict_json.added(False)
     """Compose characters (NFC); and no word is [UNK] for its length: what is written without spaces
     is cut after 100 characters each."""
 
@@ -37,13 +43,14 @@ class Normalization:
 
     @classmethod
     def of_facts(cls, saved: Mapping[str, Any]) -> "Normalization":
-        """Returns what `facts` were made of, other facts among them."""
-        return cls(**{name: saved[name] for name in FACTS if name in saved or name in NEEDED_FACTS})
+        """Returns the value whose `facts` are among those of a file."""
+        return Normalization(
+            **{name: saved[name] for name in FACTS if name in saved or name in NEEDED_FACTS})
 
-    def facts(self) -> dict[str, bool]:
-        """Returns the fields by name, as files keep them: `nfc` only where it is True."""
-        facts = dataclasses.asdict(self)
-        return {name: value for name, value in facts.items() if value or name in NEEDED_FACTS}
+    def facts(self) -> dict[str, Any]:
+        """Returns the fields by name, as all files keep them: `added` ones only if they are on."""
+        return {name: getattr(self, name) for name in FACTS
+                if getattr(self, name) or name in NEEDED_FACTS}
 
     def __str__(self) -> str:
         """Returns the name of the mode, or the fields where it has none."""
@@ -52,10 +59,11 @@ class Normalization:
             f"{name}={value}" for name, value in self.facts().items())
 
 
-NEEDED_FACTS = ("lower_case", "strip_accents")
-"""Those that every file has; earlier versions had no others."""
 FACTS = tuple(field.name for field in dataclasses.fields(Normalization))
 """Names of the fields."""
+NEEDED_FACTS = tuple(
+    field.name for field in dataclasses.fields(Normalization) if not field.metadata)
+"""Those that every file has; the others are `strict_json.added`."""
 UNCASED = Normalization()
 """As BERT's uncased models."""
 NFC = Normalization(lower_case=False, strip_accents=False, nfc=True)
@@ -64,24 +72,35 @@ MODES = {"bert_uncased": UNCASED, "bert_cased": Normalization.of(False), "nfc": 
 AUTO = "auto"
 
 
-def asked_for(mode: str, lower_case: bool | None, strip_accents: bool | None
-              ) -> Normalization | None:
-    """Returns the normalization that flags of these names ask for; None if they leave it open.
+FLAGS = ("normalization", "lower_case", "strip_accents")
+"""Names of the flags that say how text is read."""
 
-    Args:
-        mode: `AUTO` or one of `MODES`.
-        lower_case: None if not given.
-        strip_accents: None if not given.
+
+def asked_for(values: flags.FlagValues) -> Normalization | None:
+    """Returns the normalization that the flags `FLAGS` ask for; None if they leave it open.
 
     Raises:
-        UserError: no such mode, or it and the other flags are given.
+        UserError: --normalization has an unknown value, or another flag contradicts it.
     """
+    mode, *fields = (values[name].value for name in FLAGS)
     if mode not in (AUTO, *MODES):
         raise UserError(f"--normalization must be one of {', '.join((AUTO, *MODES))}. "
                         f"Received: {shown(mode)}")
-    if lower_case is None and strip_accents is None:
+    if set(fields) == {None}:
         return MODES.get(mode)
     if mode != AUTO:
-        raise UserError(f"--normalization={mode} says all; leave --lower_case and --strip_accents "
-                        "out.")
-    return Normalization.of(lower_case, strip_accents)
+        raise UserError(f"--normalization={mode} decides everything; leave out "
+                        f"{' and '.join(f'--{name}' for name in FLAGS[1:])}.")
+    return Normalization.of(*fields)
+
+
+def refuse_other(values: flags.FlagValues, trained: Normalization, source: str) -> None:
+    """Raises `UserError` if `FLAGS` contradict how the model of a source reads text."""
+    for name in FLAGS[1:]:
+        value = getattr(trained, name)
+        if values[name].value not in (None, value):
+            raise UserError(f"{source} was trained with --{'' if value else 'no'}{name}; leave the "
+                            "flag out.")
+    if values.normalization != AUTO and asked_for(values) != trained:
+        raise UserError(f"{source} was trained with normalization {trained}, not "
+                        f"{values.normalization}; leave the flag out.")

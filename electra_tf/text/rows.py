@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
-from electra_tf.text.vocabulary import Vocabulary
 
 
 class Tokens(NamedTuple):
@@ -27,9 +27,9 @@ class Tokens(NamedTuple):
 class RowEncoder:
     """Turns texts into rows of at most `max_length` tokens."""
 
-    def __init__(self, tokenizer: Tokenizer, vocabulary: Vocabulary, max_length: int):
-        self.tokenizer = tokenizer
-        self.vocabulary = vocabulary
+    def __init__(self, text: TextSettings, max_length: int):
+        self.tokenizer = Tokenizer(text)
+        self.vocabulary = text.vocabulary
         self.max_length = max_length
 
     def encode(self, *columns: tf.Tensor) -> Tokens:

@@ -8,7 +8,8 @@ import tensorflow_text as tf_text
 
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.text.normalization import UNCASED, Normalization
-from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, SPECIAL_TOKENS, UNK, Vocabulary
+from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, SPECIAL_TOKENS, UNK
 
 _MAX_WORD_BYTES = 4 * MAX_WORD_CHARACTERS
 _LONGEST_TOKEN = 256
@@ -116,28 +117,30 @@ class Tokenizer(tf.Module):
     TensorFlow Serving links. Texts are UTF-8; invalid bytes are dropped.
 
     Args:
-        vocabulary: its line numbers are the ids.
-        normalization: what is done to text first.
+        text: the vocabulary, whose line numbers are the ids, and what is done to text first.
 
     Raises:
         UserError: the vocabulary holds nothing but special tokens, or a token is too long.
 
     Example:
         >>> from electra_tf.text.vocabulary import SPECIAL_TOKENS
-        >>> tokenizer = Tokenizer(Vocabulary((*SPECIAL_TOKENS, "cafe", "##s", "!")))
+        >>> from electra_tf.text.vocabulary import Vocabulary
+        >>> vocabulary = Vocabulary((*SPECIAL_TOKENS, "cafe", "##s", "!"))
+        >>> tokenizer = Tokenizer(TextSettings(vocabulary=vocabulary))
         >>> tokenizer.tokenize(tf.constant(["Cafés!", ""])).to_list()
         [[5, 6, 7], []]
     """
 
-    def __init__(self, vocabulary: Vocabulary, normalization: Normalization = UNCASED):
+    def __init__(self, text: TextSettings):
         super().__init__(name="tokenizer")
+        vocabulary = text.vocabulary
         if vocabulary.size == len(SPECIAL_TOKENS):
             raise UserError(f"{vocabulary.source} holds special tokens only; give it words.")
         for line, token in enumerate(vocabulary.tokens, start=1):
             if len(token) > _LONGEST_TOKEN // 4 and len(token.encode()) > _LONGEST_TOKEN:
                 raise UserError(f"{vocabulary.source}: line {line} has more than {_LONGEST_TOKEN} "
                                 f"bytes: {shown(token)}; remove it.")
-        self.splitter = WordSplitter(normalization)
+        self.splitter = WordSplitter(text.normalization)
         self._pieces = tf_text.FastWordpieceTokenizer(
             vocab=list(vocabulary.tokens), unknown_token=UNK, token_out_type=tf.int32,
             max_bytes_per_word=_MAX_WORD_BYTES, support_detokenization=False)

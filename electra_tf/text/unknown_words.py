@@ -1,31 +1,73 @@
-"""Which words a vocabulary doesn't know: those that became [UNK], by their script."""
+"""Which words a vocabulary doesn't know: those that became [UNK], by their writing system.
+
+Writing systems are Unicode's scripts: Latin, Cyrillic, Han, ... (Unicode Standard Annex 24).
+"""
 
 import collections
 import functools
+import unicodedata
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from electra_tf.text.normalization import Normalization
+from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import WordSplitter
-from electra_tf.text.vocabulary import Vocabulary
-from electra_tf.text.word_scripts import scripts_of
+
+DIGITS, SIGNS, OTHER = "digits", "signs", "other scripts"
+"""Of text without letters, and of letters that `_NAMES` hasn't."""
+_NAMES = dict(enumerate(
+    ("Arabic", "Armenian", "Bengali", "Bopomofo", "Cherokee", "Coptic", "Cyrillic", "Deseret",
+     "Devanagari", "Ethiopic", "Georgian", "Gothic", "Greek", "Gujarati", "Gurmukhi", "Han",
+     "Hangul", "Hebrew", "Hiragana", "Kannada", "Katakana", "Khmer", "Lao", "Latin", "Malayalam",
+     "Mongolian", "Myanmar", "Ogham", "Old Italic", "Oriya", "Runic", "Sinhala", "Syriac", "Tamil",
+     "Telugu", "Thaana", "Thai", "Tibetan"), start=2))
+"""Name by ICU's number of the script; 0 and 1 are what scripts share, such as digits."""
+
+
+def scripts_of(texts: Sequence[str]) -> list[str]:
+    """Returns the script of each text, which is that of its first character that has one.
+
+    Letters have one, and the digits that one script alone uses.
+
+    Args:
+        texts: words or pieces.
+
+    Returns:
+        Unicode's name of the script, or one of `DIGITS`, `SIGNS` (punctuation and symbols) and
+        `OTHER` (a script of which little is written today).
+
+    >>> scripts_of(["##ing", "3rd", "1,5", "—", "дом", "漢字"])
+    ['Latin', 'Latin', 'digits', 'signs', 'Cyrillic', 'Han']
+    """
+    if not texts:
+        return []
+    points = tf.strings.unicode_decode(tf.constant(list(texts)), "UTF-8")
+    numbers = tf.strings.unicode_script(points.flat_values).numpy()
+    lettered = np.append(np.flatnonzero(numbers > 1), numbers.size)
+    splits = points.row_splits.numpy()
+    first = lettered[np.searchsorted(lettered, splits[:-1])]
+    return [_NAMES.get(int(numbers[place]), OTHER) if place < end else _without_letters(text)
+            for text, place, end in zip(texts, first, splits[1:], strict=True)]
+
+
+def _without_letters(text: str) -> str:
+    return DIGITS if any(unicodedata.category(char) == "Nd" for char in text) else SIGNS
 
 
 class UnknownScripts:
     """Counts the words that became [UNK] by their script; only texts with such are split again.
 
     Args:
-        vocabulary: of the pieces.
-        normalization: of the tokenizer that made them.
+        text: settings of the tokenizer that made the pieces.
     """
 
-    def __init__(self, vocabulary: Vocabulary, normalization: Normalization):
+    def __init__(self, text: TextSettings):
         self.counts: collections.Counter[str] = collections.Counter()
         """Script -> unknown words."""
-        self._vocabulary = vocabulary
-        self._split = _split_function(normalization)
+        self._vocabulary = text.vocabulary
+        self._split = _split_function(text.normalization)
 
     def add(self, texts: Sequence[str], ids: np.ndarray, ends: np.ndarray) -> None:
         """Counts the unknown words of N texts.

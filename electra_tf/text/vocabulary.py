@@ -85,30 +85,11 @@ class Vocabulary:
         """Hexadecimal digest of the tokens, each followed by a newline, as UTF-8."""
         return hashlib.sha256(self._content).hexdigest()
 
-    @property
-    def pad_id(self) -> int:
-        """Id of [PAD]."""
-        return self.ids[PAD]
-
-    @property
-    def unk_id(self) -> int:
-        """Id of [UNK]."""
-        return self.ids[UNK]
-
-    @property
-    def cls_id(self) -> int:
-        """Id of [CLS]."""
-        return self.ids[CLS]
-
-    @property
-    def sep_id(self) -> int:
-        """Id of [SEP]."""
-        return self.ids[SEP]
-
-    @property
-    def mask_id(self) -> int:
-        """Id of [MASK]."""
-        return self.ids[MASK]
+    pad_id = property(lambda self: self.ids[PAD], doc="Id of [PAD].")
+    unk_id = property(lambda self: self.ids[UNK], doc="Id of [UNK].")
+    cls_id = property(lambda self: self.ids[CLS], doc="Id of [CLS].")
+    sep_id = property(lambda self: self.ids[SEP], doc="Id of [SEP].")
+    mask_id = property(lambda self: self.ids[MASK], doc="Id of [MASK].")
 
     @functools.cached_property
     def ids(self) -> dict[str, int]:

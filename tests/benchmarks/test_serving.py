@@ -12,11 +12,12 @@ from benchmarks.serving.systems import System
 from benchmarks.serving.turns import Turns
 from benchmarks.serving.workload import Workload, write_texts
 from electra_tf.platform.errors import UserError
+from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 VOCABULARY = Vocabulary((*SPECIAL_TOKENS, "a", "film", "##s", "good", "dull"))
-TOKENIZER = Tokenizer(VOCABULARY)
+TOKENIZER = Tokenizer(TextSettings(vocabulary=VOCABULARY))
 SENTENCES = ["a good film", "films films", "dull"]
 MACHINE = {"processor": "Abacus", "cores": 2, "load_before": 0.04}
 OURS = System(name="ours", module="ours", precision="float32")

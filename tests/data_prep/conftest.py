@@ -10,6 +10,7 @@ from data_prep.local_runner import LocalRunner
 from data_prep.sources import registry as sources
 from electra_tf.data import manifest
 from electra_tf.text.normalization import Normalization
+from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -58,10 +59,10 @@ def build(corpus, vocabulary, tmp_path):
              **changes) -> manifest.Manifest | None:
         read = Normalization.of(changes.pop("lower_case", None), changes.pop("strip_accents", None))
         chosen = settings.BuildSettings(**({"max_seq_length": 32, "shard_text_bytes": 30_000,
-                                            "held_out_fraction": 0.1, "normalization": read}
-                                           | changes))
+                                            "held_out_fraction": 0.1} | changes))
         source = sources.open_source(text or f"{corpus}/*.txt")
-        return record_builder.build_records(source, vocabulary, chosen, tmp_path / name,
+        return record_builder.build_records(source, TextSettings(
+            vocabulary=vocabulary, normalization=read), chosen, tmp_path / name,
                                             runner or LocalRunner(num_workers),
                                             overwrite=overwrite)
 

@@ -2,8 +2,7 @@
 
 import html
 
-from data_prep.documents import DOCUMENT_END, lines_of
-from data_prep.reading_notes import ReadingNotes
+from data_prep.documents import DOCUMENT_END, ReadingNotes, lines_of
 from data_prep.sources.registry import open_source
 from data_prep.sources.source import Options
 

@@ -1,7 +1,5 @@
 """Beam's runners make what local processes make, and fail and stop as they do."""
 
-import collections
-import itertools
 import os
 import pathlib
 import random
@@ -13,9 +11,6 @@ import time
 import pytest
 
 from data_prep import (
-    beam_runner,
-    embedded_text,
-    record_builder,
     record_directory,
     vocabulary_learner,
     work_units,
@@ -24,7 +19,6 @@ from data_prep.beam_runner import BeamRunner
 from data_prep.local_runner import LocalRunner
 from data_prep.sources import files as source_files
 from data_prep.sources.registry import open_source
-from electra_tf.platform import atomic_file
 from electra_tf.platform.errors import UserError
 from electra_tf.text.normalization import UNCASED
 from tests.own_lines import own_lines
@@ -46,13 +40,6 @@ def small_pieces(monkeypatch):
     monkeypatch.setattr(source_files, "PIECE_BYTES", 1000)
 
 
-def test_a_build_on_beam_has_the_bytes_of_a_local_one(build, tmp_path):
-    build("local")
-    build("beam", runner=direct(tmp_path))
-    assert files(tmp_path / "beam") == files(tmp_path / "local")
-    assert not (tmp_path / "scratch").exists()
-
-
 def test_pieces_number_their_units_apart_and_alike_on_every_runner(
         build, small_pieces, tmp_path):
     local = build("local", held_out_fraction=0.02)
@@ -60,36 +47,7 @@ def test_pieces_number_their_units_apart_and_alike_on_every_runner(
     assert [shard.name for shard in local.shards_of("train")] == [
         f"train-0000{piece}-0000{index}.tfrecord" for piece in range(2) for index in range(3)]
     assert files(tmp_path / "beam") == files(tmp_path / "local")
-
-
-def test_pieces_have_the_documents_of_the_whole_in_order(small_pieces, tmp_path):
-    for name, text in (("a", ""), ("b", "x" * 600), ("c", ""), ("d", "y" * 300), ("e", "z" * 200),
-                       ("f", "")):
-        (tmp_path / f"{name}.txt").write_text(text)
-    whole = open_source(f"{tmp_path}/*.txt")
-    pieces = whole.pieces()
-    assert [[path.stem for path in piece.paths] for piece in pieces] == [
-        ["a", "b", "c", "d"], ["e", "f"]]
-    assert list(itertools.chain.from_iterable(piece.documents() for piece in pieces)) == list(
-        whole.documents())
-
-
-def test_a_source_that_cannot_be_cut_is_one_piece(monkeypatch):
-    monkeypatch.setattr(embedded_text, "documents", lambda: (("a line",),))
-    source = open_source("embedded:python")
-    assert work_units.pieces_of(source) == (work_units.Piece(source, None),)
-
-
-def test_the_digest_of_a_corpus_in_one_piece_is_its_own_and_of_several_another(
-        corpus, monkeypatch):
-    source = open_source(f"{corpus}/*.txt")
-    assert work_units.corpus_sha256(work_units.pieces_of(source), LocalRunner()) == source.sha256()
-    monkeypatch.setattr(source_files, "PIECE_BYTES", 1000)
-    pieces = work_units.pieces_of(source)
-    digest = work_units.corpus_sha256(pieces, LocalRunner())
-    assert len(pieces) == 2 and digest != source.sha256()
-    assert digest != work_units.corpus_sha256(
-        tuple(work_units.Piece(piece.source, 1 - piece.number) for piece in pieces), LocalRunner())
+    assert not (tmp_path / "scratch").exists()
 
 
 def test_words_are_counted_on_beam_as_locally(corpus, small_pieces, tmp_path):
@@ -107,17 +65,6 @@ def text(tmp_path):
     return open_source(f"{tmp_path}/text.txt")
 
 
-def test_sums_are_added_up_and_have_every_word_once(text, tmp_path):
-    runner = direct(tmp_path)
-    words = {f"w{n}".encode(): n + 1 for n in range(300)} | {"ü".encode(): 7}
-    pieces = [work_units.Piece(text, n) for n in range(3)]
-    parts = list(runner.add_up(pieces, work_units.Piece.itself,
-                               lambda piece: collections.Counter(words)))
-    assert len(parts) <= beam_runner.PARTS
-    assert sum(map(len, parts)) == len(words)
-    assert sum(parts, collections.Counter()) == {word: 3 * n for word, n in words.items()}
-
-
 def test_what_a_worker_refuses_reaches_the_user_as_that_line(build, tmp_path, capfd):
     (tmp_path / "bad.txt").write_bytes(b"fine\n" * 9000 + b"\xff\n")
     lines = []
@@ -129,33 +76,6 @@ def test_what_a_worker_refuses_reaches_the_user_as_that_line(build, tmp_path, ca
     assert "bad.txt is not UTF-8: bad byte 0xff at offset 45000" in lines[0]
     assert own_lines(capfd.readouterr().err) == []
     assert not (tmp_path / "scratch").exists()
-
-
-def test_a_source_that_breaks_while_it_is_cut_is_refused_alike(build, tmp_path):
-    (tmp_path / "short.txt.gz").write_bytes(bytes.fromhex("1f8b0800000000000003") + b"abc")
-    with pytest.raises(UserError, match="short.txt.gz is corrupt or cut short"):
-        build(text=f"{tmp_path}/short.txt.gz", runner=direct(tmp_path), held_out_fraction=0.0)
-
-
-def test_a_build_goes_on_on_beam_where_a_local_one_was_stopped(build, tmp_path, monkeypatch):
-    build("whole")
-    done = []
-    original = record_builder._finish_unit
-
-    def stop_at_third(*arguments):
-        if len(done) == 2:
-            raise KeyError
-        done.append(arguments[-1].name)
-        return original(*arguments)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyError):
-        patch.setattr(record_builder, "_finish_unit", stop_at_third)
-        build()
-    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "records").glob("*.tfrecord")}
-    assert len(before) == 2
-    build(runner=direct(tmp_path))
-    assert before == {path: path.stat().st_mtime_ns for path in before}
-    assert files(tmp_path / "records") == files(tmp_path / "whole")
 
 
 def test_a_worker_of_a_build_that_lost_the_directory_writes_nothing(tmp_path):
@@ -182,6 +102,7 @@ def _broken(piece):
 @pytest.mark.parametrize(("arguments", "message"), [
     (("direct_num_workers=2",), "must be written --name=value. Received: 'direct_num_workers=2'"),
     (("--direct_number=2",), "Beam 2.77.0 has no --direct_number"),
+    (("--direct_running_mode=multi_processing",), "several processes .* give --num_workers"),
     (("--direct_num_workers=two",), "argument --direct_num_workers: invalid int value: 'two'"),
 ])
 def test_an_option_that_beam_does_not_have_is_refused_at_once(
@@ -198,31 +119,10 @@ def test_a_job_server_that_is_not_there_is_named(tmp_path):
     assert not (tmp_path / "scratch").exists()
 
 
-@pytest.mark.parametrize("name", ["build_pretraining_data", "build_vocab"])
-def test_local_work_does_not_import_beam(name):
-    code = f"import sys; import data_prep.{name}; sys.exit('apache_beam' in sys.modules)"
+def test_local_work_does_not_import_beam():
+    code = ("import sys; import data_prep.build_pretraining_data; "
+            "sys.exit('apache_beam' in sys.modules)")
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
-
-
-def test_a_full_disk_is_told_with_what_is_free_and_about_what_is_missing(
-        build, tmp_path, monkeypatch):
-    done = []
-    original = record_builder._finish_unit
-
-    def fill_at_third(*arguments):
-        done.append(arguments[-1].name)
-        if len(done) == 3:
-            raise atomic_file.write_error(tmp_path / "shard", OSError(28, "No space left"))
-        return original(*arguments)
-
-    monkeypatch.setattr(record_builder, "_finish_unit", fill_at_third)
-    with pytest.raises(UserError, match=(
-            r"No space left \([\d,.]+ MB are free\); free some space .* "
-            r"About 0\.\d MB of shards are still to be written, after 0\.\d MB")):
-        build()
-
-
-PROCESSES = "--direct_running_mode=multi_processing --direct_num_workers=2"
 
 
 def _command(corpus, vocab_file, output_dir, *flags):
@@ -236,14 +136,6 @@ def _call(command):
                           timeout=120)
     assert done.returncode == 0, done.stderr
     assert [line for line in own_lines(done.stderr) if "% read" not in line] == []
-
-
-@pytest.mark.slow
-def test_worker_processes_of_beam_make_the_same(build, corpus, vocab_file, tmp_path):
-    build("whole", shard_text_bytes=1000)
-    _call(_command(corpus, vocab_file, tmp_path / "beam", "--runner=DirectRunner",
-                   f"--beam_options={PROCESSES}"))
-    assert files(tmp_path / "beam") == files(tmp_path / "whole")
 
 
 @pytest.mark.slow
@@ -296,12 +188,10 @@ def test_a_build_killed_ten_times_ends_with_the_same_bytes(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-@pytest.mark.parametrize("options", ["", PROCESSES], ids=["one process", "processes"])
-def test_a_signal_ends_a_job_in_one_line(corpus, vocab_file, tmp_path, options, number, status):
+def test_a_signal_ends_a_job_in_one_line(corpus, vocab_file, tmp_path, number, status):
     output_dir = tmp_path / "out"
     process = subprocess.Popen(
-        _command(corpus, vocab_file, output_dir, "--runner=DirectRunner",
-                 f"--beam_options={options}"),
+        _command(corpus, vocab_file, output_dir, "--runner=DirectRunner"),
         cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True)
     deadline = time.monotonic() + 60

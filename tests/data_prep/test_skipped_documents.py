@@ -2,17 +2,13 @@
 
 import pytest
 
-from data_prep import record_builder, settings, vocabulary_learner
+from data_prep import record_builder, settings, summary
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.local_runner import LocalRunner
-from data_prep.reading_notes import ReadingNotes
-from data_prep.record_directory import Outcome
 from data_prep.sources.registry import open_source
 from data_prep.sources.source import Options
-from electra_tf.data import manifest
-from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
-from electra_tf.text.normalization import UNCASED
+from electra_tf.text.tokenization import TextSettings
 
 SKIP = Options(skip_damaged=True)
 
@@ -29,7 +25,7 @@ def damaged(tmp_path):
 def build(tmp_path, vocabulary):
     def built(source, **cleaning):
         return record_builder.build_records(
-            source, vocabulary, settings.BuildSettings(
+            source, TextSettings(vocabulary=vocabulary), settings.BuildSettings(
                 max_seq_length=32, held_out_fraction=0.0,
                 cleaning=CleaningSettings(**cleaning)),
             tmp_path / "records", LocalRunner())
@@ -40,33 +36,14 @@ def test_a_build_counts_what_it_skips_and_says_why(damaged, build):
     made = build(open_source(str(damaged), SKIP))
     assert (made.counts.documents, made.counts.skipped_documents, made.counts.lines) == (3, 1, 2)
     assert [str(damaged) in line and "0xff" in line for line in made.skipped] == [True]
-    assert "damaged documents skipped     1\n" in record_builder.summary(made, 1.0)
+    assert "damaged documents skipped     1\n" in summary.table(made, 1.0)
 
 
-def test_a_survey_skips_what_the_build_skips(damaged, build):
+def test_without_skipping_a_build_stops(damaged, build):
+    with pytest.raises(UserError, match="text.txt is not UTF-8: bad byte 0xff at offset 19"):
+        build(open_source(str(damaged)), drop_near_duplicates=True)
     made = build(open_source(str(damaged), SKIP), drop_near_duplicates=True)
     assert (made.counts.skipped_documents, made.counts.lines) == (1, 2)
-
-
-@pytest.mark.parametrize("cleaning", [{}, {"drop_near_duplicates": True}], ids=["", "cleaned"])
-def test_without_skipping_a_build_stops(damaged, build, cleaning):
-    with pytest.raises(UserError, match="text.txt is not UTF-8: bad byte 0xff at offset 19"):
-        build(open_source(str(damaged)), **cleaning)
-
-
-def test_words_of_a_skipped_document_are_not_counted(damaged):
-    counts = vocabulary_learner.count_corpus_words(
-        open_source(str(damaged), SKIP), UNCASED, LocalRunner())
-    assert counts == {b"the": 2, b"first": 1, b"third": 1, b"one": 2}
-
-
-def test_a_text_that_is_all_damaged_is_refused(damaged, build):
-    damaged.write_bytes(b"\xff\n\n\xfe\n")
-    with pytest.raises(UserError, match="no text besides 2 damaged documents"):
-        build(open_source(str(damaged), SKIP))
-    with pytest.raises(UserError, match="holds no word.*damaged document"):
-        vocabulary_learner.count_corpus_words(
-            open_source(str(damaged), SKIP), UNCASED, LocalRunner())
 
 
 def test_files_of_several_sources_are_counted_apart(damaged, build, tmp_path):
@@ -76,10 +53,3 @@ def test_files_of_several_sources_are_counted_apart(damaged, build, tmp_path):
         (f"text:{damaged}", 2, len("the first onethe third one")),
         (f"jsonl:{tmp_path}/text.jsonl", 1, len("from an object"))]
     assert made.counts.skipped_documents == len(made.skipped) == 2
-
-
-def test_an_outcome_with_notes_survives_json():
-    notes = ReadingNotes(2, ["a: bad", "b: bad"], {"0": 3}, {"0": 40})
-    outcome = (manifest.Shard(name="train-00000.tfrecord", split="train", examples=1, tokens=3,
-                              bytes=7, sha256="0" * 64), manifest.Counts(lines=4), notes)
-    assert strict_json.loads(strict_json.dumps(outcome, Outcome), Outcome) == outcome

@@ -2,34 +2,25 @@
 
 import collections
 
-from data_prep import record_builder, vocabulary_learner
+from data_prep import summary, vocabulary_learner
 
 KOREAN = "\uc138\uc885\ub300\uc655\uc740 \ud55c\uae00\uc744 \ub9cc\ub4e4\uc5c8\ub2e4\n"
-
-
-def test_a_text_of_unknown_words_is_told_of(build, tmp_path):
-    (tmp_path / "text.txt").write_text("a b 7 c\n" * 9)
-    made = build(text=str(tmp_path / "text.txt"))
-    assert (made.counts.tokenizer_words, made.counts.unknown_words) == (36, 9)
-    (warning,) = record_builder.text_warnings(made)
-    assert warning.startswith("25.0% of the words became [UNK]")
 
 
 def test_unknown_words_are_counted_by_script(build, tmp_path):
     (tmp_path / "text.txt").write_text("a b 7 дом c\n\nдом ไทย a\n" * 9)
     made = build(text=str(tmp_path / "text.txt"))
     assert made.counts.unknown_by_script == {"Cyrillic": 18, "Thai": 9, "digits": 9}
-    assert build("usual").counts.unknown_by_script == {}
-
-
-def test_the_usual_text_brings_no_warning(build):
-    assert record_builder.text_warnings(build()) == []
+    (warning,) = summary.text_warnings(made)
+    assert warning.endswith("pre-train with it.") and "of the words became [UNK]" in warning
+    usual = build("usual")
+    assert usual.counts.unknown_by_script == {} and summary.text_warnings(usual) == []
 
 
 def test_korean_is_told_of_only_where_accents_are_stripped(build, tmp_path):
     (tmp_path / "text.txt").write_text(KOREAN * 3)
     stripped, kept = (
-        record_builder.text_warnings(build(name, text=str(tmp_path / "text.txt"), **changes))
+        summary.text_warnings(build(name, text=str(tmp_path / "text.txt"), **changes))
         for name, changes in (("stripped", {}), ("kept", {"strip_accents": False})))
     assert len(stripped) == 2 and "--normalization=nfc" in stripped[1]
     assert len(kept) == 1 and "[UNK]" in kept[0]

@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 import tensorflow as tf
 
-from data_prep import record_builder, settings, vocabulary_learner
+from data_prep import record_builder, settings, summary, vocabulary_learner
 from data_prep.local_runner import LocalRunner
 from data_prep.sources import registry as sources
 from electra_tf.checkpoints import formats
@@ -18,6 +18,7 @@ from electra_tf.platform import storage
 from electra_tf.pretraining.training_run import train
 from electra_tf.text import coverage
 from electra_tf.text.normalization import NFC, UNCASED
+from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer, WordSplitter
 from electra_tf.text.vocabulary import Vocabulary
 from tests import tiny_run
@@ -52,8 +53,8 @@ def work(request, tmp_path_factory):
     vocabulary = vocabulary_learner.learn(counts, SIZE)
     records = tmp_path_factory.mktemp(request.param)
     made = record_builder.build_records(
-        text, vocabulary,
-        settings.BuildSettings(max_seq_length=32, held_out_fraction=0, normalization=chosen),
+        text, TextSettings(vocabulary=vocabulary, normalization=chosen),
+        settings.BuildSettings(max_seq_length=32, held_out_fraction=0),
         records, LocalRunner())
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line]
     return request.param, Work(lines, vocabulary, chosen, reason, records, made)
@@ -120,13 +121,13 @@ def test_pre_training_and_its_conversions_keep_the_normalization(work, tmp_path)
         at = tmp_path / form / "discriminator" if form is Format.HUGGING_FACE else tmp_path / form
         again = formats.read(storage.path(at))
         assert again.text == trained.text
-    ids = Tokenizer(again.text.vocabulary, again.text.normalization).tokenize(
+    ids = Tokenizer(again.text).tokenize(
         tf.constant(made.lines)).flat_values.numpy().tolist()
     assert ids == stored_ids(made)
 
 
 def test_no_word_of_the_text_is_warned_of(work):
     _, made = work
-    assert record_builder.text_warnings(made.made) == []
+    assert summary.text_warnings(made.made) == []
     changed = coverage.count_changed(made.lines)
     assert changed == made.made.counts.changed_characters

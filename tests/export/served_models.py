@@ -5,7 +5,6 @@ import functools
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.checkpoints.pretrained import TextSettings
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.export import finetuned
@@ -20,12 +19,11 @@ from electra_tf.tasks.kinds.kind import ServedNetwork
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.rows import RowEncoder
-from electra_tf.text.tokenizer import Tokenizer
+from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 WORDS = ("the", "cafe", "##s", "won", "in", "who", "?", "(", "1999", ")", ".", "a", "b", "##c")
 VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *WORDS))
-TOKENIZER = Tokenizer(VOCABULARY)
 TEXT = TextSettings(vocabulary=VOCABULARY)
 MAX_LENGTH = 12
 SPECS = {
@@ -77,7 +75,7 @@ class Example:
     @property
     def row_encoder(self):
         """Reads text as this task does."""
-        return RowEncoder(TOKENIZER, VOCABULARY, self.config.task.max_seq_length)
+        return RowEncoder(TEXT, self.config.task.max_seq_length)
 
     def predicted(self, examples):
         """Returns the records that fine-tuning writes as predictions."""
@@ -114,4 +112,4 @@ def tiny_detector():
     network = tiny_discriminator()
     encoder = InferenceEncoder(network.encoder.config, tf.float32)
     encoder.take(network.encoder)
-    return Detector(encoder, network.head, RowEncoder(TOKENIZER, VOCABULARY, 16))
+    return Detector(encoder, network.head, RowEncoder(TEXT, 16))

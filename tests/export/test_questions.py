@@ -9,7 +9,7 @@ from electra_tf.tasks.examples import QuestionExample
 from electra_tf.tasks.kinds import answers
 from electra_tf.tasks.kinds import questions as kind
 from electra_tf.text.rows import RowEncoder
-from tests.export.served_models import TOKENIZER, VOCABULARY
+from tests.export.served_models import TEXT
 
 PAIRS = [
     ("Who?", "The Cafés\nwon, in (1999)."),
@@ -23,7 +23,7 @@ PAIRS = [
 def both(max_length, stride):
     examples = [QuestionExample(key=str(number), question=question, context=context, answers=())
                 for number, (question, context) in enumerate(PAIRS)]
-    encoder = RowEncoder(TOKENIZER, VOCABULARY, max_length)
+    encoder = RowEncoder(TEXT, max_length)
     expected = kind.encode(examples, encoder, stride=stride, max_query=4)
     asked, contexts = (tf.constant(column) for column in zip(*PAIRS, strict=True))
     found = kind.served_windows(encoder, asked, contexts, stride=stride, max_query=4)

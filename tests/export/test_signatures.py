@@ -14,7 +14,7 @@ from electra_tf.tasks.examples import Kind, QuestionExample, TaggedExample, Text
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.rows import RowEncoder
-from tests.export.served_models import TOKENIZER, VOCABULARY, Example, example, tiny_discriminator
+from tests.export.served_models import TEXT, Example, example, tiny_discriminator
 
 TEXTS = ["The cafés won.", "", "a b " * 20, "Who won in (1999)?"]
 
@@ -128,7 +128,7 @@ def discriminator():
 @pytest.fixture(scope="module")
 def detector(discriminator):
     return Detector(discriminator.encoder, discriminator.head,
-                    RowEncoder(TOKENIZER, VOCABULARY, 16))
+                    RowEncoder(TEXT, 16))
 
 
 def test_the_detector_judges_words_by_their_worst_piece(discriminator, detector):

@@ -71,7 +71,6 @@ def test_settings_of_data_building_are_in_range_or_refused(data):
     fields = {field.name: field.type for field in dataclasses.fields(BuildSettings)}
     kinds = {"int": COUNTS, "float": st.floats(), "bool": st.booleans(),
              "str": st.sampled_from(["full", "reference", *HOSTILE_TEXT]),
-             "Normalization": st.builds(Normalization),
              "CleaningSettings": st.just(CleaningSettings())}
     names = data.draw(st.lists(
         st.sampled_from(sorted(fields)), min_size=1, max_size=3, unique=True))
@@ -80,7 +79,8 @@ def test_settings_of_data_building_are_in_range_or_refused(data):
     found = attempt("settings of data building", lambda: BuildSettings(**chosen))
     if found is not REFUSED:
         assert 5 <= found.max_seq_length <= 65536 and 0.0 <= found.held_out_fraction <= 0.5
-        assert json.loads(json.dumps(found.identity())) == found.identity()
+        identity = found.identity(Normalization())
+        assert json.loads(json.dumps(identity)) == identity
 
 
 @hypothesis.given(data=st.data())

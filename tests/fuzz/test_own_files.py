@@ -7,8 +7,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from data_prep.documents import DocumentPart, parse_plain_text
-from data_prep.reading_notes import ReadingNotes
+from data_prep.documents import DocumentPart, ReadingNotes, parse_plain_text
 from data_prep.record_directory import RecordDirectory
 from data_prep.work_units import WorkUnit
 from electra_tf.checkpoints import settings_file

@@ -15,6 +15,7 @@ from electra_tf.checkpoints.formats import Format
 from electra_tf.config.model import Tying
 from electra_tf.tasks.examples import Kind
 from electra_tf.text.normalization import Normalization
+from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
 from tests import tiny_networks
@@ -60,7 +61,8 @@ def arrays_of(arrays, network):
 
 def our_ids(mode):
     vocabulary = Vocabulary(tuple(GOLDEN_IDS["vocabulary"]))
-    tokenizer = Tokenizer(vocabulary, Normalization.of(*MODES[mode]))
+    tokenizer = Tokenizer(TextSettings(
+        vocabulary=vocabulary, normalization=Normalization.of(*MODES[mode])))
     rows = tokenizer.tokenize(tf.constant(TEXTS)).to_list()
     return [[vocabulary.cls_id, *row, vocabulary.sep_id] for row in rows]
 

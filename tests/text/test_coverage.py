@@ -1,10 +1,14 @@
 """Text that the tokenizer can't do justice to is told of, with the share and the fix."""
 
+import collections
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from electra_tf.text import coverage
+from electra_tf.text.normalization import NFC, UNCASED
+from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
@@ -12,7 +16,8 @@ VOCABULARY = Vocabulary((*SPECIAL_TOKENS, "un", "##able", "!", "known"))
 
 
 def test_words_are_counted_not_pieces():
-    ids = Tokenizer(VOCABULARY).tokenize(tf.constant(["Unable! known strange", "known"]))
+    texts = tf.constant(["Unable! known strange", "known"])
+    ids = Tokenizer(TextSettings(vocabulary=VOCABULARY)).tokenize(texts)
     assert coverage.count_words(ids.flat_values.numpy(), VOCABULARY) == (5, 1)
     assert coverage.count_words(np.array([], np.int32), VOCABULARY) == (0, 0)
 
@@ -21,14 +26,44 @@ def test_letters_that_stripping_accents_changes_are_counted():
     assert coverage.count_changed(["abc", "한국어 text", "日本語", "", "Ünit é 5° “q”"]) == 5
 
 
-@pytest.mark.parametrize(("unknown", "words"), [(5, 100), (0, 0), (0, 10)])
-def test_few_unknown_words_are_no_news(unknown, words):
-    assert coverage.unknown_warning(unknown, words) == ""
-    assert coverage.changed_warning(unknown, words) == ""
-
-
 def test_a_warning_names_the_share_and_the_fix():
+    for unknown, words in ((5, 100), (0, 0), (0, 10)):
+        assert coverage.unknown_warning(unknown, words) == ""
+        assert coverage.changed_warning(unknown, words) == ""
     assert coverage.unknown_warning(6, 100).startswith("6.0% of the words became [UNK]")
     assert "data_prep.build_vocab" in coverage.unknown_warning(6, 100)
     warning = coverage.changed_warning(6, 10)
     assert "60% of the characters change" in warning and "--normalization=nfc" in warning
+
+
+ENGLISH = ("“It isn’t easy,” said Zoë of the café – a naïve reader’s guess: 5 °C, π ≈ 3.14, "
+           "Łódź and 東京 … ") + "plain words of an English text follow each other here " * 20
+
+
+@pytest.mark.parametrize(("text", "normalization"), [
+    (ENGLISH, UNCASED), ("", UNCASED), ("12 + 3 = 15 ❤️", UNCASED),
+    ("春天来了，山上的花开了。", UNCASED), ("שלום עולם", UNCASED),
+    ("Über den Dächern", NFC), ("Cafe\u0301 cre\u0300me", NFC), ("Съешь ещё этих", NFC),
+    ("หมู่บ้าน", NFC), ("がんばって", NFC), ("한국어", NFC), ("नमस्ते", NFC), ("أهلا وسهلا", NFC)])
+def test_what_would_change_decides(text, normalization):
+    assert coverage.proposed(coverage.count_characters([text])) == normalization
+
+
+def test_a_hundredth_of_the_letters_may_change():
+    assert coverage.proposed({"a": 99, "é": 1}) == UNCASED
+    assert coverage.proposed({"a": 98, "é": 1}) == NFC
+
+
+def test_characters_of_words_count_as_often_as_the_words():
+    counts = {"한국 a".encode(): 3, b"ab": 2}
+    assert coverage.count_characters_of_words(counts) == collections.Counter(
+        {"한": 3, "국": 3, " ": 3, "a": 5, "b": 2})
+    assert coverage.count_characters(["aba", "é"]) == {"a": 2, "b": 1, "é": 1}
+
+
+def test_the_reason_names_scripts_and_what_would_change():
+    reason = coverage.described({"한": 60, "a": 40, "1": 50})
+    assert reason == ("Hangul 60.0%, Latin 40.0% of the letters; stripping accents would change "
+                      "60.00%, mostly Hangul")
+    assert coverage.described({"1": 5}) == "no letters"
+    assert coverage.described({"a": 5}).endswith("would change 0.00%")

@@ -5,12 +5,14 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.text.rows import RowEncoder, shortened
+from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 WORDS = ("the", "cafe", "##s", "won", "in", "who", "?", "(", "1999", ")", ".", "a", "b", "##c")
 VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *WORDS))
-TOKENIZER = Tokenizer(VOCABULARY)
+TEXT = TextSettings(vocabulary=VOCABULARY)
+TOKENIZER = Tokenizer(TEXT)
 CLS, SEP, PAD = VOCABULARY.cls_id, VOCABULARY.sep_id, VOCABULARY.pad_id
 TEXTS = ["The cafés won.", "", "a b " * 20, "Who won in (1999)?", "xyz \x00 \ufffd"]
 
@@ -37,7 +39,7 @@ def by_hand(texts, max_length):
 @pytest.mark.parametrize("max_length", [8, 32])
 @pytest.mark.parametrize("columns", [[TEXTS], [TEXTS, TEXTS[::-1]], [TEXTS[2:3], TEXTS[2:3]]])
 def test_texts_and_pairs(columns, max_length):
-    tokens = RowEncoder(TOKENIZER, VOCABULARY, max_length).encode(*map(tf.constant, columns))
+    tokens = RowEncoder(TEXT, max_length).encode(*map(tf.constant, columns))
     rows = [by_hand(texts, max_length) for texts in zip(*columns, strict=True)]
     assert tokens.ids.shape[1] == max(len(ids) for ids, _ in rows)
     for line, (ids, segments) in enumerate(rows):
@@ -55,8 +57,3 @@ def test_shortening_is_what_taking_one_token_at_a_time_gives(limit):
     found = shortened([tf.constant(column) for column in zip(*sizes, strict=True)], limit)
     assert list(zip(*(part.numpy().tolist() for part in found), strict=True)) == [
         tuple(one_token_at_a_time(pair, limit)) for pair in sizes]
-
-
-def test_no_text_makes_no_row():
-    tokens = RowEncoder(TOKENIZER, VOCABULARY, 8).encode(tf.constant([], tf.string))
-    assert tokens.ids.shape == (0, 1)

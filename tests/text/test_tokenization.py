@@ -1,47 +1,67 @@
-"""What stands beside a vocabulary decides how text is read with it, and nothing contradicts it."""
+"""What stands beside a vocabulary decides how text is read with it; contradictions are errors."""
 
 import json
 
 import pytest
+from absl import flags
 
 from electra_tf.platform.errors import UserError
 from electra_tf.text import tokenization
-from electra_tf.text.normalization import AUTO, MODES, NFC, UNCASED, Normalization, asked_for
+from electra_tf.text.normalization import (
+    AUTO,
+    FLAGS,
+    MODES,
+    NFC,
+    UNCASED,
+    Normalization,
+    asked_for,
+    refuse_other,
+)
+from electra_tf.text.tokenization import TextSettings, Tokenization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
-WORDS = Vocabulary((*SPECIAL_TOKENS, "한글", "##은"))
+WORDS = TextSettings(vocabulary=Vocabulary((*SPECIAL_TOKENS, "한글", "##은")), normalization=NFC)
 
 
 @pytest.fixture
 def vocab_file(tmp_path):
-    tokenization.save(WORDS, NFC, tmp_path / "vocab.txt")
+    WORDS.save(tmp_path / "vocab.txt")
     return tmp_path / "vocab.txt"
 
 
+def given(mode=AUTO, lower_case=None, strip_accents=None):
+    """Flags as a command line gives them."""
+    values = flags.FlagValues()
+    flags.DEFINE_string("normalization", mode, "", flag_values=values)
+    flags.DEFINE_bool("lower_case", lower_case, "", flag_values=values)
+    flags.DEFINE_bool("strip_accents", strip_accents, "", flag_values=values)
+    assert list(FLAGS) == [name for name in FLAGS if name in values]
+    values.mark_as_parsed()
+    return values
+
+
 def test_the_normalization_is_read_again(vocab_file):
-    assert Vocabulary.load(vocab_file) == WORDS
-    assert tokenization.recorded_normalization(WORDS, vocab_file) == NFC
-    assert tokenization.normalization_for(WORDS, vocab_file, None) == NFC
-    assert tokenization.normalization_for(WORDS, vocab_file, NFC) == NFC
+    assert TextSettings.load(vocab_file) == TextSettings.load(vocab_file, NFC) == WORDS
+    assert json.loads(tokenization.manifest_of(vocab_file).read_text()) == {
+        "size": 7, "sha256": WORDS.vocabulary.sha256, "lower_case": False, "strip_accents": False,
+        "nfc": True}
 
 
 def test_without_a_manifest_it_is_the_users_or_berts_uncased(tmp_path):
-    WORDS.save(tmp_path / "vocab.txt")
-    assert tokenization.recorded_normalization(WORDS, tmp_path / "vocab.txt") is None
-    assert tokenization.normalization_for(WORDS, tmp_path / "vocab.txt", None) == UNCASED
-    assert tokenization.normalization_for(WORDS, tmp_path / "vocab.txt", NFC) == NFC
+    WORDS.vocabulary.save(tmp_path / "vocab.txt")
+    assert TextSettings.load(tmp_path / "vocab.txt").normalization == UNCASED
+    assert TextSettings.load(tmp_path / "vocab.txt", NFC) == WORDS
 
 
 def test_another_normalization_than_the_recorded_one_is_refused(vocab_file):
-    with pytest.raises(UserError, match="learned with normalization nfc, not bert_uncased"):
-        tokenization.normalization_for(WORDS, vocab_file, UNCASED)
+    with pytest.raises(UserError, match="normalization nfc, not bert_uncased"):
+        TextSettings.load(vocab_file, UNCASED)
 
 
 def test_a_manifest_of_another_vocabulary_is_refused(vocab_file):
-    other = Vocabulary((*SPECIAL_TOKENS, "other"))
-    other.save(vocab_file)
+    Vocabulary((*SPECIAL_TOKENS, "other")).save(vocab_file)
     with pytest.raises(UserError, match=r"vocab.txt.manifest.json is of another vocabulary \(7 e"):
-        tokenization.normalization_for(other, vocab_file, None)
+        TextSettings.load(vocab_file)
 
 
 @pytest.mark.parametrize(("changes", "message"), [
@@ -52,31 +72,42 @@ def test_a_damaged_manifest_is_named(vocab_file, changes, message):
     path = tokenization.manifest_of(vocab_file)
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
     with pytest.raises(UserError, match=message):
-        tokenization.recorded_normalization(WORDS, vocab_file)
+        TextSettings.load(vocab_file)
 
 
 def test_files_of_earlier_versions_are_what_they_were():
     facts = {"lower_case": True, "strip_accents": False}
     assert Normalization.of_facts(facts | {"dataset": "x"}).facts() == facts
     assert NFC.facts() == {"lower_case": False, "strip_accents": False, "nfc": True}
-    assert UNCASED.facts() == {"lower_case": True, "strip_accents": True}
+    kept = Tokenization(size=7, sha256="a", **facts)
+    assert list(kept.facts().items()) == [("size", 7), ("sha256", "a"), *facts.items()]
+    assert kept.normalization == Normalization(strip_accents=False)
+    assert WORDS.facts() == {"vocabulary": WORDS.vocabulary.sha256} | NFC.facts()
 
 
-@pytest.mark.parametrize(("mode", "lower", "strip", "expected"), [
-    (AUTO, None, None, None), ("nfc", None, None, NFC), ("bert_uncased", None, None, UNCASED),
-    ("bert_cased", None, None, Normalization.of(False)),
-    (AUTO, False, None, Normalization.of(False)), (AUTO, None, False, Normalization.of(None, False))
-])
-def test_flags_ask_for_a_normalization(mode, lower, strip, expected):
-    assert asked_for(mode, lower, strip) == expected
+def test_flags_ask_for_a_normalization():
+    cased = Normalization.of(False)
+    expected = [((AUTO,), None), (("nfc",), NFC), (("bert_uncased",), UNCASED),
+                (("bert_cased",), cased), ((AUTO, False), cased),
+                ((AUTO, None, False), Normalization(strip_accents=False))]
+    assert [asked_for(given(*values)) for values, _ in expected] == [made for _, made in expected]
 
 
-@pytest.mark.parametrize(("mode", "lower", "message"), [
-    ("nfkc", None, "one of auto, bert_uncased, bert_cased, nfc. Received: 'nfkc'"),
-    ("nfc", True, "--normalization=nfc says all; leave --lower_case and --strip_accents out")])
-def test_flags_that_make_no_sense_are_refused(mode, lower, message):
+@pytest.mark.parametrize(("values", "message"), [
+    (("nfkc",), "one of auto, bert_uncased, bert_cased, nfc. Received: 'nfkc'"),
+    (("nfc", True), "--normalization=nfc .*leave out --lower_case and --strip_accents")])
+def test_contradictory_flags_are_refused(values, message):
     with pytest.raises(UserError, match=message):
-        asked_for(mode, lower, None)
+        asked_for(given(*values))
+
+
+def test_flags_must_agree_with_a_trained_model():
+    for values in ((), (AUTO, True), ("bert_uncased",)):
+        refuse_other(given(*values), UNCASED, "run")
+    with pytest.raises(UserError, match="run was trained with --lower_case"):
+        refuse_other(given(AUTO, False), UNCASED, "run")
+    with pytest.raises(UserError, match="run was trained with normalization bert_uncased, not nfc"):
+        refuse_other(given("nfc"), UNCASED, "run")
 
 
 def test_a_normalization_shows_its_name():

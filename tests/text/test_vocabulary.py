@@ -38,10 +38,6 @@ def test_pieces_are_rendered_as_words():
     assert Vocabulary(GOOD).render([7, 5]) == "##able the"
 
 
-def test_pieces_that_continue_a_word_are_known():
-    assert Vocabulary((*GOOD, "##")).continues.nonzero()[0].tolist() == [7]
-
-
 @pytest.mark.parametrize("content, message", [
     (b"[PAD]\n[UNK]\n[CLS]\n[SEP]\na\n", r"vocab.txt: no line holds \[MASK\]"),
     (b"a\n", r"no line holds \[PAD\] or \[UNK\] or \[CLS\] or \[SEP\] or \[MASK\]"),
@@ -56,8 +52,3 @@ def test_a_bad_vocabulary_is_refused_with_its_place(tmp_path, content, message):
         Vocabulary.load(tmp_path / "vocab.txt")
     assert "\n" not in str(caught.value)
     assert "vocab.txt" in str(caught.value)
-
-
-def test_a_missing_vocabulary_says_how_to_make_one(tmp_path):
-    with pytest.raises(UserError, match="no.txt: No such file.*data_prep.build_vocab"):
-        Vocabulary.load(tmp_path / "no.txt")

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from electra_tf.text import windows
 from electra_tf.text.rows import RowEncoder
-from tests.text.test_rows import CLS, SEP, TOKENIZER, VOCABULARY
+from tests.text.test_rows import CLS, SEP, TEXT
 
 
 def covering(pieces, room, stride):
@@ -27,7 +27,7 @@ def best_window(spans, piece):
 
 def encode(queries, contexts, context_of, max_length, stride):
     return windows.encode(
-        RowEncoder(TOKENIZER, VOCABULARY, max_length), tf.ragged.constant(queries, tf.int32),
+        RowEncoder(TEXT, max_length), tf.ragged.constant(queries, tf.int32),
         tf.ragged.constant(contexts, tf.int32), tf.constant(context_of), stride=stride)
 
 
@@ -56,13 +56,6 @@ def test_windows_are_those_made_one_by_one(seed):
                 best_window(spans, place) == window for place in range(first, end)]
             line, piece = line + 1, piece + end - first
     assert line == len(found.example)
-
-
-def test_no_questions_have_no_windows():
-    empty = tf.RaggedTensor.from_row_lengths(tf.constant([], tf.int32), tf.constant([], tf.int32))
-    tokens, found = windows.encode(RowEncoder(TOKENIZER, VOCABULARY, 16), empty, empty,
-                                   tf.constant([], tf.int32), stride=4)
-    assert tokens.ids.shape[0] == len(found.example) == 0
 
 
 @pytest.mark.parametrize(("span", "allowed"), [

@@ -5,10 +5,10 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.text.rows import RowEncoder
-from electra_tf.text.words import given, in_rows, row_starts, split_as_tokenized, split_at_spaces
-from tests.text.test_rows import TOKENIZER, VOCABULARY
+from electra_tf.text.words import in_rows, row_starts, split_as_tokenized, split_at_spaces
+from tests.text.test_rows import TEXT, TOKENIZER, VOCABULARY
 
-TEXTS = RowEncoder(TOKENIZER, VOCABULARY, 8)
+TEXTS = RowEncoder(TEXT, 8)
 CLS, SEP, UNK = VOCABULARY.cls_id, VOCABULARY.sep_id, VOCABULARY.unk_id
 
 
@@ -22,11 +22,6 @@ def test_spaces_separate_words_and_nothing_else_does():
         ["The", "cafés,", "won."], [], ["a"]]
     assert [words_of(pieces) for pieces in words.pieces.to_list()] == [
         ["the"], ["cafe", "##s", "[UNK]"], ["won", "."], ["a"]]
-
-
-def test_a_word_of_which_nothing_is_left_is_unknown():
-    words = split_at_spaces(TEXTS, tf.constant(["a \u200b b"]))
-    assert words.pieces.to_list() == [[VOCABULARY.ids["a"]], [UNK], [VOCABULARY.ids["b"]]]
 
 
 def test_punctuation_is_a_word_for_the_detector():
@@ -75,35 +70,6 @@ def test_long_sentences_have_the_rows_that_they_have_alone(batch):
     assert found == by_hand(sentences, pieces_of)
 
 
-def test_given_words_are_not_split_at_their_spaces():
-    words = given(TEXTS, tf.ragged.constant([["a b", "\u200b"], [], ["the"]]))
-    assert [words_of(pieces) for pieces in words.pieces.to_list()] == [
-        ["a", "b"], ["[UNK]"], ["the"]]
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_long_text_becomes_rows_without_a_word_cut_or_lost(seed):
-    draw = np.random.default_rng(seed)
-    sentences = [" ".join(draw.choice(["a", "the", "cafes", "bc", "(1999)"], size))
-                 for size in (0, 40, 3, 17)]
-    words = split_at_spaces(TEXTS, tf.constant(sentences))
-    rows = in_rows(TEXTS, words)
-    ids, valid = rows.tokens.ids.numpy(), rows.tokens.valid.numpy()
-    pieces = [piece for word in words.pieces.to_list() for piece in word]
-    assert [index for row, mask in zip(ids, valid, strict=True) for index in row[mask][1:-1]] == (
-        pieces)
-    assert ids.shape[1] <= 8
-    assert np.all(ids[:, 0] == CLS)
-    for (line, column), word in zip(rows.first_piece.numpy(), words.pieces.to_list(), strict=True):
-        assert ids[line, column:column + len(word)].tolist() == word
-
-
-def test_a_word_longer_than_a_row_loses_its_end():
-    words = split_at_spaces(TEXTS, tf.constant(["(((((((((((( a"]))
-    assert [len(word) for word in words.pieces.to_list()] == [6, 1]
-    assert in_rows(TEXTS, words).first_piece.numpy().tolist() == [[0, 1], [1, 1]]
-
-
 @pytest.mark.parametrize("texts", [[], [""], ["", ""]])
 def test_no_words_make_no_rows(texts):
     for split in (split_at_spaces, split_as_tokenized):
@@ -143,14 +109,3 @@ def test_every_row_takes_the_words_that_fit():
     for room in (1, 2, 6, 30):
         texts = [draw.integers(1, room + 1, draw.integers(0, 50)) for _ in range(1000)]
         assert found(texts, room) == [greedy(sizes, room) for sizes in texts]
-
-
-def test_a_text_has_the_rows_that_it_has_alone():
-    draw = np.random.default_rng(2)
-    texts = [draw.integers(1, 7, size) for size in (40, 0, 1, 300, 7)]
-    assert found(texts, 6) == [found([sizes], 6)[0] for sizes in texts]
-
-
-def test_no_words_have_no_rows():
-    assert found([], 6) == []
-    assert found([[], []], 6) == [[], []]

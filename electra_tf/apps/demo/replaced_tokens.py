@@ -23,7 +23,6 @@ from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.encoding import encode_texts
 from electra_tf.text.rows import RowEncoder
-from electra_tf.text.tokenizer import Tokenizer
 
 MOST_CANDIDATES = 8
 """Candidates that are returned for a masked position."""
@@ -60,8 +59,7 @@ class ReplacedTokenDetection:
         self.source = networks.source
         self._vocabulary = networks.text.vocabulary
         self._longest = networks.model.max_position_embeddings
-        self._encoder = RowEncoder(Tokenizer(self._vocabulary, networks.text.normalization),
-                                   self._vocabulary, max_length=1 << 20)
+        self._encoder = RowEncoder(networks.text, max_length=1 << 20)
         _require_both(networks)
         self._model = ElectraModel(networks.model, seed=0)
         assign_parts(self._model.variables, networks.weights, networks.source)

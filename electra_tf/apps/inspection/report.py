@@ -8,8 +8,8 @@ from electra_tf.apps.inspection.survey import Survey, Text
 from electra_tf.platform.errors import one_line
 from electra_tf.reporting.tables import FIXED, Table, percent
 from electra_tf.text import coverage
+from electra_tf.text.unknown_words import scripts_of
 from electra_tf.text.vocabulary import SPECIAL_TOKENS
-from electra_tf.text.word_scripts import scripts_of
 
 SPLIT_NAMES = {"train": "training", "eval": "held out"}
 NOT_RECORDED = "not recorded"

@@ -24,6 +24,7 @@ from electra_tf.platform.atomic_file import (
     write_error,
 )
 from electra_tf.platform.errors import UserError
+from electra_tf.text.normalization import Normalization
 
 GROUPS = {"Networks": ("from", "to", "to_format"),
           "For Google's checkpoints": ("vocab_file", "lower_case", "num_heads")}
@@ -47,7 +48,7 @@ def main() -> None:
         raise UserError(f"--to={target} exists already; name a new directory.")
     networks = formats.read(
         source, vocab_file=storage.path(values.vocab_file) if values.vocab_file else None,
-        lower_case=values.lower_case, num_heads=values.num_heads)
+        normalization=Normalization.of(values.lower_case), num_heads=values.num_heads)
     make_directory(target.parent)
     remove_abandoned(target.parent)
     scratch = storage.path(tempfile.mkdtemp(

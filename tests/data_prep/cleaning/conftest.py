@@ -8,8 +8,7 @@ import pytest
 from data_prep.cleaning import plan
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.documents import DOCUMENT_END, DocumentPart, key_of, parse_plain_text
-from data_prep.held_out import HeldOut
-from data_prep.work_units import work_units
+from data_prep.work_units import HeldOut, work_units
 
 
 class ShuffledRunner:

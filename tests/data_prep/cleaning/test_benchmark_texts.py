@@ -48,13 +48,16 @@ def put(directory, name, content):
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
-@pytest.mark.parametrize("kind", FILES)
-def test_test_texts_are_found_in_every_format(clean, tmp_path, kind):
-    put(tmp_path / "tasks", *FILES[kind])
-    lines = [f"He wrote: The quick, brown FOX jumps over the lazy old dog! {TWENTY}", TWENTY]
-    found, tally = clean([lines], decontaminate=str(tmp_path / "tasks"))
-    assert found["train"] == [[TWENTY]]
-    assert tally == {"contaminated_lines": 1, "dropped_text_bytes": len(lines[0])}
+def test_test_texts_are_found_in_every_format(clean, tmp_path):
+    line = f"He wrote: The quick, brown FOX jumps over the lazy old dog! {TWENTY}"
+    halves = [" ".join(TEN.split()[:5]), " ".join(TEN.split()[5:])]  # No text goes across lines.
+    for kind, file in FILES.items():
+        put(tmp_path / kind, *file)
+        (tmp_path / f"of {kind}").mkdir()
+        found, tally = clean([[line, *halves]], decontaminate=str(tmp_path / kind),
+                             directory=tmp_path / f"of {kind}")
+        assert (kind, found["train"]) == (kind, [halves])
+        assert tally == {"contaminated_lines": 1, "dropped_text_bytes": len(line)}
 
 
 @pytest.mark.parametrize(("line", "stays"), [
@@ -67,21 +70,6 @@ def test_thirteen_words_are_enough_or_all_of_a_shorter_text(clean, tmp_path, lin
         json.dumps({"text": text}) + "\n" for text in (TEN, TWENTY, SHORT)))
     found, _ = clean([[line]], decontaminate=str(tmp_path / "tasks"))
     assert found["train"] == [[line] if stays else []]
-
-
-def test_fewer_words_are_enough_if_asked_for(clean, tmp_path):
-    put(tmp_path / "tasks", "own.jsonl", json.dumps({"text": TWENTY}) + "\n")
-    line = " ".join(TWENTY.split()[:9])
-    for words, left in ((9, []), (10, [line])):
-        found, _ = clean([[line]], decontaminate=str(tmp_path / "tasks"),
-                         decontaminate_words=words)
-        assert found["train"] == [left]
-
-
-def test_a_text_does_not_go_across_lines(clean, tmp_path):
-    put(tmp_path / "tasks", *FILES["SQuAD"])
-    halves = [" ".join(TEN.split()[:5]), " ".join(TEN.split()[5:])]
-    assert clean([halves], decontaminate=str(tmp_path / "tasks"))[0]["train"] == [halves]
 
 
 def test_what_is_trained_on_is_not_looked_for(tmp_path):
@@ -102,11 +90,6 @@ def test_a_directory_without_readable_test_files_is_refused(tmp_path, name, cont
     put(tmp_path, name, content)
     with pytest.raises(UserError, match=message):
         benchmark_files.read(tmp_path, 13)
-
-
-def test_a_directory_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(UserError, match="none is no directory; name one of task files"):
-        benchmark_files.read(tmp_path / "none", 13)
 
 
 def test_texts_that_are_saved_are_loaded(tmp_path):

@@ -59,18 +59,26 @@ def tasks(tmp_path):
     return put
 
 
+@pytest.mark.slow
 def test_neither_bytes_nor_counts_depend_on_the_number_of_workers(build, dirty, tmp_path, tasks):
+    made = built_with_everything(build, dirty, tasks, "with 1", workers=1)
+    assert made == built_with_everything(build, dirty, tasks, "with 2", workers=2)
+    assert files(tmp_path / "with 1") == files(tmp_path / "with 2")
+
+
+def built_with_everything(build, dirty, tasks, name, workers):
     line = max(pathlib.Path(dirty).read_text().splitlines(), key=len)
     cleaning = CleaningSettings(**EVERYTHING, decontaminate=tasks(line))
-    one, two = (build(f"with {workers}", text=dirty, num_workers=workers, shard_text_bytes=4000,
-                      cleaning=cleaning) for workers in (1, 2))
-    assert one == two
-    assert files(tmp_path / "with 1") == files(tmp_path / "with 2")
-    counts = one.counts
+    return build(name, text=dirty, num_workers=workers, shard_text_bytes=4000, cleaning=cleaning)
+
+
+def test_every_measure_is_counted(build, dirty, tasks):
+    made = built_with_everything(build, dirty, tasks, "records", workers=1)
+    counts = made.counts
     assert (counts.letterless_lines, counts.boilerplate_lines, counts.short_or_long_lines,
             counts.near_duplicate_documents, counts.contaminated_lines) == (1, 1, 1, 1, 1)
     assert counts.duplicate_lines == 1
-    assert len(one.shards) > 3
+    assert len(made.shards) > 3
 
 
 def test_the_records_hold_what_is_left_and_the_manifest_counts_the_rest(
@@ -88,43 +96,6 @@ def test_the_records_hold_what_is_left_and_the_manifest_counts_the_rest(
     assert {path.name for path in (tmp_path / "records").iterdir()} == {
         "manifest.json", "vocab.txt", "vocab.txt.manifest.json",
         *(shard.name for shard in made.shards)}
-
-
-def test_the_summary_says_what_went_by_the_measures_that_are_on(build, dirty):
-    made = build(text=dirty, cleaning=CleaningSettings(
-        drop_letterless_lines=True, drop_near_duplicates=True))
-    shown = record_builder.summary(made, 1.0)
-    lines = made.counts.lines + 1 + made.counts.lines_of_dropped_documents
-    assert f"  lines without letters       1 ({100 / lines:.2f} % of {lines})\n" in shown
-    assert "  near-duplicate documents    1 (3.33 % of 30)\n" in shown
-    assert "text dropped by cleaning      0.0 MB" in shown
-    assert "boilerplate" not in shown
-    assert "cleaning" not in record_builder.summary(build("other", text=dirty), 1.0)
-
-
-def test_cleaning_that_changes_nothing_leaves_the_bytes(build, tmp_path):
-    build("plain")
-    build("cleaned", cleaning=CleaningSettings(drop_boilerplate=True, drop_duplicate_lines=True))
-    assert files(tmp_path / "plain") == files(tmp_path / "cleaned")
-
-
-@pytest.mark.parametrize(("before", "now", "name"), [
-    ({}, {"drop_boilerplate": True}, "drop_boilerplate"),
-    ({"drop_boilerplate": True}, {}, "drop_boilerplate"),
-    ({"languages": ("en",), "min_language_characters": 1000},
-     {"languages": ("la", "en"), "min_language_characters": 1000}, "languages"),
-])
-def test_another_cleaning_is_another_build(build, dirty, before, now, name):
-    common = {"min_line_characters": 2}
-    build(text=dirty, cleaning=CleaningSettings(**common, **before))
-    with pytest.raises(UserError, match=rf"holds another build: {name} \("):
-        build(text=dirty, cleaning=CleaningSettings(**common, **now))
-
-
-def test_other_test_texts_are_another_build(build, dirty, tasks):
-    build(text=dirty, cleaning=CleaningSettings(decontaminate=tasks("a b c d e f g h i")))
-    with pytest.raises(UserError, match=r"holds another build: decontaminate_sha256 \("):
-        build(text=dirty, cleaning=CleaningSettings(decontaminate=tasks("b c d e f g h i j")))
 
 
 def test_an_interrupted_build_goes_on_with_its_decisions(build, dirty, tmp_path, monkeypatch):
@@ -145,31 +116,6 @@ def test_an_interrupted_build_goes_on_with_its_decisions(build, dirty, tmp_path,
     monkeypatch.setattr(plan, "survey", stop)
     assert build(text=dirty, cleaning=cleaning) == whole
     assert not list((tmp_path / "records").glob(plan.FILES))
-
-
-def test_overwriting_removes_what_another_cleaning_left(build, dirty, tmp_path):
-    directory = tmp_path / "records"
-    directory.mkdir()
-    (directory / ".cleaning-decisions").write_bytes(b"of another build")
-    build(text=dirty, overwrite=True)
-    assert not list(directory.glob(plan.FILES))
-
-
-def test_text_of_which_nothing_is_left_is_an_error_that_names_the_measures(build, tmp_path):
-    text = tmp_path / "text.txt"
-    text.write_text("1\n\n2\n")
-    with pytest.raises(UserError, match=r"cleaning leaves nothing of .*\(drop_letterless_lines\)"):
-        build(text=str(text), cleaning=CleaningSettings(drop_letterless_lines=True))
-
-
-def test_a_manifest_of_an_earlier_version_has_nothing_dropped(build, tmp_path):
-    build()
-    path = tmp_path / "records" / "manifest.json"
-    content = json.loads(path.read_text())
-    for name in [name for name in content["counts"] if name.endswith("_lines")]:
-        del content["counts"][name]
-    path.write_text(json.dumps(content))
-    assert manifest.load(tmp_path / "records").counts.duplicate_lines == 0
 
 
 def test_a_vocabulary_is_learned_from_lines_that_stay(tmp_path):

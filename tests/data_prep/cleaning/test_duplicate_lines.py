@@ -1,10 +1,8 @@
 """Repeated lines go; which ones follows from the text alone."""
 
 import hypothesis
-import numpy as np
 from hypothesis import strategies
 
-from data_prep.cleaning.repeated_lines import later_ones
 from tests.data_prep.cleaning.conftest import ShuffledRunner
 
 LINES = strategies.sampled_from(["a", "b", "c", "long line", "another long line", "unique"])
@@ -59,22 +57,6 @@ def test_a_line_that_stands_first_in_a_dropped_document_stays_where_it_stands_ne
                          languages=("en",))
     assert found["train"] == [[], ["OK"], []]
     assert (tally["lines_of_dropped_documents"], tally["duplicate_lines"]) == (2, 1)
-
-
-def test_lines_are_compared_as_they_are_normalized(clean):
-    found, _ = clean([["é"], ["e\u0301"]], drop_duplicate_lines=True, unicode="nfc")
-    assert found["train"] == [["é"], []]
-
-
-def test_a_line_that_another_measure_drops_is_counted_there(clean):
-    _, tally = clean([["12", "12"]], drop_duplicate_lines=True, drop_letterless_lines=True)
-    assert tally == {"letterless_lines": 2, "dropped_text_bytes": 4}
-
-
-def test_arrays_without_repetition_lose_nothing():
-    arrays = [np.array([3, 1], np.uint64), np.zeros(0, np.uint64), np.array([2], np.uint64)]
-    assert [found.tolist() for found in later_ones(arrays)] == [[False, False], [], [False]]
-    assert list(later_ones([])) == []
 
 
 def test_an_interrupted_build_does_not_survey_again(clean, tmp_path):

@@ -31,19 +31,6 @@ def test_a_document_is_judged_as_a_whole_and_by_its_first_part(clean):
                          "dropped_text_bytes": sum(len(line.encode()) for line in documents[1])}
 
 
-def test_too_short_a_document_stays(clean):
-    short = [["Guten Tag."], ["1234567890 " * 30]]
-    assert clean(short, languages=("en",))[0]["train"] == [[line.strip()] for line, in short]
-    assert clean(short[:1], languages=("en",), min_language_characters=1)[0]["train"] == [[]]
-
-
-def test_more_confidence_lets_fewer_documents_stay(clean):
-    mixed = [[ENGLISH, FRENCH]]
-    kept = [clean(mixed, languages=("en",), language_confidence=confidence)[0]["train"] == mixed
-            for confidence in (0.001, 0.999)]
-    assert kept == [True, False]
-
-
 def test_an_unknown_language_is_refused():
     with pytest.raises(UserError, match=r"--languages: 'klingon' is no known.* de, .* en, "):
         CleaningSettings(languages=("en", "klingon"))

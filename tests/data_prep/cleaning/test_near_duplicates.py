@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from data_prep.cleaning import near_duplicates
-from data_prep.cleaning.word_ngrams import words_of
 
 
 def text_of(seed, words=400):
@@ -19,58 +18,12 @@ def changed(text, every):
                     for place, word in enumerate(text.split()))
 
 
-def grams(text):
-    words = words_of(text)
-    return {tuple(words[place:place + 5]) for place in range(len(words) - 4)}
-
-
-def jaccard(one, other):
-    return len(grams(one) & grams(other)) / len(grams(one) | grams(other))
-
-
-@pytest.mark.parametrize("every", [400, 100, 20, 7])
-def test_signatures_estimate_the_similarity_of_word_5_grams(every):
-    one, other = text_of(1), changed(text_of(1), every)
-    signatures = [near_duplicates.signature(text, 1024) for text in (one, other)]
-    exact = jaccard(one, other)
-    # Four standard errors of a share of 1,024.
-    assert np.mean(signatures[0] == signatures[1]) == pytest.approx(
-        exact, abs=4 * (exact * (1 - exact) / 1024) ** 0.5 + 1e-9)
-
-
-def test_a_text_of_few_words_is_one_gram():
-    one, same, other = (near_duplicates.signature(text, 64)
-                        for text in ("Two words", "two  WORDS.", "two word"))
-    assert (one == same).all()
-    assert (one != other).any()
-
-
 def test_copies_go_and_the_first_stays(clean):
     first, other = text_of(1), text_of(2)
     documents = [[first], [other], [changed(first, 200)], [first], [changed(first, 3)], [other]]
     found, tally = clean(documents, drop_near_duplicates=True)
     assert found["train"] == [[first], [other], [], [], [changed(first, 3)], []]
     assert tally["near_duplicate_documents"] == tally["lines_of_dropped_documents"] == 3
-
-
-@pytest.mark.parametrize(("threshold", "stays"), [(0.9, True), (0.5, False)])
-def test_the_threshold_says_how_similar_copies_are(clean, threshold, stays):
-    first = text_of(3)
-    second = changed(first, 40)
-    assert 0.7 < jaccard(first, second) < 0.85
-    found, _ = clean([[first], [second]], drop_near_duplicates=True,
-                     near_duplicate_threshold=threshold, near_duplicate_permutations=512)
-    assert found["train"] == [[first], [second] if stays else []]
-
-
-def test_what_is_similar_to_a_dropped_document_alone_stays():
-    """Similarity isn't passed on: a chain of small changes doesn't empty a corpus."""
-    def row(*blocks):
-        return np.repeat(np.array(blocks, np.uint32), 32)
-
-    rows = np.stack([row(1, 2, 3, 4), row(1, 2, 3, 5), row(1, 2, 6, 5), row(7, 2, 3, 5)])
-    found = near_duplicates.copies([rows[:1], rows[1:3], rows[3:]], 0.6)
-    assert found.tolist() == [False, True, False, False]
 
 
 def test_the_index_of_datasketch_finds_the_same_copies():
@@ -90,11 +43,6 @@ def test_the_index_of_datasketch_finds_the_same_copies():
             sketches[number] = sketch
     assert near_duplicates.copies(np.split(signatures, [7, 7, 50]), 0.6).tolist() == expected
     assert 10 < sum(expected) < 80
-
-
-def test_no_document_has_no_copy():
-    assert near_duplicates.copies([], 0.8).tolist() == []
-    assert near_duplicates.copies([np.zeros((0, 16), np.uint32)], 0.8).tolist() == []
 
 
 def test_a_document_goes_with_all_its_parts(clean):

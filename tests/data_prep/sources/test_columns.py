@@ -1,13 +1,11 @@
 """Parquet and Arrow files: rows are documents, damage is told by row group."""
 
-import pickle
 
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from data_prep import documents
 from data_prep.sources.registry import open_source
 from electra_tf.platform.errors import UserError
 from tests.data_prep.reading import documents_of, read, read_skipping
@@ -71,14 +69,6 @@ def test_another_column_is_refused(tmp_path, form, made, message):
         read(f"parquet:{tmp_path}/a.data")
 
 
-def test_a_long_row_comes_in_parts(tmp_path):
-    write_parquet(table(["word " * 600_000, "short"]), tmp_path / "a.parquet")
-    parts = list(open_source(f"parquet:{tmp_path}/a.parquet").documents())
-    assert max(len(part.content) for part in parts) <= documents.LONGEST_PART
-    assert [part.begins for part in parts] == [True, False, False, True]
-    assert b"".join(part.content for part in parts[:-1]) == b"word " * 600_000
-
-
 def test_a_row_that_is_not_utf8_is_told_and_skipped(tmp_path):
     write_parquet(table([b"One.", b"Caf\xe9.", b"Two."], pa.binary()), tmp_path / "a.parquet")
     found, (message,) = read_skipping(f"parquet:{tmp_path}/a.parquet")
@@ -96,8 +86,8 @@ def test_a_broken_page_costs_its_row_group(tmp_path):
     path.write_bytes(content)
     found, (message,) = read_skipping(f"parquet:{path}")
     assert found == LINES[:500] + LINES[1000:]
-    assert "a.parquet: row group 1, rows 500 to 999: it is corrupt" in message
-    with pytest.raises(UserError, match="row group 1, rows 500 to 999"):
+    assert "a.parquet: row group 1, from row 500 on: it is corrupt" in message
+    with pytest.raises(UserError, match="row group 1, from row 500"):
         read(f"parquet:{path}")
 
 
@@ -119,11 +109,3 @@ def test_what_is_no_table_is_told(tmp_path, content):
     found, messages = read_skipping(f"parquet:{tmp_path}/*")
     assert not found
     assert messages and all(f"{tmp_path}/" in message for message in messages)
-
-
-def test_the_source_can_be_pickled_before_and_after_reading(tmp_path):
-    write_parquet(table(), tmp_path / "a.parquet")
-    source = open_source(f"parquet:{tmp_path}/a.parquet")
-    (piece,) = pickle.loads(pickle.dumps(source)).pieces()
-    assert documents_of(piece) == documents_of(source) == LINES
-    assert documents_of(pickle.loads(pickle.dumps(source))) == LINES

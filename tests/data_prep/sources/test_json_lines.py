@@ -6,9 +6,8 @@ import json
 import pytest
 
 from data_prep.sources import json_lines
-from data_prep.sources.registry import open_source
 from electra_tf.platform.errors import UserError
-from tests.data_prep.reading import documents_of, read, read_skipping
+from tests.data_prep.reading import read, read_skipping
 
 
 def write(path, *objects):
@@ -20,13 +19,6 @@ def test_a_line_is_a_document(tmp_path):
     write(tmp_path / "a.jsonl", {"text": "One.\n\nTwo \u2028é."}, {"id": 1, "text": ""},
           {"text": "Three."})
     assert read(f"jsonl:{tmp_path}/a.jsonl") == [["One.", "Two \u2028é."], [], ["Three."]]
-
-
-def test_the_field_has_a_name(tmp_path):
-    write(tmp_path / "a#1.jsonl", {"body": "One.", "text": "No."})
-    assert read(f"jsonl:{tmp_path}/a#1.jsonl#body") == [["One."]]
-    one, other = (open_source(f"jsonl:{tmp_path}/a#1.jsonl#{field}") for field in ("body", "text"))
-    assert one.sha256() != other.sha256()
 
 
 def test_compressed_files_blank_lines_and_marks_do_not_matter(tmp_path):
@@ -70,16 +62,3 @@ def test_an_endless_line_does_not_fill_the_memory(tmp_path, monkeypatch):
     found, (message,) = read_skipping(f"jsonl:{tmp_path}/a.jsonl")
     assert found == [["good"]] * 2
     assert "the line at byte 17 has 1013 bytes, more than the 100" in message
-
-
-def test_the_files_are_the_pieces(tmp_path, monkeypatch):
-    from data_prep.sources import files
-    for number in range(5):
-        write(tmp_path / f"{number}.jsonl", {"text": "x" * 20 * (number + 1)})
-    source = open_source(f"jsonl:{tmp_path}/*.jsonl")
-    assert len(source.pieces()) == 1
-    monkeypatch.setattr(files, "PIECE_BYTES", 100)
-    pieces = source.pieces()
-    assert [[path.name[0] for path in piece.paths] for piece in pieces] == [
-        ["0", "1"], ["2"], ["3"], ["4"]]
-    assert sum((documents_of(piece) for piece in pieces), []) == documents_of(source)

@@ -6,7 +6,7 @@ import lzma
 
 import pytest
 
-from data_prep import documents, embedded_text
+from data_prep import documents
 from data_prep.sources import registry as sources
 from electra_tf.platform.errors import UserError
 
@@ -41,15 +41,6 @@ def test_files_are_sorted_read_once_and_each_ends_a_document(tmp_path):
     assert read(f"{tmp_path}/b*,{tmp_path}/*.txt") == ["a.txt", "", "b.txt", ""]
 
 
-def test_an_endless_line_is_cut_at_spaces_and_loses_nothing(tmp_path):
-    text = "word " * 500_000
-    (tmp_path / "a.txt").write_text(text)
-    lines = read(tmp_path / "a.txt")
-    assert len(lines) == 4
-    assert max(map(len, lines)) <= documents.LONGEST_PART
-    assert " ".join(lines[:-1]) == text.strip()
-
-
 @pytest.mark.parametrize("letter", ["a", "é", "中", "👍"])
 def test_an_endless_word_is_cut_between_characters_and_loses_nothing(tmp_path, letter):
     text = letter * 600_000
@@ -64,15 +55,6 @@ def test_the_digest_follows_the_content_and_not_the_place(tmp_path):
     assert digests[0] == digests[1] != digests[2]
 
 
-def test_the_position_ends_at_the_size(tmp_path):
-    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(TEXT.encode()))
-    (tmp_path / "b.txt").write_text(TEXT)
-    source = sources.open_source(f"{tmp_path}/*")
-    positions = [source.position() for _ in source.documents()]
-    assert positions == sorted(positions)
-    assert source.position() == source.size
-
-
 def test_bytes_that_are_not_utf8_are_named_by_file_and_offset(tmp_path):
     content = b"good line\nbad \xe9 line\n"
     (tmp_path / "a.txt").write_bytes(content)
@@ -83,27 +65,6 @@ def test_bytes_that_are_not_utf8_are_named_by_file_and_offset(tmp_path):
         read(tmp_path / "a.txt.xz")
 
 
-def test_the_offset_holds_past_an_endless_line(tmp_path):
-    (tmp_path / "a.txt").write_bytes(b"word " * 300_000 + b"\xff")
-    with pytest.raises(UserError, match="offset 1500000; "):
-        read(tmp_path / "a.txt")
-
-
-@pytest.mark.parametrize("name, pack", [
-    ("a.gz", gzip.compress), ("a.bz2", bz2.compress), ("a.xz", lzma.compress)])
-@pytest.mark.parametrize("damage", ["cut short", "garbage", "not compressed", "flipped"])
-def test_a_corrupt_compressed_file_is_named(tmp_path, name, pack, damage):
-    whole = pack(b"".join(b"line %d\n" % i for i in range(9999)))
-    middle = len(whole) // 2
-    (tmp_path / name).write_bytes({
-        "cut short": whole[:middle], "garbage": whole[:20] + b"\xaa" * 99,
-        "not compressed": b"plain text\n",
-        "flipped": whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1:]}[damage])
-    with pytest.raises(UserError, match=f"{name} is corrupt or cut short") as caught:
-        read(tmp_path / name)
-    assert "\n" not in str(caught.value)
-
-
 def test_missing_and_empty_corpora_are_refused(tmp_path):
     (tmp_path / "empty.txt").touch()
     with pytest.raises(UserError, match="no file matches '.*/nothing.*txt'"):
@@ -112,14 +73,3 @@ def test_missing_and_empty_corpora_are_refused(tmp_path):
         read(tmp_path / "empty.txt")
     with pytest.raises(UserError, match="--input is empty"):
         sources.open_source("")
-
-
-def test_the_embedded_text_is_a_megabyte_of_english():
-    texts = embedded_text.documents()
-    lines = [line for text in texts for line in text]
-    text = " ".join(lines)
-    assert len(texts) > 150
-    assert len(text) > 1_000_000
-    assert sum(c.isascii() and (c.isalpha() or c == " ") for c in text) > 0.93 * len(text)
-    assert not any(mark in text for mark in ("\n", ">>>", "::=", "*", "`", "----", "===="))
-    assert [line for line in read("embedded:python") if line] == lines

@@ -7,12 +7,9 @@ import random
 import pytest
 
 from data_prep.documents import lines_of
-from data_prep.reading_notes import ReadingNotes
 from data_prep.sources import files, several
 from data_prep.sources.registry import open_source
-from data_prep.sources.source import Options
-from electra_tf.platform.errors import UserError
-from tests.data_prep.reading import documents_of, dump, page, read, read_skipping
+from tests.data_prep.reading import documents_of, dump, page
 
 
 @pytest.fixture
@@ -30,11 +27,6 @@ def corpora(tmp_path):
         page(str(number), f"{{{{box|a=b}}}}\n[[wikis|{text('wikis')}]]")
         for number in range(2000))))
     return tmp_path
-
-
-def test_without_shares_one_is_read_after_another(corpora):
-    found = read(f"jsonl:{corpora}/b.jsonl,text:{corpora}/a.txt")
-    assert [document[0][:5] for document in found] == ["jsonl"] * 2000 + ["plain"] * 2000
 
 
 SHARES = {"a": 0.5, "b": 0.3, "c": 0.2}
@@ -81,30 +73,6 @@ def test_a_mixture_is_the_same_every_time(corpora):
     assert first.pieces() == (first,)
 
 
-def test_shares_are_estimated_from_few_of_many_documents(corpora, monkeypatch):
-    monkeypatch.setattr(several, "_LEAST_SAMPLED", 5000)
-    monkeypatch.setattr(several, "_SAMPLED", 8)
-    notes = ReadingNotes()
-    source = mixture(corpora)
-    list(lines_of(source.documents(), source.parse, notes))
-    whole = sum(notes.text_bytes.values())
-    for number, share in enumerate(SHARES.values()):
-        # Some 150 documents a source are parsed; their ratio has a standard error of 3 %.
-        assert notes.text_bytes[str(number)] / whole == pytest.approx(share, rel=0.15)
-
-
-def test_parts_of_a_long_document_stay_together(tmp_path):
-    (tmp_path / "long.txt").write_text("word " * 700_000 + "\n\n" + "last " * 700_000)
-    (tmp_path / "short.txt").write_text("\n\n".join(["short " * 100] * 20_000))
-    source = open_source(f"{tmp_path}/long.txt:1,{tmp_path}/short.txt:1")
-    open_document = None
-    for part in source.documents():
-        assert part.begins is (open_document is None)
-        assert open_document in (None, part.source)
-        open_document = None if part.ends else part.source
-    assert open_document is None
-
-
 def test_pieces_in_order_have_the_documents_of_the_whole(corpora, monkeypatch):
     monkeypatch.setattr(files, "PIECE_BYTES", 1)
     (corpora / "d.txt").write_text("More.")
@@ -115,24 +83,3 @@ def test_pieces_in_order_have_the_documents_of_the_whole(corpora, monkeypatch):
     whole = list(source.documents())
     assert [part for piece in pieces for part in piece.documents()] == whole
     assert list(lines_of(whole, pieces[0].parse)) == list(lines_of(whole, source.parse))
-
-
-def test_damage_is_told_of_each_of_several(corpora):
-    with (corpora / "b.jsonl").open("a") as file:
-        file.write("{\n")
-    content = (corpora / "c.xml").read_bytes()
-    (corpora / "c.xml").write_bytes(content.replace(b"</mediawiki>", b""))
-    pattern = f"jsonl:{corpora}/b.jsonl,wikipedia:{corpora}/c.xml"
-    found, messages = read_skipping(pattern)
-    assert len(found) == 4000
-    assert ["b.jsonl" in messages[0], "c.xml is cut short" in messages[1]] == [True, True]
-    with pytest.raises(UserError, match="b.jsonl: the line at byte .* is no JSON"):
-        read(pattern)
-
-
-def test_pieces_skip_what_the_whole_skips(corpora):
-    (corpora / "bad.jsonl").write_text("{\n")
-    source = open_source(f"jsonl:{corpora}/*.jsonl", Options(skip_damaged=True))
-    notes = ReadingNotes()
-    found = sum((documents_of(piece, notes) for piece in source.pieces()), [])
-    assert (len([one for one in found if one]), notes.skipped) == (2000, 1)

@@ -5,8 +5,6 @@ import json
 
 import pytest
 
-from data_prep.sources import json_lines
-from data_prep.sources.registry import open_source
 from tests.data_prep.reading import read, read_skipping
 
 TAGGED = ('<doc id="12" revid="3" url="https://x?curid=12" title="A &amp; "B"">\nA &amp; "B"\n\n'
@@ -34,12 +32,6 @@ def test_its_directory_is_read_whole(tmp_path):
     assert read(f"wikiextractor:{tmp_path}") == LINES * 3
 
 
-def test_titles_can_be_kept(tmp_path):
-    (tmp_path / "wiki_00").write_text(TAGGED)
-    assert read(f"wikiextractor:{tmp_path}", headings=True) == [
-        ['A & "B"', *LINES[0]], ["C", *LINES[1]]]
-
-
 @pytest.mark.parametrize(("old", "new", "message", "left"), [
     ("Two.\n\n</doc>\n", "Two.\n", "the article at byte 0 has no end", [1]),
     ("Three.\n</doc>\n", "Three.\n", "the article at byte 120 has no end", [0]),
@@ -55,12 +47,3 @@ def test_damage_is_one_article_and_its_place(tmp_path, old, new, message, left):
     assert message.split("byte ")[0] in told
     if "120" in message:
         assert f"byte {TAGGED.index('</doc>') + 7}" in told
-
-
-def test_an_article_without_end_does_not_fill_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(json_lines, "LONGEST_LINE", 5000)
-    (tmp_path / "wiki_00").write_text('<doc id="1" title="A">\n' + "word\n" * 3000)
-    _, messages = read_skipping(f"wikiextractor:{tmp_path}/*")
-    assert "the article at byte 0 has no end" in messages[0]
-    source = open_source(f"wikiextractor:{tmp_path}/*")
-    assert all(len(part.content) < 6000 for part in source.documents())

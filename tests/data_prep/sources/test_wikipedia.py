@@ -1,4 +1,4 @@
-"""Dumps: articles and nothing else, with an index or without, and damage by its place."""
+"""Dumps: articles and nothing else, in one stream or many, and damage by its place."""
 
 import bz2
 import gzip
@@ -16,18 +16,12 @@ PAGES = [page(f"Article {number}", f"'''Text''' of {number} & <b>more</b>.\n\nLi
 LINES = [[f"Text of {number} & more.", "Line two."] for number in range(10)]
 
 
-def write_multistream(directory, groups, index=True, name="enwiki-1-pages-articles-multistream"):
-    """Writes a dump in streams: the header, groups of pages, the footer; and its index."""
-    streams = [bz2.compress(HEADER.encode())]
-    entries = []
-    for group in groups:
-        entries += [f"{sum(map(len, streams))}:1:Title: x\n"] * len(group)
-        streams.append(bz2.compress("".join(group).encode()))
-    streams.append(bz2.compress(FOOTER.encode()))
-    path = directory / f"{name}.xml.bz2"
+def write_multistream(directory, groups):
+    """Writes a dump in streams: the header, groups of pages, the footer."""
+    streams = [bz2.compress(part.encode())
+               for part in (HEADER, *("".join(group) for group in groups), FOOTER)]
+    path = directory / "enwiki-1-pages-articles-multistream.xml.bz2"
     path.write_bytes(b"".join(streams))
-    if index:
-        (directory / f"{name}-index.txt.bz2").write_bytes(bz2.compress("".join(entries).encode()))
     return path, streams
 
 
@@ -65,57 +59,18 @@ def test_the_wiki_says_what_it_calls_files(tmp_path):
     assert read(f"wikipedia:{tmp_path}/a.xml") == [["Text."]]
 
 
-def test_of_several_revisions_the_last_one_is_read(tmp_path):
-    old = page("A", "Old.")
-    two = old.replace("<revision>", "<revision><text>Older.</text></revision><revision>")
-    (tmp_path / "a.xml").write_bytes(dump(two, page("B", "").replace(
-        "></text>", " />")))
-    assert read(f"wikipedia:{tmp_path}/a.xml") == [["Old."], []]
-
-
-@pytest.mark.parametrize("index", [True, False])
-def test_a_multistream_dump_reads_alike_with_an_index_and_without(tmp_path, index):
-    path, _ = write_multistream(tmp_path, [PAGES[:3], PAGES[3:7], PAGES[7:]], index)
-    assert (multistream.index_of(path) is not None) is index
-    source = open_source(f"wikipedia:{path}")
-    assert documents_of(source) == LINES
+@pytest.mark.parametrize("chunk", [7, 1 << 20])
+def test_a_multistream_dump_is_read_stream_by_stream(tmp_path, monkeypatch, chunk):
+    monkeypatch.setattr(multistream, "_CHUNK", chunk)
+    path, streams = write_multistream(tmp_path, [PAGES[:3], PAGES[3:7], PAGES[7:]])
+    starts = [sum(map(len, streams[:number])) for number in range(len(streams))]
+    assert [stream.start for stream in multistream.unpacked_streams(path)] == starts
+    (tmp_path / "enwiki-1-pages-articles-multistream-index.txt.bz2").write_bytes(b"x")
+    source = open_source(f"wikipedia:{tmp_path}/*")
+    assert documents_of(source) == LINES == documents_of(source)
     assert source.position() == source.size
-    assert documents_of(source) == LINES
-
-
-def test_the_index_is_found_whatever_part_of_the_wiki_it_is_of(tmp_path):
-    for dump_name, index_name in (
-            ("a-multistream.xml.bz2", "a-multistream-index.txt.bz2"),
-            ("b-multistream.xml.bz2", "b-multistream-index.txt"),
-            ("c-multistream1.xml-p1p9.bz2", "c-multistream-index1.txt-p1p9.bz2")):
-        (tmp_path / index_name).touch()
-        assert multistream.index_of(tmp_path / dump_name) == tmp_path / index_name
-    assert multistream.index_of(tmp_path / "a.xml.bz2") is None
-
-
-def test_a_pattern_may_match_the_index_too(tmp_path):
-    write_multistream(tmp_path, [PAGES])
-    assert read(f"wikipedia:{tmp_path}/*") == LINES
     with pytest.raises(UserError, match="is the index of a dump, not the dump"):
         read(f"wikipedia:{tmp_path}/*index*")
-
-
-@pytest.mark.parametrize(("content", "message"), [
-    (b"x:1:A\n", "index.txt.bz2 is damaged behind line 0"),
-    (b"600:1:A\n9999999:1:B\n", "doesn't have the streams that its index says"),
-])
-def test_an_index_that_does_not_fit_is_refused(tmp_path, content, message):
-    path, _ = write_multistream(tmp_path, [PAGES])
-    multistream.index_of(path).write_bytes(bz2.compress(content))
-    with pytest.raises(UserError, match=message):
-        read(f"wikipedia:{path}")
-
-
-def test_an_index_of_another_dump_loses_nothing_without_a_word(tmp_path):
-    path, streams = write_multistream(tmp_path, [PAGES])
-    multistream.index_of(path).write_bytes(bz2.compress(f"{len(streams[0]) + 3}:1:A\n".encode()))
-    with pytest.raises(UserError, match="stream at byte 0: corrupt or cut short"):
-        read(f"wikipedia:{path}")
 
 
 def test_a_damaged_stream_is_skipped_and_the_others_are_read(tmp_path):
@@ -129,9 +84,8 @@ def test_a_damaged_stream_is_skipped_and_the_others_are_read(tmp_path):
     assert f"multistream.xml.bz2, stream at byte {start}: corrupt or cut short" in message
 
 
-@pytest.mark.parametrize("index", [True, False])
-def test_a_dump_cut_short_is_told(tmp_path, index):
-    path, streams = write_multistream(tmp_path, [PAGES[:5], PAGES[5:]], index)
+def test_a_dump_cut_short_is_told(tmp_path):
+    path, streams = write_multistream(tmp_path, [PAGES[:5], PAGES[5:]])
     whole = path.read_bytes()
     path.write_bytes(whole[:-len(streams[-1])])
     found, (message,) = read_skipping(f"wikipedia:{path}")
@@ -139,7 +93,7 @@ def test_a_dump_cut_short_is_told(tmp_path, index):
     assert "is cut short: </mediawiki> is missing behind" in message
     path.write_bytes(whole[:-len(streams[-1]) - 40])
     found, messages = read_skipping(f"wikipedia:{path}")
-    assert found == (LINES[:5] if index else found)
+    assert found == LINES[:5]
     assert "cut short" in messages[0]
 
 
@@ -168,28 +122,6 @@ def test_malformed_xml_is_one_page_and_its_place(tmp_path, old, new, message, lo
     import re
     assert re.search(message.format(start), messages[0])
     with pytest.raises(UserError, match=r"a\.xml: "):
-        read(f"wikipedia:{tmp_path}/a.xml")
-
-
-def test_the_byte_of_malformed_xml_is_exact(tmp_path):
-    content = dump(*PAGES).replace(b"of 3 &amp;", b"of 3 \xff;")
-    (tmp_path / "a.xml").write_bytes(content)
-    with pytest.raises(UserError, match=f"at byte {content.index(bytes([255]))}; get a whole"):
-        read(f"wikipedia:{tmp_path}/a.xml")
-
-
-@pytest.mark.parametrize("keep", ["Article 5", "</revision>\n  </page>\n" + FOOTER, FOOTER])
-def test_a_dump_that_ends_early_says_where(tmp_path, keep):
-    whole = dump(*PAGES)
-    (tmp_path / "a.xml").write_bytes(whole[:whole.rindex(keep.encode())])
-    found, messages = read_skipping(f"wikipedia:{tmp_path}/a.xml")
-    assert found == LINES[:{"A": 5, "<": 10}[keep[0]] - (keep.count("page") > 0)]
-    assert any("is cut short: </mediawiki> is missing" in message for message in messages)
-
-
-def test_what_is_no_dump_is_told(tmp_path):
-    (tmp_path / "a.xml").write_text("plain text")
-    with pytest.raises(UserError, match="doesn't begin as a MediaWiki dump"):
         read(f"wikipedia:{tmp_path}/a.xml")
 
 

@@ -43,21 +43,12 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_an_article_becomes(name):
-    source, lines = CASES[name]
-    assert wikitext.prose(source) == lines
-
-
-def test_headings_can_be_kept():
-    assert wikitext.prose("== Life ==\nText.\n=== ''Work'' ===\nMore.", headings=True) == [
-        "Life", "Text.", "Work", "More."]
-
-
-def test_a_wiki_has_its_own_words_for_files():
+def test_articles_become_prose():
+    found = {name: wikitext.prose(source) for name, (source, _) in CASES.items()}
+    assert found == {name: lines for name, (_, lines) in CASES.items()}
+    assert wikitext.prose("== Life ==\nA.\n=== ''Work'' ===\nB.", headings=True) == [
+        "Life", "A.", "Work", "B."]
     text = "[[Datei:a.jpg|mini|Ein Bild]]Text."
-    assert wikitext.prose(text) == ["Ein BildText."] or wikitext.prose(text) == [
-        "mini|Ein BildText."]
     assert wikitext.prose(text, namespaces=["Datei"]) == ["Text."]
 
 
@@ -65,8 +56,3 @@ def test_a_wiki_has_its_own_words_for_files():
 def test_marks_a_thousand_deep_are_read(mark):
     lines = wikitext.prose("Before.\n\n" + mark * 1000)
     assert lines[:1] in (["Before."], [])
-
-
-def test_deep_and_whole_nesting_is_read():
-    assert wikitext.prose("{{" * 30 + "}}" * 30 + "Text.") == ["Text."]
-    assert wikitext.prose("<div>" * 30 + "Text." + "</div>" * 30) == ["Text."]

@@ -7,7 +7,7 @@ from electra_tf.tasks.examples import Answer, QuestionExample
 from electra_tf.tasks.kinds import answers, questions
 from electra_tf.tasks.kinds.answers import Prediction
 from electra_tf.text.rows import RowEncoder
-from electra_tf.text.tokenizer import Tokenizer
+from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 WORDS = ("who", "?", "the", "cafe", "##s", "won", "in", "(", "1999", ")", ".")
@@ -24,7 +24,7 @@ def question(text="1999", **changes):
 
 
 def encode(*examples, max_length=32, stride=4, max_query=8, **options):
-    return questions.encode(examples, RowEncoder(Tokenizer(VOCABULARY), VOCABULARY, max_length),
+    return questions.encode(examples, RowEncoder(TextSettings(vocabulary=VOCABULARY), max_length),
                             stride=stride, max_query=max_query, **options)
 
 

@@ -11,7 +11,7 @@ from electra_tf.tasks.kinds import tagging
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.rows import RowEncoder
-from electra_tf.text.tokenizer import Tokenizer
+from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 WORDS = ("a", "b", "c", "##d", ".")
@@ -21,7 +21,7 @@ A, B, C, D, DOT = (VOCABULARY.ids[word] for word in WORDS)
 
 
 def encoder(max_length=16):
-    return RowEncoder(Tokenizer(VOCABULARY), VOCABULARY, max_length)
+    return RowEncoder(TextSettings(vocabulary=VOCABULARY), max_length)
 
 
 def rows_of(kind, examples, *, labels=(), max_length=16):
