@@ -94,8 +94,7 @@ class Counts:
     """Of the documents, those that are damaged and were left out (--on_error=skip); of a document
     in parts, the damaged parts."""
     unknown_by_script: Mapping[str, int] | None = strict_json.added(None)
-    """Script (`text.unknown_words`) -> how many of the unknown words are of it; None: nobody counted
-    them."""
+    """Script (`text.unknown_words`) -> number of unknown words in it; None: not counted."""
 
     def __add__(self, other: "Counts") -> "Counts":
         sums = {name: value + getattr(other, name) for name, value in vars(self).items()
