@@ -7,13 +7,20 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling.device_peaks import cpu_multiplies_bfloat16
-from electra_tf.modeling.fused import biased, drop, dropped, is_for_cpu, rounded
+from electra_tf.modeling.fused import (
+    biased,
+    cpu_multiplies_bfloat16,
+    drop,
+    dropped,
+    is_for_cpu,
+    rounded,
+)
 from electra_tf.modeling.layers import Dense
 from electra_tf.modeling.products import sum_rows
 from electra_tf.modeling.randomness import Randomness, dropout_keys
 from electra_tf.modeling.shapes import dimensions
 from electra_tf.modeling.tracing import fused, with_gradient
+from electra_tf.modeling.weight_table import Shapes
 
 MASKED_SCORE = -10000.0
 """Added to the score of a key that isn't valid: the reference's constant."""
@@ -59,13 +66,14 @@ class SelfAttention(tf_keras.layers.Layer):
     into the queries' weights, the smallest tensor there is.
     """
 
-    def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str):
+    def __init__(self, path: str, config: EncoderConfig, shapes: Shapes, *, seed: int,
+                 policy: str):
+        """Creates the three dense layers; `shapes` is `weight_table.layer`."""
         super().__init__(name=path, dtype=policy)
-        size = config.hidden_size
         self.num_heads = config.num_heads
         self.dropout_rate = config.attention_dropout
         self.query, self.key, self.value = (
-            Dense(f"{path}/{name}", size, size, seed=seed, policy=policy,
+            Dense(f"{path}/{name}", *shapes[f"{path}/{name}/kernel"], seed=seed, policy=policy,
                   stddev=config.initializer_range)
             for name in ("query", "key", "value"))
 

@@ -10,9 +10,7 @@ from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.heads import MaskedLanguageModelHead, ReplacedTokenHead
 from electra_tf.modeling.layers import DifferenceTable, EmbeddingTable
 from electra_tf.modeling.randomness import Randomness
-
-ENCODER = "electra"
-"""Name of the encoder that is pre-trained and then fine-tuned; its weights' names begin so."""
+from electra_tf.modeling.weight_table import ENCODER, GENERATOR
 
 
 class Generator(tf_keras.layers.Layer):
@@ -129,7 +127,7 @@ def both_encoders(config: ModelConfig, *, seed: int, policy: str,
         config, seed=seed, policy=policy, recompute=recompute)
     if config.tying is Tying.EVERYTHING:
         return encoder, encoder
-    return encoder, Encoder("generator", config.generator, seed=seed, policy=policy,
+    return encoder, Encoder(GENERATOR, config.generator, seed=seed, policy=policy,
                             embeddings=embeddings, recompute=recompute)
 
 
@@ -137,7 +135,7 @@ def encoder_and_embeddings(config: ModelConfig, *, seed: int, policy: str,
                            recompute: bool) -> tuple[Encoder, Embeddings]:
     """Creates the discriminator's encoder, and the embeddings of the generator."""
     def own(words: EmbeddingTable | None = None) -> Embeddings:
-        return Embeddings("generator/embeddings", config.generator, seed=seed, policy=policy,
+        return Embeddings(f"{GENERATOR}/embeddings", config.generator, seed=seed, policy=policy,
                           words=words)
 
     def electra(words: DifferenceTable | None = None) -> Encoder:

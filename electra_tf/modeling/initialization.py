@@ -43,10 +43,10 @@ All are learned from there on like any weights: architecture, names and checkpoi
 import numpy as np
 
 from electra_tf.config.initialization import InitializationConfig, Scheme
-from electra_tf.modeling.electra import ENCODER
 from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.encoder import Encoder, EncoderLayer
 from electra_tf.modeling.layers import Dense
+from electra_tf.modeling.weight_table import ENCODER
 
 OFFSETS = (-1, 1, -2, 2, -3, 3, -4, 4)
 """Where heads look, in tokens; the first head at the previous one."""

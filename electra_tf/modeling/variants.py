@@ -20,10 +20,8 @@ from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.heads import MaskedLanguageModelHead, ReplacedTokenHead
 from electra_tf.modeling.layers import Dense
 from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.weight_table import CLOZE, COPY, FROZEN, RESTORER, TOWERS
 from electra_tf.platform.errors import UserError
-
-CLOZE = "cloze_predictions"
-"""Part of the name of what only Electric has: the head over both towers."""
 
 
 class DiscriminatorModel(tf_keras.Model):
@@ -66,9 +64,9 @@ class RestoringModel(tf_keras.Model):
         """
         super().__init__(name="restoring_model", dtype=policy)
         encoder, generator = both_encoders(config, seed=seed, policy=policy, recompute=recompute)
-        self.restorer = Generator(encoder, seed=seed, policy=policy, part="restorer")
+        self.restorer = Generator(encoder, seed=seed, policy=policy, part=RESTORER)
         self.copying = ReplacedTokenHead(
-            "copy_predictions", encoder.config, seed=seed, policy=policy) if copies else None
+            COPY, encoder.config, seed=seed, policy=policy) if copies else None
         self.generator = Generator(generator, seed=seed, policy=policy)
 
 
@@ -79,10 +77,9 @@ class FrozenGeneratorModel(DiscriminatorModel):
                  policy: str = "float32", recompute: bool = False):
         """Creates every weight; arguments as for `ElectraModel`, `generator` its encoder's."""
         super().__init__(config, seed=seed, policy=policy, recompute=recompute)
-        part = "frozen_generator"
-        embeddings = Embeddings(f"{part}/embeddings", generator, seed=seed, policy=policy)
-        encoder = Encoder(part, generator, seed=seed, policy=policy, embeddings=embeddings)
-        self.generator = Generator(encoder, seed=seed, policy=policy, part=part)
+        embeddings = Embeddings(f"{FROZEN}/embeddings", generator, seed=seed, policy=policy)
+        encoder = Encoder(FROZEN, generator, seed=seed, policy=policy, embeddings=embeddings)
+        self.generator = Generator(encoder, seed=seed, policy=policy, part=FROZEN)
         self.generator.trainable = False
 
 
@@ -103,8 +100,8 @@ class TwoTowerGenerator(tf_keras.layers.Layer):
             return Encoder(path, config, seed=seed, policy=policy, embeddings=embeddings,
                            recompute=recompute, sight=sight)
 
-        self.forward_tower = tower("generator_ltr", Sight.EARLIER)
-        self.backward_tower = tower("generator_rtl", Sight.LATER)
+        self.forward_tower = tower(TOWERS[0], Sight.EARLIER)
+        self.backward_tower = tower(TOWERS[1], Sight.LATER)
         self.head = MaskedLanguageModelHead(
             CLOZE, dataclasses.replace(config, hidden_size=2 * config.hidden_size),
             seed=seed, policy=policy, words=embeddings.words)

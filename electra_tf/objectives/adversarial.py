@@ -16,7 +16,8 @@ paper finds this worse than maximum likelihood: the generator learns slowly and 
 are narrow.
 """
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import tensorflow as tf
@@ -24,10 +25,12 @@ import tensorflow as tf
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.pretraining import PretrainingConfig, SamplingConfig
 from electra_tf.data.example import Batch
+from electra_tf.modeling import weight_table
 from electra_tf.modeling.corruption import gather_tokens, gather_vectors
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.sampling import cross_entropy
 from electra_tf.modeling.variants import AdversarialModel
+from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.masked_tokens import (
     MaskedBatch,
@@ -97,6 +100,15 @@ class AdversarialObjective(ElectraObjective):
                 "generator_loss": Ratio(tf.reduce_sum(generated.losses), slots),
                 "generator_reward": Ratio(tf.reduce_sum(reward * masked), slots)},
             judged.details | filled_in(predictions, generated.best_ids))
+
+    def networks(self) -> Sequence[Network]:
+        """Returns both networks; the baseline is a head of the generator's."""
+        discriminator, generator = super().networks()
+        baseline = weight_table.Head(
+            weights=weight_table.dense("baseline/dense", generator.encoder.hidden_size, 1),
+            scores_vocabulary=False, fraction=None)
+        return discriminator, dataclasses.replace(
+            generator, heads=(*generator.heads, baseline))
 
     @property
     def coefficients(self) -> Mapping[str, float]:

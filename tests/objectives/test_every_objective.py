@@ -11,11 +11,11 @@ import tensorflow as tf
 from electra_tf.config.objectives import OBJECTIVES, measures
 from electra_tf.data.pipeline import training_batches
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.objectives.samples import markdown_page, terminal_page
 from electra_tf.platform import storage
 from electra_tf.pretraining import training_run
 from electra_tf.pretraining.evaluation import evaluator_of
 from electra_tf.pretraining.results import report
+from electra_tf.reporting.samples import markdown_page, terminal_page
 from tests import tiny_run
 
 EVERY = pytest.mark.parametrize("name", OBJECTIVES)

@@ -22,10 +22,10 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.export import servable
 from electra_tf.modeling.electra import Discriminator, electra_encoder
 from electra_tf.objectives.objective import Outcome, PretrainingObjective
-from electra_tf.objectives.samples import Corruption
 from electra_tf.platform import storage
 from electra_tf.pretraining import results, training_run
 from electra_tf.reporting.metrics_log import read_metrics
+from electra_tf.reporting.samples import Corruption
 from tests import tiny_run
 
 TURN = 4

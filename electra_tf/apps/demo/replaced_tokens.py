@@ -19,9 +19,9 @@ from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.sampling import at_temperature, distribution, sample
 from electra_tf.modeling.tracing import inference_mode
-from electra_tf.objectives import samples
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError, shown
+from electra_tf.reporting import samples
 from electra_tf.tasks.encoding import encode_texts
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenizer import Tokenizer
@@ -34,8 +34,6 @@ RATES, TEMPERATURES, SEEDS = (0.01, 0.9), (0.01, 10.0), (0, 2**32 - 1)
 """Smallest and largest."""
 _LENGTH_STEP = 8
 """Rows are padded to a multiple of it: one graph for each."""
-_ENERGIES = "generator_ltr/"
-"""Begins names of weights that only Electric's generator has."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -244,8 +242,7 @@ def _require_both(networks: Pretrained) -> None:
     needed = {"generator_predictions", "discriminator_predictions"}
     if networks.model.tying is not Tying.EVERYTHING:
         needed.add("generator")
-    electric = any(name.startswith(_ENERGIES) for name in networks.weights)
-    if electric or not needed <= parts:
+    if not needed <= parts:
         raise UserError(f"{networks.source} hasn't a generator and a discriminator as ELECTRA "
                         "trains them; name a run of objective.name=electra, or a conversion of "
                         "both networks.")

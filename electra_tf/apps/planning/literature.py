@@ -7,16 +7,15 @@ differences from BERT are left out, and GPT is counted with ELECTRA's head over 
 
 import dataclasses
 
-from electra_tf.apps.planning.workload import PUBLISHED_LENGTHS, paper_inference_flops
-from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.apps.planning.workload import PUBLISHED_LENGTHS
+from electra_tf.config.model import EncoderConfig
 from electra_tf.config.sizes import SIZES
-from electra_tf.modeling.flops import (
-    EncoderShape,
-    paper_block_flops,
-    paper_electra_flops_per_token,
-    paper_embedding_flops,
-    paper_mlm_flops_per_token,
-    paper_mlm_head_flops,
+from electra_tf.modeling import paper_flops
+from electra_tf.modeling.weight_table import (
+    discriminator,
+    generator,
+    language_model,
+    whole_encoder,
 )
 
 INFERENCE_LENGTH = 128
@@ -44,33 +43,34 @@ class PublishedModel:
 
 
 def _shape(hidden: int, layers: int, *, embedding: int = 0,
-           vocabulary: int = _BERT_VOCABULARY) -> EncoderShape:
+           vocabulary: int = _BERT_VOCABULARY, **others: int) -> EncoderConfig:
     """Returns BERT's proportions: a head per 64 units, a feed-forward layer of 4 H."""
-    return EncoderShape(
-        hidden_size=hidden, num_layers=layers, num_heads=hidden // 64,
-        intermediate_size=4 * hidden, embedding_size=embedding or hidden, vocab_size=vocabulary)
+    sizes = {"num_heads": hidden // 64, "intermediate_size": 4 * hidden} | others
+    return EncoderConfig(
+        hidden_size=hidden, num_layers=layers, embedding_size=embedding or hidden,
+        vocab_size=vocabulary, max_position_embeddings=512, type_vocab_size=2, hidden_dropout=0.1,
+        attention_dropout=0.1, initializer_range=0.02, **sizes)
 
 
 def _language_model(
-    shape: EncoderShape, *, batch: int, steps: float, length: int = 512, **head: float
+    shape: EncoderConfig, *, batch: int, steps: float, length: int = 512,
+    fraction: float | None = None
 ) -> dict[str, float]:
-    """Returns what a network costs that predicts tokens; `head` says how many of them."""
+    """Returns the cost of a network that predicts a fraction of the tokens; None for BERT's."""
+    network = language_model(
+        "language model", shape, whole_encoder(shape), fraction=fraction)
     return {
-        "train_flops": batch * length * steps * paper_mlm_flops_per_token(
-            shape, sequence_length=length, **head),
-        "inference_flops": paper_inference_flops(shape, INFERENCE_LENGTH)}
+        "train_flops": batch * length * steps * paper_flops.per_token([network], length),
+        "inference_flops": paper_flops.inference(shape, INFERENCE_LENGTH)}
 
 
-def _electra(size: str, steps: float | None = None) -> dict[str, float]:
+def _electra(size: str, steps: int | None = None) -> dict[str, float]:
     """Returns what ELECTRA costs, with the settings that this program has for a model size."""
-    config: PretrainingConfig = SIZES[size]
-    shape, length = EncoderShape.of(config.model.discriminator), PUBLISHED_LENGTHS[size]
-    steps = steps or config.training.num_train_steps
-    return {
-        "train_flops": config.training.train_batch_size * length * steps
-        * paper_electra_flops_per_token(
-            shape, EncoderShape.of(config.model.generator), sequence_length=length),
-        "inference_flops": paper_inference_flops(shape, INFERENCE_LENGTH)}
+    model, training, length = SIZES[size].model, SIZES[size].training, PUBLISHED_LENGTHS[size]
+    networks = discriminator(model.discriminator), generator(model)
+    return {"train_flops": training.train_batch_size * length
+            * (steps or training.num_train_steps) * paper_flops.per_token(networks, length),
+            "inference_flops": paper_flops.inference(model.discriminator, INFERENCE_LENGTH)}
 
 
 def _t5_train_flops() -> float:
@@ -79,13 +79,14 @@ def _t5_train_flops() -> float:
     The weighted sum of values and the output of attention count as if all heads were as wide as H,
     as in Google's table; they are 16 times as wide.
     """
-    shape = EncoderShape(hidden_size=1024, num_layers=24, num_heads=128, intermediate_size=65536,
-                         embedding_size=1024, vocab_size=32000)
+    shape = _shape(1024, 24, vocabulary=32000, num_heads=128, intermediate_size=65536)
     length, batch, steps, projected = 512, 2048, 1e6, 128 * 128
     blocks = shape.num_layers * sum(
-        paper_block_flops(shape, length, projected_size=projected, attentions=attentions)
+        paper_flops.block(shape, length, projected_size=projected, attentions=attentions)
         for attentions in (1, 2))
-    ends = 2 * paper_embedding_flops(shape, length) + paper_mlm_head_flops(shape, length, 1.0)
+    # The head above no layers, and the embeddings of encoder and decoder.
+    ends = paper_flops.embedding(shape, length) + paper_flops.forward(language_model(
+        "T5", dataclasses.replace(shape, num_layers=0), {}, fraction=1.0), length)
     return 2 * batch * steps * (blocks + ends)
 
 
@@ -103,7 +104,7 @@ PUBLISHED = (
     PublishedModel(
         name="GPT", parameters="117M", printed_train_flops=4.0e19, printed_inference_flops=3.0e10,
         **_language_model(_shape(768, 12, vocabulary=40000), batch=128, steps=960_800,
-                          predicted_fraction=1.0),
+                          fraction=1.0),
         source="Radford et al., 2018: every token is predicted"),
     PublishedModel(
         name="BERT-Small", parameters="14M", printed_train_flops=1.4e18,
@@ -133,7 +134,7 @@ PUBLISHED = (
         source="ELECTRA, table 6"),
     PublishedModel(
         name="ELECTRA-1.75M", parameters="335M", printed_train_flops=3.1e21,
-        **_electra("large", 1.75e6), source="ELECTRA, section 3.4"),
+        **_electra("large", 1_750_000), source="ELECTRA, section 3.4"),
     PublishedModel(
         name="RoBERTa-500K", parameters="356M", printed_train_flops=3.2e21,
         **_language_model(_shape(1024, 24, vocabulary=50265), batch=8000, steps=500_000),

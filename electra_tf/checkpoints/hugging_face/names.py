@@ -1,20 +1,12 @@
 """What Hugging Face calls a weight, and how it turns it: one to one with our names."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from electra_tf.checkpoints.hugging_face.files import WEIGHTS_FILE
-from electra_tf.checkpoints.shapes import (
-    Shapes,
-    discriminator_shapes,
-    embedding_shapes,
-    encoder_shapes,
-    generator_shapes,
-)
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 
@@ -27,29 +19,9 @@ IGNORED = frozenset({"electra.embeddings.position_ids", "generator_lm_head.weigh
 """A buffer of old releases, and the tied table, where it is written twice."""
 
 
-def whole_encoder(model: ModelConfig) -> Shapes:
-    """Returns the weights of a fine-tuned model below its head, by our names."""
-    encoder = model.discriminator
-    return embedding_shapes("electra", encoder) | encoder_shapes("electra", encoder)
-
-
-def of_encoder(model: ModelConfig) -> dict[str, str]:
-    """Returns their name -> ours, of `whole_encoder`."""
-    return {theirs_of(name): name for name in whole_encoder(model)}
-
-
-def of_discriminator(model: ModelConfig) -> dict[str, str]:
-    """Returns their name -> ours."""
-    return {theirs_of(name): name for name in discriminator_shapes(model)}
-
-
-def of_generator(model: ModelConfig) -> dict[str, str]:
-    """Returns their name -> ours, of the generator's own weights and of the shared ones."""
-    own = generator_shapes(model)
-    shared = embedding_shapes("electra", model.generator)
-    if model.tying is Tying.EVERYTHING:
-        shared |= encoder_shapes("electra", model.generator)
-    return {theirs_of(name): name for name in (*shared, *own)}
+def by_theirs(shapes: Iterable[str]) -> dict[str, str]:
+    """Returns their name -> ours, of weights by our names."""
+    return {theirs_of(name): name for name in shapes}
 
 
 def theirs_of(name: str) -> str:

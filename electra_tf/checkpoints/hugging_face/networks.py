@@ -14,14 +14,15 @@ from electra_tf.checkpoints.hugging_face import names as naming
 from electra_tf.checkpoints.hugging_face.config import Config
 from electra_tf.checkpoints.hugging_face.files import CONFIG_FILE
 from electra_tf.checkpoints.pretrained import Pretrained
-from electra_tf.checkpoints.shapes import (
-    generator_shapes,
-    has_generator,
-    require_exactly,
-    require_networks,
-)
+from electra_tf.checkpoints.shapes import has_generator, require_exactly, require_networks
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
+from electra_tf.modeling.weight_table import (
+    discriminator,
+    generator,
+    own_generator,
+    whole_encoder,
+)
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.task import TaskSpec
@@ -49,10 +50,10 @@ def write(networks: Pretrained, directory: Path) -> None:
         return
     require_networks(networks.weights, model, networks.source)
     _write_network(directory / DISCRIMINATOR, DISCRIMINATOR, model.discriminator,
-                   naming.of_discriminator(model), networks)
+                   naming.by_theirs(discriminator(model.discriminator).weights), networks)
     if has_generator(networks.weights):
         _write_network(directory / GENERATOR, GENERATOR, model.generator,
-                       naming.of_generator(model), networks)
+                       naming.by_theirs(generator(model).weights), networks)
 
 
 def read(path: Path) -> Pretrained:
@@ -71,11 +72,12 @@ def read(path: Path) -> Pretrained:
     model = config_file.model(config, directory)
     text = files.read_text(directory, config.vocab_size, config.pad_token_id)
     weights = naming.by_our_names(
-        files.read_weights(directory), naming.of_discriminator(model), directory)
+        files.read_weights(directory),
+        naming.by_theirs(discriminator(model.discriminator).weights), directory)
     if pair and (path / GENERATOR / CONFIG_FILE).exists():
         own = config_file.read(path / GENERATOR)
-        model, generator = _read_generator(path / GENERATOR, own, config, weights)
-        weights |= generator
+        model, own_weights = _read_generator(path / GENERATOR, own, config, weights)
+        weights |= own_weights
         other = files.read_text(path / GENERATOR, own.vocab_size, own.pad_token_id)
         if other != text:
             raise UserError(f"{path}: {GENERATOR}/ reads text in another way than {DISCRIMINATOR}/ "
@@ -95,37 +97,38 @@ def _write_finetuned(networks: Pretrained, task: TaskSpec, directory: Path) -> N
     head = heads.to_theirs(task, networks.weights, networks.source)
     require_exactly({name: value for name, value in networks.weights.items()
                      if not name.startswith(heads.HEAD)},
-                    naming.whole_encoder(networks.model), networks.source)
+                    whole_encoder(networks.model.discriminator), networks.source)
     config = config_file.content(networks.model.discriminator, more=head.config,
                                  pad_id=networks.text.vocabulary.pad_id)
-    encoder = naming.by_their_names(networks.weights, naming.of_encoder(networks.model))
+    encoder = naming.by_their_names(
+        networks.weights, naming.by_theirs(whole_encoder(networks.model.discriminator)))
     files.write(directory, config, encoder | dict(head.weights), networks.text)
 
 
 def _read_finetuned(directory: Path, config: Config) -> Pretrained:
     model = config_file.model(config, directory)
     found = files.read_weights(directory)
-    names = naming.of_encoder(model)
+    names = naming.by_theirs(whole_encoder(model.discriminator))
     task, settings, head = heads.from_theirs(
         config, {name: value for name, value in found.items()
                  if name not in names and name not in naming.IGNORED}, str(directory))
     weights = naming.by_our_names(
         {name: value for name, value in found.items() if name in names}, names, directory)
-    require_exactly(weights, naming.whole_encoder(model), str(directory))
+    require_exactly(weights, whole_encoder(model.discriminator), str(directory))
     return Pretrained(source=str(directory), model=model, weights=weights | dict(head), task=task,
                       text=files.read_text(directory, model.vocab_size, config.pad_token_id),
                       head_settings=settings)
 
 
-def _read_generator(directory: Path, own: Config, discriminator: Config,
+def _read_generator(directory: Path, own: Config, other: Config,
                     weights: Weights) -> tuple[ModelConfig, Weights]:
-    """Returns the shape of both networks, and the generator's own weights."""
+    """Returns the shape of both networks, and the generator's own weights; `other`: beside it."""
     config_file.require_architecture(own, directory, ARCHITECTURES[GENERATOR])
     config_file.model(own, directory)
     found = files.read_weights(directory)
-    model = config_file.model(discriminator, directory, {
-        "generator_width": own.hidden_size / discriminator.hidden_size,
-        "generator_depth": own.num_hidden_layers / discriminator.num_hidden_layers,
+    model = config_file.model(other, directory, {
+        "generator_width": own.hidden_size / other.hidden_size,
+        "generator_depth": own.num_hidden_layers / other.num_hidden_layers,
         "tying": _tying(found, own, weights, directory)})
     ours = config_file.sizes(own)
     differing = [name for name in config_file.SIZES if getattr(model.generator, name) != ours[name]]
@@ -134,8 +137,8 @@ def _read_generator(directory: Path, own: Config, discriminator: Config,
         raise UserError(f"{directory / CONFIG_FILE}: {config_file.SIZES[name]} is {ours[name]}; "
                         "the generator of this discriminator has "
                         f"{getattr(model.generator, name)}.")
-    own_weights = naming.by_our_names(found, naming.of_generator(model), directory)
-    return model, {name: own_weights[name] for name in generator_shapes(model)}
+    both = naming.by_our_names(found, naming.by_theirs(generator(model).weights), directory)
+    return model, {name: both[name] for name in own_generator(model)}
 
 
 def _tying(found: Weights, own: Config, discriminator: Weights,
