@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from electra_tf.config.masking import SamplingConfig
 from electra_tf.config.model import ModelConfig
-from electra_tf.config.pretraining import PretrainingConfig, SamplingConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.corruption import gather_tokens, gather_vectors
@@ -38,14 +38,14 @@ from electra_tf.objectives.masked_tokens import (
     filled_in,
     score_predictions,
 )
-from electra_tf.objectives.objective import Arrays, Given, Outcome, Ratio
+from electra_tf.objectives.objective import Arrays, Given, Outcome, Ratio, Settings
 from electra_tf.platform.errors import UserError
 
 
 class AdversarialObjective(ElectraObjective):
     """min 50 L_Disc(discriminator), max L_Disc over the generator's samples."""
 
-    def __init__(self, config: PretrainingConfig, given: Given):
+    def __init__(self, config: Settings, given: Given):
         """Refuses samples that aren't drawn from the distribution whose gradient is taken.
 
         Raises:

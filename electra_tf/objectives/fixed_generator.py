@@ -12,7 +12,6 @@ import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.objectives import Replacements
-from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.heads import IMPOSSIBLE_LOGIT
 from electra_tf.modeling.randomness import Randomness
@@ -22,13 +21,13 @@ from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.detection_scores import detection_scores
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.masked_tokens import MaskedBatch, filled_in
-from electra_tf.objectives.objective import Arrays, Given, Outcome
+from electra_tf.objectives.objective import Arrays, Given, Outcome, Settings
 
 
 class FixedGeneratorObjective(ElectraObjective):
     """min L_Disc(discriminator)."""
 
-    def __init__(self, config: PretrainingConfig, given: Given):
+    def __init__(self, config: Settings, given: Given):
         """Reads the records if they are to be counted."""
         super().__init__(config, given)
         self._logits = replacement_logits(config.objective.replacements, given)

@@ -14,8 +14,8 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
+from electra_tf.config.masking import MaskingConfig, SamplingConfig
 from electra_tf.config.model import ModelConfig
-from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling.flops import products_per_token
 from electra_tf.modeling.masking import TokenKinds
@@ -105,6 +105,18 @@ class Objective(Protocol):
         ...
 
 
+class Settings(Protocol):
+    """The settings that an objective reads: sections of `PretrainingConfig`."""
+
+    model: ModelConfig
+    masking: MaskingConfig
+    sampling: SamplingConfig
+    objective: Any
+    """The objective's own settings."""
+    training: Any
+    """With the run's `num_train_steps`."""
+
+
 class PretrainingObjective(abc.ABC):
     """An `Objective` of pre-training, with all that the rest of the program asks of one.
 
@@ -124,7 +136,7 @@ class PretrainingObjective(abc.ABC):
     """Name of the objective that trains the generator in a stage before; "" without such a stage.
     """
 
-    def __init__(self, config: PretrainingConfig, given: Given):
+    def __init__(self, config: Settings, given: Given):
         """Takes the run's settings, and what is given with them."""
         self.config = config
         self.given = given

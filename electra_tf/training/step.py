@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.pretraining import OptimizerConfig
+from electra_tf.config.optimization import OptimizerConfig
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Objective, Ratio
 from electra_tf.training.adam import Adam, clip_scale

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.config.pretraining import MaskingConfig, SamplingConfig
+from electra_tf.config.masking import MaskingConfig, SamplingConfig
 from electra_tf.modeling.masking import Predictions
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.sampling import (

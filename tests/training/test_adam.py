@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.config.pretraining import OptimizerConfig
+from electra_tf.config.optimization import OptimizerConfig
 from electra_tf.training.adam import Adam, clip_scale
 from electra_tf.training.schedule import Schedule
 from electra_tf.training.weight_decay import decay_mask, decays

@@ -5,8 +5,9 @@ import pytest
 import tensorflow as tf
 from official.modeling.optimization import lamb as model_garden
 
+from electra_tf.config.optimization import OptimizerConfig
 from electra_tf.config.overrides import override
-from electra_tf.config.pretraining import OptimizerConfig, PretrainingConfig
+from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform.errors import UserError
 from electra_tf.training.lamb import Lamb
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from electra_tf.apps.inspection import examples, page, reading
-from electra_tf.config.pretraining import MaskingConfig
+from electra_tf.config.masking import MaskingConfig
 from electra_tf.data import manifest
 from tests.apps.serving import browser
 
