@@ -123,7 +123,7 @@ def text_settings(model_dir: Path) -> TextSettings:
     if vocabulary.size != saved["model.vocab_size"]:
         raise UserError(f"{vocabulary.source} has {vocabulary.size} entries, but the run was "
                         f"trained with {saved['model.vocab_size']}; restore the file.")
-    digest = saved.get(run_directory.VOCABULARY_FACT, vocabulary.sha256)
+    digest = saved.get(run_directory.VOCABULARY_FACT)
     if vocabulary.sha256 != digest:
         raise UserError(f"{vocabulary.source} isn't the vocabulary that the run was trained with "
                         f"(SHA-256 {vocabulary.sha256[:12]}..., not {str(digest)[:12]}...): its "
