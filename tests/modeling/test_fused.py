@@ -105,15 +105,6 @@ def test_bfloat16_rounds_only_what_is_stored(name):
         np.testing.assert_allclose(tf.cast(got, tf.float32), wanted, rtol=0.02, atol=0.015 * scale)
 
 
-def test_the_softmax_of_bfloat16_scores_is_computed_in_float32():
-    scores = tf.cast(normal(4, 2, 6, 512), tf.bfloat16)
-    exact = tf.nn.softmax(tf.cast(scores, tf.float32))
-    identity = tf.eye(512, batch_shape=[4, 2], dtype=tf.bfloat16)
-    got = tf.cast(attend(scores, identity, 0.0, None), tf.float32)
-    # Half a unit in the last place of bfloat16, and float32's own rounding.
-    np.testing.assert_allclose(got, exact, rtol=2.0**-8 + 1e-5)
-
-
 def every_bfloat16(limit):
     """All bfloat16 numbers up to a limit, both signs."""
     positive = np.arange(0x7F80, dtype=np.uint16).view(tf.bfloat16.as_numpy_dtype)

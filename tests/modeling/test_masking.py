@@ -8,7 +8,6 @@ import tensorflow as tf
 from electra_tf.config.masking import MaskingConfig, PositionDraw
 from electra_tf.modeling.corruption import gather_tokens, write_tokens
 from electra_tf.modeling.masking import (
-    draw_distinct,
     draw_with_replacement,
     draw_words,
     mask_tokens,
@@ -95,15 +94,6 @@ def test_every_candidate_is_selected_equally_often():
     assert counts[~candidates].sum() == 0
 
 
-def test_the_legacy_draw_repeats_positions_as_often_as_the_reference():
-    # Of 19 draws among 125 candidates, 1 - 125 (1 - (124/125)**19) / 19 = 6.8 % are repeats.
-    ids, valid = text(rows=512, length=128)
-    predictions = mask_tokens(ids, valid, LEGACY, KINDS, place()).predictions
-    assert predictions.valid.numpy().all()
-    repeats = np.mean([1 - len(set(row)) / 19 for row in predictions.positions.numpy()])
-    assert abs(repeats - 0.0682) < 5 * 0.055 / math.sqrt(512)
-
-
 def test_the_legacy_draw_maps_uniforms_to_candidates_in_order():
     candidates = tf.constant([[False, True, True, False, True, False]])
     uniforms = tf.constant([[0.0, 0.34, 0.999999, 0.67, 0.0, 0.0]])
@@ -119,14 +109,6 @@ def test_a_row_without_candidates_predicts_nothing(draw):
     masked_ids, predictions = mask_tokens(ids, ids != 0, config, KINDS, place())
     assert predictions.valid.numpy().sum(axis=1).tolist() == [0, 0, 2]
     np.testing.assert_array_equal(masked_ids[:2], ids[:2])
-
-
-def test_fewer_candidates_than_wanted_are_all_selected():
-    candidates = tf.constant([[False, True, False, True]])
-    bits = tf.constant([[5, -7, 3, 0]])
-    positions, filled = draw_distinct(candidates, tf.constant([6]), bits, 6)
-    assert filled.numpy().sum() == 2
-    assert set(positions.numpy()[filled.numpy()]) == {1, 3}
 
 
 @pytest.mark.parametrize(("hidden", "garbled"), [

@@ -16,9 +16,8 @@ from collections.abc import Iterator, Sequence
 from absl import flags
 
 from electra_tf.apps.planning import prices, scores
-from electra_tf.apps.planning.bill import Bill, bill
 from electra_tf.apps.planning.literature import INFERENCE_LENGTH, PUBLISHED
-from electra_tf.apps.planning.prices import Prices, Quantity
+from electra_tf.apps.planning.prices import Bill, Prices, Quantity, bill
 from electra_tf.apps.planning.workload import PUBLISHED_LENGTHS, Workload
 from electra_tf.config import pretraining_flags, recipes, setting_flags
 from electra_tf.config.pretraining import PretrainingConfig

@@ -3,7 +3,6 @@
 import pytest
 
 from electra_tf.apps.planning import plan
-from electra_tf.apps.planning import throughput as rate
 from electra_tf.apps.planning.learning_curves import Network
 from electra_tf.platform.errors import UserError
 from tests import command_flags, tiny_records
@@ -32,7 +31,7 @@ def machine(monkeypatch):
     """Two networks, the second ten times slower."""
     monkeypatch.setattr(plan, "NETWORKS", (QUICK, SLOW))
     monkeypatch.setattr(
-        rate, "tokens_per_second",
+        plan, "measured_rate",
         lambda given: next(RATES[flag] for flag in given if flag in RATES))
 
 
@@ -83,7 +82,7 @@ def test_run_becomes_the_command_that_was_printed(machine, records, capsys, monk
     command_flags.call(plan.main, "--budget=10m", f"--data_dir={records}", "--model_dir=a run",
                        "--run")
     printed = capsys.readouterr().out.splitlines()[-1]
-    assert started[0][1] == str(rate.SCRIPT)
+    assert started[0][1] == str(plan.SCRIPT)
     assert "'--model_dir=a run'" in printed and "--recipe=short" in printed
     assert f"--num_train_steps={plan.plan(QUICK, 10_000.0, 600.0, length=32).steps} " in printed
     assert printed.split()[2].removeprefix("--data_dir=") == str(records) == (
@@ -102,6 +101,6 @@ def test_mistakes_are_one_line(machine, arguments, words):
 @pytest.mark.slow
 def test_a_rate_is_measured_by_a_real_run(records):
     flags = [f"--data_dir={records}", "--model_size=tiny", "--train_batch_size=4"]
-    assert rate.tokens_per_second(flags) > 0
+    assert plan.measured_rate(flags) > 0
     with pytest.raises(UserError, match="run_pretraining.py: .*--train_batch_size"):
-        rate.tokens_per_second([*flags, "--train_batch_size=-1"])
+        plan.measured_rate([*flags, "--train_batch_size=-1"])

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from electra_tf.apps.planning import prices
-from electra_tf.apps.planning.bill import bill
+from electra_tf.apps.planning.prices import bill
 from electra_tf.platform.errors import UserError
 
 TABLE = prices.load()
