@@ -1,6 +1,5 @@
 """Multi-head self-attention (Vaswani et al., 2017, section 3.2)."""
 
-import enum
 from collections.abc import Sequence
 
 import tensorflow as tf
@@ -31,31 +30,6 @@ def attention_bias(valid: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     bias = (1.0 - tf.cast(valid, dtype)) * tf.cast(MASKED_SCORE, dtype)
     # TensorFlow Lite has no tf.newaxis for shapes that vary.
     return tf.expand_dims(tf.expand_dims(bias, 1), 1)
-
-
-class Sight(enum.Enum):
-    """Which positions a position attends to."""
-
-    ALL = "all"
-    EARLIER = "earlier"
-    """Itself and those before: left to right."""
-    LATER = "later"
-    """Itself and those after: right to left."""
-
-
-def sight_bias(valid: tf.Tensor, sight: Sight, dtype: tf.DType) -> tf.Tensor:
-    """Turns bool [B, L] into [B, 1, 1, L], or [B, 1, L, L] where sight differs by position.
-
-    -10000 hides a key. Where all are hidden, as from padding that looks at padding, attention is
-    over all of them.
-    """
-    if sight is Sight.ALL:
-        return attention_bias(valid, dtype)
-    place = tf.range(valid.shape[1])
-    reach = place[:, tf.newaxis] - place  # From a query to a key before it.
-    seen = reach >= 0 if sight is Sight.EARLIER else reach <= 0
-    shown = tf.cast(seen & valid[:, tf.newaxis, :], dtype)
-    return ((1.0 - shown) * tf.cast(MASKED_SCORE, dtype))[:, tf.newaxis]
 
 
 class SelfAttention(tf_keras.layers.Layer):

@@ -84,18 +84,6 @@ class ElectraModel(tf_keras.Model):
         self.generator = Generator(generator, seed=seed, policy=policy)
 
 
-class MaskedLanguageModel(tf_keras.Model):
-    """The full-size encoder trained as its own generator: BERT's masked language model."""
-
-    def __init__(self, config: ModelConfig, *, seed: int, policy: str = "float32",
-                 recompute: bool = False):
-        """Creates every weight; arguments as for `ElectraModel`."""
-        super().__init__(name="masked_language_model", dtype=policy)
-        encoder = electra_encoder(
-            config.discriminator, seed=seed, policy=policy, recompute=recompute)
-        self.generator = Generator(encoder, seed=seed, policy=policy)
-
-
 class TaskModel(tf_keras.Model):
     """The pre-trained encoder and the head of a task (section 3.3)."""
 

@@ -1,13 +1,14 @@
 """The Transformer encoder of BERT (Devlin et al., 2019), as ELECTRA uses it."""
 
 import functools
+from collections.abc import Callable
 
 import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling import weight_table
-from electra_tf.modeling.attention import SelfAttention, Sight, sight_bias
+from electra_tf.modeling.attention import SelfAttention, attention_bias
 from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.layers import Dense, GeluDense, LayerNorm
 from electra_tf.modeling.randomness import Randomness, dropout_keys
@@ -61,7 +62,8 @@ class Encoder(tf_keras.layers.Layer):
     """Token ids in, one hidden vector per position out."""
 
     def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str,
-                 embeddings: Embeddings, recompute: bool = False, sight: Sight = Sight.ALL):
+                 embeddings: Embeddings, recompute: bool = False,
+                 mask: Callable[[tf.Tensor, tf.DType], tf.Tensor] = attention_bias):
         """Creates the projection and the layers.
 
         Args:
@@ -72,12 +74,12 @@ class Encoder(tf_keras.layers.Layer):
             embeddings: below the layers, shared or its own.
             recompute: in training, keep only what goes into a layer and compute the rest again
                 for the gradient (Chen et al., 2016).
-            sight: which positions attention is over.
+            mask: makes the bias of `SelfAttention` from bool [B, L] and a type.
         """
         super().__init__(name=path, dtype=policy)
         self.config = config
         self.recompute = recompute
-        self.sight = sight
+        self.mask = mask
         self.embeddings = embeddings
         project = f"{path}/embeddings_project"
         size = weight_table.encoder(path, config).get(f"{project}/kernel")
@@ -117,7 +119,7 @@ class Encoder(tf_keras.layers.Layer):
         if self.embeddings_project is not None:
             x = self.embeddings_project(x)
         outputs = [x]
-        bias = sight_bias(valid, self.sight, x.dtype)
+        bias = self.mask(valid, x.dtype)
         for layer in self.encoder_layers:
             run = functools.partial(
                 layer, bias=bias, randomness=randomness,

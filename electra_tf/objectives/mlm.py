@@ -7,8 +7,8 @@ import tensorflow as tf
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling import weight_table
-from electra_tf.modeling.electra import MaskedLanguageModel
 from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.variants import MaskedLanguageModel
 from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.masked_tokens import (
     MaskedBatch,

@@ -9,9 +9,9 @@ import tensorflow as tf
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.weights import read_weights
 from electra_tf.data.example import Batch
-from electra_tf.modeling.electra import ElectraModel, MaskedLanguageModel
+from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.token_replacement import TokenReplacement
-from electra_tf.modeling.variants import FrozenGeneratorModel
+from electra_tf.modeling.variants import FrozenGeneratorModel, MaskedLanguageModel
 from electra_tf.objectives.frozen_generator import assign_generator, generator_shape
 from electra_tf.objectives.objective import GivenGenerator
 from electra_tf.platform import storage
