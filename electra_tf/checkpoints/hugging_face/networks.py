@@ -4,15 +4,15 @@ It keeps the two networks apart, each with a copy of the embeddings: a pair is a
 `discriminator/` and `generator/`. A fine-tuned model is a directory by itself.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from electra_tf.checkpoints.hugging_face import config as config_file
 from electra_tf.checkpoints.hugging_face import files, heads
-from electra_tf.checkpoints.hugging_face import names as naming
 from electra_tf.checkpoints.hugging_face.config import Config
-from electra_tf.checkpoints.hugging_face.files import CONFIG_FILE
+from electra_tf.checkpoints.hugging_face.files import CONFIG_FILE, WEIGHTS_FILE
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.shapes import has_generator, require_exactly, require_networks
 from electra_tf.checkpoints.weights import Weights
@@ -30,6 +30,13 @@ from electra_tf.tasks.task import TaskSpec
 DISCRIMINATOR, GENERATOR = "discriminator", "generator"
 ARCHITECTURES = {DISCRIMINATOR: "ElectraForPreTraining", GENERATOR: "ElectraForMaskedLM"}
 _NOTHING = np.zeros([0])
+_RENAMED = {"generator_predictions/output_bias": "generator_lm_head.bias",
+            "discriminator_predictions/dense_1/kernel":
+                "discriminator_predictions.dense_prediction.weight",
+            "discriminator_predictions/dense_1/bias":
+                "discriminator_predictions.dense_prediction.bias"}
+IGNORED = frozenset({"electra.embeddings.position_ids", "generator_lm_head.weight"})
+"""A buffer of old releases, and the tied table, where it is written twice."""
 
 
 def is_directory_of(path: Path) -> bool:
@@ -50,10 +57,10 @@ def write(networks: Pretrained, directory: Path) -> None:
         return
     require_networks(networks.weights, model, networks.source)
     _write_network(directory / DISCRIMINATOR, DISCRIMINATOR, model.discriminator,
-                   naming.by_theirs(discriminator(model.discriminator).weights), networks)
+                   by_theirs(discriminator(model.discriminator).weights), networks)
     if has_generator(networks.weights):
         _write_network(directory / GENERATOR, GENERATOR, model.generator,
-                       naming.by_theirs(generator(model).weights), networks)
+                       by_theirs(generator(model).weights), networks)
 
 
 def read(path: Path) -> Pretrained:
@@ -71,9 +78,9 @@ def read(path: Path) -> Pretrained:
     config_file.require_architecture(config, directory, ARCHITECTURES[DISCRIMINATOR])
     model = config_file.model(config, directory)
     text = files.read_text(directory, config.vocab_size, config.pad_token_id)
-    weights = naming.by_our_names(
+    weights = by_our_names(
         files.read_weights(directory),
-        naming.by_theirs(discriminator(model.discriminator).weights), directory)
+        by_theirs(discriminator(model.discriminator).weights), directory)
     if pair and (path / GENERATOR / CONFIG_FILE).exists():
         own = config_file.read(path / GENERATOR)
         model, own_weights = _read_generator(path / GENERATOR, own, config, weights)
@@ -90,7 +97,7 @@ def _write_network(directory: Path, network: str, encoder: EncoderConfig,
                    names: Mapping[str, str], networks: Pretrained) -> None:
     config = config_file.content(encoder, pad_id=networks.text.vocabulary.pad_id,
                                  more={"architectures": [ARCHITECTURES[network]]})
-    files.write(directory, config, naming.by_their_names(networks.weights, names), networks.text)
+    files.write(directory, config, by_their_names(networks.weights, names), networks.text)
 
 
 def _write_finetuned(networks: Pretrained, task: TaskSpec, directory: Path) -> None:
@@ -100,19 +107,19 @@ def _write_finetuned(networks: Pretrained, task: TaskSpec, directory: Path) -> N
                     whole_encoder(networks.model.discriminator), networks.source)
     config = config_file.content(networks.model.discriminator, more=head.config,
                                  pad_id=networks.text.vocabulary.pad_id)
-    encoder = naming.by_their_names(
-        networks.weights, naming.by_theirs(whole_encoder(networks.model.discriminator)))
+    encoder = by_their_names(
+        networks.weights, by_theirs(whole_encoder(networks.model.discriminator)))
     files.write(directory, config, encoder | dict(head.weights), networks.text)
 
 
 def _read_finetuned(directory: Path, config: Config) -> Pretrained:
     model = config_file.model(config, directory)
     found = files.read_weights(directory)
-    names = naming.by_theirs(whole_encoder(model.discriminator))
+    names = by_theirs(whole_encoder(model.discriminator))
     task, settings, head = heads.from_theirs(
         config, {name: value for name, value in found.items()
-                 if name not in names and name not in naming.IGNORED}, str(directory))
-    weights = naming.by_our_names(
+                 if name not in names and name not in IGNORED}, str(directory))
+    weights = by_our_names(
         {name: value for name, value in found.items() if name in names}, names, directory)
     require_exactly(weights, whole_encoder(model.discriminator), str(directory))
     return Pretrained(source=str(directory), model=model, weights=weights | dict(head), task=task,
@@ -137,7 +144,7 @@ def _read_generator(directory: Path, own: Config, other: Config,
         raise UserError(f"{directory / CONFIG_FILE}: {config_file.SIZES[name]} is {ours[name]}; "
                         "the generator of this discriminator has "
                         f"{getattr(model.generator, name)}.")
-    both = naming.by_our_names(found, naming.by_theirs(generator(model).weights), directory)
+    both = by_our_names(found, by_theirs(generator(model).weights), directory)
     return model, {name: both[name] for name in own_generator(model)}
 
 
@@ -146,7 +153,7 @@ def _tying(found: Weights, own: Config, discriminator: Weights,
     """Returns what a generator, by their names, has in common with the discriminator, by ours."""
     def shared(*beginnings: str) -> bool:
         return all(
-            np.array_equal(naming.turned(name, found.get(naming.theirs_of(name), _NOTHING)), value)
+            np.array_equal(turned(name, found.get(theirs_of(name), _NOTHING)), value)
             for name, value in discriminator.items() if name.startswith(beginnings))
 
     words = "electra/embeddings/word_embeddings"
@@ -160,3 +167,55 @@ def _tying(found: Weights, own: Config, discriminator: Weights,
         return Tying.NONE
     raise UserError(f"{directory}: {words} isn't the discriminator's; a generator with embeddings "
                     "of its own has embedding_size equal to hidden_size.")
+
+
+def by_theirs(shapes: Iterable[str]) -> dict[str, str]:
+    """Returns their name -> ours, of weights by our names."""
+    return {theirs_of(name): name for name in shapes}
+
+
+def theirs_of(name: str) -> str:
+    """Returns what Hugging Face calls a weight.
+
+    >>> theirs_of("generator/encoder/layer_3/output/dense/kernel")
+    'electra.encoder.layer.3.output.dense.weight'
+    """
+    if name in _RENAMED:
+        return _RENAMED[name]
+    path = re.sub(r"/layer_(\d+)/", r"/layer/\1/", re.sub("^generator/", "electra/", name))
+    path = re.sub("/(kernel|gamma)$", "/weight", re.sub("/beta$", "/bias", path))
+    return (f"{path}/weight" if path.endswith("_embeddings") else path).replace("/", ".")
+
+
+def by_their_names(weights: Weights, names: Mapping[str, str]) -> dict[str, np.ndarray]:
+    """Returns weights as they have them; `names`: theirs -> ours."""
+    return {theirs: turned(ours, weights[ours]) for theirs, ours in names.items()}
+
+
+def turned(name: str, value: np.ndarray) -> np.ndarray:
+    """Returns a weight, named as ours, in the other form: PyTorch's kernels are [out, in]."""
+    return value.T if name.endswith("/kernel") else value
+
+
+def by_our_names(found: Weights, names: Mapping[str, str],
+                 directory: Path) -> dict[str, np.ndarray]:
+    """Returns weights as we have them, in float32.
+
+    Args:
+        found: by their names.
+        names: theirs -> ours.
+        directory: where they come from, for errors.
+
+    Raises:
+        UserError: names that are missing or left over.
+    """
+    path = directory / WEIGHTS_FILE
+    unknown = sorted(found.keys() - names.keys() - IGNORED)
+    if unknown:
+        raise UserError(f"{path} has no place in ELECTRA for {len(unknown)} weights: "
+                        f"{', '.join(unknown)}.")
+    missing = sorted(names.keys() - found.keys())
+    if missing:
+        raise UserError(f"{path} lacks {len(missing)} weights: {', '.join(missing)}.")
+    return {ours: turned(ours, found[theirs]).astype(np.float32)
+            for theirs, ours in names.items()}

@@ -82,7 +82,7 @@ def test_a_users_section_takes_the_place_of_the_whole_one(load):
     (DEVICE + PRICE.format("-3"), r"dollars_per_hour must be a number in \[0, 1,000,000\]. Receiv"),
     (DEVICE + PRICE.format("nan"), "Received: 'nan'"),
     (DEVICE.replace("0.5", "1.5"), r"utilization must be a number in \(0, 1\]. Received: '1.5'"),
-    (DEVICE + "  dollars: 3\n", "unknown 'dollars'. There are: dollars_per_hour, watts"),
+    (DEVICE + "  dollars: 3\n", "unknown 'dollars'. There are: utilization, dollars_per_hour"),
     (DEVICE + "  watts: 3\n  watts_date: 2026\n", "watts_source is missing"),
     (DEVICE + "  watts_source: us\n  watts_date: 2026\n", "watts is missing"),
     (DEVICE.replace("utilization", "watts"), "utilization is missing"),
