@@ -13,7 +13,6 @@ from electra_tf.data.pipeline import training_batches
 from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.pretraining import setup, training_run
-from electra_tf.pretraining.evaluation import evaluator_of
 from electra_tf.pretraining.timetable import Timetable
 from electra_tf.tasks.kinds.classification import ClassificationObjective
 from electra_tf.training.workers import has_several_workers, is_chief
@@ -76,25 +75,6 @@ def test_the_loop_of_steps_is_traced_for_the_cores(make_run, objective):
     assert cores["CrossReplicaSum"] >= len(state.model.trainable_variables)
     assert cores["ResourceApplyAdam"] == len(state.model.trainable_variables)
     assert not {op for op in host if op.startswith(("MatMul", "ResourceApply"))}
-
-
-class Traced(Exception):
-    """Carries what was traced instead of being run."""
-
-
-def test_an_evaluation_is_traced_for_the_cores(make_run):
-    run = make_run()
-    evaluator = evaluator_of(run, tiny_run.state_of(run).model)
-    function = evaluator._run_batch
-
-    def trace(*args):
-        raise Traced(function.get_concrete_function(*args))
-
-    evaluator._run_batch = trace
-    with pytest.raises(Traced) as caught:
-        evaluator.evaluate(1)
-    cores, _ = on_the_cores(caught.value.args[0].graph)
-    assert cores["MatMul"] and not REFUSED & set(cores)
 
 
 @pytest.mark.parametrize("part", ["training", "prediction"])

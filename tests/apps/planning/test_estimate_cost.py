@@ -64,14 +64,6 @@ def test_larger_sizes_have_the_papers_length_too(printed, size, flops):
     assert "assumed is of networks" not in output
 
 
-def test_settings_and_recipes_are_those_of_a_run(printed):
-    output = printed("--model_size=small", "--set=model.num_layers=4", "--recipe=short",
-                     "--num_train_steps=28000", "--train_batch_size=16", "--max_seq_length=64")
-    assert "28,000 steps of 16 examples of 64 tokens" in output
-    # A generator of 0.375 x 256 units and two of the four layers.
-    assert "generator 4,6" not in output and "discriminator 7,230,977" in output
-
-
 def test_a_masked_language_model_has_one_network(printed):
     output = printed("--set=objective.name=mlm", "--num_train_steps=1450000")
     assert row(output, "training, all of it")[-2] == "1.42e18" and "generator" not in output
@@ -205,14 +197,6 @@ def test_rows_of_the_literature_agree_with_themselves():
             mean = sum(map(float, tasks)) / len(tasks)
             assert float(each["glue_dev"]) == pytest.approx(mean, abs=0.0501)
     assert averaged == 8
-
-
-def test_counts_and_the_literature_agree():
-    printed = {model.name: model.printed_train_flops for model in PUBLISHED}
-    table = {each["model"]: float(each["train_flops"])
-             for each in csv.DictReader(LITERATURE.open(encoding="utf-8"))}
-    shared = printed.keys() & table.keys()
-    assert len(shared) > 9 and all(printed[name] == table[name] for name in shared)
 
 
 HEAD = "model,kind,train_flops,glue_dev\n"
