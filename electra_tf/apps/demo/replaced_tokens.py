@@ -19,6 +19,7 @@ from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.sampling import at_temperature, distribution, sample
 from electra_tf.modeling.tracing import inference_mode
+from electra_tf.objectives.registry import objective_class
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.reporting import samples
@@ -242,7 +243,7 @@ def _require_both(networks: Pretrained) -> None:
     needed = {"generator_predictions", "discriminator_predictions"}
     if networks.model.tying is not Tying.EVERYTHING:
         needed.add("generator")
-    if not needed <= parts:
+    if objective_class(networks.objective).energies or not needed <= parts:
         raise UserError(f"{networks.source} hasn't a generator and a discriminator as ELECTRA "
                         "trains them; name a run of objective.name=electra, or a conversion of "
                         "both networks.")
