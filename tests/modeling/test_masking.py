@@ -159,13 +159,6 @@ def test_words_are_selected_whole_and_as_many_tokens_as_wanted():
     assert counts.max() == 6 and np.mean(counts == 6) > 0.95
 
 
-def test_every_word_is_as_likely_to_be_the_first_one():
-    chosen, counts = words_masked(5, 6000)
-    # Room for the longest alone: it is taken where it comes first of the seven.
-    assert np.mean(chosen[:, 9:14].all(axis=1)) == pytest.approx(
-        1 / 7, abs=4 * math.sqrt(6 / 49 / 6000))
-
-
 def test_whole_words_reach_the_batch():
     ids, valid = text(40, 64)
     config = MaskingConfig(rate=0.3, whole_words=True)

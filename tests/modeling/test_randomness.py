@@ -90,9 +90,3 @@ def test_mask_decisions_are_independent_of_each_other(offset):
     for first, second in pairs:
         both = np.mean(first & second)
         assert abs(both - 0.25) < 6.0 * math.sqrt(0.25 * 0.75 / first.size)
-
-
-def test_xla_decides_the_same():
-    keys, shape = dropout_keys(place(), "stream", 4), tf.TensorShape([4, 7, 9])
-    compiled = tf.function(lambda keys: keep_mask(keys, shape, 0.3), jit_compile=True)
-    np.testing.assert_array_equal(compiled(keys), keep_mask(keys, shape, 0.3))

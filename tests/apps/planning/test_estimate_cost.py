@@ -51,19 +51,6 @@ def test_small_is_the_papers(printed):
         assert row(output, model.name)
 
 
-def test_a_sixteenth_of_the_steps_is_6_25_per_cent_and_six_hours(printed):
-    output = printed("--model_size=small", "--num_train_steps=62500", "--devices=v100")
-    assert "6.25 % of the published ELECTRA-Small" in output
-    assert row(output, "1 x v100")[5:7] == ["6.0", "h"]
-
-
-@pytest.mark.parametrize(("size", "flops"), [("base", "6.42e19"), ("large", "7.12e20")])
-def test_larger_sizes_have_the_papers_length_too(printed, size, flops):
-    output = printed(f"--model_size={size}")
-    assert "of 512 tokens" in output and row(output, "training, all of it")[-2] == flops
-    assert "assumed is of networks" not in output
-
-
 def test_a_masked_language_model_has_one_network(printed):
     output = printed("--set=objective.name=mlm", "--num_train_steps=1450000")
     assert row(output, "training, all of it")[-2] == "1.42e18" and "generator" not in output
