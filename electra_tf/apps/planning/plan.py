@@ -9,26 +9,19 @@ Takes a minute: some steps of every network. docs/budgets.md has the runs behind
 
 import dataclasses
 import os
-import pathlib
 import re
 import shlex
-import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 
 from absl import flags
 
+from electra_tf.apps.planning import throughput as rate
 from electra_tf.apps.planning.learning_curves import NETWORKS, Network
-from electra_tf.checkpoints.run_directory import METRICS_FILE
 from electra_tf.data import mixture
-from electra_tf.platform import command_line, storage
+from electra_tf.platform import command_line
 from electra_tf.platform.errors import UserError
-from electra_tf.reporting.metrics_log import TRAIN, read_metrics
 
-SCRIPT = pathlib.Path(__file__).parents[3] / "run_pretraining.py"
-STEPS = 40
-"""Steps of a measurement. The second half counts: the first has tracing in it."""
 BATCH = 16
 """Examples of a step, as in the measured runs: small batches learn most from as many tokens."""
 START_SECONDS = 40.0
@@ -126,28 +119,6 @@ def plan(network: Network, tokens_per_second: float, seconds: float, length: int
                 eval_batches=batches)
 
 
-def measured_rate(flags: Sequence[str]) -> float:
-    """Trains for `STEPS` steps in a process of its own and returns the tokens per second.
-
-    Args:
-        flags: of run_pretraining.py, without --model_dir and --num_train_steps.
-
-    Raises:
-        UserError: the command refuses its flags, or fails; the message is its own.
-    """
-    with tempfile.TemporaryDirectory() as directory:
-        ended = subprocess.run(
-            [sys.executable, str(SCRIPT), *flags, f"--model_dir={directory}/run",
-             f"--num_train_steps={STEPS}", f"--log_every_steps={STEPS // 2}", "--eval_steps=1",
-             "--eval_every_steps=0", "--sample_every_steps=0"],
-            capture_output=True, text=True, errors="replace")
-        if ended.returncode:
-            *_, reason = ended.stderr.strip().splitlines() or [f"status {ended.returncode}"]
-            raise UserError(f"run_pretraining.py: {reason.removeprefix('error: ')}")
-        records = read_metrics(storage.path(directory) / "run" / METRICS_FILE)
-    return [record for record in records if record["kind"] == TRAIN][-1]["tokens_per_second"]
-
-
 def report(plans: Sequence[Plan], best: Plan, records: mixture.Mixture) -> str:
     """Returns the table and what must be known to read it."""
     lines = [HEADING, *(proposed.line() + ("  <- proposed" if proposed is best else "")
@@ -174,10 +145,10 @@ def main() -> None:
             raise UserError(f"--{name} is needed: {values[name].help}")
     seconds = seconds_of(values.budget)
     records = mixture.load(values.data_dir)
-    print(f"measuring this machine, {STEPS} steps of each network ...", flush=True)
+    print(f"measuring this machine, {rate.STEPS} steps of each network ...", flush=True)
     plans = []
     for network in NETWORKS:
-        measured = measured_rate(
+        measured = rate.tokens_per_second(
             [f"--data_dir={values.data_dir}", *network.flags, f"--train_batch_size={BATCH}",
              "--recipe=short"])
         plans.append(plan(network, measured, seconds, records.max_seq_length))
@@ -186,7 +157,7 @@ def main() -> None:
     command = best.command(values.data_dir, values.model_dir or "runs/planned")
     print(f"python {shlex.join(command)}", flush=True)
     if values.run:
-        os.execv(sys.executable, [sys.executable, str(SCRIPT), *command[1:]])
+        os.execv(sys.executable, [sys.executable, str(rate.SCRIPT), *command[1:]])
 
 
 def define() -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from electra_tf.apps.planning import plan
+from electra_tf.apps.planning import throughput as rate
 from electra_tf.apps.planning.learning_curves import Network
 from electra_tf.platform.errors import UserError
 from tests import command_flags, tiny_records
@@ -31,7 +32,7 @@ def machine(monkeypatch):
     """Two networks, the second ten times slower."""
     monkeypatch.setattr(plan, "NETWORKS", (QUICK, SLOW))
     monkeypatch.setattr(
-        plan, "measured_rate",
+        rate, "tokens_per_second",
         lambda given: next(RATES[flag] for flag in given if flag in RATES))
 
 
@@ -82,7 +83,7 @@ def test_run_becomes_the_command_that_was_printed(machine, records, capsys, monk
     command_flags.call(plan.main, "--budget=10m", f"--data_dir={records}", "--model_dir=a run",
                        "--run")
     printed = capsys.readouterr().out.splitlines()[-1]
-    assert started[0][1] == str(plan.SCRIPT)
+    assert started[0][1] == str(rate.SCRIPT)
     assert "'--model_dir=a run'" in printed and "--recipe=short" in printed
     assert f"--num_train_steps={plan.plan(QUICK, 10_000.0, 600.0, length=32).steps} " in printed
     assert printed.split()[2].removeprefix("--data_dir=") == str(records) == (
@@ -101,6 +102,6 @@ def test_mistakes_are_one_line(machine, arguments, words):
 @pytest.mark.slow
 def test_a_rate_is_measured_by_a_real_run(records):
     flags = [f"--data_dir={records}", "--model_size=tiny", "--train_batch_size=4"]
-    assert plan.measured_rate(flags) > 0
+    assert rate.tokens_per_second(flags) > 0
     with pytest.raises(UserError, match="run_pretraining.py: .*--train_batch_size"):
-        plan.measured_rate([*flags, "--train_batch_size=-1"])
+        rate.tokens_per_second([*flags, "--train_batch_size=-1"])

@@ -1,0 +1,38 @@
+"""How fast run_pretraining.py trains on this machine: some steps in a process of its own."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+
+from electra_tf.checkpoints.run_directory import METRICS_FILE
+from electra_tf.platform import storage
+from electra_tf.platform.errors import UserError
+from electra_tf.reporting.metrics_log import TRAIN, read_metrics
+
+SCRIPT = pathlib.Path(__file__).parents[3] / "run_pretraining.py"
+STEPS = 40
+"""Of which the second half counts: the first has tracing and the first touch of memory in it."""
+
+
+def tokens_per_second(flags: Sequence[str]) -> float:
+    """Trains for `STEPS` steps and returns the rate.
+
+    Args:
+        flags: of run_pretraining.py, without --model_dir and --num_train_steps.
+
+    Raises:
+        UserError: the command refuses its flags, or fails; the message is its own.
+    """
+    with tempfile.TemporaryDirectory() as directory:
+        ended = subprocess.run(
+            [sys.executable, str(SCRIPT), *flags, f"--model_dir={directory}/run",
+             f"--num_train_steps={STEPS}", f"--log_every_steps={STEPS // 2}", "--eval_steps=1",
+             "--eval_every_steps=0", "--sample_every_steps=0"],
+            capture_output=True, text=True, errors="replace")
+        if ended.returncode:
+            *_, reason = ended.stderr.strip().splitlines() or [f"status {ended.returncode}"]
+            raise UserError(f"run_pretraining.py: {reason.removeprefix('error: ')}")
+        records = read_metrics(storage.path(directory) / "run" / METRICS_FILE)
+    return [record for record in records if record["kind"] == TRAIN][-1]["tokens_per_second"]
