@@ -5,6 +5,8 @@ from pathlib import Path
 import tensorflow as tf
 
 from electra_tf.checkpoints import run_directory
+from electra_tf.checkpoints.manager import CheckpointManager
+from electra_tf.platform import storage
 from electra_tf.training.step import TrainState
 from tests import tiny_records, tiny_run
 
@@ -21,6 +23,6 @@ def write(directory: Path, **changes) -> TrainState:
     run_directory.claim(directory, run.identity)
     run.vocabulary.save(directory / run_directory.VOCABULARY_FILE)
     checkpoint = tf.train.Checkpoint(model=state.model, optimizer=state.optimizer, step=state.step)
-    tf.train.CheckpointManager(
-        checkpoint, str(directory / run_directory.CHECKPOINTS), max_to_keep=1).save(7)
+    CheckpointManager(checkpoint, storage.path(directory) / run_directory.CHECKPOINTS, interval=1,
+                      keep=1).save(7)
     return state

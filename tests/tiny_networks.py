@@ -3,7 +3,7 @@
 import dataclasses
 
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
-from electra_tf.checkpoints.shapes import discriminator_shapes, generator_shapes
+from electra_tf.modeling.weight_table import discriminator, own_generator
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.normalization import UNCASED, Normalization
@@ -18,7 +18,7 @@ def pretrained(vocabulary: Vocabulary = VOCABULARY, *,
                normalization: Normalization = UNCASED, **changes) -> Pretrained:
     """Two networks; `model__field=value` changes one of `tiny_run.SETTINGS`."""
     model = tiny_run.config(model__vocab_size=vocabulary.size, **changes).model
-    shapes = discriminator_shapes(model) | generator_shapes(model)
+    shapes = discriminator(model.discriminator).weights | own_generator(model)
     return Pretrained(
         source="the tiny networks", model=model,
         text=TextSettings(vocabulary=vocabulary, normalization=normalization),

@@ -5,9 +5,8 @@
     ckpt-60.json                   the seal, written last: size and SHA-256 of the other files
     checkpoint                     the newest one's name, for TensorFlow's own tools
 
-What lies in the directory decides, never the file `checkpoint`. A checkpoint without a seal was not
-finished, or is one of a program that doesn't write seals: it counts if every value can be read, of
-which TensorFlow keeps checksums too.
+The seals decide which checkpoints count, never the file `checkpoint`. A checkpoint without a seal
+was not finished.
 """
 
 import contextlib
@@ -17,8 +16,6 @@ import os
 import re
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
-
-import tensorflow as tf
 
 from electra_tf.data.manifest import file_sha256
 from electra_tf.platform import storage, strict_json
@@ -194,7 +191,7 @@ def _fault(directory: Path, step: int) -> str | None:
     """Returns what is wrong with a checkpoint, in words that follow its name; None if nothing."""
     content = _read_seal(directory, step)
     if content is None:
-        return _unreadable(directory, step)
+        return "was not finished"
     for name, expected in content.files.items():
         path = directory / name
         if not path.is_file():
@@ -220,20 +217,6 @@ def _read_seal(directory: Path, step: int) -> _Seal | None:
     valid = (found.step == step and len(found.files) > 1 and f"ckpt-{step}.index" in found.files
              and all(map(_FILE.fullmatch, found.files)))
     return found if valid else nothing
-
-
-def _unreadable(directory: Path, step: int) -> str | None:
-    """Returns why a checkpoint without a seal doesn't count; None if every value can be read."""
-    if not (directory / f"ckpt-{step}.index").exists():
-        return "was not finished"
-    try:
-        with found_by_tensorflow(prefix(directory, step)) as path:
-            reader = tf.compat.v1.train.NewCheckpointReader(path)
-            for name in reader.get_variable_to_shape_map():
-                reader.get_tensor(name)
-    except (tf.errors.OpError, ValueError, IndexError):  # IndexError: cut short.
-        return "can't be read"
-    return None
 
 
 def _listed(broken: Sequence[str]) -> str:

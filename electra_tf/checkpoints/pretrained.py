@@ -8,6 +8,7 @@ from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE, read_identity
 from electra_tf.checkpoints.weights import ENCODER, Weights, read_step, read_weights, write_weights
 from electra_tf.config.model import ModelConfig
+from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform.errors import UserError
@@ -31,6 +32,8 @@ class Pretrained:
     text: TextSettings
     weights: Weights
     """By full name."""
+    objective: str = "electra"
+    """Name of the objective of pre-training; converted checkpoints are ELECTRA's."""
     task: TaskSpec | None = None
     """What it was fine-tuned for; None if it wasn't."""
     head_settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -51,6 +54,7 @@ def read_run(model_dir: Path) -> Pretrained:
     saved = read_identity(model_dir)
     found = Pretrained(
         source=f"{model_dir}, step {read_step(model_dir):,}", model=model_of(saved),
+        objective=saved.get("objective.name", Pretrained.objective),
         text=text_settings(model_dir), weights=read_weights(model_dir), task=task_of(saved),
         head_settings={name: saved[name] for name in HEAD_SETTINGS if name in saved})
     if not found.encoder_weights:
@@ -65,8 +69,10 @@ def write_run(networks: Pretrained, directory: Path) -> None:
     """
     facts = networks.text.facts() | {"initial": networks.source}
     if networks.task is None:
-        settings = {name: value for name, value in flatten(
-            PretrainingConfig(model=networks.model)).items() if name.startswith("model.")}
+        config = PretrainingConfig(model=networks.model,
+                                   objective=OBJECTIVES[networks.objective].settings)
+        settings = {name: value for name, value in flatten(config).items()
+                    if name.startswith(("model.", "objective."))}
         identity = settings | facts
     else:
         # Here, because it takes all kinds of tasks, which pre-training doesn't need.
@@ -101,7 +107,7 @@ def text_settings(model_dir: Path) -> TextSettings:
     if vocabulary.size != saved["model.vocab_size"]:
         raise UserError(f"{vocabulary.source} has {vocabulary.size} entries, but the run was "
                         f"trained with {saved['model.vocab_size']}; restore the file.")
-    digest = saved.get(VOCABULARY_FACT, vocabulary.sha256)
+    digest = saved.get(VOCABULARY_FACT)
     if vocabulary.sha256 != digest:
         raise UserError(f"{vocabulary.source} isn't the vocabulary that the run was trained with "
                         f"(SHA-256 {vocabulary.sha256[:12]}..., not {str(digest)[:12]}...): its "

@@ -14,7 +14,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from electra_tf.checkpoints import settings_file
+from electra_tf.checkpoints import directory, settings_file
 from electra_tf.config.overrides import flatten, override
 from electra_tf.platform import process_lock, strict_json
 from electra_tf.platform.atomic_file import make_directory, write_atomically
@@ -81,19 +81,13 @@ def claim(model_dir: Path, wanted: Identity, *, of_the_start: str = "") -> list[
         write_atomically(model_dir / SETTINGS_FILE, text.encode())
         return []
     saved = read_identity(model_dir)
-    # Runs of the first versions don't say which vocabulary is theirs; their records do.
-    known = {name: value for name, value in wanted.items()
-             if name in saved or name != tokenization.VOCABULARY_FACT}
-    settled = _settled(model_dir, known, of_the_start)
-    refuse_differences(model_dir, saved | settled, known)
+    settled = _settled(model_dir, wanted, of_the_start)
+    refuse_differences(model_dir, saved | settled, wanted)
     return _differences(saved, settled)
 
 
 def _settled(model_dir: Path, wanted: Identity, section: str) -> dict[str, Any]:
     """Returns the wanted settings of a section that a checkpoint makes irrelevant."""
-    # Here, because it imports TensorFlow, which those who want a file's name can do without.
-    from electra_tf.checkpoints import directory
-
     chosen = {name: value for name, value in wanted.items() if name.startswith(f"{section}.")}
     return chosen if chosen and directory.steps(model_dir / CHECKPOINTS) else {}
 

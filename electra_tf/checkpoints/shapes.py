@@ -1,73 +1,14 @@
-"""Name and shape of every weight of the networks, for formats that have to account for all of them.
-
-The names are the reference implementation's.
-"""
-
-from collections.abc import Mapping
+"""Compares weights with the table of the networks, and finds a network's sizes from its weights."""
 
 import numpy as np
 
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
+from electra_tf.config.model import ModelConfig, Tying
+from electra_tf.modeling.weight_table import Shapes, discriminator, own_generator
 from electra_tf.platform.errors import UserError
-
-Shapes = dict[str, tuple[int, ...]]
 
 PUBLISHED_HEADS = {(256, 12): 4, (768, 12): 12, (1024, 24): 16}
 """(Hidden size, layers) of the published models -> attention heads, which no weight tells."""
-
-
-def encoder_shapes(path: str, config: EncoderConfig) -> Shapes:
-    """Returns the weights of an encoder without its embedding tables."""
-    hidden, wide = config.hidden_size, config.intermediate_size
-    shapes: Shapes = {}
-    if config.embedding_size != hidden:
-        shapes |= _dense(f"{path}/embeddings_project", config.embedding_size, hidden)
-    for number in range(config.num_layers):
-        layer = f"{path}/encoder/layer_{number}"
-        for name in ("query", "key", "value"):
-            shapes |= _dense(f"{layer}/attention/self/{name}", hidden, hidden)
-        shapes |= _dense(f"{layer}/attention/output/dense", hidden, hidden)
-        shapes |= _norm(f"{layer}/attention/output/LayerNorm", hidden)
-        shapes |= _dense(f"{layer}/intermediate/dense", hidden, wide)
-        shapes |= _dense(f"{layer}/output/dense", wide, hidden)
-        shapes |= _norm(f"{layer}/output/LayerNorm", hidden)
-    return shapes
-
-
-def embedding_shapes(path: str, config: EncoderConfig) -> Shapes:
-    """Returns the tables below an encoder, and their layer norm."""
-    size = config.embedding_size
-    return {
-        f"{path}/embeddings/word_embeddings": (config.vocab_size, size),
-        f"{path}/embeddings/token_type_embeddings": (config.type_vocab_size, size),
-        f"{path}/embeddings/position_embeddings": (config.max_position_embeddings, size),
-        **_norm(f"{path}/embeddings/LayerNorm", size)}
-
-
-def discriminator_shapes(config: ModelConfig) -> Shapes:
-    """Returns the encoder that is kept and the head that finds replaced tokens."""
-    hidden = config.hidden_size
-    return {**embedding_shapes("electra", config.discriminator),
-            **encoder_shapes("electra", config.discriminator),
-            **_dense("discriminator_predictions/dense", hidden, hidden),
-            **_dense("discriminator_predictions/dense_1", hidden, 1)}
-
-
-def generator_shapes(config: ModelConfig) -> Shapes:
-    """Returns what the generator has of its own."""
-    encoder = config.generator
-    shapes: Shapes = {}
-    if config.tying is not Tying.EVERYTHING:
-        shapes |= encoder_shapes("generator", encoder)
-    if config.tying in (Tying.NONE, Tying.TOKEN_EMBEDDINGS, Tying.DISENTANGLED):
-        shapes |= embedding_shapes("generator", encoder)
-    if config.tying is Tying.TOKEN_EMBEDDINGS:
-        del shapes["generator/embeddings/word_embeddings"]
-    return {**shapes,
-            **_dense("generator_predictions/dense", encoder.hidden_size, encoder.embedding_size),
-            **_norm("generator_predictions/LayerNorm", encoder.embedding_size),
-            "generator_predictions/output_bias": (encoder.vocab_size,)}
 
 
 def has_generator(weights: Weights) -> bool:
@@ -81,13 +22,13 @@ def require_networks(weights: Weights, model: ModelConfig, source: str) -> None:
     Raises:
         UserError: names what is missing, left over, or of another shape.
     """
-    shapes = discriminator_shapes(model)
+    shapes = discriminator(model.discriminator).weights
     if has_generator(weights):
-        shapes |= generator_shapes(model)
+        shapes |= own_generator(model)
     require_exactly(weights, shapes, source)
 
 
-def require_exactly(weights: Weights, shapes: Mapping[str, tuple[int, ...]], source: str) -> None:
+def require_exactly(weights: Weights, shapes: Shapes, source: str) -> None:
     """Refuses weights that aren't the ones expected, all of them and no others.
 
     Raises:
@@ -167,11 +108,3 @@ def _published_heads(hidden_size: int, layers: int, source: str) -> int:
             f"electra_tf.apps.tools.convert_checkpoint --from={source} --to=NEW_DIRECTORY "
             "--to_format=run --num_heads=HEADS")
     return PUBLISHED_HEADS[hidden_size, layers]
-
-
-def _dense(path: str, inputs: int, outputs: int) -> Shapes:
-    return {f"{path}/kernel": (inputs, outputs), f"{path}/bias": (outputs,)}
-
-
-def _norm(path: str, size: int) -> Shapes:
-    return {f"{path}/gamma": (size,), f"{path}/beta": (size,)}

@@ -11,7 +11,8 @@ from electra_tf.config.checks import (
 )
 from electra_tf.config.initialization import InitializationConfig
 from electra_tf.config.model import ModelConfig
-from electra_tf.config.pretraining import LARGEST_BATCH, OptimizerConfig, Precision
+from electra_tf.config.optimization import OptimizerConfig
+from electra_tf.config.pretraining import LARGEST_BATCH, Precision
 from electra_tf.config.runtime import RuntimeConfig
 
 WARMUP_PROPORTION = 0.1

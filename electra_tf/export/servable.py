@@ -12,7 +12,7 @@ from electra_tf.export.signatures import Detector, Served
 from electra_tf.modeling.electra import Discriminator, electra_encoder
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.inference import InferenceEncoder
-from electra_tf.modeling.variants import CLOZE
+from electra_tf.objectives.registry import objective_class
 from electra_tf.platform.errors import UserError
 from electra_tf.text.rows import RowEncoder
 
@@ -47,9 +47,9 @@ def of_discriminator(networks: Pretrained) -> Servable:
     Raises:
         UserError: the networks have none, or one whose outputs are energies.
     """
-    if any(name.startswith(f"{CLOZE}/") for name in networks.weights):
-        raise UserError(f"{networks.source} is Electric's: its outputs are energies, not the "
-                        "probability of a replaced token. `python -m "
+    if objective_class(networks.objective).energies:
+        raise UserError(f"{networks.source} is of objective.name={networks.objective}: its outputs "
+                        "are energies, not the probability of a replaced token. `python -m "
                         "electra_tf.apps.tools.score_text` ranks texts by them; fine-tuning takes "
                         "its encoder.")
     if not any(name.startswith("discriminator_predictions/") for name in networks.weights):

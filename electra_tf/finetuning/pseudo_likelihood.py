@@ -19,6 +19,7 @@ from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.config.model import Tying
 from electra_tf.finetuning.finetuner import ByLength
 from electra_tf.modeling.electra import ElectraModel
+from electra_tf.objectives.registry import objective_class
 from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
@@ -28,8 +29,6 @@ from electra_tf.tasks.minimal_pairs import Paradigm
 from electra_tf.text.rows import RowEncoder
 
 GENERATOR, DISCRIMINATOR = NETWORKS = ("generator", "discriminator")
-_ELECTRIC = "generator_ltr/"
-"""Begins names of weights that only Electric's generator has."""
 RESULTS_FILE = "blimp_results.json"
 PairScores = Mapping[str, Mapping[str, float]]
 """Paradigm -> network -> fraction of pairs whose grammatical sentence is likelier."""
@@ -54,7 +53,7 @@ class PseudoLikelihood:
         if not any(name.startswith("generator/") for name in networks.weights):
             # One encoder plays both parts, or there is no generator.
             config = dataclasses.replace(config, tying=Tying.EVERYTHING)
-        self._energies = any(name.startswith(_ELECTRIC) for name in networks.weights)
+        self._energies = objective_class(networks.objective).energies
         self._model = ElectraModel(config, seed=0)
         missing = assign_parts(self._model.variables, networks.weights, networks.source)
         self._log_probabilities = ByLength(self._hidden_tokens)

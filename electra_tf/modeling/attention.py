@@ -1,19 +1,25 @@
 """Multi-head self-attention (Vaswani et al., 2017, section 3.2)."""
 
-import enum
 from collections.abc import Sequence
 
 import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling.device_peaks import cpu_multiplies_bfloat16
-from electra_tf.modeling.fused import biased, drop, dropped, is_for_cpu, rounded
+from electra_tf.modeling.fused import (
+    biased,
+    cpu_multiplies_bfloat16,
+    drop,
+    dropped,
+    is_for_cpu,
+    rounded,
+)
 from electra_tf.modeling.layers import Dense
 from electra_tf.modeling.products import sum_rows
 from electra_tf.modeling.randomness import Randomness, dropout_keys
 from electra_tf.modeling.shapes import dimensions
 from electra_tf.modeling.tracing import fused, with_gradient
+from electra_tf.modeling.weight_table import Shapes
 
 MASKED_SCORE = -10000.0
 """Added to the score of a key that isn't valid: the reference's constant."""
@@ -26,31 +32,6 @@ def attention_bias(valid: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     return tf.expand_dims(tf.expand_dims(bias, 1), 1)
 
 
-class Sight(enum.Enum):
-    """Which positions a position attends to."""
-
-    ALL = "all"
-    EARLIER = "earlier"
-    """Itself and those before: left to right."""
-    LATER = "later"
-    """Itself and those after: right to left."""
-
-
-def sight_bias(valid: tf.Tensor, sight: Sight, dtype: tf.DType) -> tf.Tensor:
-    """Turns bool [B, L] into [B, 1, 1, L], or [B, 1, L, L] where sight differs by position.
-
-    -10000 hides a key. Where all are hidden, as from padding that looks at padding, attention is
-    over all of them.
-    """
-    if sight is Sight.ALL:
-        return attention_bias(valid, dtype)
-    place = tf.range(valid.shape[1])
-    reach = place[:, tf.newaxis] - place  # From a query to a key before it.
-    seen = reach >= 0 if sight is Sight.EARLIER else reach <= 0
-    shown = tf.cast(seen & valid[:, tf.newaxis, :], dtype)
-    return ((1.0 - shown) * tf.cast(MASKED_SCORE, dtype))[:, tf.newaxis]
-
-
 class SelfAttention(tf_keras.layers.Layer):
     """softmax(Q K^T / sqrt(D)) V per head, D = H / A.
 
@@ -59,13 +40,14 @@ class SelfAttention(tf_keras.layers.Layer):
     into the queries' weights, the smallest tensor there is.
     """
 
-    def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str):
+    def __init__(self, path: str, config: EncoderConfig, shapes: Shapes, *, seed: int,
+                 policy: str):
+        """Creates the three dense layers; `shapes` is `weight_table.layer`."""
         super().__init__(name=path, dtype=policy)
-        size = config.hidden_size
         self.num_heads = config.num_heads
         self.dropout_rate = config.attention_dropout
         self.query, self.key, self.value = (
-            Dense(f"{path}/{name}", size, size, seed=seed, policy=policy,
+            Dense(f"{path}/{name}", *shapes[f"{path}/{name}/kernel"], seed=seed, policy=policy,
                   stddev=config.initializer_range)
             for name in ("query", "key", "value"))
 

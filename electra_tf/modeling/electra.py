@@ -10,9 +10,7 @@ from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.heads import MaskedLanguageModelHead, ReplacedTokenHead
 from electra_tf.modeling.layers import DifferenceTable, EmbeddingTable
 from electra_tf.modeling.randomness import Randomness
-
-ENCODER = "electra"
-"""Name of the encoder that is pre-trained and then fine-tuned; its weights' names begin so."""
+from electra_tf.modeling.weight_table import ENCODER, GENERATOR
 
 
 class Generator(tf_keras.layers.Layer):
@@ -86,18 +84,6 @@ class ElectraModel(tf_keras.Model):
         self.generator = Generator(generator, seed=seed, policy=policy)
 
 
-class MaskedLanguageModel(tf_keras.Model):
-    """The full-size encoder trained as its own generator: BERT's masked language model."""
-
-    def __init__(self, config: ModelConfig, *, seed: int, policy: str = "float32",
-                 recompute: bool = False):
-        """Creates every weight; arguments as for `ElectraModel`."""
-        super().__init__(name="masked_language_model", dtype=policy)
-        encoder = electra_encoder(
-            config.discriminator, seed=seed, policy=policy, recompute=recompute)
-        self.generator = Generator(encoder, seed=seed, policy=policy)
-
-
 class TaskModel(tf_keras.Model):
     """The pre-trained encoder and the head of a task (section 3.3)."""
 
@@ -129,7 +115,7 @@ def both_encoders(config: ModelConfig, *, seed: int, policy: str,
         config, seed=seed, policy=policy, recompute=recompute)
     if config.tying is Tying.EVERYTHING:
         return encoder, encoder
-    return encoder, Encoder("generator", config.generator, seed=seed, policy=policy,
+    return encoder, Encoder(GENERATOR, config.generator, seed=seed, policy=policy,
                             embeddings=embeddings, recompute=recompute)
 
 
@@ -137,7 +123,7 @@ def encoder_and_embeddings(config: ModelConfig, *, seed: int, policy: str,
                            recompute: bool) -> tuple[Encoder, Embeddings]:
     """Creates the discriminator's encoder, and the embeddings of the generator."""
     def own(words: EmbeddingTable | None = None) -> Embeddings:
-        return Embeddings("generator/embeddings", config.generator, seed=seed, policy=policy,
+        return Embeddings(f"{GENERATOR}/embeddings", config.generator, seed=seed, policy=policy,
                           words=words)
 
     def electra(words: DifferenceTable | None = None) -> Encoder:

@@ -1,11 +1,12 @@
-"""Word, position and segment embeddings, and the projection to an encoder's width."""
+"""Word, position and segment embeddings."""
 
 import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig
+from electra_tf.modeling import weight_table
 from electra_tf.modeling.fused import dropout
-from electra_tf.modeling.layers import Dense, DifferenceTable, EmbeddingTable, LayerNorm
+from electra_tf.modeling.layers import DifferenceTable, EmbeddingTable, LayerNorm
 from electra_tf.modeling.randomness import Randomness, dropout_keys
 from electra_tf.modeling.shapes import dimensions
 
@@ -22,16 +23,17 @@ class Embeddings(tf_keras.layers.Layer):
         """Creates the tables; `words` is used instead of a new word table when given."""
         super().__init__(name=path, dtype=policy)
         self.dropout_rate = config.hidden_dropout
-        size = config.embedding_size
+        shapes = weight_table.embeddings(path, config)
 
-        def table(name: str, entries: int) -> EmbeddingTable:
-            return EmbeddingTable(f"{path}/{name}", entries, size, seed=seed, policy=policy,
-                                  stddev=config.initializer_range)
+        def table(name: str) -> EmbeddingTable:
+            return EmbeddingTable(f"{path}/{name}", *shapes[f"{path}/{name}"], seed=seed,
+                                  policy=policy, stddev=config.initializer_range)
 
-        self.words = words or table("word_embeddings", config.vocab_size)
-        self.segments = table("token_type_embeddings", config.type_vocab_size)
-        self.positions = table("position_embeddings", config.max_position_embeddings)
-        self.norm = LayerNorm(f"{path}/LayerNorm", size, policy=policy)
+        self.words = words or table("word_embeddings")
+        self.segments = table("token_type_embeddings")
+        self.positions = table("position_embeddings")
+        self.norm = LayerNorm(f"{path}/LayerNorm", *shapes[f"{path}/LayerNorm/gamma"],
+                              policy=policy)
 
     def call(self, ids: tf.Tensor, segment_ids: tf.Tensor,
              randomness: Randomness | None) -> tf.Tensor:
@@ -52,12 +54,3 @@ class Embeddings(tf_keras.layers.Layer):
                    + tf.linalg.matmul(segments, self.segments.table))
         keys = dropout_keys(randomness, self.name, ids.shape[0])
         return dropout(self.norm(vectors), self.dropout_rate, keys)
-
-
-def projection(path: str, config: EncoderConfig, embedding_size: int, *, seed: int,
-               policy: str) -> Dense | None:
-    """Returns the dense layer from embedding to hidden size, None where they are equal."""
-    if embedding_size == config.hidden_size:
-        return None
-    return Dense(f"{path}/embeddings_project", embedding_size, config.hidden_size,
-                 seed=seed, policy=policy)

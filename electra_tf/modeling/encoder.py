@@ -1,13 +1,15 @@
 """The Transformer encoder of BERT (Devlin et al., 2019), as ELECTRA uses it."""
 
 import functools
+from collections.abc import Callable
 
 import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling.attention import SelfAttention, Sight, sight_bias
-from electra_tf.modeling.embeddings import Embeddings, projection
+from electra_tf.modeling import weight_table
+from electra_tf.modeling.attention import SelfAttention, attention_bias
+from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.layers import Dense, GeluDense, LayerNorm
 from electra_tf.modeling.randomness import Randomness, dropout_keys
 
@@ -17,20 +19,23 @@ class EncoderLayer(tf_keras.layers.Layer):
 
     def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str):
         super().__init__(name=path, dtype=policy)
-        hidden, wide = config.hidden_size, config.intermediate_size
+        shapes = weight_table.layer(path, config)
         self.dropout_rate = config.hidden_dropout
-        self.attention = SelfAttention(f"{path}/attention/self", config, seed=seed, policy=policy)
+        self.attention = SelfAttention(f"{path}/attention/self", config, shapes, seed=seed,
+                                       policy=policy)
 
-        def dense(name: str, inputs: int, outputs: int, kind: type[Dense] = Dense) -> Dense:
-            return kind(f"{path}/{name}", inputs, outputs, seed=seed, policy=policy,
-                        stddev=config.initializer_range)
+        def dense(name: str, kind: type[Dense] = Dense) -> Dense:
+            return kind(f"{path}/{name}", *shapes[f"{path}/{name}/kernel"], seed=seed,
+                        policy=policy, stddev=config.initializer_range)
 
-        self.attention_output = dense("attention/output/dense", hidden, hidden)
-        self.attention_norm = LayerNorm(f"{path}/attention/output/LayerNorm", hidden,
-                                        policy=policy)
-        self.intermediate = dense("intermediate/dense", hidden, wide, GeluDense)
-        self.output_dense = dense("output/dense", wide, hidden)
-        self.output_norm = LayerNorm(f"{path}/output/LayerNorm", hidden, policy=policy)
+        def norm(name: str) -> LayerNorm:
+            return LayerNorm(f"{path}/{name}", *shapes[f"{path}/{name}/gamma"], policy=policy)
+
+        self.attention_output = dense("attention/output/dense")
+        self.attention_norm = norm("attention/output/LayerNorm")
+        self.intermediate = dense("intermediate/dense", GeluDense)
+        self.output_dense = dense("output/dense")
+        self.output_norm = norm("output/LayerNorm")
 
     def call(self, x: tf.Tensor, bias: tf.Tensor, randomness: Randomness | None,
              positions: int | None = None) -> tf.Tensor:
@@ -57,7 +62,8 @@ class Encoder(tf_keras.layers.Layer):
     """Token ids in, one hidden vector per position out."""
 
     def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str,
-                 embeddings: Embeddings, recompute: bool = False, sight: Sight = Sight.ALL):
+                 embeddings: Embeddings, recompute: bool = False,
+                 mask: Callable[[tf.Tensor, tf.DType], tf.Tensor] = attention_bias):
         """Creates the projection and the layers.
 
         Args:
@@ -68,15 +74,17 @@ class Encoder(tf_keras.layers.Layer):
             embeddings: below the layers, shared or its own.
             recompute: in training, keep only what goes into a layer and compute the rest again
                 for the gradient (Chen et al., 2016).
-            sight: which positions attention is over.
+            mask: makes the bias of `SelfAttention` from bool [B, L] and a type.
         """
         super().__init__(name=path, dtype=policy)
         self.config = config
         self.recompute = recompute
-        self.sight = sight
+        self.mask = mask
         self.embeddings = embeddings
-        self.embeddings_project = projection(
-            path, config, config.embedding_size, seed=seed, policy=policy)
+        project = f"{path}/embeddings_project"
+        size = weight_table.encoder(path, config).get(f"{project}/kernel")
+        self.embeddings_project = None if size is None else Dense(
+            project, *size, seed=seed, policy=policy)
         self.encoder_layers = [
             EncoderLayer(f"{path}/encoder/layer_{index}", config, seed=seed, policy=policy)
             for index in range(config.num_layers)
@@ -111,7 +119,7 @@ class Encoder(tf_keras.layers.Layer):
         if self.embeddings_project is not None:
             x = self.embeddings_project(x)
         outputs = [x]
-        bias = sight_bias(valid, self.sight, x.dtype)
+        bias = self.mask(valid, x.dtype)
         for layer in self.encoder_layers:
             run = functools.partial(
                 layer, bias=bias, randomness=randomness,

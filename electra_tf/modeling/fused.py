@@ -9,6 +9,9 @@ All arithmetic is in float32; only what is stored has the tensor's own type. Her
 have in common, and dropout; `gelu`, `layer_norm` and `attention` have the others.
 """
 
+import functools
+import pathlib
+
 import tensorflow as tf
 
 from electra_tf.modeling.randomness import keep_mask
@@ -40,6 +43,14 @@ def is_for_cpu() -> bool:
     """Tells whether what is traced runs on this machine's CPU, op by op."""
     return not is_compiled_as_a_whole() and not any(
         map(tf.config.list_logical_devices, ("GPU", "TPU")))
+
+
+@functools.cache
+def cpu_multiplies_bfloat16() -> bool:
+    """Tells whether this machine's CPU has units for bfloat16, which oneDNN's kernels then use."""
+    cpu = pathlib.Path("/proc/cpuinfo")
+    return cpu.exists() and any(
+        flag in cpu.read_text(encoding="utf-8") for flag in ("avx512_bf16", "amx_bf16"))
 
 
 def biased(x: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:

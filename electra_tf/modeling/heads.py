@@ -4,6 +4,7 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig
+from electra_tf.modeling import weight_table
 from electra_tf.modeling.layers import Dense, EmbeddingTable, GeluDense, LayerNorm
 from electra_tf.modeling.products import affine
 from electra_tf.modeling.sampling import BLOCK
@@ -18,12 +19,13 @@ class MaskedLanguageModelHead(tf_keras.layers.Layer):
                  words: EmbeddingTable):
         super().__init__(name=path, dtype=policy)
         self.words = words
-        vocab_size, embedding_size = words.table.shape
-        self.dense = GeluDense(f"{path}/dense", config.hidden_size, embedding_size,
+        shapes = weight_table.vocabulary_head(path, config)
+        self.dense = GeluDense(f"{path}/dense", *shapes[f"{path}/dense/kernel"],
                                seed=seed, policy=policy, stddev=config.initializer_range)
-        self.norm = LayerNorm(f"{path}/LayerNorm", embedding_size, policy=policy)
+        self.norm = LayerNorm(f"{path}/LayerNorm", *shapes[f"{path}/LayerNorm/gamma"],
+                              policy=policy)
         self.output_bias = self.add_weight(
-            name=f"{path}/output_bias", shape=[vocab_size], initializer="zeros",
+            name=f"{path}/output_bias", shape=shapes[f"{path}/output_bias"], initializer="zeros",
             experimental_autocast=False)
 
     def call(self, hidden: tf.Tensor) -> tf.Tensor:
@@ -49,10 +51,11 @@ class ReplacedTokenHead(tf_keras.layers.Layer):
 
     def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str):
         super().__init__(name=path, dtype=policy)
-        size = config.hidden_size
-        self.dense = GeluDense(f"{path}/dense", size, size, seed=seed, policy=policy,
-                               stddev=config.initializer_range)
-        self.dense_1 = Dense(f"{path}/dense_1", size, 1, seed=seed, policy=policy)
+        shapes = weight_table.binary_head(path, config)
+        self.dense = GeluDense(f"{path}/dense", *shapes[f"{path}/dense/kernel"], seed=seed,
+                               policy=policy, stddev=config.initializer_range)
+        self.dense_1 = Dense(f"{path}/dense_1", *shapes[f"{path}/dense_1/kernel"], seed=seed,
+                             policy=policy)
 
     def call(self, hidden: tf.Tensor) -> tf.Tensor:
         """Maps [B, L, H] to logits, float32 [B, L]."""

@@ -1,52 +1,45 @@
-r"""Initial values with which attention sees neighbours, and repeated words, before any training.
+r"""Initial values with which heads attend to adjacent tokens, and to repeated words.
 
-A narrow network of normal(0, 0.02) weights can't see its neighbours: attention is uniform, what
-passes through W_V W_O has a gain of about H x 0.02^2 (0.03 for H = 64, 0.10 for 256), and every
-position has to find "one to the left" by itself, because positions begin as unrelated vectors. The
-generator then copies the tokens it may read, for the rest it knows frequencies only, and the
-discriminator, whose label depends on a token and its neighbours together, sees no gradient that
-would lead it anywhere. Trained networks have heads that look at the previous and the next token.
-Trockman and Kolter ("Mimetic initialization of self-attention layers", 2023) begin with attention
-that resembles a trained network's; this does so for relative positions:
+A narrow network of normal(0, 0.02) weights has uniform attention, and W_V W_O passes on H x 0.02^2
+of its input (0.03 for H = 64). In a short run the generator then copies what it may read and knows
+frequencies only, and the discriminator, whose label depends on adjacent tokens together, gets no
+useful gradient. Trockman and Kolter ("Mimetic initialization of self-attention layers", 2023) start
+from attention that resembles a trained network's. Here this is done for relative positions:
 
-* Positions have dimensions of their own: the first 2F = position_share x E of the embeddings, where
-  words and segments begin with zeros; positions are zero elsewhere. What a head finds there is
-  the position alone, not words that happen to resemble one.
+* The first 2F = position_share x E dimensions of the embeddings belong to positions alone: words
+  and segments are zero there, positions are zero elsewhere.
 * There row p of the position table is a [sin(w_0 p), sin(w_1 p), ..., cos(w_0 p), cos(w_1 p), ...],
   F frequencies w falling geometrically from 0.95 pi to 2 pi / longest_wavelength, with
   a = position_amplitude x initializer_range.
-* In the first layers, head h looks at offset s = OFFSETS[h]: its keys hold sin(w p) and cos(w p)
-  of at most D/2 of the frequencies, its queries sin(w (p + s)) and cos(w (p + s)), so that their
-  product, proportional to sum_w cos(w (p + s - q)), is largest at q = p + s; both so large that the
-  logit there is attention_gain^2 sqrt(D) / 2 (they read the layer-normed sum of the three tables).
-  These matrices are added to the usual normal ones. Heads past the last offset keep the usual
-  values.
-* Between embeddings and layers of another width stands a projection P [E, H]. With H >= E the
-  matrices above come after its pseudo-inverse, so that heads read what the table holds, exactly.
-  With H < E (a narrow generator) P can't keep everything: it is given orthonormal rows for the
-  H / 4 frequencies that heads use at most, the others' rows are made orthogonal to these.
+* In the first layers, head h attends to offset s = OFFSETS[h]. Its keys hold sin(w p) and cos(w p)
+  of at most D/2 of the frequencies, its queries sin(w (p + s)) and cos(w (p + s)). Their product,
+  proportional to sum_w cos(w (p + s - q)), is largest at q = p + s; the scale makes the logit there
+  attention_gain^2 sqrt(D) / 2. These matrices are added to the normal ones. Heads past the last
+  offset keep the normal values.
+* A projection P [E, H] of the embeddings is undone by its pseudo-inverse if H >= E. If H < E (a
+  narrow generator), P gets orthonormal rows for the H / 4 frequencies that heads use at most, and
+  its other rows are made orthogonal to these.
 
-With `matching_heads` the last heads of the first layer of the encoder that is fine-tuned look for
-their own word elsewhere: in a pair of texts, at what both say. For these
+With `matching_heads` the last heads of the first layer of the encoder that is fine-tuned are
+duplicate-token heads: in a pair of texts they find the words that both contain.
 
 * Queries and keys hold the word alike, along orthonormal directions that no segment's vector has a
-  part in, so that the other segment is as near as the own one. A match's logit is that of a
-  neighbour, attention_gain^2 sqrt(D) / 2.
+  part in. A match's logit is that of an adjacent token, attention_gain^2 sqrt(D) / 2.
 * A quarter of the head holds sines and cosines of its position, with opposite signs in queries and
-  keys: half of that logit is taken from the own position, which would match best.
-* Queries have a bias that finds position 0, [CLS], at 0.8 of that logit. Where nothing matches,
-  attention goes there, and what the head passes on says so, alike for all words.
+  keys: this takes half of that logit from the own position, which would match best.
+* A bias of the queries gives position 0, [CLS], 0.8 of that logit: attention goes there where
+  no token matches.
 
-All are learned from there on like any weights: architecture, names and checkpoints don't change.
+Training changes these values like any others; architecture, names and checkpoints are the same.
 """
 
 import numpy as np
 
 from electra_tf.config.initialization import InitializationConfig, Scheme
-from electra_tf.modeling.electra import ENCODER
 from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.encoder import Encoder, EncoderLayer
 from electra_tf.modeling.layers import Dense
+from electra_tf.modeling.weight_table import ENCODER
 
 OFFSETS = (-1, 1, -2, 2, -3, 3, -4, 4)
 """Where heads look, in tokens; the first head at the previous one."""

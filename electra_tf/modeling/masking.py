@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.config.pretraining import MaskingConfig, PositionDraw
+from electra_tf.config.masking import MaskingConfig, PositionDraw
 from electra_tf.modeling.corruption import gather_tokens, write_tokens
 from electra_tf.modeling.randomness import Randomness, to_uniform
 

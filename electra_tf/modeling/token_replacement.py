@@ -5,7 +5,7 @@ from typing import NamedTuple
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.pretraining import MaskingConfig, SamplingConfig
+from electra_tf.config.masking import MaskingConfig, SamplingConfig
 from electra_tf.modeling.corruption import label_replaced, write_tokens
 from electra_tf.modeling.masking import Masked, Predictions, TokenKinds, mask_tokens
 from electra_tf.modeling.randomness import Randomness

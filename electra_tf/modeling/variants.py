@@ -1,12 +1,13 @@
 """The networks of the objectives that ELECTRA is compared with, and of those that came after."""
 
 import dataclasses
+from collections.abc import Callable
 
 import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
-from electra_tf.modeling.attention import Sight
+from electra_tf.modeling.attention import MASKED_SCORE
 from electra_tf.modeling.electra import (
     Discriminator,
     ElectraModel,
@@ -20,10 +21,20 @@ from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.heads import MaskedLanguageModelHead, ReplacedTokenHead
 from electra_tf.modeling.layers import Dense
 from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.weight_table import CLOZE, COPY, FROZEN, RESTORER, TOWERS
 from electra_tf.platform.errors import UserError
 
-CLOZE = "cloze_predictions"
-"""Part of the name of what only Electric has: the head over both towers."""
+
+class MaskedLanguageModel(tf_keras.Model):
+    """The full-size encoder trained as its own generator: BERT's masked language model."""
+
+    def __init__(self, config: ModelConfig, *, seed: int, policy: str = "float32",
+                 recompute: bool = False):
+        """Creates every weight; arguments as for `ElectraModel`."""
+        super().__init__(name="masked_language_model", dtype=policy)
+        encoder = electra_encoder(
+            config.discriminator, seed=seed, policy=policy, recompute=recompute)
+        self.generator = Generator(encoder, seed=seed, policy=policy)
 
 
 class DiscriminatorModel(tf_keras.Model):
@@ -66,9 +77,9 @@ class RestoringModel(tf_keras.Model):
         """
         super().__init__(name="restoring_model", dtype=policy)
         encoder, generator = both_encoders(config, seed=seed, policy=policy, recompute=recompute)
-        self.restorer = Generator(encoder, seed=seed, policy=policy, part="restorer")
+        self.restorer = Generator(encoder, seed=seed, policy=policy, part=RESTORER)
         self.copying = ReplacedTokenHead(
-            "copy_predictions", encoder.config, seed=seed, policy=policy) if copies else None
+            COPY, encoder.config, seed=seed, policy=policy) if copies else None
         self.generator = Generator(generator, seed=seed, policy=policy)
 
 
@@ -79,10 +90,9 @@ class FrozenGeneratorModel(DiscriminatorModel):
                  policy: str = "float32", recompute: bool = False):
         """Creates every weight; arguments as for `ElectraModel`, `generator` its encoder's."""
         super().__init__(config, seed=seed, policy=policy, recompute=recompute)
-        part = "frozen_generator"
-        embeddings = Embeddings(f"{part}/embeddings", generator, seed=seed, policy=policy)
-        encoder = Encoder(part, generator, seed=seed, policy=policy, embeddings=embeddings)
-        self.generator = Generator(encoder, seed=seed, policy=policy, part=part)
+        embeddings = Embeddings(f"{FROZEN}/embeddings", generator, seed=seed, policy=policy)
+        encoder = Encoder(FROZEN, generator, seed=seed, policy=policy, embeddings=embeddings)
+        self.generator = Generator(encoder, seed=seed, policy=policy, part=FROZEN)
         self.generator.trainable = False
 
 
@@ -99,12 +109,12 @@ class TwoTowerGenerator(tf_keras.layers.Layer):
         """Creates the towers, of one shape, and the head, `CLOZE`/...."""
         super().__init__(name="two_tower_generator", dtype=policy)
 
-        def tower(path: str, sight: Sight) -> Encoder:
+        def tower(path: str, mask: Callable[[tf.Tensor, tf.DType], tf.Tensor]) -> Encoder:
             return Encoder(path, config, seed=seed, policy=policy, embeddings=embeddings,
-                           recompute=recompute, sight=sight)
+                           recompute=recompute, mask=mask)
 
-        self.forward_tower = tower("generator_ltr", Sight.EARLIER)
-        self.backward_tower = tower("generator_rtl", Sight.LATER)
+        self.forward_tower = tower(TOWERS[0], _left_to_right)
+        self.backward_tower = tower(TOWERS[1], _right_to_left)
         self.head = MaskedLanguageModelHead(
             CLOZE, dataclasses.replace(config, hidden_size=2 * config.hidden_size),
             seed=seed, policy=policy, words=embeddings.words)
@@ -147,6 +157,31 @@ class ElectricModel(tf_keras.Model):
         self.discriminator = Discriminator(encoder, seed=seed, policy=policy)
         self.generator = TwoTowerGenerator(
             config.generator, embeddings, seed=seed, policy=policy, recompute=recompute)
+
+
+def _left_to_right(valid: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """Hides later tokens and padding; see `_mask`."""
+    return _mask(valid, _distances(valid) >= 0, dtype)
+
+
+def _right_to_left(valid: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """Hides earlier tokens and padding; see `_mask`."""
+    return _mask(valid, _distances(valid) <= 0, dtype)
+
+
+def _distances(valid: tf.Tensor) -> tf.Tensor:
+    """Returns int32 [L, L]: how many positions a key is before a query."""
+    place = tf.range(valid.shape[1])
+    return place[:, tf.newaxis] - place
+
+
+def _mask(valid: tf.Tensor, seen: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """Returns [B, 1, L, L], -10000 where a query at axis 2 doesn't attend to a key at axis 3.
+
+    Padding that sees only padding attends to all positions.
+    """
+    shown = tf.cast(seen & valid[:, tf.newaxis, :], dtype)
+    return ((1.0 - shown) * tf.cast(MASKED_SCORE, dtype))[:, tf.newaxis]
 
 
 def _turned(x: tf.Tensor, places: int) -> tf.Tensor:

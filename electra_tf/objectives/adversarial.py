@@ -16,18 +16,21 @@ paper finds this worse than maximum likelihood: the generator learns slowly and 
 are narrow.
 """
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import tensorflow as tf
 
+from electra_tf.config.masking import SamplingConfig
 from electra_tf.config.model import ModelConfig
-from electra_tf.config.pretraining import PretrainingConfig, SamplingConfig
 from electra_tf.data.example import Batch
+from electra_tf.modeling import weight_table
 from electra_tf.modeling.corruption import gather_tokens, gather_vectors
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.sampling import cross_entropy
 from electra_tf.modeling.variants import AdversarialModel
+from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.masked_tokens import (
     MaskedBatch,
@@ -35,14 +38,14 @@ from electra_tf.objectives.masked_tokens import (
     filled_in,
     score_predictions,
 )
-from electra_tf.objectives.objective import Arrays, Given, Outcome, Ratio
+from electra_tf.objectives.objective import Arrays, Given, Outcome, Ratio, Settings
 from electra_tf.platform.errors import UserError
 
 
 class AdversarialObjective(ElectraObjective):
     """min 50 L_Disc(discriminator), max L_Disc over the generator's samples."""
 
-    def __init__(self, config: PretrainingConfig, given: Given):
+    def __init__(self, config: Settings, given: Given):
         """Refuses samples that aren't drawn from the distribution whose gradient is taken.
 
         Raises:
@@ -97,6 +100,15 @@ class AdversarialObjective(ElectraObjective):
                 "generator_loss": Ratio(tf.reduce_sum(generated.losses), slots),
                 "generator_reward": Ratio(tf.reduce_sum(reward * masked), slots)},
             judged.details | filled_in(predictions, generated.best_ids))
+
+    def networks(self) -> Sequence[Network]:
+        """Returns both networks; the baseline is a head of the generator's."""
+        discriminator, generator = super().networks()
+        baseline = weight_table.Head(
+            weights=weight_table.dense("baseline/dense", generator.encoder.hidden_size, 1),
+            scores_vocabulary=False, fraction=None)
+        return discriminator, dataclasses.replace(
+            generator, heads=(*generator.heads, baseline))
 
     @property
     def coefficients(self) -> Mapping[str, float]:

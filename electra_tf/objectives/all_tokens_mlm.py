@@ -5,8 +5,6 @@ tokens. Most stand there already, so the encoder may copy: with D the probabilit
 a sigmoid, p(x_t) = D [x_t is what stands there] + (1 - D) softmax(x_t).
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import tensorflow as tf
 
@@ -17,9 +15,8 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.token_replacement import Corrupted
 from electra_tf.modeling.variants import RestoringModel
 from electra_tf.objectives.masked_tokens import MaskedBatch, count, score_predictions
-from electra_tf.objectives.objective import Arrays, Outcome
+from electra_tf.objectives.objective import Arrays, Outcome, Written
 from electra_tf.objectives.replace_mlm import ReplaceMlmObjective
-from electra_tf.objectives.samples import Corruption
 
 
 class AllTokensMlmObjective(ReplaceMlmObjective):
@@ -27,6 +24,7 @@ class AllTokensMlmObjective(ReplaceMlmObjective):
 
     copies = True
     loss = "all_tokens_loss"
+    restored_fraction = 1.0
 
     def restored(self, inputs: MaskedBatch) -> tf.Tensor:
         """Returns the number of real tokens."""
@@ -54,14 +52,9 @@ class AllTokensMlmObjective(ReplaceMlmObjective):
         """Returns the logits float32 [B, L] of not copying a token."""
         return model.copying(model.restorer.encode(batch.ids, batch.segment_ids, batch.valid))
 
-    def samples(self, details: Arrays, tokens: Sequence[str]) -> list[Corruption]:
-        """Returns what the generator wrote, and how likely it is not to be copied."""
-        probability = 1.0 / (1.0 + np.exp(-details["logits"]))
-        return Corruption.of_arrays(details, details["corrupted_ids"], tokens, probability)
-
-    def restored_fraction(self, selected: float) -> float:
-        """All of them."""
-        return 1.0
+    def written(self, details: Arrays) -> Written:
+        """Returns the corrupted text, and how likely each token is not to be copied."""
+        return Written(details["corrupted_ids"], 1.0 / (1.0 + np.exp(-details["logits"])))
 
 
 def copy_loss(copy_logits: tf.Tensor, losses: tf.Tensor, unchanged: tf.Tensor) -> tf.Tensor:

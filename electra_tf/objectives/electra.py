@@ -1,17 +1,16 @@
 """Replaced token detection, the objective of ELECTRA (section 3.1)."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.data.example import Batch
+from electra_tf.modeling import weight_table
 from electra_tf.modeling.electra import ElectraModel
-from electra_tf.modeling.flops import EncoderShape, matmul_electra_flops_per_token
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.objectives.collapse import CollapseWatch
+from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.detection_scores import detection_scores
 from electra_tf.objectives.masked_tokens import (
     MaskedBatch,
@@ -26,9 +25,9 @@ from electra_tf.objectives.objective import (
     Outcome,
     PretrainingObjective,
     Ratio,
+    Written,
     count_parameters,
 )
-from electra_tf.objectives.samples import Corruption
 
 
 class ElectraObjective(PretrainingObjective):
@@ -95,29 +94,20 @@ class ElectraObjective(PretrainingObjective):
         """Runs the discriminator; logits float32 [B, L], positive where a token looks replaced."""
         return model.discriminator(batch.ids, batch.segment_ids, batch.valid)
 
-    def samples(self, details: Arrays, tokens: Sequence[str]) -> list[Corruption]:
-        """Returns what the generator wrote and what the discriminator said to it."""
-        probability = 1.0 / (1.0 + np.exp(-details["logits"]))
-        return Corruption.of_arrays(details, details["corrupted_ids"], tokens, probability)
+    def written(self, details: Arrays) -> Written:
+        """Returns the corrupted text and the discriminator's probabilities."""
+        return Written(details["corrupted_ids"], 1.0 / (1.0 + np.exp(-details["logits"])))
 
-    def flops_per_token(self, length: int) -> float:
-        """Returns the products of both networks."""
+    def networks(self) -> Sequence[Network]:
+        """Returns both networks."""
         model = self.config.model
-        return matmul_electra_flops_per_token(
-            EncoderShape.of(model.discriminator), EncoderShape.of(model.generator),
-            sequence_length=length,
-            predicted_fraction=self.config.masking.max_predictions(length) / length)
+        return (weight_table.discriminator(model.discriminator), weight_table.generator(model))
 
     def describe(self, model: ElectraModel) -> str:
         """Returns the size of the discriminator, and what is shared."""
         tying = self.config.model.tying
         tied = "" if tying is Tying.NONE else f", {tying.value} shared"
         return f"discriminator {count_parameters(model.discriminator):,}, the rest generator{tied}"
-
-    def watch(self) -> Callable[[Mapping[str, Any]], str]:
-        """Watches for a discriminator that says the same of every token."""
-        return CollapseWatch(self.config.optimizer.warmup(
-            self.config.training.num_train_steps)).take
 
 
 def detection_measures(right: tf.Tensor, predicted: tf.Tensor, replaced: tf.Tensor,

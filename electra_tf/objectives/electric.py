@@ -13,24 +13,22 @@ anew from q, and with k of n replaced
 a text in one pass (section 3.3): `python -m electra_tf.apps.tools.score_text`.
 """
 
+import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.example import Batch
+from electra_tf.modeling import weight_table
 from electra_tf.modeling.corruption import gather_tokens, mark_positions
-from electra_tf.modeling.flops import (
-    EncoderShape,
-    matmul_discriminator_flops_per_token,
-    matmul_encoder_flops_per_token,
-)
 from electra_tf.modeling.masking import Predictions, maskable
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.sampling import Distribution, cross_entropy, distribution
 from electra_tf.modeling.variants import ElectricModel
+from electra_tf.modeling.weight_table import CLOZE, TOWERS, Network
 from electra_tf.objectives.electra import ElectraObjective, detection_measures
 from electra_tf.objectives.masked_tokens import (
     MaskedBatch,
@@ -54,6 +52,8 @@ class Noise(NamedTuple):
 
 class ElectricObjective(ElectraObjective):
     """min L_cloze(generator) + 50 L_NCE(discriminator)."""
+
+    energies = True
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> ElectricModel:
@@ -125,18 +125,26 @@ class ElectricObjective(ElectraObjective):
         softmax = distribution(model.generator(batch.ids, batch.segment_ids, batch.valid))
         return self.noise_logits(energies, softmax, batch.ids)
 
-    def flops_per_token(self, length: int) -> float:
-        """Returns the products of the discriminator, both towers and the head."""
+    def networks(self) -> Sequence[Network]:
+        """Returns the discriminator and the generator, whose head runs at every position."""
         model = self.config.model
-        tower = EncoderShape.of(model.generator)
-        head = 2 * tower.embedding_size * (2 * tower.hidden_size + tower.vocab_size)
-        return 3 * (2 * matmul_encoder_flops_per_token(tower, length) + head) + (
-            matmul_discriminator_flops_per_token(
-                EncoderShape.of(model.discriminator), sequence_length=length))
+        return weight_table.discriminator(model.discriminator), _two_towers(model)
 
     def _predicted(self, batch: Batch) -> tf.Tensor:
         """Marks the tokens that the generator's loss counts, bool [B, L]."""
         return maskable(batch.ids, batch.valid, self.given.kinds.special)
+
+
+def _two_towers(model: ModelConfig) -> Network:
+    """Returns the generator's weights: two encoders, and a head over both of their outputs."""
+    tower = model.generator
+    body = weight_table.generator_embeddings(model)
+    for path in TOWERS:
+        body |= weight_table.encoder(path, tower)
+    both = dataclasses.replace(tower, hidden_size=2 * tower.hidden_size)
+    return Network(name="generator", encoder=tower, body=body, towers=len(TOWERS), heads=(
+        weight_table.Head(weights=weight_table.vocabulary_head(CLOZE, both),
+                          scores_vocabulary=True),))
 
 
 def _at(softmax: Distribution, predictions: Predictions) -> Distribution:

@@ -5,29 +5,29 @@ as any other, or as often as it stands in the records. Cheap, and easy to see th
 generator adds is the difference.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.objectives import Replacements
-from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.modeling.flops import EncoderShape, matmul_discriminator_flops_per_token
+from electra_tf.modeling import weight_table
 from electra_tf.modeling.heads import IMPOSSIBLE_LOGIT
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.sampling import BLOCK, distribution
 from electra_tf.modeling.variants import DiscriminatorModel
+from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.detection_scores import detection_scores
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.masked_tokens import MaskedBatch, filled_in
-from electra_tf.objectives.objective import Arrays, Given, Outcome
+from electra_tf.objectives.objective import Arrays, Given, Outcome, Settings
 
 
 class FixedGeneratorObjective(ElectraObjective):
     """min L_Disc(discriminator)."""
 
-    def __init__(self, config: PretrainingConfig, given: Given):
+    def __init__(self, config: Settings, given: Given):
         """Reads the records if they are to be counted."""
         super().__init__(config, given)
         self._logits = replacement_logits(config.objective.replacements, given)
@@ -58,10 +58,9 @@ class FixedGeneratorObjective(ElectraObjective):
         return {"generator_sampled_accuracy": means["generator_sampled_accuracy"],
                 **detection_scores(details["replaced"][valid], details["logits"][valid])}
 
-    def flops_per_token(self, length: int) -> float:
-        """Returns the products of the discriminator."""
-        return matmul_discriminator_flops_per_token(
-            EncoderShape.of(self.config.model.discriminator), sequence_length=length)
+    def networks(self) -> Sequence[Network]:
+        """Returns the discriminator."""
+        return (weight_table.discriminator(self.config.model.discriminator),)
 
     def describe(self, model: DiscriminatorModel) -> str:
         """Returns where the replacements come from."""

@@ -4,20 +4,18 @@ Its forward pass is all that it costs. Fast-ELECTRA (Dong et al., 2024) trains s
 are easy at first and become harder: `sampling.initial_temperature=2`.
 """
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig, ModelConfig
-from electra_tf.modeling.flops import (
-    EncoderShape,
-    matmul_discriminator_flops_per_token,
-    matmul_mlm_flops_per_token,
-)
+from electra_tf.modeling import weight_table
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.variants import FrozenGeneratorModel
+from electra_tf.modeling.weight_table import FROZEN, Network
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.masked_tokens import MaskedBatch, count, filled_in, run_generator
 from electra_tf.objectives.objective import (
@@ -28,8 +26,6 @@ from electra_tf.objectives.objective import (
     count_parameters,
 )
 from electra_tf.platform.errors import UserError
-
-_PART = "frozen_generator"
 
 
 class FrozenGeneratorObjective(ElectraObjective):
@@ -70,19 +66,19 @@ class FrozenGeneratorObjective(ElectraObjective):
         """Returns ELECTRA's scores, and the generator's loss."""
         return {"generator_loss": means["generator_loss"]} | super().scores(details, means)
 
-    def flops_per_token(self, length: int) -> float | None:
-        """Returns the products of the discriminator's step and of the generator's forward pass."""
+    def networks(self) -> Sequence[Network]:
+        """Returns the discriminator and the generator, which only runs forward."""
         if self.given.generator is None:
-            return None
-        return self.flops_with(generator_shape(self.given.generator), length)
+            return ()
+        return self.networks_with(generator_shape(self.given.generator))
 
-    def flops_with(self, generator: EncoderConfig, length: int) -> float:
-        """Returns the products with a generator of some shape."""
-        forward = matmul_mlm_flops_per_token(
-            EncoderShape.of(generator), sequence_length=length,
-            predicted_fraction=self.config.masking.max_predictions(length) / length) / 3
-        return forward + matmul_discriminator_flops_per_token(
-            EncoderShape.of(self.config.model.discriminator), sequence_length=length)
+    def networks_with(self, generator: EncoderConfig) -> Sequence[Network]:
+        """Returns the networks with a generator of some shape."""
+        frozen = weight_table.language_model(
+            "frozen generator", generator, weight_table.whole_encoder(generator, FROZEN),
+            head=f"{FROZEN}_predictions")
+        return (weight_table.discriminator(self.config.model.discriminator),
+                dataclasses.replace(frozen, trained=False))
 
     def describe(self, model: FrozenGeneratorModel) -> str:
         """Returns whose generator it is."""
@@ -105,12 +101,12 @@ def assign_generator(generator: tf_keras.layers.Layer, given: GivenGenerator) ->
     Raises:
         UserError: there is no output layer of a generator, or another shape.
     """
-    values = {variable.name: _value(variable.name.split(":")[0].removeprefix(_PART), given)
+    values = {variable.name: _value(variable.name.split(":")[0].removeprefix(FROZEN), given)
               for variable in generator.variables}
     missing = sorted(name for name, value in values.items() if value is None)
     if missing:
         raise UserError(f"{given.source} has no generator to take: "
-                        f"{missing[0].split(':')[0].removeprefix(_PART + '_')} is missing. Name a "
+                        f"{missing[0].split(':')[0].removeprefix(FROZEN + '_')} is missing. Name a "
                         "run of objective.name=electra or mlm.")
     for variable in generator.variables:
         value = values[variable.name]

@@ -6,9 +6,10 @@ import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.example import Batch
-from electra_tf.modeling.electra import MaskedLanguageModel
-from electra_tf.modeling.flops import EncoderShape, matmul_mlm_flops_per_token
+from electra_tf.modeling import weight_table
 from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.variants import MaskedLanguageModel
+from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.masked_tokens import (
     MaskedBatch,
     best_written,
@@ -17,8 +18,7 @@ from electra_tf.objectives.masked_tokens import (
     generator_accuracy,
     run_generator,
 )
-from electra_tf.objectives.objective import Arrays, Outcome, PretrainingObjective
-from electra_tf.objectives.samples import Corruption
+from electra_tf.objectives.objective import Arrays, Outcome, PretrainingObjective, Written
 
 
 class MlmObjective(PretrainingObjective):
@@ -51,12 +51,11 @@ class MlmObjective(PretrainingObjective):
         """Returns how often the most likely token is the right one."""
         return {"generator_accuracy": generator_accuracy(details)}
 
-    def samples(self, details: Arrays, tokens: Sequence[str]) -> list[Corruption]:
-        """Returns the most likely token at every hidden position."""
-        return Corruption.of_arrays(details, best_written(details), tokens)
+    def written(self, details: Arrays) -> Written:
+        """Returns the text with the most likely token at every hidden position."""
+        return Written(best_written(details))
 
-    def flops_per_token(self, length: int) -> float:
-        """Returns the products of the encoder and its head."""
-        return matmul_mlm_flops_per_token(
-            EncoderShape.of(self.config.model.discriminator), sequence_length=length,
-            predicted_fraction=self.config.masking.max_predictions(length) / length)
+    def networks(self) -> Sequence[Network]:
+        """Returns the encoder with its head."""
+        config = self.config.model.discriminator
+        return (weight_table.language_model("encoder", config, weight_table.whole_encoder(config)),)

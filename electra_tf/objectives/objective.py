@@ -14,13 +14,14 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
+from electra_tf.config.masking import MaskingConfig, SamplingConfig
 from electra_tf.config.model import ModelConfig
-from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
+from electra_tf.modeling.flops import products_per_token
 from electra_tf.modeling.masking import TokenKinds
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.token_replacement import TokenReplacement
-from electra_tf.objectives.samples import Corruption
+from electra_tf.modeling.weight_table import Network
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -45,12 +46,21 @@ class Outcome(NamedTuple):
     """Name -> tensors [B, ...] for evaluation and for showing samples."""
 
 
+class Written(NamedTuple):
+    """The text that evaluation shows beside the original."""
+
+    ids: np.ndarray
+    """int32 [M, L]."""
+    replaced_probability: np.ndarray | None = None
+    """[M, L], of every token to be replaced; None where no network judges tokens."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GivenGenerator:
     """A generator that another run trained."""
 
     source: str
-    """For people."""
+    """Human-readable name."""
     model: ModelConfig
     """Of that run."""
     weights: Mapping[str, np.ndarray]
@@ -95,6 +105,18 @@ class Objective(Protocol):
         ...
 
 
+class Settings(Protocol):
+    """The settings that an objective reads: sections of `PretrainingConfig`."""
+
+    model: ModelConfig
+    masking: MaskingConfig
+    sampling: SamplingConfig
+    objective: Any
+    """The objective's own settings."""
+    training: Any
+    """With the run's `num_train_steps`."""
+
+
 class PretrainingObjective(abc.ABC):
     """An `Objective` of pre-training, with all that the rest of the program asks of one.
 
@@ -105,10 +127,16 @@ class PretrainingObjective(abc.ABC):
 
     judge: ClassVar[Callable[..., tf.Tensor] | None] = None
     """Where an objective finds replaced tokens, a method of (model, batch) that returns logits
-    float32 [B, L], positive where a token of the `Batch` looks replaced. Evaluation tries it on the
-    corruptions that are the same for every run."""
+    float32 [B, L], positive where a token of the `Batch` looks replaced. Evaluation tests it on
+    fixed corruptions, the same for every run."""
+    energies: ClassVar[bool] = False
+    """Whether the discriminator's outputs are energies of the tokens: the negative of their sum
+    scores a text. Otherwise they are the log odds of a replaced token."""
+    generator_objective: ClassVar[str] = ""
+    """Name of the objective that trains the generator in a stage before; "" without such a stage.
+    """
 
-    def __init__(self, config: PretrainingConfig, given: Given):
+    def __init__(self, config: Settings, given: Given):
         """Takes the run's settings, and what is given with them."""
         self.config = config
         self.given = given
@@ -150,26 +178,26 @@ class PretrainingObjective(abc.ABC):
         """
         return {}
 
-    def samples(self, details: Arrays, tokens: Sequence[str]) -> list[Corruption]:
-        """Returns examples to look at; none if there is nothing to see.
+    def written(self, details: Arrays) -> Written | None:
+        """Returns the text after the generator, to be shown; None if there is no such text.
 
         Args:
             details: of `Outcome`, of some examples, with "ids" int32 and "valid" bool [M, L].
-            tokens: the vocabulary.
         """
-        return []
-
-    def flops_per_token(self, length: int) -> float | None:
-        """Returns the products of a training step (`cost.flops`); None if nobody counted them."""
         return None
 
-    def describe(self, model: tf_keras.Model) -> str:
-        """Returns what the networks' parameters belong to, "" if there is nothing to tell."""
-        return ""
+    def networks(self) -> Sequence[Network]:
+        """Returns the networks that parameters and FLOPs are counted of; none if unknown."""
+        return ()
 
-    def watch(self) -> Callable[[Mapping[str, Any]], str]:
-        """Returns what is shown every record of metrics.jsonl, and returns a warning or ""."""
-        return lambda record: ""
+    def flops_per_token(self, length: int) -> float | None:
+        """Returns the matrix-product FLOPs of a training step; None for unknown networks."""
+        selected = self.config.masking.max_predictions(length) / length
+        return products_per_token(self.networks(), length, selected) or None
+
+    def describe(self, model: tf_keras.Model) -> str:
+        """Returns which networks the parameters belong to; "" for a single one."""
+        return ""
 
 
 def count_parameters(network: tf_keras.layers.Layer) -> int:

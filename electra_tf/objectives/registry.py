@@ -7,7 +7,12 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.objectives.objective import Given, PretrainingObjective
 
 
+def objective_class(name: str) -> type[PretrainingObjective]:
+    """Returns the class of an objective."""
+    module, _, attribute = OBJECTIVES[name].implementation.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
 def build_objective(config: PretrainingConfig, given: Given) -> PretrainingObjective:
     """Returns the configured objective."""
-    module, _, name = OBJECTIVES[config.objective.name].implementation.partition(":")
-    return getattr(importlib.import_module(module), name)(config, given)
+    return objective_class(config.objective.name)(config, given)

@@ -4,6 +4,7 @@ The paper's question: how much of ELECTRA's gain comes from never showing the en
 which fine-tuning doesn't either?
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -11,11 +12,12 @@ import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.example import Batch
-from electra_tf.modeling.flops import EncoderShape, matmul_mlm_flops_per_token
+from electra_tf.modeling import weight_table
 from electra_tf.modeling.masking import Masked
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.token_replacement import Corrupted
 from electra_tf.modeling.variants import RestoringModel
+from electra_tf.modeling.weight_table import COPY, RESTORER, Network
 from electra_tf.objectives.masked_tokens import (
     MaskedBatch,
     best_written,
@@ -29,9 +31,9 @@ from electra_tf.objectives.objective import (
     Arrays,
     Outcome,
     PretrainingObjective,
+    Written,
     count_parameters,
 )
-from electra_tf.objectives.samples import Corruption
 
 
 class ReplaceMlmObjective(PretrainingObjective):
@@ -40,6 +42,8 @@ class ReplaceMlmObjective(PretrainingObjective):
     copies = False
     """Whether the encoder has a second head."""
     loss = "restoring_loss"
+    restored_fraction: float | None = None
+    """Fraction of positions that the encoder predicts; None for those that masking selects."""
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> RestoringModel:
@@ -94,22 +98,21 @@ class ReplaceMlmObjective(PretrainingObjective):
                 "generator_sampled_accuracy": means["generator_sampled_accuracy"],
                 "restoring_accuracy": generator_accuracy(_as_best(details))}
 
-    def samples(self, details: Arrays, tokens: Sequence[str]) -> list[Corruption]:
-        """Returns what the restorer takes the selected tokens for."""
-        return Corruption.of_arrays(details, best_written(_as_best(details)), tokens)
+    def written(self, details: Arrays) -> Written:
+        """Returns the text with the restorer's guesses at the selected positions."""
+        return Written(best_written(_as_best(details)))
 
-    def flops_per_token(self, length: int) -> float:
-        """Returns the products of both networks."""
-        model = self.config.model
-        fraction = self.config.masking.max_predictions(length) / length
-        return sum(matmul_mlm_flops_per_token(
-            EncoderShape.of(encoder), sequence_length=length, predicted_fraction=part)
-            for encoder, part in ((model.generator, fraction),
-                                  (model.discriminator, self.restored_fraction(fraction))))
-
-    def restored_fraction(self, selected: float) -> float:
-        """Returns the part of all tokens that the encoder predicts, of the part selected."""
-        return selected
+    def networks(self) -> Sequence[Network]:
+        """Returns the encoder that is kept and the generator."""
+        config = self.config.model.discriminator
+        restorer = weight_table.language_model(
+            "encoder", config, weight_table.whole_encoder(config),
+            head=f"{RESTORER}_predictions", fraction=self.restored_fraction)
+        if self.copies:
+            copying = weight_table.Head(
+                weights=weight_table.binary_head(COPY, config), scores_vocabulary=False)
+            restorer = dataclasses.replace(restorer, heads=(*restorer.heads, copying))
+        return restorer, weight_table.generator(self.config.model)
 
     def describe(self, model: RestoringModel) -> str:
         """Returns the size of the encoder that is kept."""

@@ -1,29 +1,35 @@
 """The generator alone first, then the discriminator from its weights (ELECTRA, section 3.2).
 
 The paper's question: do the networks have to be trained together? The first stage is a masked
-language model with the discriminator's network, `objective.generator_part` of the steps; the second
-begins with its weights, keeps the generator as it is and trains the discriminator alone. Each has a
-schedule of its own. `pretraining/stages.py` runs one after the other.
+language model with the discriminator's network, `objective.generator_part` of the steps. The
+second begins with its weights, keeps the generator as it is and trains the discriminator alone.
+Each has a schedule of its own. `pretraining/stages.py` runs one after the other.
 """
 
-from electra_tf.modeling.flops import EncoderShape, matmul_mlm_flops_per_token
+import dataclasses
+from collections.abc import Sequence
+
+from electra_tf.modeling import weight_table
+from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.frozen_generator import FrozenGeneratorObjective
 
 
 class TwoStageObjective(FrozenGeneratorObjective):
-    """min L_Disc(discriminator), the second stage; the first is `MlmObjective`."""
+    """min L_Disc(discriminator), the second stage; the first is `generator_objective`."""
 
-    def flops_per_token(self, length: int) -> float:
-        """Returns the products of the second stage, as long as there is a generator for it.
+    generator_objective = "mlm"
 
-        Before that, the mean of both stages: what a whole run costs.
+    def networks(self) -> Sequence[Network]:
+        """Returns the networks of the second stage once there is a generator for it.
+
+        Before that, those of both stages: a whole run's.
         """
-        encoder = self.config.model.discriminator
-        second = self.flops_with(encoder, length)
         if self.given.generator is not None:
-            return second
-        first = matmul_mlm_flops_per_token(
-            EncoderShape.of(encoder), sequence_length=length,
-            predicted_fraction=self.config.masking.max_predictions(length) / length)
+            return super().networks()
+        encoder = self.config.model.discriminator
+        first = weight_table.language_model(
+            "generator", encoder, weight_table.whole_encoder(encoder))
         part = self.config.objective.generator_part
-        return part * first + (1.0 - part) * second
+        return (*(dataclasses.replace(network, share=1.0 - part)
+                  for network in self.networks_with(encoder)),
+                dataclasses.replace(first, share=part))

@@ -14,9 +14,9 @@ from electra_tf.data.pipeline import evaluation_batches
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.detection_scores import ranking_scores
 from electra_tf.objectives.objective import Arrays, PretrainingObjective
-from electra_tf.objectives.samples import Corruption
 from electra_tf.pretraining.fixed_corruption import KINDS, Corrupted, FixedCorruption
 from electra_tf.pretraining.setup import Run, special_tokens
+from electra_tf.reporting.samples import Corruption
 from electra_tf.text.vocabulary import Vocabulary
 from electra_tf.training.cores import largest_divisor
 from electra_tf.training.parts import joined
@@ -119,7 +119,9 @@ class Evaluator:
         real = np.flatnonzero(outcome["valid"].any(axis=1))
         spread = real[np.linspace(0, len(real) - 1, min(count, len(real))).astype(int)]
         rows = {name: outcome[name][spread] for name in _details(outcome)}
-        return self._objective.samples(rows, vocabulary.tokens)
+        written = self._objective.written(rows)
+        return [] if written is None else Corruption.of_arrays(
+            rows, written.ids, vocabulary.tokens, written.replaced_probability)
 
     def _outcomes(self, num_batches: int) -> Iterator[Arrays]:
         corrupt = (lambda batch: {}) if self._fixed_corruption is None else self._fixed_corruption()

@@ -10,11 +10,11 @@ import tf_keras
 from electra_tf.checkpoints.manager import restore_weights
 from electra_tf.checkpoints.run_directory import CHECKPOINTS
 from electra_tf.config.objectives import Measure, measures
-from electra_tf.objectives.samples import terminal_page
 from electra_tf.platform.errors import UserError
 from electra_tf.pretraining.evaluation import Evaluator, evaluator_of
 from electra_tf.pretraining.setup import Run
 from electra_tf.reporting.json_file import write_json
+from electra_tf.reporting.samples import terminal_page
 
 SHOWN_SAMPLES = 4
 RESULTS_FILE = "eval_results.json"

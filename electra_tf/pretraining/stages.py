@@ -8,6 +8,7 @@ from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import read_step
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.objectives.registry import objective_class
 from electra_tf.platform.storage import Path
 from electra_tf.pretraining.setup import Run, prepare
 
@@ -35,7 +36,8 @@ def runs(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         if restart or not _is_finished(directory, first):
             print(f"stage 1 of 2: the generator, {first:,} steps, in {directory}", flush=True)
             yield _prepared(override(config, {
-                "objective.name": "mlm", "training.num_train_steps": first}), data_dir, directory,
+                "objective.name": objective_class(config.objective.name).generator_objective,
+                "training.num_train_steps": first}), data_dir, directory,
                 vocab_file, initial, restart=restart)
         # Without its path, so that a directory can be moved between two stages.
         initial = dataclasses.replace(

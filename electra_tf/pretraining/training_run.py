@@ -17,7 +17,6 @@ from electra_tf.data.mixture import SHARES
 from electra_tf.data.pipeline import training_batches
 from electra_tf.modeling.device_peaks import peak_flops, peak_fraction
 from electra_tf.objectives.objective import count_parameters
-from electra_tf.objectives.samples import markdown_page
 from electra_tf.platform import storage
 from electra_tf.platform.command_line import same_command
 from electra_tf.platform.signals import Interrupted, StopRequest
@@ -29,8 +28,10 @@ from electra_tf.pretraining.results import report
 from electra_tf.pretraining.setup import Run
 from electra_tf.pretraining.timetable import Timetable
 from electra_tf.pretraining.trainer import Trainer
+from electra_tf.reporting.collapse import CollapseWatch
 from electra_tf.reporting.curves import draw_curves
 from electra_tf.reporting.metrics_log import read_metrics, saved_steps
+from electra_tf.reporting.samples import markdown_page
 from electra_tf.training import failures
 from electra_tf.training.assembly import build_state, build_step
 from electra_tf.training.devices import device_name, steps_per_loop
@@ -80,7 +81,7 @@ def _train(run: Run, report_dir: Path, out: TextIO) -> None:
         _print_header(run, state, table.first_step, new_parts, out)
         reporter = Reporter(
             report_dir, table, peak_fraction=_peak_fraction(run), out=out,
-            watch=run.objective.watch(),
+            watch=CollapseWatch(config.optimizer.warmup(table.num_steps)).take,
             tokens_per_step=config.training.train_batch_size * run.length)
         evaluator = evaluator_of(run, state.model)
         stopped_by = Loop(

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.config.pretraining import OptimizerConfig
+from electra_tf.config.optimization import OptimizerConfig
 from electra_tf.training.weight_decay import decay_mask
 
 

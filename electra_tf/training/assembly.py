@@ -6,7 +6,8 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.finetuning import FinetuningConfig
-from electra_tf.config.pretraining import Optimizer, Precision, PretrainingConfig
+from electra_tf.config.optimization import Optimizer
+from electra_tf.config.pretraining import Precision, PretrainingConfig
 from electra_tf.modeling.initialization import initialize
 from electra_tf.objectives.objective import Objective
 from electra_tf.training.adam import Adam

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from electra_tf.config.pretraining import Precision
 from electra_tf.config.runtime import RuntimeConfig, Xla
-from electra_tf.modeling.device_peaks import cpu_multiplies_bfloat16
+from electra_tf.modeling.fused import cpu_multiplies_bfloat16
 from electra_tf.platform.errors import UserError
 
 POLICIES = {

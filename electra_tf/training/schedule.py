@@ -4,7 +4,7 @@ import dataclasses
 
 import tensorflow as tf
 
-from electra_tf.config.pretraining import OptimizerConfig
+from electra_tf.config.optimization import OptimizerConfig
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -2,13 +2,12 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.finetuning import FinetuningConfig
-from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.config.optimization import OptimizerConfig
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Objective, Ratio
 from electra_tf.training.adam import Adam, clip_scale
@@ -17,6 +16,16 @@ from electra_tf.training.parts import total
 from electra_tf.training.schedule import Schedule
 
 Sums = dict[str, tf.Tensor]
+
+
+class Settings(Protocol):
+    """The settings that a step reads; pre-training and fine-tuning have these sections."""
+
+    training: Any
+    """With the `seed` and the global `train_batch_size`."""
+    optimizer: OptimizerConfig
+    runtime: Any
+    """With `gradient_accumulation_steps` and `cpu_parts`."""
 
 
 class TrainState(tf.Module):
@@ -46,7 +55,7 @@ class TrainStep:
     batch, so neither padding nor the number of replicas or micro-batches shifts the mean.
     """
 
-    config: PretrainingConfig | FinetuningConfig
+    config: Settings
     objective: Objective
     state: TrainState
     schedule: Schedule

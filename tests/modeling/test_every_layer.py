@@ -1,6 +1,7 @@
 """What holds for every layer with weights; a line in `LAYERS` brings the next one all checks."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -9,14 +10,14 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling.attention import SelfAttention
+from electra_tf.modeling import weight_table
 from electra_tf.modeling.electra import electra_encoder
-from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.encoder import EncoderLayer
 from electra_tf.modeling.heads import MaskedLanguageModelHead, ReplacedTokenHead
-from electra_tf.modeling.layers import Dense, EmbeddingTable, LayerNorm
+from electra_tf.modeling.layers import EmbeddingTable, LayerNorm
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.task_heads import Lstm, QuestionHead, RecurrentHead, ScoreHead
+from electra_tf.modeling.task_heads import QuestionHead, RecurrentHead, ScoreHead
+from electra_tf.modeling.weight_table import dense
 
 B, L, H, E, V = 3, 6, 16, 8, 20
 CONFIG = EncoderConfig(
@@ -34,7 +35,7 @@ RANDOMNESS = Randomness(seed=1, step=tf.constant(3, tf.int64),
                         first_example=tf.constant(0, tf.int64))
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Case:
     """A layer, what it reads and what it has."""
 
@@ -43,7 +44,6 @@ class Case:
     inputs: tuple[tf.Tensor, ...]
     """[B, ...]; floating ones are cast to the policy's type."""
     weights: Mapping[str, tuple[int, ...]]
-    """Below "x"."""
     outputs: tuple[tuple[int, ...], ...]
     """Shapes, [B, ...]."""
     hidden: bool = False
@@ -61,103 +61,68 @@ class Case:
                      if part is not None)
 
 
-def dense(name, inputs, outputs):
-    return {f"{name}/kernel": (inputs, outputs), f"{name}/bias": (outputs,)}
-
-
-def norm(name, size):
-    return {f"{name}/gamma": (size,), f"{name}/beta": (size,)}
-
-
-def attention(name):
-    return {key: value for part in ("query", "key", "value")
-            for key, value in dense(f"{name}/{part}", H, H).items()}
-
-
-def encoder_layer(name):
-    return (attention(f"{name}attention/self") | dense(f"{name}attention/output/dense", H, H)
-            | norm(f"{name}attention/output/LayerNorm", H)
-            | dense(f"{name}intermediate/dense", H, 24) | dense(f"{name}output/dense", 24, H)
-            | norm(f"{name}output/LayerNorm", H))
-
-
-EMBEDDINGS = {"word_embeddings": (V, E), "position_embeddings": (L, E),
-              "token_type_embeddings": (2, E), **norm("LayerNorm", E)}
-
-
 def lstm(name, inputs):
-    return dense(f"{name}/inputs", inputs, 4 * H) | {f"{name}/recurrent/kernel": (H, 4 * H)}
+    return {**dense(f"{name}/inputs", inputs, 4 * H), f"{name}/recurrent/kernel": (H, 4 * H)}
 
 
 LAYERS = {
-    "Dense": Case(
-        build=lambda seed, policy: Dense("x", H, 5, seed=seed, policy=policy), inputs=(HIDDEN,),
-        weights={"kernel": (H, 5), "bias": (5,)}, outputs=((B, L, 5),), hidden=True, draws=False),
     "LayerNorm": Case(
         build=lambda seed, policy: LayerNorm("x", H, policy=policy), inputs=(HIDDEN,),
-        weights={"gamma": (H,), "beta": (H,)}, outputs=((B, L, H),), hidden=True, draws=False),
+        weights={"x/gamma": (H,), "x/beta": (H,)}, outputs=((B, L, H),), hidden=True,
+        draws=False),
     "EmbeddingTable": Case(
         build=lambda seed, policy: EmbeddingTable("x", V, E, seed=seed, policy=policy, stddev=0.1),
-        inputs=(IDS,), weights={"": (V, E)}, outputs=((B, L, E),), draws=False),
-    "Embeddings": Case(
-        build=lambda seed, policy: Embeddings("x", CONFIG, seed=seed, policy=policy),
-        inputs=(IDS, SEGMENTS), weights=EMBEDDINGS, outputs=((B, L, E),), hidden=True),
-    "SelfAttention": Case(
-        build=lambda seed, policy: SelfAttention("x", CONFIG, seed=seed, policy=policy),
-        inputs=(HIDDEN, BIAS), weights={key.removeprefix("/"): value for key, value in
-                                        attention("").items()},
-        outputs=((B, L, H),), hidden=True),
+        inputs=(IDS,), weights={"x": (V, E)}, outputs=((B, L, E),), draws=False),
     "EncoderLayer": Case(
         build=lambda seed, policy: EncoderLayer("x", CONFIG, seed=seed, policy=policy),
-        inputs=(HIDDEN, BIAS), weights=encoder_layer(""), outputs=((B, L, H),), hidden=True),
+        inputs=(HIDDEN, BIAS), weights=weight_table.layer("x", CONFIG), outputs=((B, L, H),),
+        hidden=True),
     "Encoder": Case(
         build=lambda seed, policy: electra_encoder(CONFIG, seed=seed, policy=policy),
-        inputs=(IDS, SEGMENTS, VALID),
-        weights={f"embeddings/{key}": value for key, value in EMBEDDINGS.items()}
-        | dense("embeddings_project", E, H)
-        | {key: value for number in range(2)
-           for key, value in encoder_layer(f"encoder/layer_{number}/").items()},
+        inputs=(IDS, SEGMENTS, VALID), weights=weight_table.whole_encoder(CONFIG),
         outputs=((B, L, H),), hidden=True),
     "MaskedLanguageModelHead": Case(
         build=lambda seed, policy: MaskedLanguageModelHead(
             "x", CONFIG, seed=seed, policy=policy,
             words=EmbeddingTable("x/words", V, E, seed=seed, policy=policy, stddev=0.1)),
         inputs=(HIDDEN[:, 0],),
-        weights={"words": (V, E), **dense("dense", H, E), **norm("LayerNorm", E),
-                 "output_bias": (V,)},
+        weights={"x/words": (V, E), **weight_table.vocabulary_head("x", CONFIG)},
         outputs=((B, 128),), hidden=True, draws=False),  # V rounded up to a whole block.
     "ReplacedTokenHead": Case(
         build=lambda seed, policy: ReplacedTokenHead("x", CONFIG, seed=seed, policy=policy),
-        inputs=(HIDDEN,), weights=dense("dense", H, H) | dense("dense_1", H, 1),
-        outputs=((B, L),), draws=False),
+        inputs=(HIDDEN,), weights=weight_table.binary_head("x", CONFIG), outputs=((B, L),),
+        draws=False),
     "ScoreHead": Case(
         build=lambda seed, policy: ScoreHead("x", H, 3, dropout_rate=0.5, seed=seed,
                                              policy=policy, hidden_layer=True),
-        inputs=(HIDDEN[:, 0],), weights=dense("hidden", H, H) | dense("dense", H, 3),
+        inputs=(HIDDEN[:, 0],), weights=dense("x/hidden", H, H) | dense("x/dense", H, 3),
         outputs=((B, 3),)),
-    "Lstm": Case(
-        build=lambda seed, policy: Lstm("x", H, H, seed=seed, policy=policy), inputs=(HIDDEN,),
-        weights={key.removeprefix("/"): value for key, value in lstm("", H).items()},
-        outputs=((B, L, H),), hidden=True, draws=False),
     "RecurrentHead": Case(
         build=lambda seed, policy: RecurrentHead("x", H, H, 3, dropout_rate=0.5, seed=seed,
                                                  policy=policy),
         inputs=(HIDDEN, VALID),
         weights={key: value for number, inputs in enumerate((H, 2 * H))
                  for direction in ("forward", "backward")
-                 for key, value in lstm(f"lstm_{number}/{direction}", inputs).items()}
-        | dense("dense", 2 * H, 3), outputs=((B, L, 3),)),
+                 for key, value in lstm(f"x/lstm_{number}/{direction}", inputs).items()}
+        | dense("x/dense", 2 * H, 3), outputs=((B, L, 3),)),
     "QuestionHead": Case(
         build=lambda seed, policy: QuestionHead("x", H, seed=seed, policy=policy),
         inputs=(HIDDEN, VALID, STARTS),
-        weights=dense("dense", H, 1) | dense("qa_hidden", 2 * H, 512) | dense("dense_1", 512, 1)
-        | dense("dense_2", 2 * H, 512) | dense("dense_3", 512, 1),
+        weights=dense("x/dense", H, 1) | dense("x/qa_hidden", 2 * H, 512)
+        | dense("x/dense_1", 512, 1) | dense("x/dense_2", 2 * H, 512) | dense("x/dense_3", 512, 1),
         outputs=((B, L), (B, L), (B,)), draws=False),
 }
 EVERY = pytest.mark.parametrize("case", LAYERS.values(), ids=LAYERS)
-DRAWING = pytest.mark.parametrize(
-    "case", [case for case in LAYERS.values() if case.draws],
-    ids=[name for name, case in LAYERS.items() if case.draws])
+
+
+@functools.cache
+def built(case, policy="float32"):
+    return case.build(1, policy)
+
+
+@functools.cache
+def exact(case):
+    return case.call(built(case), case.inputs)
 
 
 def valid_parts(outputs):
@@ -175,111 +140,74 @@ def assert_close(found, expected, **tolerance):
 
 
 @EVERY
-def test_weights_have_the_names_and_shapes_of_the_checkpoints(case):
-    layer = case.build(1, "float32")
-    beginning = layer.name
-    found = {variable.name.removesuffix(":0"): tuple(variable.shape)
-             for variable in layer.variables}
-    assert found == {f"{beginning}/{name}".removesuffix("/"): shape
-                     for name, shape in case.weights.items()}
-    assert len(layer.variables) == len(found)
-    assert all(variable.dtype == tf.float32 and variable.trainable for variable in layer.variables)
-
-
-@EVERY
-def test_initial_weights_are_a_function_of_the_seed(case):
-    one, same, other = ([variable.numpy() for variable in case.build(seed, "float32").variables]
-                        for seed in (1, 1, 2))
+def test_weights_have_the_names_and_shapes_of_the_table_and_are_a_function_of_the_seed(case):
+    one, same, other = (case.build(seed, "float32").variables for seed in (1, 1, 2))
+    found = {variable.name.removesuffix(":0"): tuple(variable.shape) for variable in one}
+    assert found == case.weights and len(one) == len(found)
+    assert all(variable.dtype == tf.float32 and variable.trainable for variable in one)
     for value, again, different in zip(one, same, other, strict=True):
         np.testing.assert_array_equal(value, again)
         constant = len(np.unique(value)) == 1
-        assert constant == (value == different).all()
+        assert constant == (value.numpy() == different.numpy()).all()
 
 
 @EVERY
-@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
-def test_outputs_have_their_shapes_and_types(case, policy):
-    layer = case.build(1, policy)
-    found = case.call(layer, case.inputs)
-    assert tuple(tuple(part.shape) for part in found) == case.outputs
-    wanted = layer.compute_dtype if case.hidden else "float32"
-    assert {part.dtype.name for part in found} == {wanted}
-    assert all(np.isfinite(part).all() for part in valid_parts(found))
+def test_outputs_have_their_shapes_and_types_and_bfloat16_computes_nearly_the_same(case):
+    for policy in ("float32", "mixed_bfloat16"):
+        found = case.call(built(case, policy), case.inputs)
+        assert tuple(tuple(part.shape) for part in found) == case.outputs
+        wanted = built(case, policy).compute_dtype if case.hidden else "float32"
+        assert {part.dtype.name for part in found} == {wanted}
+        assert_close(found, exact(case), atol=0.08, rtol=0.08)
 
 
 @EVERY
-def test_bfloat16_computes_nearly_the_same(case):
-    exact, rough = (case.call(case.build(1, policy), case.inputs)
-                    for policy in ("float32", "mixed_bfloat16"))
-    assert_close(rough, exact, atol=0.08, rtol=0.08)
+def test_xla_computes_the_same_and_sizes_may_be_unknown_when_it_is_traced(case):
+    def run(*inputs):
+        return case.call(built(case), inputs)
 
-
-@EVERY
-def test_xla_computes_the_same(case):
-    layer = case.build(1, "float32")
-    compiled = tf.function(lambda *inputs: case.call(layer, inputs), jit_compile=True,
-                           autograph=False)
-    assert_close(compiled(*case.inputs), case.call(layer, case.inputs), atol=2e-5, rtol=2e-5)
-
-
-@EVERY
-def test_sizes_may_be_unknown_when_it_is_traced(case):
-    layer = case.build(1, "float32")
-    traced = tf.function(
-        lambda *inputs: case.call(layer, inputs), autograph=False, input_signature=[
-            tf.TensorSpec([None, *one.shape[1:]], one.dtype) for one in case.inputs])
-    expected = case.call(layer, case.inputs)
-    assert_close(traced(*case.inputs), expected, atol=2e-5, rtol=2e-5)
-    for part, whole in zip(traced(*(one[:1] for one in case.inputs)), expected, strict=True):
+    compiled = tf.function(run, jit_compile=True, autograph=False)
+    traced = tf.function(run, autograph=False, input_signature=[
+        tf.TensorSpec([None, *one.shape[1:]], one.dtype) for one in case.inputs])
+    for function in (compiled, traced):
+        assert_close(function(*case.inputs), exact(case), atol=2e-5, rtol=2e-5)
+    for part, whole in zip(traced(*(one[:1] for one in case.inputs)), exact(case), strict=True):
         np.testing.assert_allclose(part[0], whole[0], atol=2e-5, rtol=2e-5)
 
 
 @EVERY
 def test_a_gradient_reaches_every_weight(case):
     layer = case.build(1, "float32")
-    weights = [variable.assign_add(0.1 * tf.ones_like(variable)) for variable in layer.variables]
+    for variable in layer.variables:
+        variable.assign_add(0.1 * tf.ones_like(variable))
     with tf.GradientTape() as tape:
         # Squares: the sum of a normalized vector is a constant.
         total = tf.add_n([tf.reduce_sum(tf.square(tf.sin(part)))
                           for part in case.call(layer, case.inputs)])
     gradients = tape.gradient(total, layer.trainable_variables)
-    assert len(gradients) == len(weights)
-    for variable, gradient in zip(layer.trainable_variables, gradients, strict=True):
-        assert gradient is not None, variable.name
-        # Attention doesn't change if all its keys move alike.
-        if "/key/bias" not in variable.name:
-            assert np.any(tf.convert_to_tensor(gradient).numpy() != 0.0), variable.name
+    # Attention doesn't change if all its keys move alike.
+    assert not [variable.name for variable, gradient in zip(
+        layer.trainable_variables, gradients, strict=True)
+        if gradient is None or not np.any(tf.convert_to_tensor(gradient))
+        and "/key/bias" not in variable.name]
 
 
-@EVERY
-def test_a_checkpoint_brings_it_back(case, tmp_path):
-    saved, other = case.build(1, "float32"), case.build(2, "float32")
-    path = tf.train.Checkpoint(layer=saved).write(str(tmp_path / "checkpoint"))
-    tf.train.Checkpoint(layer=other).read(path).assert_consumed()
-    for one, same in zip(case.call(saved, case.inputs), case.call(other, case.inputs),
-                         strict=True):
-        np.testing.assert_array_equal(one, same)
-
-
-@DRAWING
-def test_dropout_is_a_function_of_the_step_and_absent_without_randomness(case):
-    layer = case.build(1, "float32")
-    later = Randomness(seed=1, step=tf.constant(4, tf.int64),
-                       first_example=tf.constant(0, tf.int64))
-    calm, again = (case.call(layer, case.inputs) for _ in range(2))
-    one, same, other = (case.call(layer, case.inputs, drawn)
+@pytest.mark.parametrize("name", [name for name, case in LAYERS.items() if case.draws])
+def test_dropout_is_a_function_of_the_step_and_absent_without_randomness(name):
+    case = LAYERS[name]
+    later = dataclasses.replace(RANDOMNESS, step=tf.constant(4, tf.int64))
+    one, same, other = (case.call(built(case), case.inputs, drawn)
                         for drawn in (RANDOMNESS, RANDOMNESS, later))
-    assert_close(calm, again, atol=0.0)
+    assert_close(case.call(built(case), case.inputs), exact(case), atol=0.0)
     assert_close(one, same, atol=0.0)
-    for different in (calm, other):
+    for different in (exact(case), other):
         assert any(np.any(mine != yours) for mine, yours in zip(
             valid_parts(one), valid_parts(different), strict=True))
 
 
 @pytest.mark.parametrize("name", ["Encoder", "ScoreHead", "ReplacedTokenHead", "QuestionHead"])
 def test_tensorflow_lite_computes_the_same_with_its_own_ops(name):
-    case = LAYERS[name]
-    layer = case.build(1, "float32")
+    case, layer = LAYERS[name], built(LAYERS[name])
     traced = tf.function(lambda *inputs: case.call(layer, inputs), autograph=False,
                          input_signature=[tf.TensorSpec(one.shape, one.dtype, name=f"in{number}")
                                           for number, one in enumerate(case.inputs)])
@@ -294,8 +222,7 @@ def test_tensorflow_lite_computes_the_same_with_its_own_ops(name):
     interpreter.invoke()
     found = [interpreter.get_tensor(detail["index"])
              for detail in interpreter.get_output_details()]
-    expected = case.call(layer, case.inputs)
-    assert len(found) == len(expected)
-    for part in expected:  # In an order of its own.
+    assert len(found) == len(exact(case))
+    for part in exact(case):  # In an order of its own.
         assert any(one.shape == part.shape and np.allclose(one[0], part[0], atol=1e-4)
                    for one in found)

@@ -1,105 +1,97 @@
 """The paper's counts come out; the matrix-product count is hand-computed."""
 
+import dataclasses
+
 import pytest
 
-from electra_tf.modeling.flops import (
-    EncoderShape,
-    matmul_electra_flops_per_token,
-    matmul_encoder_flops_per_token,
-    matmul_mlm_flops_per_token,
-    paper_binary_head_flops,
-    paper_block_flops,
-    paper_electra_flops_per_token,
-    paper_embedding_flops,
-    paper_encoder_flops,
-    paper_mlm_flops_per_token,
-    paper_mlm_head_flops,
+from electra_tf.config.model import EncoderConfig
+from electra_tf.config.sizes import SIZES
+from electra_tf.modeling import flops, paper_flops
+from electra_tf.modeling.weight_table import (
+    discriminator,
+    generator,
+    language_model,
+    whole_encoder,
 )
 
 
-def shape(hidden, layers, embedding, **sizes):
-    return EncoderShape(
-        hidden_size=hidden, num_layers=layers, num_heads=max(hidden // 64, 1),
-        intermediate_size=4 * hidden, embedding_size=embedding, **sizes)
+def shape(hidden, layers, embedding=0, vocabulary=30522, **sizes):
+    return EncoderConfig(
+        hidden_size=hidden, num_layers=layers, embedding_size=embedding or hidden,
+        vocab_size=vocabulary, max_position_embeddings=512, type_vocab_size=2, hidden_dropout=0.1,
+        attention_dropout=0.1, initializer_range=0.02,
+        **{"num_heads": max(hidden // 64, 1), "intermediate_size": 4 * hidden} | sizes)
 
 
-SMALL = shape(256, 12, 128)
+def model(encoder, fraction=None):
+    return language_model("model", encoder, whole_encoder(encoder), fraction=fraction)
+
 
 # Printed by Google's flops_computation.py: networks, length, batch, steps, FLOPs, paper's table.
-ELECTRA = {
-    "small": (SMALL, shape(64, 12, 128), 128, 128, 1e6, 1.293743798272e18, None),
-    "base": (shape(768, 12, 768), shape(256, 12, 768), 512, 256, 766e3,
-             6.424541834277683e19, 6.4e19),
-    "large 400K": (shape(1024, 24, 1024), shape(256, 24, 1024), 512, 2048, 400e3,
-                   7.117606040895488e20, 7.1e20),
-    "large 1.75M": (shape(1024, 24, 1024), shape(256, 24, 1024), 512, 2048, 1.75e6,
-                    3.113952642891776e21, 3.1e21),
+# The table's 1.4e18 for ELECTRA-Small is not what the paper's own script computes.
+def electra(size):
+    config = SIZES[size].model
+    return discriminator(config.discriminator), generator(config)
+
+
+PUBLISHED = {
+    "ELECTRA-Small": (electra("small"), 128, 128, 1e6, 1.293743798272e18, None),
+    "ELECTRA-Base": (electra("base"), 512, 256, 766e3, 6.424541834277683e19, 6.4e19),
+    "ELECTRA-400K": (electra("large"), 512, 2048, 400e3, 7.117606040895488e20, 7.1e20),
+    "BERT-Small": ([model(shape(256, 12, 128))], 128, 128, 1.45e6, 1.4187399146496e18, 1.4e18),
+    "BERT-Base": ([model(shape(768, 12))], 512, 256, 1e6, 6.428335104e19, 6.4e19),
+    "RoBERTa": ([model(shape(1024, 24, vocabulary=50265))], 512, 8000, 500e3, 3.187221435776e21,
+                3.2e21),
 }
-MASKED_LANGUAGE_MODELS = {
-    "BERT-Small": (SMALL, 128, 128, 1.45e6, 1.4187399146496e18, 1.4e18),
-    "BERT-Base": (shape(768, 12, 768), 512, 256, 1e6, 6.428335104e19, 6.4e19),
-    "BERT-Large": (shape(1024, 24, 1024), 512, 256, 1e6, 1.91720905883648e20, 1.9e20),
-    "RoBERTa": (shape(1024, 24, 1024, vocab_size=50265), 512, 8000, 500e3,
-                3.187221435776e21, 3.2e21),
-}
 
 
-@pytest.mark.parametrize("name", ELECTRA)
-def test_electra_counts_are_the_references_and_round_to_the_papers_table(name):
-    discriminator, generator, length, batch, steps, expected, table = ELECTRA[name]
-    flops = batch * length * steps * paper_electra_flops_per_token(
-        discriminator, generator, sequence_length=length)
-    assert flops == pytest.approx(expected, rel=1e-12)
-    # The table's 1.4e18 for ELECTRA-Small is not what the paper's own script computes.
-    assert table is None or float(f"{flops:.1e}") == table
-
-
-@pytest.mark.parametrize("name", MASKED_LANGUAGE_MODELS)
-def test_masked_language_model_counts_are_the_references(name):
-    encoder, length, batch, steps, expected, table = MASKED_LANGUAGE_MODELS[name]
-    flops = batch * length * steps * paper_mlm_flops_per_token(encoder, sequence_length=length)
-    assert flops == pytest.approx(expected, rel=1e-12)
-    assert float(f"{flops:.1e}") == table
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_counts_are_the_references_and_round_to_the_papers_table(name):
+    networks, length, batch, steps, expected, table = PUBLISHED[name]
+    total = batch * length * steps * paper_flops.per_token(networks, length)
+    assert total == pytest.approx(expected, rel=1e-12)
+    assert table is None or float(f"{total:.1e}") == table
 
 
 def test_the_parts_of_small_are_the_references():
-    assert paper_block_flops(SMALL, 128) == 220594816
-    assert paper_embedding_flops(SMALL, 128) == 1013006336
-    assert paper_mlm_head_flops(SMALL, 128, 0.15625) == 161892280.0
-    assert paper_binary_head_flops(SMALL, 128) == 17137664
-    assert paper_encoder_flops(SMALL, 128) + 17137664 == 3677281792
+    small = SIZES["small"].model.discriminator
+    assert paper_flops.block(small, 128) == 220594816
+    assert paper_flops.embedding(small, 128) == 1013006336
+    assert paper_flops.inference(small, 128) == 3677281792
+    heads = [dataclasses.replace(network, towers=0)
+             for network in (model(small), discriminator(small))]
+    assert [paper_flops.forward(network, 128) for network in heads] == [161892280.0, 17137664]
+
+
+TINY = shape(4, 1, 2, vocabulary=10, num_heads=2, intermediate_size=8)
 
 
 def test_matrix_products_of_a_one_layer_encoder_by_hand():
-    tiny = EncoderShape(
-        hidden_size=4, num_layers=1, num_heads=2, intermediate_size=8, embedding_size=2,
-        vocab_size=10)
     # q, k, v, output: 4 * 2*4*4 = 128; feed-forward: 2 * 2*4*8 = 128; scores and weighted sum over
     # 3 tokens: 2 * 2*4*3 = 48; projection of the embeddings: 2*2*4 = 16.
-    assert matmul_encoder_flops_per_token(tiny, 3) == 128 + 128 + 48 + 16
+    assert flops.encoder_products_per_token(TINY, 3) == 128 + 128 + 48 + 16
+    # Equal sizes of embedding and hidden need no projection.
+    assert flops.encoder_products_per_token(shape(64, 1), 1) == 2 * 12 * 64 * 64 + 4 * 64
+
+
+def test_matrix_products_of_a_step_by_hand():
     # Binary head: 2*4*4 + 2*4 = 40. MLM head: 2*4*2 + 2*2*10 = 56, on half of the tokens.
     # Three times: a backward pass costs two forward passes.
-    assert matmul_electra_flops_per_token(
-        tiny, tiny, sequence_length=3, predicted_fraction=0.5) == 3 * (320 + 40 + 320 + 28)
+    networks = discriminator(TINY), model(TINY)
+    assert flops.products_per_token(networks, 3, 0.5) == 3 * (320 + 40 + 320 + 28)
+    # A frozen network only runs forward, a stage only in its share of the steps, two towers read
+    # the same tokens; a head may run at every position.
+    frozen = dataclasses.replace(model(TINY), trained=False, share=0.25)
+    assert flops.products_per_token([frozen], 3, 0.5) == 0.25 * (320 + 28)
+    towers = dataclasses.replace(model(TINY, fraction=1.0), towers=2)
+    assert flops.products_per_token([towers], 3, 0.5) == 3 * (320 + 48 + 56)
 
 
-def test_equal_sizes_of_embedding_and_hidden_need_no_projection():
-    assert matmul_encoder_flops_per_token(shape(64, 1, 64), 1) == 2 * 12 * 64 * 64 + 4 * 64
-
-
-def test_impossible_shapes_are_refused_with_what_was_received():
-    with pytest.raises(ValueError, match="num_layers must be at least 1. Received: 0"):
-        shape(256, 0, 128)
-    with pytest.raises(ValueError, match="multiple of num_heads. Received: 10 and 4"):
-        EncoderShape(hidden_size=10, num_layers=1, num_heads=4, intermediate_size=8,
-                     embedding_size=2)
-
-
-def test_a_masked_language_models_products_by_hand():
-    shape = EncoderShape(hidden_size=2, num_layers=1, num_heads=1, intermediate_size=4,
-                         embedding_size=2, vocab_size=5)
-    # Attention 4 x 2 x 2 weights, feed-forward 2 x 2 x 4, scores and sums 4 x 2 x 3; the head
-    # 2 x 2 + 2 x 5 for a third of the tokens; two operations a weight, three passes.
-    assert matmul_mlm_flops_per_token(
-        shape, sequence_length=3, predicted_fraction=1 / 3) == pytest.approx(
-            3 * (2 * (16 + 16) + 24 + 28 / 3))
+def test_a_wider_projection_and_a_second_attention_by_hand():
+    tiny = shape(2, 1, num_heads=1, intermediate_size=4)
+    plain = paper_flops.block(tiny, 3)
+    # Queries, keys and values of two units more: 3 (2 x 2 + 1) 2; their scores 2 x 2 x 3.
+    assert paper_flops.block(tiny, 3, projected_size=4) - plain == 3 * (30 + 12)
+    # Once more projections 3 x 5 x 2, products 4 x 2 x 3, 10 for each of three scores, output
+    # 5 x 2, dropout and sum 5 x 2, layer norm 5.
+    assert paper_flops.block(tiny, 3, attentions=2) - plain == 3 * (30 + 24 + 30 + 10 + 10 + 5)

@@ -38,20 +38,16 @@ def answering(encoder, dtype=tf.float32, tensor_parallel=1):
     return answers
 
 
-@pytest.mark.parametrize("tensor_parallel", [1, 2, 4])
+@pytest.mark.parametrize("tensor_parallel", [1, 4])
 def test_every_layer_is_the_trained_encoders(encoder, batch, tensor_parallel):
     expected = encoder.all_layers(*batch)
-    found = answering(encoder, tensor_parallel=tensor_parallel).all_layers(*batch)
+    answers = answering(encoder, tensor_parallel=tensor_parallel)
+    found = answers.all_layers(*batch)
+    np.testing.assert_allclose(answers.first(*batch), encoder(*batch)[:, 0], atol=1e-5)
     valid = batch[2].numpy()
     assert len(found) == len(expected) == 4
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one.numpy()[valid], other.numpy()[valid], atol=1e-5)
-
-
-@pytest.mark.parametrize("tensor_parallel", [1, 2])
-def test_the_first_vectors_alone_are_the_same(encoder, batch, tensor_parallel):
-    np.testing.assert_allclose(answering(encoder, tensor_parallel=tensor_parallel).first(*batch),
-                               encoder(*batch)[:, 0], atol=1e-5)
 
 
 def test_padding_changes_nothing(encoder, batch):
@@ -86,8 +82,3 @@ def test_bfloat16_errs_little_more_than_mixed_precision(encoder, batch):
     # Sums before a norm are rounded here, and kept in float32 there.
     assert error(answering(encoder, tf.bfloat16).first(*batch)) < 3.0 * error(
         mixed(*batch)[:, 0]) < 0.05
-
-
-def test_dropout_is_refused(encoder, batch):
-    with pytest.raises(ValueError, match="train an Encoder"):
-        answering(encoder)(*batch, "randomness")

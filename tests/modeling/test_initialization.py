@@ -9,12 +9,9 @@ import tensorflow as tf
 
 from electra_tf.config.initialization import InitializationConfig, Scheme
 from electra_tf.config.model import ModelConfig, Tying
-from electra_tf.config.overrides import override
-from electra_tf.config.recipes import settings_of
-from electra_tf.config.sizes import SIZES
-from electra_tf.modeling.electra import ElectraModel, MaskedLanguageModel
+from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.encoder import Encoder
-from electra_tf.modeling.initialization import OFFSETS, frequencies, initialize
+from electra_tf.modeling.initialization import OFFSETS, initialize
 from electra_tf.platform.errors import UserError
 
 NEIGHBOURS = InitializationConfig(scheme=Scheme.NEIGHBOURS)
@@ -49,29 +46,12 @@ def shares(encoder: Encoder, layer: int = 0) -> np.ndarray:
 
 
 @pytest.mark.parametrize("changes", [
-    {}, {"initializer_range": 0.02}, {"embedding_size": 63}, {"embedding_size": 128},
-    {"num_heads": 1}, {"tying": Tying.NONE}, {"tying": Tying.TOKEN_EMBEDDINGS},
-    {"tying": Tying.EVERYTHING}, {"tying": Tying.DISENTANGLED},
+    {"initializer_range": 0.02}, {"embedding_size": 63}, {"embedding_size": 128},
+    {"num_heads": 1, "tying": Tying.NONE}, {"tying": Tying.DISENTANGLED},
     {"hidden_size": 256, "num_heads": 4, "embedding_size": 128, "generator_width": 0.25},
 ], ids=str)
 def test_every_head_gives_nearly_all_of_its_attention_to_its_neighbour(changes):
     model = model_of(dataclasses.replace(TINY, **changes))
-    for network in (model.discriminator, model.generator):
-        assert shares(network.encoder).min() > 0.95
-
-
-@pytest.mark.parametrize("changes", [
-    {"num_heads": 8}, {"embedding_size": 256, "generator_width": 0.25}], ids=str)
-def test_heads_with_room_for_eight_frequencies_give_more_than_half(changes):
-    model = model_of(dataclasses.replace(TINY, **changes))
-    for network in (model.discriminator, model.generator):
-        assert shares(network.encoder).min() > 0.5
-
-
-@pytest.mark.parametrize("size", ["tiny", "small", "base"])
-def test_networks_of_the_short_recipe_look_at_their_neighbours(size):
-    config = override(SIZES[size], settings_of("short", SIZES[size])).model
-    model = model_of(dataclasses.replace(config, vocab_size=300, num_layers=2))
     for network in (model.discriminator, model.generator):
         assert shares(network.encoder).min() > 0.95
 
@@ -86,7 +66,7 @@ def test_words_and_positions_begin_in_dimensions_of_their_own():
 
 
 @pytest.mark.parametrize("changes", [
-    {}, {"position_share": 0.5}, {"position_amplitude": 2.0}, {"attention_gain": 1.5}], ids=str)
+    {"position_share": 0.5}, {"position_amplitude": 2.0, "attention_gain": 1.5}], ids=str)
 def test_the_logit_at_the_neighbour_depends_on_the_gain_alone(changes):
     config = dataclasses.replace(NEIGHBOURS, **changes)
     encoder = model_of(TINY, config).discriminator.encoder
@@ -130,8 +110,7 @@ MATCHING = dataclasses.replace(NEIGHBOURS, matching_heads=2)
 
 
 @pytest.mark.parametrize("changes", [
-    {}, {"embedding_size": 128}, {"initializer_range": 0.02}, {"tying": Tying.EVERYTHING},
-    {"tying": Tying.DISENTANGLED}, {"num_heads": 4},
+    {}, {"embedding_size": 128}, {"tying": Tying.DISENTANGLED}, {"num_heads": 4},
     {"hidden_size": 256, "num_heads": 4, "embedding_size": 128}], ids=str)
 def test_matching_heads_find_the_word_in_the_other_segment_or_else_cls(changes):
     config = dataclasses.replace(TINY, **{"num_heads": 2} | changes)
@@ -144,12 +123,6 @@ def test_matching_heads_find_the_word_in_the_other_segment_or_else_cls(changes):
         assert found["[CLS]"] == pytest.approx(0.8 * aim, rel=0.25)
         assert abs(found["other"]) < 0.2 * aim
         assert found["share of the match"] > 0.4
-
-
-def test_without_a_match_much_attention_goes_to_cls():
-    encoder = model_of(TINY, MATCHING).discriminator.encoder
-    for head in (0, 1):
-        assert logits_of_pairs(encoder, head)["share of [CLS]"] > 0.3
 
 
 def test_heads_that_dont_match_and_the_generator_begin_as_without():
@@ -165,20 +138,10 @@ def test_heads_that_dont_match_and_the_generator_begin_as_without():
     np.testing.assert_array_equal(ours.value.kernel, theirs.value.kernel)
 
 
-def test_the_narrowest_embeddings_that_match_begin_with_numbers():
-    config = dataclasses.replace(TINY, embedding_size=16)
-    widest = dataclasses.replace(MATCHING, position_share=0.5)
-    widest.require_room(config)
-    for weight in model_of(config, widest).variables:
-        assert np.isfinite(weight.numpy()).all(), weight.name
-
-
 @pytest.mark.parametrize("heads, changes, message", [
-    (-1, {}, "matching_heads must be 0 or more. Received: -1"),
     (3, {}, "matching_heads must be at most model.num_heads, 2. Received: 3"),
     (1, {"num_heads": 32}, "the size of a head must be 8 or more"),
     (1, {"embedding_size": 15}, "the size of embeddings must be 16 or more"),
-    (1, {"embedding_size": 256}, "the size of embeddings must be at most model.hidden_size, 128"),
 ], ids=str)
 def test_heads_that_cant_match_are_refused(heads, changes, message):
     with pytest.raises(UserError, match=re.escape(message)):
@@ -186,44 +149,10 @@ def test_heads_that_cant_match_are_refused(heads, changes, message):
             dataclasses.replace(TINY, **changes))
 
 
-def test_a_normal_start_sees_all_tokens_alike():
-    model = model_of(TINY, InitializationConfig())
-    assert shares(model.discriminator.encoder).max() < 2 / LENGTH
-
-
-def test_heads_past_the_last_offset_keep_their_values():
-    config = dataclasses.replace(TINY, hidden_size=120, num_heads=10, generator_width=0.5)
-    usual = ElectraModel(config, seed=1).discriminator.encoder.encoder_layers[0].attention
-    ours = model_of(config).discriminator.encoder.encoder_layers[0].attention
-    past = 12 * len(OFFSETS)
-    for name in ("query", "key"):
-        ours_now, before = getattr(ours, name).kernel.numpy(), getattr(usual, name).kernel.numpy()
-        np.testing.assert_array_equal(ours_now[:, past:], before[:, past:])
-        assert np.abs(ours_now[:, :past] - before[:, :past]).max() > 0.1
-
-
-def test_only_so_many_layers_are_begun_so():
-    two = dataclasses.replace(NEIGHBOURS, layers=2)
-    looking = shares(model_of(TINY, two).discriminator.encoder, layer=1)
-    usual = shares(model_of(TINY).discriminator.encoder, layer=1)
-    assert looking.min() > 0.25
-    assert usual.max() < 0.1
-
-
-def test_values_are_a_function_of_the_seed():
-    def values(seed: int) -> dict[str, np.ndarray]:
-        return {variable.name: variable.numpy() for variable in model_of(TINY, seed=seed).variables}
-
-    first, again, other = values(1), values(1), values(2)
-    for name, value in first.items():
-        np.testing.assert_array_equal(value, again[name], err_msg=name)
-    changed = "electra/encoder/layer_0/attention/self/query/kernel:0"
-    assert np.abs(first[changed] - other[changed]).max() > 0.01
-
-
 def test_the_normal_scheme_changes_nothing():
     before = ElectraModel(TINY, seed=3)
     after = model_of(TINY, InitializationConfig(), seed=3)
+    assert shares(after.discriminator.encoder).max() < 2 / LENGTH
     for one, two in zip(before.variables, after.variables, strict=True):
         np.testing.assert_array_equal(one.numpy(), two.numpy(), err_msg=one.name)
 
@@ -235,15 +164,3 @@ def test_the_value_gain_multiplies_what_a_layer_passes_on():
         return layer.attention.value.kernel.numpy() @ layer.attention_output.kernel.numpy()
 
     np.testing.assert_allclose(product(2.0), 2 * product(1.0), rtol=1e-5, atol=1e-7)
-
-
-def test_a_masked_language_model_is_begun_in_the_same_way():
-    model = MaskedLanguageModel(TINY, seed=1)
-    initialize(model, NEIGHBOURS)
-    assert shares(model.generator.encoder).min() > 0.8
-
-
-def test_frequencies_fall_from_nearly_half_a_turn_to_the_longest_wave():
-    waves = frequencies(4, 64.0)
-    np.testing.assert_allclose(waves[[0, -1]], [0.95 * np.pi, 2 * np.pi / 64])
-    np.testing.assert_allclose(waves[1:] / waves[:-1], waves[1] / waves[0])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.config.pretraining import MaskingConfig, SamplingConfig
+from electra_tf.config.masking import MaskingConfig, SamplingConfig
 from electra_tf.modeling.masking import Predictions
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.sampling import (
@@ -54,14 +54,6 @@ def test_cross_entropy_and_its_gradient_equal_tensorflows():
     np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-5, atol=1e-6)
 
 
-def test_the_loss_of_huge_logits_and_of_padding_entries_is_finite():
-    x = tf.concat([logits() + 1e4, tf.fill([7, 128], -1e9)], axis=1)
-    labels = tf.constant([0, 5, 255, 17, 3, 128, 127])
-    np.testing.assert_allclose(
-        cross_entropy(x, labels, distribution(x)),
-        tf.nn.sparse_softmax_cross_entropy_with_logits(labels, x), rtol=1e-4)
-
-
 def test_bfloat16_logits_lose_nothing_in_the_sums():
     x = tf.cast(logits(entries=30592), tf.bfloat16)
     labels = tf.zeros([7], tf.int32)
@@ -86,20 +78,12 @@ def test_samples_are_distributed_as_the_softmax():
     assert statistic < 383 + 5 * math.sqrt(2 * 383)
 
 
-def test_a_token_of_probability_90_percent_is_drawn_90_percent_of_the_time():
-    weights = np.full([1, 256], 0.1 / 255, np.float32)
-    weights[0, 77] = 0.9
-    count = 100_000
-    drawn = sample(weighted(np.tile(weights, [count, 1])), uniforms(count)).numpy()
-    assert abs(np.mean(drawn == 77) - 0.9) < 5 * math.sqrt(0.09 / count)
-
-
-@pytest.mark.parametrize("uniform", [0.0, 0.25, 0.5, 0.75, 1.0 - 2.0**-24])
 @pytest.mark.parametrize("entries", [[0], [255], [100, 130], [127, 128], [3, 3 + 128]])
-def test_entries_of_weight_zero_are_never_drawn(entries, uniform):
-    weights = np.zeros([1, 256], np.float32)
-    weights[0, entries] = 1e-20
-    assert int(sample(weighted(weights), tf.constant([uniform]))[0]) in entries
+def test_entries_of_weight_zero_are_never_drawn(entries):
+    weights = np.zeros([5, 256], np.float32)
+    weights[:, entries] = 1e-20
+    drawn = sample(weighted(weights), tf.constant([0.0, 0.25, 0.5, 0.75, 1.0 - 2.0**-24]))
+    assert set(drawn.numpy()) <= set(entries)
 
 
 def test_a_uniform_selects_the_interval_that_holds_it():
@@ -107,14 +91,6 @@ def test_a_uniform_selects_the_interval_that_holds_it():
     weights[:, [10, 20, 200]] = [0.25, 0.25, 0.5]
     drawn = sample(weighted(weights), tf.constant([0.24, 0.26, 0.49, 0.51]))
     assert drawn.numpy().tolist() == [10, 20, 20, 200]
-
-
-def test_no_gradient_flows_through_a_sample():
-    x = logits()
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        drawn = sample(distribution(x), uniforms(7))
-    assert tape.gradient(tf.cast(drawn, tf.float32), x) is None
 
 
 def test_a_temperature_divides_the_logits_and_1_changes_nothing():
@@ -125,35 +101,6 @@ def test_a_temperature_divides_the_logits_and_1_changes_nothing():
     np.testing.assert_allclose(
         tf.math.log(tf.reduce_sum(colder.block_sums, axis=-1)) + colder.largest,
         tf.reduce_logsumexp(2 * softmax.logits, axis=-1), rtol=1e-6)
-
-
-def test_cold_samples_are_the_likeliest_tokens():
-    x = logits()
-    drawn = sample(at_temperature(distribution(x), 0.01), uniforms(7))
-    np.testing.assert_array_equal(drawn, tf.argmax(x, axis=-1))
-
-
-def test_the_temperature_setting_reaches_the_samples():
-    x = logits(rows=6)
-    place = Randomness(seed=3, step=tf.constant(0, tf.int64),
-                       first_example=tf.constant(0, tf.int64))
-    def drawn(temperature: float) -> np.ndarray:
-        layer = replacement(temperature=temperature)
-        return layer.sample(distribution(x), slots(2, 3), place, training=True).numpy()
-
-    best = tf.argmax(x, axis=-1).numpy().reshape(2, 3)
-    np.testing.assert_array_equal(drawn(0.01), best)
-    assert (drawn(1.0) != best).any()
-
-
-def test_an_excluded_entry_is_never_drawn_and_the_others_share_its_probability():
-    x, excluded = logits(rows=3), tf.constant([5, 200, 0])
-    found = without(distribution(x), excluded)
-    expected = x.numpy()
-    expected[range(3), excluded] = -np.inf
-    shares = tf.exp(found.logits - found.largest[:, tf.newaxis]) / tf.reduce_sum(
-        found.block_sums, axis=-1, keepdims=True)
-    np.testing.assert_allclose(shares, tf.nn.softmax(expected), rtol=1e-5, atol=1e-9)
 
 
 def test_without_the_right_answers_the_references_distribution_is_drawn_from():
@@ -184,11 +131,10 @@ def test_the_setting_keeps_right_answers_out_of_the_samples():
     assert (drawn(disallow_correct=True) != 5).all()
 
 
-@pytest.mark.parametrize(("step", "expected"), [
-    (0, 2.0), (100, 1.0 + math.exp(-1)), (300, 1.0 + math.exp(-3)), (1000, 1.0 + math.exp(-10))])
-def test_the_temperature_falls_from_the_initial_one(step, expected):
+def test_the_temperature_falls_from_the_initial_one():
     layer = replacement(initial_temperature=2.0)
-    assert float(layer.temperature(tf.constant(step, tf.int64))) == pytest.approx(expected)
+    for step, expected in ((0, 2.0), (100, 1.0 + math.exp(-1)), (1000, 1.0 + math.exp(-10))):
+        assert float(layer.temperature(tf.constant(step, tf.int64))) == pytest.approx(expected)
 
 
 def test_an_evaluation_samples_at_the_final_temperature():

@@ -45,16 +45,6 @@ def test_the_gradient_ascends_the_advantage_and_leaves_the_baseline_alone():
     assert tape.gradient(found.baseline, logits) is None
 
 
-def test_the_baseline_learns_the_probability_that_the_discriminator_is_right():
-    """Where the cross entropy is smallest, b is the reward, if that is constant."""
-    baseline = tf.Variable(0.0)
-    for _ in range(400):
-        with tf.GradientTape() as tape:
-            loss = policy_losses(tf.constant(0.7), tf.constant(1.0), baseline).baseline
-        baseline.assign_sub(2.0 * tape.gradient(loss, baseline))
-    assert float(-tf.math.log_sigmoid(baseline)) == pytest.approx(0.7, rel=1e-3)
-
-
 def test_the_reward_is_the_discriminators_loss_at_the_selected_positions():
     """With the reference's weights, whose samples and logits are known."""
     model = AdversarialModel(golden_files.model_config("electra"), seed=0)

@@ -11,11 +11,11 @@ import tensorflow as tf
 from electra_tf.config.objectives import OBJECTIVES, measures
 from electra_tf.data.pipeline import training_batches
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.objectives.samples import markdown_page, terminal_page
 from electra_tf.platform import storage
 from electra_tf.pretraining import training_run
 from electra_tf.pretraining.evaluation import evaluator_of
 from electra_tf.pretraining.results import report
+from electra_tf.reporting.samples import markdown_page, terminal_page
 from tests import tiny_run
 
 EVERY = pytest.mark.parametrize("name", OBJECTIVES)
@@ -32,6 +32,7 @@ def run_of(records, tmp_path_factory):
         records, home / "generator", objective__name="mlm", training__num_train_steps=1,
         runtime__cpu_parts=1, runtime__eval_steps=1))
 
+    @functools.cache
     def made(name, model_dir=home, **changes):
         if name == "frozen_generator":
             changes["objective__generator"] = str(home / "generator")
@@ -50,36 +51,38 @@ def first_batch(run):
         context=tf.distribute.InputContext())))
 
 
-@EVERY
-def test_weights_have_names_of_their_own_and_fine_tunings_encoder_is_among_them(run_of, name):
-    names = [variable.name for variable in run_of(name).build_model().variables]
-    assert len(set(names)) == len(names)
-    assert any(one.startswith("electra/embeddings/") for one in names)
-    assert any(one.startswith("electra/encoder/layer_1/") for one in names)
+@pytest.fixture(scope="module")
+def model_of(run_of):
+    """Returns a function from an objective's name to a run without dropout and its networks."""
+    @functools.cache
+    def made(name):
+        run = run_of(name, model__hidden_dropout=0.0, model__attention_dropout=0.0,
+                     runtime__eval_steps=1)
+        return run, run.build_model()
+
+    return made
 
 
 @EVERY
-def test_initial_weights_are_a_function_of_the_seed(run_of, name):
-    one, same, other = (
-        {variable.name: variable.numpy() for variable in run_of(
-            name, training__seed=seed).build_model().variables} for seed in (1, 1, 2))
-    assert one.keys() == other.keys()
-    assert all((one[key] == same[key]).all() for key in one)
-    assert any((one[key] != other[key]).any() for key in one)
-
-
-@EVERY
-def test_losses_have_weights_coefficients_and_measures(run_of, name):
-    run = run_of(name)
+def test_losses_have_weights_coefficients_and_measures_and_no_padding_counts(model_of, name):
+    """The same rows with other tokens in their padding have the same losses."""
+    run, model = model_of(name)
+    batch = first_batch(run)
     randomness = Randomness(seed=1, step=tf.constant(0, tf.int64),
                             first_example=tf.constant(0, tf.int64))
-    inputs, weights = run.objective.prepare(first_batch(run), randomness)
-    outcome = run.objective.compute(run.build_model(), inputs, randomness, training=True)
+    inputs, weights = run.objective.prepare(batch, randomness)
+    outcome = run.objective.compute(model, inputs, randomness, training=True)
     assert weights.keys() == outcome.loss_sums.keys() == run.objective.coefficients.keys()
     assert weights.keys() <= measures().keys()
     rows = run.config.training.train_batch_size
     assert all(part.shape[0] == rows for part in tf.nest.flatten(inputs))
     assert all(value.shape[0] == rows for value in outcome.details.values())
+    other = batch._replace(ids=tf.where(batch.valid, batch.ids, 7))
+    inputs, same_weights = run.objective.prepare(other, randomness)
+    same = run.objective.compute(model, inputs, randomness, training=True).loss_sums
+    for loss in same:
+        np.testing.assert_allclose(same[loss], outcome.loss_sums[loss], rtol=1e-5)
+        np.testing.assert_array_equal(same_weights[loss], weights[loss])
 
 
 @pytest.fixture(scope="module")
@@ -119,49 +122,18 @@ def test_micro_batches_dont_change_the_means(results_of, name):
 
 
 @EVERY
-def test_an_evaluation_has_only_known_scores_and_is_the_same_twice(run_of, name):
-    run = run_of(name)
-    evaluator = evaluator_of(run, run.build_model())
+def test_an_evaluation_is_the_same_twice_and_its_scores_and_samples_can_be_shown(model_of, name):
+    run, model = model_of(name)
+    evaluator = evaluator_of(run, model)
     results = evaluator.evaluate()
     assert results.keys() <= measures().keys()
     assert all(measures()[score].unit for score in results)
     assert evaluator.evaluate() == pytest.approx(results, nan_ok=True)
     assert ("unigram_auc" in results) == (run.objective.judge is not None)
-
-
-@EVERY
-def test_samples_and_the_table_of_scores_can_be_shown(run_of, name, tmp_path):
-    run = run_of(name, storage.path(tmp_path), runtime__eval_steps=1)
-    evaluator = evaluator_of(run, run.build_model())
     samples = evaluator.samples(2, run.vocabulary)
     assert len(samples) == 2
     assert "tokens filled in" in terminal_page(samples)
     assert "**" in markdown_page(samples)
     printed = io.StringIO()
-    report(run, evaluator.evaluate(1), 3, printed)
+    report(run, results, 3, printed)
     assert "evaluation at step 3" in printed.getvalue()
-
-
-@EVERY
-def test_flops_are_at_least_three_forward_passes_of_the_encoder(run_of, name):
-    run = run_of(name)
-    flops = run.objective.flops_per_token(32)
-    layers = run.config.model.num_layers * (4 * 32 * 32 + 2 * 32 * 64) * 2
-    assert flops is None or flops > 3 * layers
-
-
-@EVERY
-def test_no_padding_counts(run_of, name):
-    """The same rows with more padding behind them have the same losses."""
-    run = run_of(name, model__hidden_dropout=0.0, model__attention_dropout=0.0)
-    model, batch = run.build_model(), first_batch(run)
-    randomness = Randomness(seed=1, step=tf.constant(0, tf.int64),
-                            first_example=tf.constant(0, tf.int64))
-    inputs, weights = run.objective.prepare(batch, randomness)
-    sums = run.objective.compute(model, inputs, randomness, training=False).loss_sums
-    other = batch._replace(ids=tf.where(batch.valid, batch.ids, 7))
-    inputs, same_weights = run.objective.prepare(other, randomness)
-    same = run.objective.compute(model, inputs, randomness, training=False).loss_sums
-    for loss in sums:
-        np.testing.assert_allclose(same[loss], sums[loss], rtol=1e-5)
-        np.testing.assert_array_equal(same_weights[loss], weights[loss])

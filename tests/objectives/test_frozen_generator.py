@@ -9,9 +9,8 @@ import tensorflow as tf
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.weights import read_weights
 from electra_tf.data.example import Batch
-from electra_tf.modeling.electra import ElectraModel, MaskedLanguageModel
-from electra_tf.modeling.token_replacement import TokenReplacement
-from electra_tf.modeling.variants import FrozenGeneratorModel
+from electra_tf.modeling.electra import ElectraModel
+from electra_tf.modeling.variants import FrozenGeneratorModel, MaskedLanguageModel
 from electra_tf.objectives.frozen_generator import assign_generator, generator_shape
 from electra_tf.objectives.objective import GivenGenerator
 from electra_tf.platform import storage
@@ -98,16 +97,6 @@ def test_a_run_without_a_generator_is_refused():
         assign_generator(model.generator, taken)
 
 
-def test_without_a_directory_the_command_says_what_to_add(records):
-    with pytest.raises(UserError, match="--set objective.generator=DIRECTORY"):
-        run_with(records, "")
-
-
-def test_a_second_stage_alone_has_no_generator(records, tmp_path):
-    with pytest.raises(UserError, match="no checkpoint"):
-        tiny_run.run_on(records, storage.path(tmp_path), objective__name="two_stage")
-
-
 def config(**changes):
     return tiny_run.config(objective__name="two_stage", training__num_train_steps=6,
                            **SHORT | changes)
@@ -152,11 +141,3 @@ def _forget(run, step):
     for path in (run / "checkpoints").iterdir():
         if path.name != "checkpoint" and f"-{step}." not in path.name:
             path.unlink()
-
-
-def test_the_temperature_of_samples_falls_during_the_run(records, given):
-    """Fast-ELECTRA: easy replacements first."""
-    run = run_with(records, given, sampling__initial_temperature=2.0)
-    layer: TokenReplacement = run.objective.replacement
-    found = [float(layer.temperature(tf.constant(step, tf.int64))) for step in (0, 6, 12)]
-    assert found[0] == 2.0 and found[0] > found[1] > found[2] > 1.0

@@ -21,8 +21,7 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.export import servable
 from electra_tf.modeling.electra import Discriminator, electra_encoder
-from electra_tf.objectives.objective import Outcome, PretrainingObjective
-from electra_tf.objectives.samples import Corruption
+from electra_tf.objectives.objective import Outcome, PretrainingObjective, Written
 from electra_tf.platform import storage
 from electra_tf.pretraining import results, training_run
 from electra_tf.reporting.metrics_log import read_metrics
@@ -81,11 +80,8 @@ class RandomWords(PretrainingObjective):
     def judge(self, model, batch):
         return model.discriminator(batch.ids, batch.segment_ids, batch.valid)
 
-    def samples(self, details, tokens):
-        nothing = {"positions": np.zeros_like(details["ids"][:, :1]),
-                   "predicted": np.zeros_like(details["valid"][:, :1])}
-        return Corruption.of_arrays(details | nothing, details["written"], tokens,
-                                    1 / (1 + np.exp(-details["logits"])))
+    def written(self, details):
+        return Written(details["written"], 1 / (1 + np.exp(-details["logits"])))
 
 
 @pytest.fixture(autouse=True)
@@ -120,12 +116,6 @@ def test_it_trains_evaluates_draws_and_shows_samples(records, tmp_path, capsys, 
     assert [*drawn.values()][0] == metrics
     results.show_samples(run)
     assert "caught" in capsys.readouterr().out
-
-
-def test_its_panel_is_on_the_curves(tmp_path):
-    from electra_tf.reporting import curves
-    labels = [panel.label for panel in curves._panels()]
-    assert labels.index("random words (nats / token)") < labels.index("learning rate")
 
 
 def test_its_identity_holds_its_settings_and_no_others(records, tmp_path):

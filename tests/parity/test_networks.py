@@ -6,7 +6,8 @@ import tensorflow as tf
 
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.modeling.electra import ElectraModel, MaskedLanguageModel
+from electra_tf.modeling.electra import ElectraModel
+from electra_tf.modeling.variants import MaskedLanguageModel
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.masked_tokens import run_generator
 from electra_tf.objectives.mlm import MlmObjective

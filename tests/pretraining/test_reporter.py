@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from electra_tf.config.runtime import RuntimeConfig
-from electra_tf.objectives.collapse import CollapseWatch
 from electra_tf.pretraining.reporter import Reporter
 from electra_tf.pretraining.timetable import Timetable
+from electra_tf.reporting.collapse import CollapseWatch
 
 
 class Clock:

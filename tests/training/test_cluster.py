@@ -16,7 +16,6 @@ def text(jobs: object = TWO, kind: object = "worker", index: object = 0) -> str:
 
 
 @pytest.mark.parametrize(("jobs", "kind", "index", "others"), [
-    (TWO, "worker", 0, ["two:2222"]),
     (TWO, "worker", 1, ["one:2222"]),
     ({"chief": ["a:1"], "worker": ["b:1", "[::1]:9"]}, "worker", 1, ["a:1", "b:1"]),
     ({"chief": ["a:1"]}, "chief", 0, []),
@@ -29,14 +28,9 @@ def test_a_cluster_knows_the_others(jobs, kind, index, others):
     (text({"chief": ["a:1", "b:1"], "worker": ["c:1"]}, "chief"), "cluster.chief lists several"),
     (text(TWO | {"ps": ["c:1"]}), "'ps' takes no part in this training; only chief and worker do"),
     (text({"worker": []}), "cluster lists nobody"),
-    (text({"worker": ["one"]}), "'one' must be host:port"),
-    (text({"worker": ["one:port"]}), "'one:port' must be host:port"),
     (text({"worker": ["one:70000"]}), "'one:70000' must be host:port"),
-    (text({"worker": [":2222"]}), "':2222' must be host:port"),
     (text({"chief": ["a:1"], "worker": ["a:1"]}), "a:1 stands there twice"),
     (text(index=2), "task.type 'worker' with index 2 is none of the cluster's, 2 worker"),
-    (text(index=-1), "task.type 'worker' with index -1 is none of the cluster's"),
-    (text(kind="chief"), "task.type 'chief' with index 0 is none of the cluster's"),
 ])
 def test_what_no_cluster_can_be_is_refused(given, problem):
     with pytest.raises(UserError, match=f"^TF_CONFIG: {problem}") as error:
@@ -45,8 +39,7 @@ def test_what_no_cluster_can_be_is_refused(given, problem):
 
 
 @pytest.mark.parametrize("given", [
-    "", "nonsense", "[]", "{}", text("one:2222"), text({"worker": "one:2222"}), text(index="0"),
-    json.dumps({"cluster": TWO}), '{"cluster": {}, "cluster": {}}'])
+    "", "{}", text({"worker": "one:2222"}), text(index="0"), '{"cluster": {}, "cluster": {}}'])
 def test_what_is_no_description_is_answered_with_an_example(given):
     with pytest.raises(UserError, match="for example {\"cluster\"") as error:
         cluster.parse(given)
@@ -62,11 +55,3 @@ def test_those_that_do_not_listen_yet_are_named(capsys):
         cluster.announce_waiting(own)
     said = capsys.readouterr().err
     assert said.startswith(f"note: waiting for 127.0.0.1:{ports[1]}: each has to run this command")
-
-
-def test_nothing_is_said_if_all_listen(capsys):
-    with socket.create_server(("127.0.0.1", 0)) as there:
-        port = there.getsockname()[1]
-        cluster.announce_waiting(cluster.parse(text({"worker": [
-            "127.0.0.1:1", f"127.0.0.1:{port}"]})))
-    assert capsys.readouterr().err == ""

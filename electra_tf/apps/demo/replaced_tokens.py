@@ -18,9 +18,10 @@ from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.sampling import at_temperature, distribution, sample
 from electra_tf.modeling.tracing import inference_mode
-from electra_tf.objectives import samples
+from electra_tf.objectives.registry import objective_class
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
+from electra_tf.reporting import samples
 from electra_tf.tasks.encoding import encode_texts
 from electra_tf.text.rows import RowEncoder
 
@@ -28,8 +29,6 @@ MOST_CANDIDATES = 8
 """Candidates that are returned for a masked position."""
 _LENGTH_STEP = 8
 """Rows are padded to a multiple of it, and one graph is built for each length."""
-_ENERGIES = "generator_ltr/"
-"""Begins names of weights that only Electric's generator has."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -174,8 +173,7 @@ def _require_both(networks: Pretrained) -> None:
     needed = {"generator_predictions", "discriminator_predictions"}
     if networks.model.tying is not Tying.EVERYTHING:
         needed.add("generator")
-    electric = any(name.startswith(_ENERGIES) for name in networks.weights)
-    if electric or not needed <= parts:
+    if objective_class(networks.objective).energies or not needed <= parts:
         raise UserError(f"{networks.source} hasn't a generator and a discriminator as ELECTRA "
                         "trains them; name a run of objective.name=electra, or a conversion of "
                         "both networks.")

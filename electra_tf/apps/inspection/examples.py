@@ -8,7 +8,7 @@ import tensorflow as tf
 from electra_tf.apps.inspection.reading import Place, Rows
 from electra_tf.apps.inspection.report import SPLIT_NAMES
 from electra_tf.apps.inspection.survey import Survey
-from electra_tf.config.pretraining import MaskingConfig
+from electra_tf.config.masking import MaskingConfig
 from electra_tf.modeling.corruption import mark_positions
 from electra_tf.modeling.masking import mask_tokens
 from electra_tf.modeling.randomness import Randomness

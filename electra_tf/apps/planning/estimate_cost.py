@@ -16,19 +16,15 @@ from collections.abc import Iterator, Sequence
 from absl import flags
 
 from electra_tf.apps.planning import prices, scores
-from electra_tf.apps.planning.bill import Bill, bill
 from electra_tf.apps.planning.literature import INFERENCE_LENGTH, PUBLISHED
-from electra_tf.apps.planning.prices import Prices, Quantity
-from electra_tf.apps.planning.workload import (
-    PUBLISHED_LENGTHS,
-    Workload,
-    matmul_inference_flops,
-    paper_inference_flops,
-)
+from electra_tf.apps.planning.prices import Bill, Prices, Quantity, bill
+from electra_tf.apps.planning.workload import PUBLISHED_LENGTHS, Workload
 from electra_tf.config import pretraining_flags, recipes, setting_flags
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.setting_flags import ANY_SETTING, of_fields
 from electra_tf.config.sizes import SIZES
+from electra_tf.modeling import weight_table
+from electra_tf.modeling.weight_table import Network
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.reporting.scores import draw_scores
@@ -64,7 +60,7 @@ def main() -> None:
     own = [*map(scores.given, values.own),
            *(scores.of_glue(storage.path(name)) for name in values.glue_dir)]
     parts = (_what(work, config, size), _bill_lines(bills, table, grid, values.region),
-             _source_lines(bills, work.encoder.hidden_size), _comparison(work))
+             _source_lines(bills, work.networks[0].encoder.hidden_size), _comparison(work))
     print("\n\n".join("\n".join(lines) for lines in parts))
     for point in own:
         print(f"your run {point.name}: {scientific(point.flops)} FLOPs, GLUE {point.score:.1f}")
@@ -112,24 +108,34 @@ def duration(hours: float) -> str:
 
 def _what(work: Workload, config: PretrainingConfig, size: str) -> Iterator[str]:
     """Yields what is trained and what it computes."""
-    training, weights = config.training, work.parameters
+    training = config.training
     yield (f"{size}, objective {config.objective.name}: {training.num_train_steps:,} steps of "
            f"{training.train_batch_size:,} examples of {work.sequence_length} tokens, "
            f"{brief(work.tokens / 1e6)} million tokens")
-    yield (f"parameters: discriminator {weights.discriminator:,}, generator "
-           f"{weights.generator:,}, {weights.shared:,} of them shared; trained {weights.trained:,}"
-           if weights.generator else f"parameters: {weights.trained:,}")
+    yield _parameters(work.networks)
     yield ""
     yield f"{'FLOPs':<32}{'the paper counts':>18}{'matrix products':>18}"
     rows = {"training, a token": (work.paper_per_token, work.products_per_token),
             "training, all of it": (work.paper_flops, work.products_flops)}
     for length in (INFERENCE_LENGTH, _LONG):
-        rows[f"an answer about {length} tokens"] = (
-            paper_inference_flops(work.encoder, length),
-            matmul_inference_flops(work.encoder, length))
+        rows[f"an answer about {length} tokens"] = work.inference(length)
     for name, counts in rows.items():
         yield f"{name:<32}" + "".join(f"{scientific(count):>18}" for count in counts)
     yield from _share_lines(work, size)
+
+
+def _parameters(networks: Sequence[Network]) -> str:
+    """Returns the weights of every network, biases and layer norms included."""
+    trained = weight_table.trained(networks)
+    if len(networks) == 1:
+        return f"parameters: {trained:,}"
+    own = [weight_table.size(network.weights) for network in networks]
+    listed = ", ".join(f"{network.name} {size:,}" for network, size in zip(
+        networks, own, strict=True))
+    shared = sum(size for network, size in zip(networks, own, strict=True)
+                 if network.trained) - trained
+    return (f"parameters: {listed}" + (f", {shared:,} of them shared" if shared else "")
+            + f"; trained {trained:,}")
 
 
 def _share_lines(work: Workload, size: str) -> Iterator[str]:

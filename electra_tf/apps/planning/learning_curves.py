@@ -5,70 +5,51 @@ run. The AUC against a run's own generator doesn't compare runs: it falls when t
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class PowerLaw:
-    """AUC = limit - scale x tokens^-exponent."""
+def fit(points: Sequence[tuple[float, float]], limit: float) -> Callable[[float], float]:
+    """Returns tokens -> AUC = limit - scale x tokens^-exponent through runs, at least 0.5.
 
-    limit: float
-    scale: float
-    exponent: float
-
-    def at(self, tokens: float) -> float:
-        """Returns the AUC after so many tokens, at least a coin's."""
-        return max(0.5, self.limit - self.scale * tokens**-self.exponent)
-
-
-def fit(points: Sequence[tuple[float, float]], limit: float) -> PowerLaw:
-    """Returns the power law through measured runs: a straight line in log(limit - AUC).
+    The logarithm of limit - AUC is a straight line.
 
     Args:
         points: tokens and AUC of two runs or more.
-        limit: the AUC after endless training.
-
-    Raises:
-        ValueError: fewer points, or an AUC that isn't below the limit.
+        limit: the AUC after endless training, above that of every run.
 
     >>> law = fit([(1e6, 0.70), (4e6, 0.80), (16e6, 0.85)], limit=0.9)
-    >>> f"{law.exponent:.2f} {law.at(64e6):.3f}"
-    '0.50 0.875'
+    >>> f"{law(64e6):.3f} {law(1.0):.1f}"
+    '0.875 0.5'
     """
-    if len(points) < 2:
-        raise ValueError(f"a curve needs two points or more. Received: {len(points)}")
     tokens, aucs = np.array(points, dtype=float).T
-    if not (aucs < limit).all():
-        raise ValueError(f"every AUC must be below {limit}. Received: {aucs.max()}")
     slope, intercept = np.polyfit(np.log(tokens), np.log(limit - aucs), 1)
-    return PowerLaw(limit=limit, scale=float(np.exp(intercept)), exponent=float(-slope))
+    return lambda count: max(0.5, limit - float(np.exp(intercept)) * count**float(slope))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Network:
-    """A network, and what runs of it ended with."""
+    """A network, and the results of measured runs."""
 
     name: str
     """Layers x hidden size."""
     flags: tuple[str, ...]
     """Of run_pretraining.py."""
     measured: tuple[tuple[float, float], ...]
-    """Tokens and AUC of whole runs, their rate fallen to nothing; fewest tokens first."""
-
+    """Tokens and AUC of whole runs, whose learning rate fell to 0; fewest tokens first."""
     limit: float
-    """AUC after endless training: where three runs were measured, what makes them a straight line;
-    assumed for the others. It matters far beyond what was measured."""
+    """AUC after endless training: where three runs were measured, the one that makes them a
+    straight line; assumed for the others. It matters far beyond the measured tokens."""
 
     @property
     def most_tokens(self) -> float:
-        """Of the runs that were measured; what lies beyond is extrapolated."""
+        """Of the measured runs; beyond, the AUC is extrapolated."""
         return self.measured[-1][0]
 
     def auc(self, tokens: float) -> float:
         """Returns the AUC that a run over so many tokens should end with."""
-        return fit(self.measured, self.limit).at(tokens)
+        return fit(self.measured, self.limit)(tokens)
 
 
 _TINY = ("--model_size=tiny", "--set=model.num_heads=4",

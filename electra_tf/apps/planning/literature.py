@@ -7,16 +7,15 @@ differences from BERT are left out, and GPT is counted with ELECTRA's head over 
 
 import dataclasses
 
-from electra_tf.apps.planning.workload import PUBLISHED_LENGTHS, paper_inference_flops
-from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.apps.planning.workload import PUBLISHED_LENGTHS
+from electra_tf.config.model import EncoderConfig
 from electra_tf.config.sizes import SIZES
-from electra_tf.modeling.flops import (
-    EncoderShape,
-    paper_block_flops,
-    paper_electra_flops_per_token,
-    paper_embedding_flops,
-    paper_mlm_flops_per_token,
-    paper_mlm_head_flops,
+from electra_tf.modeling import paper_flops
+from electra_tf.modeling.weight_table import (
+    discriminator,
+    generator,
+    language_model,
+    whole_encoder,
 )
 
 INFERENCE_LENGTH = 128
@@ -44,33 +43,39 @@ class PublishedModel:
 
 
 def _shape(hidden: int, layers: int, *, embedding: int = 0,
-           vocabulary: int = _BERT_VOCABULARY) -> EncoderShape:
+           vocabulary: int = _BERT_VOCABULARY, **others: int) -> EncoderConfig:
     """Returns BERT's proportions: a head per 64 units, a feed-forward layer of 4 H."""
-    return EncoderShape(
-        hidden_size=hidden, num_layers=layers, num_heads=hidden // 64,
-        intermediate_size=4 * hidden, embedding_size=embedding or hidden, vocab_size=vocabulary)
+    sizes = {"num_heads": hidden // 64, "intermediate_size": 4 * hidden} | others
+    return EncoderConfig(
+        hidden_size=hidden, num_layers=layers, embedding_size=embedding or hidden,
+        vocab_size=vocabulary, max_position_embeddings=512, type_vocab_size=2, hidden_dropout=0.1,
+        attention_dropout=0.1, initializer_range=0.02, **sizes)
 
 
 def _language_model(
-    shape: EncoderShape, *, batch: int, steps: float, length: int = 512, **head: float
+    shape: EncoderConfig, *, batch: int, steps: float, length: int = 512,
+    fraction: float | None = None
 ) -> dict[str, float]:
-    """Returns what a network costs that predicts tokens; `head` says how many of them."""
+    """Returns the cost of a network that predicts a fraction of the tokens; None for BERT's."""
+    network = language_model(
+        "language model", shape, whole_encoder(shape), fraction=fraction)
     return {
-        "train_flops": batch * length * steps * paper_mlm_flops_per_token(
-            shape, sequence_length=length, **head),
-        "inference_flops": paper_inference_flops(shape, INFERENCE_LENGTH)}
+        "train_flops": batch * length * steps * paper_flops.per_token([network], length),
+        "inference_flops": paper_flops.inference(shape, INFERENCE_LENGTH)}
 
 
-def _electra(size: str, steps: float | None = None) -> dict[str, float]:
+def _electra(size: str, steps: int | None = None) -> dict[str, float]:
     """Returns what ELECTRA costs, with the settings that this program has for a model size."""
-    config: PretrainingConfig = SIZES[size]
-    shape, length = EncoderShape.of(config.model.discriminator), PUBLISHED_LENGTHS[size]
-    steps = steps or config.training.num_train_steps
-    return {
-        "train_flops": config.training.train_batch_size * length * steps
-        * paper_electra_flops_per_token(
-            shape, EncoderShape.of(config.model.generator), sequence_length=length),
-        "inference_flops": paper_inference_flops(shape, INFERENCE_LENGTH)}
+    model, training, length = SIZES[size].model, SIZES[size].training, PUBLISHED_LENGTHS[size]
+    networks = discriminator(model.discriminator), generator(model)
+    return {"train_flops": training.train_batch_size * length
+            * (steps or training.num_train_steps) * paper_flops.per_token(networks, length),
+            "inference_flops": paper_flops.inference(model.discriminator, INFERENCE_LENGTH)}
+
+
+def _counted(train_flops: float) -> dict[str, float]:
+    """Returns the cost of a model whose answers aren't counted."""
+    return {"train_flops": train_flops}
 
 
 def _t5_train_flops() -> float:
@@ -79,13 +84,14 @@ def _t5_train_flops() -> float:
     The weighted sum of values and the output of attention count as if all heads were as wide as H,
     as in Google's table; they are 16 times as wide.
     """
-    shape = EncoderShape(hidden_size=1024, num_layers=24, num_heads=128, intermediate_size=65536,
-                         embedding_size=1024, vocab_size=32000)
+    shape = _shape(1024, 24, vocabulary=32000, num_heads=128, intermediate_size=65536)
     length, batch, steps, projected = 512, 2048, 1e6, 128 * 128
     blocks = shape.num_layers * sum(
-        paper_block_flops(shape, length, projected_size=projected, attentions=attentions)
+        paper_flops.block(shape, length, projected_size=projected, attentions=attentions)
         for attentions in (1, 2))
-    ends = 2 * paper_embedding_flops(shape, length) + paper_mlm_head_flops(shape, length, 1.0)
+    # The head above no layers, and the embeddings of encoder and decoder.
+    ends = paper_flops.embedding(shape, length) + paper_flops.forward(language_model(
+        "T5", dataclasses.replace(shape, num_layers=0), {}, fraction=1.0), length)
     return 2 * batch * steps * (blocks + ends)
 
 
@@ -95,60 +101,41 @@ _ELMO_FLOPS_PER_BATCH, _ELMO_BATCH_TOKENS = 568_093_262_680, 20 * 128
 _ELMO_WORDS = 768_648_884
 _XLNET_FLOPS_PER_BATCH, _XLNET_BATCH = 15_064_773_691_518, 32
 
-PUBLISHED = (
-    PublishedModel(
-        name="ELMo", parameters="96M", printed_train_flops=3.3e18, printed_inference_flops=2.6e10,
-        train_flops=2 * 10 * _ELMO_WORDS * _ELMO_FLOPS_PER_BATCH / _ELMO_BATCH_TOKENS,
-        source="Peters et al., 2018: 10 epochs of the 1 Billion Word Benchmark"),
-    PublishedModel(
-        name="GPT", parameters="117M", printed_train_flops=4.0e19, printed_inference_flops=3.0e10,
-        **_language_model(_shape(768, 12, vocabulary=40000), batch=128, steps=960_800,
-                          predicted_fraction=1.0),
-        source="Radford et al., 2018: every token is predicted"),
-    PublishedModel(
-        name="BERT-Small", parameters="14M", printed_train_flops=1.4e18,
-        printed_inference_flops=3.7e9,
-        **_language_model(_shape(256, 12, embedding=128), batch=128, steps=1.45e6, length=128),
-        source="ELECTRA, section 3.3: trained for as many FLOPs as ELECTRA-Small"),
-    PublishedModel(
-        name="ELECTRA-Small", parameters="14M", printed_train_flops=1.4e18,
-        printed_inference_flops=3.7e9, **_electra("small"), source="ELECTRA, table 6"),
-    PublishedModel(
-        name="BERT-Base", parameters="110M", printed_train_flops=6.4e19,
-        printed_inference_flops=2.9e10, **_language_model(_shape(768, 12), batch=256, steps=1e6),
-        source="Devlin et al., 2019, appendix A.2"),
-    PublishedModel(
-        name="ELECTRA-Base", parameters="110M", printed_train_flops=6.4e19,
-        printed_inference_flops=2.9e10, **_electra("base"), source="ELECTRA, table 6"),
-    PublishedModel(
-        name="BERT-Large", parameters="335M", printed_train_flops=1.9e20,
-        **_language_model(_shape(1024, 24), batch=256, steps=1e6),
-        source="Devlin et al., 2019, appendix A.2"),
-    PublishedModel(
-        name="RoBERTa-100K", parameters="356M", printed_train_flops=6.4e20,
-        **_language_model(_shape(1024, 24, vocabulary=50265), batch=8000, steps=100_000),
-        source="Liu et al., 2019, table 4"),
-    PublishedModel(
-        name="ELECTRA-400K", parameters="335M", printed_train_flops=7.1e20, **_electra("large"),
-        source="ELECTRA, table 6"),
-    PublishedModel(
-        name="ELECTRA-1.75M", parameters="335M", printed_train_flops=3.1e21,
-        **_electra("large", 1.75e6), source="ELECTRA, section 3.4"),
-    PublishedModel(
-        name="RoBERTa-500K", parameters="356M", printed_train_flops=3.2e21,
-        **_language_model(_shape(1024, 24, vocabulary=50265), batch=8000, steps=500_000),
-        source="Liu et al., 2019, table 4"),
-    PublishedModel(
-        name="XLNet", parameters="360M", printed_train_flops=3.9e21,
-        train_flops=2 * 500_000 * 8192 * _XLNET_FLOPS_PER_BATCH / _XLNET_BATCH,
-        source="Yang et al., 2019: 500,000 steps of 8,192"),
-    PublishedModel(
-        name="ALBERT-xxlarge", parameters="235M", printed_train_flops=3.1e22,
-        **_language_model(_shape(4096, 12, embedding=128, vocabulary=30000), batch=4096,
-                          steps=1.5e6),
-        source="Lan et al., 2020"),
-    PublishedModel(
-        name="T5-11B", parameters="11B", train_flops=_t5_train_flops(),
-        source="Raffel et al., 2020: 1,000,000 steps of 2,048 x 512"),
+_BERT = "Devlin et al., 2019, appendix A.2"
+_ROBERTA = _shape(1024, 24, vocabulary=50265)
+_ROWS = (
+    ("ELMo", "96M", 3.3e18, 2.6e10, _counted(
+        2 * 10 * _ELMO_WORDS * _ELMO_FLOPS_PER_BATCH / _ELMO_BATCH_TOKENS),
+     "Peters et al., 2018: 10 epochs of the 1 Billion Word Benchmark"),
+    ("GPT", "117M", 4.0e19, 3.0e10, _language_model(
+        _shape(768, 12, vocabulary=40000), batch=128, steps=960_800, fraction=1.0),
+     "Radford et al., 2018: every token is predicted"),
+    ("BERT-Small", "14M", 1.4e18, 3.7e9, _language_model(
+        _shape(256, 12, embedding=128), batch=128, steps=1.45e6, length=128),
+     "ELECTRA, section 3.3: trained for as many FLOPs as ELECTRA-Small"),
+    ("ELECTRA-Small", "14M", 1.4e18, 3.7e9, _electra("small"), "ELECTRA, table 6"),
+    ("BERT-Base", "110M", 6.4e19, 2.9e10, _language_model(
+        _shape(768, 12), batch=256, steps=1e6), _BERT),
+    ("ELECTRA-Base", "110M", 6.4e19, 2.9e10, _electra("base"), "ELECTRA, table 6"),
+    ("BERT-Large", "335M", 1.9e20, None, _language_model(
+        _shape(1024, 24), batch=256, steps=1e6), _BERT),
+    ("RoBERTa-100K", "356M", 6.4e20, None, _language_model(
+        _ROBERTA, batch=8000, steps=100_000), "Liu et al., 2019, table 4"),
+    ("ELECTRA-400K", "335M", 7.1e20, None, _electra("large"), "ELECTRA, table 6"),
+    ("ELECTRA-1.75M", "335M", 3.1e21, None, _electra("large", 1_750_000),
+     "ELECTRA, section 3.4"),
+    ("RoBERTa-500K", "356M", 3.2e21, None, _language_model(
+        _ROBERTA, batch=8000, steps=500_000), "Liu et al., 2019, table 4"),
+    ("XLNet", "360M", 3.9e21, None, _counted(
+        2 * 500_000 * 8192 * _XLNET_FLOPS_PER_BATCH / _XLNET_BATCH),
+     "Yang et al., 2019: 500,000 steps of 8,192"),
+    ("ALBERT-xxlarge", "235M", 3.1e22, None, _language_model(
+        _shape(4096, 12, embedding=128, vocabulary=30000), batch=4096, steps=1.5e6),
+     "Lan et al., 2020"),
+    ("T5-11B", "11B", None, None, _counted(_t5_train_flops()),
+     "Raffel et al., 2020: 1,000,000 steps of 2,048 x 512"),
 )
+PUBLISHED = tuple(PublishedModel(
+    name=name, parameters=parameters, printed_train_flops=train, printed_inference_flops=inference,
+    source=source, **counted) for name, parameters, train, inference, counted, source in _ROWS)
 """Cheapest of a generation first."""

@@ -1,7 +1,7 @@
-"""Prices, powers and utilisations of devices, and what electricity emits: a table users can edit.
+"""What devices cost and draw, what electricity emits, and the bill of some work.
 
 `prices.yaml`, beside this file, is the table and says what its columns mean. A user's file of the
-same form replaces sections of it. No number is there without a source and a date.
+same form replaces sections of it. Every number has a source and a date.
 """
 
 import dataclasses
@@ -17,19 +17,23 @@ from electra_tf.platform.storage import Path
 
 TABLE = pathlib.Path(__file__).with_name("prices.yaml")
 FLAG = "--prices"
+MOST_DEVICES = 1_000_000
+_SECONDS_PER_HOUR = 3600
 _DEVICE, _GRID, _OVERHEAD = "device ", "grid ", "electricity overhead"
-_SOURCE, _DATE = "_source", "_date"
 _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?", re.ASCII)
 _RANGES = {
     "dollars_per_hour": (0.0, 1e6), "watts": (0.0, 1e6), "utilization": (0.0, 1.0),
     "peak_teraflops": (0.0, 1e9), "grams_co2_per_kwh": (0.0, 1e4), "pue": (1.0, 10.0)}
-"""Number -> what it lies between; the lower end is allowed for prices, emissions and the PUE."""
+"""Number -> its bounds. The lower one is allowed for prices, emissions and the PUE."""
 _MAY_BE_LEAST = ("dollars_per_hour", "grams_co2_per_kwh", "pue")
+_NUMBERS = {_DEVICE: ("utilization", "dollars_per_hour", "watts", "peak_teraflops"),
+            _GRID: ("grams_co2_per_kwh",), _OVERHEAD: ("pue",)}
+"""Beginning of a section -> its numbers, the first of which it must have."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Quantity:
-    """A number of the table and where it is from."""
+    """A number of the table with its source."""
 
     value: float
     source: str
@@ -42,20 +46,20 @@ class Device:
 
     name: str
     utilization: Quantity
-    """Part of the peak that a step's matrix products reach, in (0, 1]."""
+    """Fraction of the peak that a step's matrix products reach, in (0, 1]."""
     dollars_per_hour: Quantity | None = None
     watts: Quantity | None = None
     peak_teraflops: Quantity | None = None
-    """1e12 FLOP/s; None for a device that `cost.devices` has."""
+    """1e12 FLOP/s; None for a device that `device_peaks` has."""
 
     @property
     def precision(self) -> str:
-        """What --precision=auto takes there: bfloat16 if it has units for it, else float32."""
+        """The precision of --precision=auto there: bfloat16 if it has units for it, or float32."""
         return "float32" if peak_flops(self.name, "bfloat16") is None else "bfloat16"
 
     @property
-    def peak(self) -> float:
-        """The peak rate that the utilisation is a part of, in FLOP/s."""
+    def peak(self) -> float | None:
+        """The peak rate in FLOP/s that the utilization is a fraction of; None if unknown."""
         if self.peak_teraflops is not None:
             return self.peak_teraflops.value * 1e12
         return peak_flops(self.name, self.precision)
@@ -72,24 +76,67 @@ class Prices:
     """Power of a data centre over that of its computers, 1 or more."""
 
     def device(self, name: str) -> Device:
-        """Returns a device by its name, of which case, "-" and "_" don't matter.
+        """Returns a device by its name; case, "-" and "_" don't matter.
 
         Raises:
             UserError: the table doesn't have it.
         """
-        found = self.devices.get(_key(name))
-        if found is None:
-            raise UserError(f"--devices: no device {shown(name)} in the table. There are: "
-                            f"{', '.join(self.devices)}; add others by {FLAG}=FILE.")
-        return found
+        return _named(self.devices, name, "--devices: no device")
 
     def grid(self, region: str) -> Quantity:
-        """Returns what the electricity of a region emits; `UserError` for an unknown one."""
-        found = self.grids.get(_key(region))
-        if found is None:
-            raise UserError(f"--region: no grid {shown(region)} in the table. There are: "
-                            f"{', '.join(self.grids)}; add others by {FLAG}=FILE.")
-        return found
+        """Returns the emissions of a region's electricity; `UserError` for an unknown one."""
+        return _named(self.grids, region, "--region: no grid")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Bill:
+    """What some work costs on one kind of device."""
+
+    device: Device
+    count: int
+    utilization: float
+    """Fraction of the peak, in (0, 1]."""
+    hours: float
+    """From start to end: the devices share the work without loss."""
+    dollars: float | None
+    """None where the price isn't known."""
+    kilowatt_hours: float | None
+    """Of the devices with the data centre's overhead, without the machines around them; None
+    where the power isn't known."""
+    kilograms_co2: float | None
+    """Of the electricity alone, not of making the devices."""
+
+
+def bill(products_flops: float, device: Device, *, count: int, utilization: float | None,
+         pue: float, grams_co2_per_kwh: float) -> Bill:
+    """Returns what some work costs.
+
+    Args:
+        products_flops: of its matrix products.
+        device: that does it.
+        count: how many of them, from 1.
+        utilization: fraction of the peak that they reach, in (0, 1]; None for the table's.
+        pue: power of the data centre over that of its computers.
+        grams_co2_per_kwh: of the electricity.
+
+    Raises:
+        UserError: a count or a utilization out of range.
+    """
+    if not 1 <= count <= MOST_DEVICES:
+        raise UserError(f"--count must be from 1 to {MOST_DEVICES:,}. Received: {count}")
+    if utilization is None:
+        utilization = device.utilization.value
+    if not 0.0 < utilization <= 1.0:
+        raise UserError("--utilization must be in (0, 1]: the part of the peak rate that is "
+                        f"reached. Received: {utilization}")
+    device_hours = products_flops / (device.peak * utilization) / _SECONDS_PER_HOUR
+    energy = None if device.watts is None else device_hours * device.watts.value * pue / 1000
+    return Bill(
+        device=device, count=count, utilization=utilization, hours=device_hours / count,
+        dollars=None if device.dollars_per_hour is None
+        else device_hours * device.dollars_per_hour.value,
+        kilowatt_hours=energy,
+        kilograms_co2=None if energy is None else energy * grams_co2_per_kwh / 1000)
 
 
 def load(path: Path | None = None) -> Prices:
@@ -100,17 +147,14 @@ def load(path: Path | None = None) -> Prices:
 
     Raises:
         UserError: the file can't be read, is too large, is no such table, or has a section or a
-            number that can't be.
+            number out of range.
     """
-    sections = _read(TABLE)
-    if path is not None:
-        sections |= _read(path)
-    devices = {name.removeprefix(_DEVICE): numbers for name, numbers in sections.items()
-               if name.startswith(_DEVICE)}
+    sections = _read(TABLE) | ({} if path is None else _read(path))
     return Prices(
-        devices={name: Device(name=name, **numbers) for name, numbers in devices.items()},
-        grids={name.removeprefix(_GRID): numbers["grams_co2_per_kwh"]
-               for name, numbers in sections.items() if name.startswith(_GRID)},
+        devices={key.removeprefix(_DEVICE): Device(name=key.removeprefix(_DEVICE), **numbers)
+                 for key, numbers in sections.items() if key.startswith(_DEVICE)},
+        grids={key.removeprefix(_GRID): numbers["grams_co2_per_kwh"]
+               for key, numbers in sections.items() if key.startswith(_GRID)},
         pue=sections[_OVERHEAD]["pue"])
 
 
@@ -121,49 +165,35 @@ def _read(path: Path) -> dict[str, dict[str, Quantity]]:
         place, section = f"{FLAG}={path}: {shown(title)[1:-1]}", _key(title)
         if section in found:
             raise UserError(f"{place} stands there twice.")
-        allowed, needed = _numbers_of(section, place)
-        numbers = _numbers(place, fields, allowed)
-        for name in needed:
-            if name not in numbers:
-                raise UserError(f"{place}: {name} is missing.")
-        device = section.removeprefix(_DEVICE)
-        if section.startswith(_DEVICE) and "peak_teraflops" not in numbers and (
-                peak_flops(device, "float32") is None):
+        kind = next((kind for kind in _NUMBERS if section == kind == _OVERHEAD
+                     or kind != _OVERHEAD and section.startswith(kind)), None)
+        if kind is None:
+            raise UserError(f"{place} is no section of the table: write `device NAME`, `grid "
+                            f"NAME` or `{_OVERHEAD}`.")
+        numbers = found[section] = _numbers(place, fields, _NUMBERS[kind])
+        if kind == _DEVICE and Device(name=section.removeprefix(kind), **numbers).peak is None:
             raise UserError(f"{place}: no peak rate is known of this device; add peak_teraflops, "
                             "its source and date.")
-        found[section] = numbers
     return found
-
-
-def _numbers_of(section: str, place: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Returns the numbers that a section may have, and those that it must."""
-    if section.startswith(_DEVICE) and section != _DEVICE:
-        return ("dollars_per_hour", "watts", "utilization", "peak_teraflops"), ("utilization",)
-    if section.startswith(_GRID) and section != _GRID:
-        return ("grams_co2_per_kwh",), ("grams_co2_per_kwh",)
-    if section == _OVERHEAD:
-        return ("pue",), ("pue",)
-    raise UserError(f"{place} is no section of the table: write `device NAME`, `grid NAME` or "
-                    f"`{_OVERHEAD}`.")
 
 
 def _numbers(place: str, fields: Mapping[str, str],
              allowed: tuple[str, ...]) -> dict[str, Quantity]:
-    known = {f"{name}{end}" for name in allowed for end in ("", _SOURCE, _DATE)}
+    parts = {name: (name, f"{name}_source", f"{name}_date") for name in allowed}
     for field in fields:
-        if field not in known:
+        if field not in sum(parts.values(), ()):
             raise UserError(f"{place}: unknown {shown(field)}. There are: {', '.join(allowed)}, "
-                            f"each with {_SOURCE} and {_DATE}.")
-    named = {name for name in allowed
-             if not fields.keys().isdisjoint({name, f"{name}{_SOURCE}", f"{name}{_DATE}"})}
+                            "each with _source and _date.")
     numbers = {}
-    for name in sorted(named):
-        for field in (name, f"{name}{_SOURCE}", f"{name}{_DATE}"):
+    for name, names in parts.items():
+        if name != allowed[0] and fields.keys().isdisjoint(names):
+            continue
+        for field in names:
             if not fields.get(field, "").strip():
                 raise UserError(f"{place}: {field} is missing; every number has a source and a "
                                 "date.")
-        numbers[name] = Quantity(value=_value(place, name, fields[name]),
-                                 source=fields[f"{name}{_SOURCE}"], date=fields[f"{name}{_DATE}"])
+        value, source, date = (fields[field] for field in names)
+        numbers[name] = Quantity(value=_value(place, name, value), source=source, date=date)
     return numbers
 
 
@@ -174,6 +204,14 @@ def _value(place: str, name: str, text: str) -> float:
         span = f"{'[' if name in _MAY_BE_LEAST else '('}{least:g}, {most:,.0f}]"
         raise UserError(f"{place}: {name} must be a number in {span}. Received: {shown(text)}")
     return value
+
+
+def _named(table: Mapping[str, Device | Quantity], name: str, problem: str) -> Device | Quantity:
+    found = table.get(_key(name))
+    if found is None:
+        raise UserError(f"{problem} {shown(name)} in the table. There are: {', '.join(table)}; "
+                        f"add others by {FLAG}=FILE.")
+    return found
 
 
 def _key(name: str) -> str:

@@ -1,33 +1,26 @@
-"""What a pre-training run computes: weights, tokens, and FLOPs by both counts of `flops`."""
+"""What a pre-training run computes: weights, tokens, and FLOPs by both counts."""
 
 import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
 
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.modeling.flops import (
-    EncoderShape,
-    matmul_electra_flops_per_token,
-    matmul_encoder_flops_per_token,
-    matmul_mlm_flops_per_token,
-    paper_binary_head_flops,
-    paper_electra_flops_per_token,
-    paper_encoder_flops,
-    paper_mlm_flops_per_token,
-)
-from electra_tf.modeling.parameters import Parameters, electra_parameters, mlm_parameters
+from electra_tf.modeling import flops, paper_flops
+from electra_tf.modeling.weight_table import Network
+from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 
 PUBLISHED_LENGTHS = {"tiny": 128, "small": 128, "base": 512, "large": 512}
 """Model size -> tokens of an example; the paper's (tables 6 and 7), and the longest of tiny."""
-_MLM = "mlm"
-COUNTED = ("electra", "electra_15", _MLM)
-"""Objectives that are counted here: both networks of ELECTRA over all tokens, or BERT's one."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Workload:
     """What a whole pre-training run computes."""
 
-    parameters: Parameters
+    networks: Sequence[Network]
+    """The network that is kept comes first."""
     tokens: float
     """Batch x length x steps, padding included."""
     sequence_length: int
@@ -35,8 +28,6 @@ class Workload:
     """Training FLOPs per token as the paper counts them."""
     products_per_token: float
     """FLOPs of a training step's matrix products per token."""
-    encoder: EncoderShape
-    """Of the network that is kept."""
 
     @classmethod
     def of(cls, config: PretrainingConfig, sequence_length: int) -> "Workload":
@@ -47,34 +38,21 @@ class Workload:
             sequence_length: L, tokens of an example.
 
         Raises:
-            UserError: an objective that isn't counted, or examples longer than the positions.
+            UserError: examples longer than the positions, or no generator that the objective needs.
         """
-        model, training, name = config.model, config.training, config.objective.name
-        if name not in COUNTED:
-            raise UserError(f"the cost of objective.name={name} isn't counted; those of "
-                            f"{', '.join(COUNTED)} are.")
+        model, training = config.model, config.training
         if sequence_length > model.max_position_embeddings:
             raise UserError(
                 f"--max_seq_length={sequence_length} is more than the model's "
                 f"{model.max_position_embeddings} positions; give --set "
                 f"model.max_position_embeddings={sequence_length} too.")
-        encoder = EncoderShape.of(model.discriminator)
-        fraction = config.masking.max_predictions(sequence_length) / sequence_length
-        if name == _MLM:
-            paper = paper_mlm_flops_per_token(encoder, sequence_length=sequence_length)
-            products = matmul_mlm_flops_per_token(
-                encoder, sequence_length=sequence_length, predicted_fraction=fraction)
-        else:
-            generator = EncoderShape.of(model.generator)
-            paper = paper_electra_flops_per_token(
-                encoder, generator, sequence_length=sequence_length)
-            products = matmul_electra_flops_per_token(
-                encoder, generator, sequence_length=sequence_length, predicted_fraction=fraction)
+        objective = _objective(config)
+        networks = objective.networks()
         return cls(
-            parameters=(mlm_parameters if name == _MLM else electra_parameters)(model),
+            networks=networks, sequence_length=sequence_length,
             tokens=float(training.train_batch_size * training.num_train_steps * sequence_length),
-            sequence_length=sequence_length, paper_per_token=paper, products_per_token=products,
-            encoder=encoder)
+            paper_per_token=paper_flops.per_token(networks, sequence_length),
+            products_per_token=objective.flops_per_token(sequence_length))
 
     @property
     def paper_flops(self) -> float:
@@ -86,17 +64,30 @@ class Workload:
         """FLOPs of the whole run's matrix products: what a device's peak rate is of."""
         return self.products_per_token * self.tokens
 
+    def inference(self, length: int) -> tuple[float, float]:
+        """Returns the FLOPs of one answer about L tokens: the paper's count, matrix products.
 
-def paper_inference_flops(encoder: EncoderShape, sequence_length: int) -> int:
-    """Returns the FLOPs of one answer about L tokens, as the paper counts: its "Infer FLOPs".
-
-    The encoder with look-ups as products, and the head of pre-training in the place of a task's;
-    the paper's table 1 has L = 128.
-    """
-    return paper_encoder_flops(encoder, sequence_length) + paper_binary_head_flops(
-        encoder, sequence_length)
+        The first has the head of pre-training in the place of a task's, the second none.
+        """
+        encoder = self.networks[0].encoder
+        return (paper_flops.inference(encoder, length),
+                length * flops.encoder_products_per_token(encoder, length))
 
 
-def matmul_inference_flops(encoder: EncoderShape, sequence_length: int) -> int:
-    """Returns the FLOPs of an encoder's matrix products over L tokens, look-ups free, no head."""
-    return sequence_length * matmul_encoder_flops_per_token(encoder, sequence_length)
+def _objective(config: PretrainingConfig):
+    """Returns a run's objective, to describe its networks; there are no records."""
+    # Here, because they import TensorFlow, which the flags' help can do without.
+    from electra_tf.checkpoints import formats
+    from electra_tf.modeling.masking import SpecialTokens, TokenKinds
+    from electra_tf.objectives.objective import Given, GivenGenerator
+    from electra_tf.objectives.registry import build_objective, objective_class
+
+    size = config.model.vocab_size
+    kinds = TokenKinds(SpecialTokens(pad=0, cls=1, sep=2, mask=3), size, np.zeros(size, bool))
+    generator = None
+    directory = config.objective.generator_dir(storage.path("."))
+    if directory is not None and not objective_class(config.objective.name).generator_objective:
+        found = formats.read(directory)
+        generator = GivenGenerator(source=found.source, model=found.model, weights=found.weights)
+    return build_objective(config, Given(
+        kinds=kinds, token_counts=lambda: np.ones(size, np.int64), generator=generator))

@@ -93,7 +93,9 @@ def _reading(run: Run) -> Reading:
 
 
 def _require_one_stage(run: Run) -> None:
-    if run.config.objective.name == "two_stage":
-        raise UserError("objective.name=two_stage is two runs; export each by itself: "
+    config = run.config
+    if config.objective.generator_steps(config.training.num_train_steps):
+        raise UserError(f"objective.name={config.objective.name} is two runs; export each by "
+                        "itself: "
                         "objective.name=mlm, then objective.name=frozen_generator with that run "
                         "as objective.generator and --init_checkpoint.")

@@ -1,7 +1,5 @@
 """A training step of any size, where there are no records: to see whether and how it compiles."""
 
-import dataclasses
-
 import numpy as np
 import tensorflow as tf
 
@@ -9,6 +7,7 @@ from electra_tf.apps.stablehlo.artefact import LiftedStep
 from electra_tf.apps.stablehlo.lift import for_one_device, lift
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.modeling import weight_table
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
 from electra_tf.objectives.objective import Given, GivenGenerator
 from electra_tf.objectives.registry import build_objective
@@ -35,26 +34,19 @@ def lifted_step(config: PretrainingConfig) -> LiftedStep:
                         f"model.max_position_embeddings={config.model.max_position_embeddings}.")
     config = override(config, {"data.max_seq_length": length})
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
-    objective = build_objective(config, _given(config, strategy))
+    objective = build_objective(config, _given(config))
     model = build_model(objective, config, strategy, seed=config.training.seed)
     return lift(config, objective, build_state(config, model, strategy), strategy)
 
 
-def _given(config: PretrainingConfig, strategy: tf.distribute.Strategy) -> Given:
+def _given(config: PretrainingConfig) -> Given:
     size = config.model.vocab_size
     special = SpecialTokens(pad=0, cls=2, sep=3, mask=4)
     if size <= max(special):
         raise UserError(f"model.vocab_size={size} is too small for a vocabulary.")
-    given = Given(kinds=TokenKinds(special, size, np.zeros(size, bool)),
-                  token_counts=lambda: np.ones(size, np.int64))
-    if not _takes_a_generator(config):
-        return given
-    electra = override(config, {"objective.name": "electra"})
-    model = build_model(build_objective(electra, given), electra, strategy, seed=0)
-    return dataclasses.replace(given, generator=GivenGenerator(
-        source="an ELECTRA of this size", model=config.model,
-        weights={weight.name.split(":")[0]: weight.numpy() for weight in model.weights}))
-
-
-def _takes_a_generator(config: PretrainingConfig) -> bool:
-    return config.objective.name in ("frozen_generator", "two_stage")
+    generator = GivenGenerator(
+        source="a generator of this size", model=config.model,
+        weights={path: np.zeros(shape, np.float32)
+                 for path, shape in weight_table.generator(config.model).weights.items()})
+    return Given(kinds=TokenKinds(special, size, np.zeros(size, bool)), generator=generator,
+                 token_counts=lambda: np.ones(size, np.int64))

@@ -4,24 +4,25 @@ It keeps the two networks apart, each with a copy of the embeddings: a pair is a
 `discriminator/` and `generator/`. A fine-tuned model is a directory by itself.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from electra_tf.checkpoints.hugging_face import config as config_file
 from electra_tf.checkpoints.hugging_face import files, heads
-from electra_tf.checkpoints.hugging_face import names as naming
 from electra_tf.checkpoints.hugging_face.config import Config
-from electra_tf.checkpoints.hugging_face.files import CONFIG_FILE
+from electra_tf.checkpoints.hugging_face.files import CONFIG_FILE, WEIGHTS_FILE
 from electra_tf.checkpoints.pretrained import Pretrained
-from electra_tf.checkpoints.shapes import (
-    generator_shapes,
-    has_generator,
-    require_exactly,
-    require_networks,
-)
+from electra_tf.checkpoints.shapes import has_generator, require_exactly, require_networks
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
+from electra_tf.modeling.weight_table import (
+    discriminator,
+    generator,
+    own_generator,
+    whole_encoder,
+)
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.task import TaskSpec
@@ -29,6 +30,13 @@ from electra_tf.tasks.task import TaskSpec
 DISCRIMINATOR, GENERATOR = "discriminator", "generator"
 ARCHITECTURES = {DISCRIMINATOR: "ElectraForPreTraining", GENERATOR: "ElectraForMaskedLM"}
 _NOTHING = np.zeros([0])
+_RENAMED = {"generator_predictions/output_bias": "generator_lm_head.bias",
+            "discriminator_predictions/dense_1/kernel":
+                "discriminator_predictions.dense_prediction.weight",
+            "discriminator_predictions/dense_1/bias":
+                "discriminator_predictions.dense_prediction.bias"}
+IGNORED = frozenset({"electra.embeddings.position_ids", "generator_lm_head.weight"})
+"""A buffer of old releases, and the tied table, where it is written twice."""
 
 
 def is_directory_of(path: Path) -> bool:
@@ -49,10 +57,10 @@ def write(networks: Pretrained, directory: Path) -> None:
         return
     require_networks(networks.weights, model, networks.source)
     _write_network(directory / DISCRIMINATOR, DISCRIMINATOR, model.discriminator,
-                   naming.of_discriminator(model), networks)
+                   by_theirs(discriminator(model.discriminator).weights), networks)
     if has_generator(networks.weights):
         _write_network(directory / GENERATOR, GENERATOR, model.generator,
-                       naming.of_generator(model), networks)
+                       by_theirs(generator(model).weights), networks)
 
 
 def read(path: Path) -> Pretrained:
@@ -70,12 +78,13 @@ def read(path: Path) -> Pretrained:
     config_file.require_architecture(config, directory, ARCHITECTURES[DISCRIMINATOR])
     model = config_file.model(config, directory)
     text = files.read_text(directory, config.vocab_size, config.pad_token_id)
-    weights = naming.by_our_names(
-        files.read_weights(directory), naming.of_discriminator(model), directory)
+    weights = by_our_names(
+        files.read_weights(directory),
+        by_theirs(discriminator(model.discriminator).weights), directory)
     if pair and (path / GENERATOR / CONFIG_FILE).exists():
         own = config_file.read(path / GENERATOR)
-        model, generator = _read_generator(path / GENERATOR, own, config, weights)
-        weights |= generator
+        model, own_weights = _read_generator(path / GENERATOR, own, config, weights)
+        weights |= own_weights
         other = files.read_text(path / GENERATOR, own.vocab_size, own.pad_token_id)
         if other != text:
             raise UserError(f"{path}: {GENERATOR}/ reads text in another way than {DISCRIMINATOR}/ "
@@ -88,44 +97,45 @@ def _write_network(directory: Path, network: str, encoder: EncoderConfig,
                    names: Mapping[str, str], networks: Pretrained) -> None:
     config = config_file.content(encoder, pad_id=networks.text.vocabulary.pad_id,
                                  more={"architectures": [ARCHITECTURES[network]]})
-    files.write(directory, config, naming.by_their_names(networks.weights, names), networks.text)
+    files.write(directory, config, by_their_names(networks.weights, names), networks.text)
 
 
 def _write_finetuned(networks: Pretrained, task: TaskSpec, directory: Path) -> None:
     head = heads.to_theirs(task, networks.weights, networks.source)
     require_exactly({name: value for name, value in networks.weights.items()
                      if not name.startswith(heads.HEAD)},
-                    naming.whole_encoder(networks.model), networks.source)
+                    whole_encoder(networks.model.discriminator), networks.source)
     config = config_file.content(networks.model.discriminator, more=head.config,
                                  pad_id=networks.text.vocabulary.pad_id)
-    encoder = naming.by_their_names(networks.weights, naming.of_encoder(networks.model))
+    encoder = by_their_names(
+        networks.weights, by_theirs(whole_encoder(networks.model.discriminator)))
     files.write(directory, config, encoder | dict(head.weights), networks.text)
 
 
 def _read_finetuned(directory: Path, config: Config) -> Pretrained:
     model = config_file.model(config, directory)
     found = files.read_weights(directory)
-    names = naming.of_encoder(model)
+    names = by_theirs(whole_encoder(model.discriminator))
     task, settings, head = heads.from_theirs(
         config, {name: value for name, value in found.items()
-                 if name not in names and name not in naming.IGNORED}, str(directory))
-    weights = naming.by_our_names(
+                 if name not in names and name not in IGNORED}, str(directory))
+    weights = by_our_names(
         {name: value for name, value in found.items() if name in names}, names, directory)
-    require_exactly(weights, naming.whole_encoder(model), str(directory))
+    require_exactly(weights, whole_encoder(model.discriminator), str(directory))
     return Pretrained(source=str(directory), model=model, weights=weights | dict(head), task=task,
                       text=files.read_text(directory, model.vocab_size, config.pad_token_id),
                       head_settings=settings)
 
 
-def _read_generator(directory: Path, own: Config, discriminator: Config,
+def _read_generator(directory: Path, own: Config, other: Config,
                     weights: Weights) -> tuple[ModelConfig, Weights]:
-    """Returns the shape of both networks, and the generator's own weights."""
+    """Returns the shape of both networks, and the generator's own weights; `other`: beside it."""
     config_file.require_architecture(own, directory, ARCHITECTURES[GENERATOR])
     config_file.model(own, directory)
     found = files.read_weights(directory)
-    model = config_file.model(discriminator, directory, {
-        "generator_width": own.hidden_size / discriminator.hidden_size,
-        "generator_depth": own.num_hidden_layers / discriminator.num_hidden_layers,
+    model = config_file.model(other, directory, {
+        "generator_width": own.hidden_size / other.hidden_size,
+        "generator_depth": own.num_hidden_layers / other.num_hidden_layers,
         "tying": _tying(found, own, weights, directory)})
     ours = config_file.sizes(own)
     differing = [name for name in config_file.SIZES if getattr(model.generator, name) != ours[name]]
@@ -134,8 +144,8 @@ def _read_generator(directory: Path, own: Config, discriminator: Config,
         raise UserError(f"{directory / CONFIG_FILE}: {config_file.SIZES[name]} is {ours[name]}; "
                         "the generator of this discriminator has "
                         f"{getattr(model.generator, name)}.")
-    own_weights = naming.by_our_names(found, naming.of_generator(model), directory)
-    return model, {name: own_weights[name] for name in generator_shapes(model)}
+    both = by_our_names(found, by_theirs(generator(model).weights), directory)
+    return model, {name: both[name] for name in own_generator(model)}
 
 
 def _tying(found: Weights, own: Config, discriminator: Weights,
@@ -143,7 +153,7 @@ def _tying(found: Weights, own: Config, discriminator: Weights,
     """Returns what a generator, by their names, has in common with the discriminator, by ours."""
     def shared(*beginnings: str) -> bool:
         return all(
-            np.array_equal(naming.turned(name, found.get(naming.theirs_of(name), _NOTHING)), value)
+            np.array_equal(turned(name, found.get(theirs_of(name), _NOTHING)), value)
             for name, value in discriminator.items() if name.startswith(beginnings))
 
     words = "electra/embeddings/word_embeddings"
@@ -157,3 +167,55 @@ def _tying(found: Weights, own: Config, discriminator: Weights,
         return Tying.NONE
     raise UserError(f"{directory}: {words} isn't the discriminator's; a generator with embeddings "
                     "of its own has embedding_size equal to hidden_size.")
+
+
+def by_theirs(shapes: Iterable[str]) -> dict[str, str]:
+    """Returns their name -> ours, of weights by our names."""
+    return {theirs_of(name): name for name in shapes}
+
+
+def theirs_of(name: str) -> str:
+    """Returns what Hugging Face calls a weight.
+
+    >>> theirs_of("generator/encoder/layer_3/output/dense/kernel")
+    'electra.encoder.layer.3.output.dense.weight'
+    """
+    if name in _RENAMED:
+        return _RENAMED[name]
+    path = re.sub(r"/layer_(\d+)/", r"/layer/\1/", re.sub("^generator/", "electra/", name))
+    path = re.sub("/(kernel|gamma)$", "/weight", re.sub("/beta$", "/bias", path))
+    return (f"{path}/weight" if path.endswith("_embeddings") else path).replace("/", ".")
+
+
+def by_their_names(weights: Weights, names: Mapping[str, str]) -> dict[str, np.ndarray]:
+    """Returns weights as they have them; `names`: theirs -> ours."""
+    return {theirs: turned(ours, weights[ours]) for theirs, ours in names.items()}
+
+
+def turned(name: str, value: np.ndarray) -> np.ndarray:
+    """Returns a weight, named as ours, in the other form: PyTorch's kernels are [out, in]."""
+    return value.T if name.endswith("/kernel") else value
+
+
+def by_our_names(found: Weights, names: Mapping[str, str],
+                 directory: Path) -> dict[str, np.ndarray]:
+    """Returns weights as we have them, in float32.
+
+    Args:
+        found: by their names.
+        names: theirs -> ours.
+        directory: where they come from, for errors.
+
+    Raises:
+        UserError: names that are missing or left over.
+    """
+    path = directory / WEIGHTS_FILE
+    unknown = sorted(found.keys() - names.keys() - IGNORED)
+    if unknown:
+        raise UserError(f"{path} has no place in ELECTRA for {len(unknown)} weights: "
+                        f"{', '.join(unknown)}.")
+    missing = sorted(names.keys() - found.keys())
+    if missing:
+        raise UserError(f"{path} lacks {len(missing)} weights: {', '.join(missing)}.")
+    return {ours: turned(ours, found[theirs]).astype(np.float32)
+            for theirs, ours in names.items()}

@@ -3,7 +3,7 @@
 import re
 import sys
 
-from tests.layering import layers
+from tests.layering import sources
 
 ENTRIES = ("electra_tf.apps.stablehlo.run_step", "electra_tf.apps.stablehlo.ahead_of_time",
            "benchmarks.accelerator.__main__", "benchmarks.accelerator.ours",
@@ -12,7 +12,7 @@ PATHS = {layers.module_name(path): path for path in layers.sources()}
 
 
 def installed():
-    text = (layers.ROOT / "requirements" / "compile.txt").read_text()
+    text = (sources.ROOT / "requirements" / "compile.txt").read_text()
     names = re.findall(r"(?m)^([\w\-]+)==", text)
     return {{"absl-py": "absl"}.get(name, name) for name in names}
 

@@ -60,7 +60,7 @@ class Corruption:
 
         Args:
             details: "ids" int32 and "valid" bool [M, L]; "positions" int32 and "predicted" bool
-                [M, N], which positions were filled in.
+                [M, N], which positions were filled in; without them none is marked.
             written: int32 [M, L], the text after that.
             tokens: the vocabulary.
             replaced_probability: [M, L], if something judged.
@@ -68,7 +68,8 @@ class Corruption:
         found = []
         for row, real in enumerate(details["valid"]):
             selected = np.zeros_like(real)
-            selected[details["positions"][row][details["predicted"][row]]] = True
+            if "positions" in details:
+                selected[details["positions"][row][details["predicted"][row]]] = True
             found.append(cls(
                 original=[tokens[index] for index in details["ids"][row][real]],
                 corrupted=[tokens[index] for index in written[row][real]],

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from electra_tf.objectives.samples import (
+from electra_tf.reporting.samples import (
     LEGEND,
     Corruption,
     markdown_page,

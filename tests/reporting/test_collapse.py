@@ -1,6 +1,6 @@
 import pytest
 
-from electra_tf.objectives.collapse import CollapseWatch
+from electra_tf.reporting.collapse import CollapseWatch
 
 
 def trained(step: int, deviation: float, mean: float = -2.0) -> dict:

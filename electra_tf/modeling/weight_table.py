@@ -1,0 +1,179 @@
+"""Path and shape of every weight of the networks of pre-training.
+
+Layers take their shapes from here, converters their names, and parameters and FLOPs are counted
+from it. The paths are the reference implementation's, the same for every objective. V vocabulary,
+P positions, T segments, E embedding, H hidden, I intermediate.
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterable
+
+from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
+
+Shapes = dict[str, tuple[int, ...]]
+ENCODER, GENERATOR = "electra", "generator"
+"""Begin the paths of the encoder that is pre-trained and then fine-tuned, and of the generator's.
+"""
+FROZEN, RESTORER, TOWERS = "frozen_generator", "restorer", ("generator_ltr", "generator_rtl")
+COPY, CLOZE = "copy_predictions", "cloze_predictions"
+"""The same of what other objectives have: networks of their own, and heads."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Head:
+    """The output layers above an encoder."""
+
+    weights: Shapes
+    scores_vocabulary: bool
+    """Whether its last product is with the word table, whose rows are the vocabulary."""
+    fraction: float | None = 1.0
+    """Fraction of positions at which it runs; None for those that masking selects."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Network:
+    """One network of an objective: its weights, and how often it runs."""
+
+    name: str
+    encoder: EncoderConfig
+    """Of every tower."""
+    body: Shapes
+    """The weights below the heads."""
+    heads: tuple[Head, ...]
+    towers: int = 1
+    """Encoders side by side."""
+    trained: bool = True
+    """False if it only runs forward."""
+    share: float = 1.0
+    """Fraction of the run's steps in which it runs."""
+
+    @property
+    def weights(self) -> Shapes:
+        """All of its weights, those that it shares with another network too."""
+        shapes = dict(self.body)
+        for head in self.heads:
+            shapes |= head.weights
+        return shapes
+
+
+def size(shapes: Shapes) -> int:
+    """Returns the number of values of all weights together."""
+    return sum(map(math.prod, shapes.values()))
+
+
+def trained(networks: Iterable[Network]) -> int:
+    """Returns the number of values that training changes; shared weights count once."""
+    shapes: Shapes = {}
+    for network in networks:
+        shapes |= network.weights if network.trained else {}
+    return size(shapes)
+
+
+def dense(path: str, inputs: int, outputs: int) -> Shapes:
+    """Returns a dense layer's kernel and bias."""
+    return {f"{path}/kernel": (inputs, outputs), f"{path}/bias": (outputs,)}
+
+
+def norm(path: str, width: int) -> Shapes:
+    """Returns a layer norm's gamma and beta."""
+    return {f"{path}/gamma": (width,), f"{path}/beta": (width,)}
+
+
+def embeddings(path: str, config: EncoderConfig) -> Shapes:
+    """Returns the tables below an encoder, and their layer norm."""
+    width = config.embedding_size
+    return {f"{path}/word_embeddings": (config.vocab_size, width),
+            f"{path}/token_type_embeddings": (config.type_vocab_size, width),
+            f"{path}/position_embeddings": (config.max_position_embeddings, width),
+            **norm(f"{path}/LayerNorm", width)}
+
+
+def layer(path: str, config: EncoderConfig) -> Shapes:
+    """Returns the weights of the Transformer layer at `path`."""
+    hidden, wide = config.hidden_size, config.intermediate_size
+    return {**dense(f"{path}/attention/self/query", hidden, hidden),
+            **dense(f"{path}/attention/self/key", hidden, hidden),
+            **dense(f"{path}/attention/self/value", hidden, hidden),
+            **dense(f"{path}/attention/output/dense", hidden, hidden),
+            **norm(f"{path}/attention/output/LayerNorm", hidden),
+            **dense(f"{path}/intermediate/dense", hidden, wide),
+            **dense(f"{path}/output/dense", wide, hidden),
+            **norm(f"{path}/output/LayerNorm", hidden)}
+
+
+def encoder(path: str, config: EncoderConfig) -> Shapes:
+    """Returns the projection of the embeddings, unless E = H, and all layers."""
+    shapes = ({} if config.embedding_size == config.hidden_size else dense(
+        f"{path}/embeddings_project", config.embedding_size, config.hidden_size))
+    for index in range(config.num_layers):
+        shapes |= layer(f"{path}/encoder/layer_{index}", config)
+    return shapes
+
+
+def vocabulary_head(path: str, config: EncoderConfig) -> Shapes:
+    """Returns the head that scores the vocabulary by the word table: dense, layer norm, bias."""
+    return {**dense(f"{path}/dense", config.hidden_size, config.embedding_size),
+            **norm(f"{path}/LayerNorm", config.embedding_size),
+            f"{path}/output_bias": (config.vocab_size,)}
+
+
+def binary_head(path: str, config: EncoderConfig) -> Shapes:
+    """Returns the head that gives one logit per position."""
+    return {**dense(f"{path}/dense", config.hidden_size, config.hidden_size),
+            **dense(f"{path}/dense_1", config.hidden_size, 1)}
+
+
+def whole_encoder(config: EncoderConfig, path: str = ENCODER) -> Shapes:
+    """Returns an encoder with embeddings of its own; by default the one that is fine-tuned."""
+    return embeddings(f"{path}/embeddings", config) | encoder(path, config)
+
+
+def generator_embeddings(model: ModelConfig) -> Shapes:
+    """Returns the generator's embeddings, tied as configured (ELECTRA, section 3.2).
+
+    What it shares stands under the discriminator's path.
+    """
+    if model.tying in (Tying.ALL_EMBEDDINGS, Tying.EVERYTHING):
+        return embeddings(f"{ENCODER}/embeddings", model.generator)
+    shapes = embeddings(f"{GENERATOR}/embeddings", model.generator)
+    if model.tying is Tying.TOKEN_EMBEDDINGS:
+        words = "/embeddings/word_embeddings"
+        shapes[ENCODER + words] = shapes.pop(GENERATOR + words)
+    return shapes
+
+
+def discriminator(config: EncoderConfig) -> Network:
+    """Returns the network that detects replaced tokens."""
+    return Network(
+        name="discriminator", encoder=config, body=whole_encoder(config), heads=(Head(
+            weights=binary_head("discriminator_predictions", config), scores_vocabulary=False),))
+
+
+def generator(model: ModelConfig) -> Network:
+    """Returns ELECTRA's masked language model, with what it shares."""
+    config = model.generator
+    path = ENCODER if model.tying is Tying.EVERYTHING else GENERATOR
+    return language_model("generator", config, generator_embeddings(model) | encoder(path, config))
+
+
+def language_model(name: str, config: EncoderConfig, body: Shapes, *,
+                   head: str = "generator_predictions",
+                   fraction: float | None = None) -> Network:
+    """Returns a network that predicts tokens.
+
+    Args:
+        name: of the network.
+        config: of its encoder.
+        body: its weights below the head.
+        head: path of the head.
+        fraction: of positions whose token it predicts; None for the masked ones.
+    """
+    return Network(name=name, encoder=config, body=body, heads=(Head(
+        weights=vocabulary_head(head, config), scores_vocabulary=True, fraction=fraction),))
+
+
+def own_generator(model: ModelConfig) -> Shapes:
+    """Returns the weights of the generator that aren't the discriminator's too."""
+    shared = discriminator(model.discriminator).weights
+    return {path: shape for path, shape in generator(model).weights.items() if path not in shared}
