@@ -70,8 +70,8 @@ def test_a_file_means_what_stands_there_whatever_yaml_makes_of_it(tmp_path):
     ({"model.num_heads": 3}, ["model.hidden_size", "multiple of model.num_heads=3"]),
     ({"initialization.scheme": "neighbours", "model.embedding_size": 1},
      ["the size of embeddings", "4 or more for initialization.scheme=neighbours", "Received: 1"]),
-    ({"initialization.position_share": 0.6}, ["initialization.position_share", "at most 0.5"]),
-    ({"initialization.position_share": 0}, ["initialization.position_share", "above 0"]),
+    ({"initialization.position_share": 0.6}, ["initialization.position_share", "in (0, 0.5]"]),
+    ({"initialization.position_share": 0}, ["initialization.position_share", "(0, 0.5]"]),
     ({"initialization.scheme": "neighbours", "model.num_heads": 256}, ["the size of a head"]),
     ({"runtime.tpu": "x", "runtime.distribution_strategy": "mirrored"}, ["tpu='x'", "mirrored"]),
 ])

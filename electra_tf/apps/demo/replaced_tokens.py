@@ -13,7 +13,6 @@ import tensorflow as tf
 
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_parts
-from electra_tf.config.checks import require
 from electra_tf.config.model import Tying
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.randomness import Randomness
@@ -22,6 +21,7 @@ from electra_tf.modeling.tracing import inference_mode
 from electra_tf.objectives import samples
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.settings import require
 from electra_tf.tasks.encoding import encode_texts
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenizer import Tokenizer
