@@ -128,7 +128,7 @@ class Setting:
         """Returns the bounds in words; "" without bounds."""
         found = [(name, getattr(self.bounds, name), words) for name, _, words in _BOUNDS
                  if getattr(self.bounds, name) is not None]
-        if len(found) == 2 and found[1][1] <= 1:  # A fraction.
+        if len(found) == 2 and found[1][1] < 10_000:  # Larger bounds have commas within.
             (low, least, _), (high, most, _) = found
             return f"in {'(' if low == 'gt' else '['}{least}, {most}{')' if high == 'lt' else ']'}"
         return " and ".join(words.format(bound) for _, bound, words in found)
@@ -265,7 +265,7 @@ def define_flags(kind: type[Section], names: Iterable[str]) -> None:
 
 
 def from_flags(kind: type[Kind], names: Iterable[str], **others: Any) -> Kind:
-    """Returns the section that the flags of `define_flags` and other fields make."""
+    """Returns a section with the values of the given flags, and of `others` for the rest."""
     given = {name: flags.FLAGS[name].value for name in names}
-    return kind(**others, **{name: settings_of(kind)[name].read(value)
-                             for name, value in given.items() if value is not None})
+    return kind(**(others | {name: settings_of(kind)[name].read(value)
+                             for name, value in given.items() if value is not None}))

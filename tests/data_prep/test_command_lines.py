@@ -8,12 +8,16 @@ import time
 
 import pytest
 
+from data_prep import runner_flags
+from data_prep.cleaning.settings import LINE_RULES, CleaningSettings
+from data_prep.settings import BuildSettings
+from electra_tf.platform.settings import settings_of
 from tests.own_lines import own_lines
 
 ROOT = pathlib.Path(__file__).parents[2]
-OTHER_FLAGS = {"build_pretraining_data": ("line_rule_flags.py", "cleaning_flags.py"),
-               "build_vocab": ("line_rule_flags.py",)}
-"""Files that define flags of a command."""
+SETTINGS = {"build_pretraining_data": [*settings_of(BuildSettings), *settings_of(CleaningSettings)],
+            "build_vocab": LINE_RULES}
+"""Settings that are flags of a command."""
 
 
 def call(name, *arguments):
@@ -32,18 +36,18 @@ def arguments(corpus, vocab_file, tmp_path):
     ({"vocab_file": "no.txt"}, "cannot read the vocabulary no.txt"),
     ({"vocab_file": ""}, "--vocab_file is missing"),
     ({"output_dir": "/proc/records"}, "cannot write /proc/records"),
-    ({"max_seq_length": 4}, "--max_seq_length must be at least 5. Received: 4"),
+    ({"max_seq_length": 4}, "--max_seq_length must be 5 or more and at most 65,536. Received: 4"),
     ({"packing": "tight"}, "--packing must be one of full, reference. Received: 'tight'"),
     ({"held_out_fraction": 0.9}, "--held_out_fraction must be in [0, 0.5]. Received: 0.9"),
     ({"short_example_rate": 0.1}, "--short_example_rate belongs to --packing=reference"),
-    ({"max_seq_length": 10**30}, "--max_seq_length must be at most 65536. Received: 10000"),
-    ({"seed": 10**30}, "--seed must be a whole number of 64 bits"),
-    ({"shard_text_bytes": 10**12}, "--shard_text_bytes must be at most 1073741824"),
+    ({"max_seq_length": 10**30}, "--max_seq_length must be 5 or more and at most 65,536"),
+    ({"seed": 10**30}, "--seed must be -9,223,372,036,854,775,808 or more and"),
+    ({"shard_text_bytes": 10**12}, "--shard_text_bytes must be 1,000 or more"),
     ({"num_workers": 10**9}, "--num_workers must be at most 1000"),
     ({"num_workers": 0}, "--num_workers must be at least 1. Received: 0"),
     ({"runner": "DirectRunner", "num_workers": 2}, "--num_workers belongs to --runner=local"),
     ({"beam_options": "--direct_num_workers=2"}, "--beam_options belongs to Beam's runners"),
-    ({"shard_text_bytes": 9}, "--shard_text_bytes must be at least 1000. Received: 9"),
+    ({"shard_text_bytes": 9}, "--shard_text_bytes must be 1,000 or more"),
     ({"languages": "en,english"}, "--languages: 'english' is no known language code; there are"),
     ({"near_duplicate_threshold": 0.9}, "--near_duplicate_threshold belongs to --drop_near_dupl"),
     ({"decontaminate": "nowhere"}, "--decontaminate=nowhere is no directory; name one of task"),
@@ -94,9 +98,9 @@ def test_help_shows_the_command_and_every_flag(name):
     assert done.returncode == 0
     assert f"python -m data_prep.{name} --input='corpus/*.txt'" in done.stdout
     source = "".join((ROOT / "data_prep" / file).read_text()
-                     for file in (f"{name}.py", "text_flags.py", *OTHER_FLAGS[name]))
+                     for file in (f"{name}.py", "text_flags.py"))
     defined = [line.split('"')[1] for line in source.splitlines()
-               if line.startswith("flags.DEFINE")]
+               if line.startswith("flags.DEFINE")] + [*SETTINGS[name], *runner_flags.NAMES]
     assert len(defined) >= 7
     assert all(f"--{flag}=" in done.stdout or f"--[no]{flag}" in done.stdout for flag in defined)
 
