@@ -49,7 +49,7 @@ _LONGEST_NAME = 100
 _TRUTHS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False,
            "on": True, "off": False}
 _KIND_NAMES = {int: "a whole number", float: "a finite number", bool: "true or false",
-               str: "text", tuple: "a list"}
+               str: "text", tuple: "a list with commas"}
 
 
 def require(condition: bool, setting: str, allowed: str, received: object) -> None:
@@ -195,8 +195,9 @@ def _read_float(value: Any) -> float | None:
 
 
 def _read_tuple(value: Any) -> tuple[str, ...] | None:
-    parts = value.split(",") if isinstance(value, str) else value
-    return tuple(filter(None, map(str.strip, parts))) if isinstance(parts, list | tuple) else None
+    if not isinstance(value, str):
+        return None
+    return tuple(filter(None, (part.strip() for part in value.split(","))))
 
 
 _READERS = {bool: _read_bool, int: _read_int, float: _read_float, tuple: _read_tuple,
