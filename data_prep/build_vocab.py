@@ -16,7 +16,7 @@ from data_prep import local_runner, runner_flags, text_flags, vocabulary_learner
 from data_prep.cleaning.settings import LINE_RULES, CleaningSettings
 from data_prep.sources import several
 from electra_tf.platform import atomic_file, command_line, errors, signals, storage
-from electra_tf.platform.settings import define_flags, from_flags
+from electra_tf.platform.section_flags import define_flags, from_flags
 from electra_tf.platform.storage import Path
 from electra_tf.text import tokenization
 from electra_tf.text.normalization import NFC

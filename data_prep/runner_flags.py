@@ -8,7 +8,8 @@ from typing import Literal
 from data_prep import local_runner
 from data_prep.work_units import Runner
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.settings import Section, define_flags, from_flags
+from electra_tf.platform.section_flags import define_flags, from_flags
+from electra_tf.platform.settings import Section
 from electra_tf.platform.storage import Path
 
 NAMES = ("runner", "num_workers", "beam_options")

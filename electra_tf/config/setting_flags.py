@@ -15,7 +15,7 @@ from absl import flags
 from electra_tf.config.overrides import defaults, parse_assignments, read_yaml, setting_of
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.settings import define_flag
+from electra_tf.platform.section_flags import define_flag
 
 
 @dataclasses.dataclass(frozen=True)

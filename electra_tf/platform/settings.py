@@ -21,14 +21,11 @@ import textwrap
 import types
 import typing
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self
 
-from absl import flags
 from annotated_types import Interval
 
 from electra_tf.platform.errors import UserError, shown
-
-Kind = TypeVar("Kind", bound="Section")
 
 LARGEST_COUNT = 2**31 - 1
 """Largest number of steps or examples and largest seed: they are stored in 32 bits."""
@@ -243,30 +240,3 @@ def _docstrings(kind: type) -> Mapping[str, str]:
                 and isinstance(text.value, ast.Constant)):
             found[field.target.id] = " ".join(text.value.value.split())
     return found
-
-
-def define_flag(name: str, setting: Setting, default: str) -> None:
-    """Defines the flag of a setting; its value is None unless it is given.
-
-    Args:
-        name: of the flag.
-        setting: its declaration.
-        default: shown in the help text.
-    """
-    text = setting.meaning.replace("`", "") + (f" Default: {default}." if default else "")
-    (flags.DEFINE_bool if setting.kind is bool else flags.DEFINE_string)(name, None, text)
-
-
-def define_flags(kind: type[Section], names: Iterable[str]) -> None:
-    """Defines flags with the names of some fields of a section."""
-    for name in names:
-        setting = settings_of(kind)[name]
-        define_flag(name, setting, "" if setting.default is None else setting.shown(
-            setting.default))
-
-
-def from_flags(kind: type[Kind], names: Iterable[str], **others: Any) -> Kind:
-    """Returns a section with the values of the given flags, and of `others` for the rest."""
-    given = {name: flags.FLAGS[name].value for name in names}
-    return kind(**(others | {name: settings_of(kind)[name].read(value)
-                             for name, value in given.items() if value is not None}))
