@@ -15,49 +15,33 @@ import time
 
 from absl import flags
 
-from data_prep import (
-    cleaning_flags,
-    local_runner,
-    record_builder,
-    runner_flags,
-    settings,
-    summary,
-    text_flags,
-)
+from data_prep import local_runner, record_builder, runner_flags, summary, text_flags
+from data_prep.cleaning.settings import CleaningSettings
 from data_prep.documents import ReadingNotes
+from data_prep.settings import SHORT_EXAMPLE_RATES, BuildSettings
 from data_prep.sources import several
 from electra_tf.platform import command_line, errors, signals, storage
+from electra_tf.platform.section_flags import define_flags, from_flags
+from electra_tf.platform.settings import settings_of
 from electra_tf.text.normalization import FLAGS
 from electra_tf.text.tokenization import TextSettings
 
-_DEFAULT = settings.BuildSettings()
+EXAMPLES = ("max_seq_length", "packing", "single_segment_rate", "short_example_rate",
+            "held_out_fraction", "seed", "shard_text_bytes")
+CLEANING = tuple(settings_of(CleaningSettings))
 
 flags.DEFINE_string("vocab_file", "", "The vocabulary, from data_prep.build_vocab or a model's.")
 flags.DEFINE_string("output_dir", "", "Where shards, vocab.txt and manifest.json go.")
-flags.DEFINE_integer("max_seq_length", _DEFAULT.max_seq_length, "Tokens of an example.")
-flags.DEFINE_string("packing", _DEFAULT.packing,
-                    "full: examples without padding, documents run on with a [SEP] between them. "
-                    "reference: as ELECTRA's own builder, documents not mixed, some padding.")
-flags.DEFINE_float("held_out_fraction", _DEFAULT.held_out_fraction,
-                   "Part of the documents kept from training, for --mode=eval; of few documents "
-                   "at least one, unless 0.")
-flags.DEFINE_float("single_segment_rate", _DEFAULT.single_segment_rate,
-                   "Part of the examples that get one segment instead of two.")
-flags.DEFINE_float("short_example_rate", None,
-                   "Part of the examples that get a random shorter length; --packing=reference "
-                   "only, 0.05 there if not given.")
-flags.DEFINE_integer("seed", _DEFAULT.seed, "Decides the random choices.")
-flags.DEFINE_integer("shard_text_bytes", _DEFAULT.shard_text_bytes,
-                     "Bytes of text that make one shard.")
+define_flags(BuildSettings, EXAMPLES)
+define_flags(CleaningSettings, CLEANING)
 flags.DEFINE_bool("overwrite", False, "Replace another build in --output_dir.")
 
 GROUPS = {
     "Input and output": (*text_flags.INPUT, "vocab_file", "output_dir", "overwrite"),
-    "Examples": ("max_seq_length", "packing", "single_segment_rate", "short_example_rate",
-                 "held_out_fraction", "seed"),
+    "Examples": EXAMPLES[:-1],
     "Text": FLAGS,
-    "Cleaning": cleaning_flags.CLEANING,
-    "Speed": (*runner_flags.NAMES, "shard_text_bytes"),
+    "Cleaning": CLEANING,
+    "Speed": (*runner_flags.NAMES, EXAMPLES[-1]),
 }
 
 
@@ -97,15 +81,11 @@ def _build(values: flags.FlagValues) -> None:
         print(f"warning: {warning}", file=sys.stderr)
 
 
-def _settings(values: flags.FlagValues) -> settings.BuildSettings:
-    short_rate = values.short_example_rate
-    if short_rate is None:
-        short_rate = settings.SHORT_EXAMPLE_RATES.get(values.packing, 0.0)
-    return settings.BuildSettings(
-        max_seq_length=values.max_seq_length, packing=values.packing,
-        held_out_fraction=values.held_out_fraction,
-        shard_text_bytes=values.shard_text_bytes, single_segment_rate=values.single_segment_rate,
-        short_example_rate=short_rate, seed=values.seed, cleaning=cleaning_flags.cleaning())
+def _settings(values: flags.FlagValues) -> BuildSettings:
+    packing = values.packing or BuildSettings.packing
+    return from_flags(
+        BuildSettings, EXAMPLES, short_example_rate=SHORT_EXAMPLE_RATES.get(packing, 0.0),
+        cleaning=from_flags(CleaningSettings, CLEANING))
 
 
 if __name__ == "__main__":

@@ -12,23 +12,26 @@ import time
 
 from absl import flags
 
-from data_prep import line_rule_flags, local_runner, runner_flags, text_flags, vocabulary_learner
+from data_prep import local_runner, runner_flags, text_flags, vocabulary_learner
+from data_prep.cleaning.settings import LINE_RULES, CleaningSettings
 from data_prep.sources import several
 from electra_tf.platform import atomic_file, command_line, errors, signals, storage
+from electra_tf.platform.section_flags import define_flags, from_flags
 from electra_tf.platform.storage import Path
 from electra_tf.text.normalization import FLAGS, NFC, asked_for
 from electra_tf.text.tokenization import TextSettings
 
 flags.DEFINE_string("output", "", "The vocabulary file to write.")
-flags.DEFINE_integer("vocab_size", 30522, "Tokens, [PAD] and such and the reserved ones included.")
+flags.DEFINE_integer("vocab_size", 30522, "Tokens, with the special and the reserved ones.")
 flags.DEFINE_integer("reserved_tokens", 0, "Entries [unused0], [unused1] and so on, as BERT's, for "
                      "tokens that are added later.")
 flags.DEFINE_bool("overwrite", False, "Replace --output if it exists.")
+define_flags(CleaningSettings, LINE_RULES)
 
 GROUPS = {
     "Input and output": (*text_flags.INPUT, "output", "overwrite"),
     "Vocabulary": ("vocab_size", "reserved_tokens", *FLAGS),
-    "Cleaning": line_rule_flags.LINE_RULES,
+    "Cleaning": LINE_RULES,
     "Speed": runner_flags.NAMES,
 }
 
@@ -51,7 +54,7 @@ def _learn(values: flags.FlagValues) -> None:
     asked = asked_for(values)
     counts = vocabulary_learner.count_corpus_words(
         source, asked or NFC, runner_flags.runner(output.with_name(f".beam-{output.name}")),
-        line_rule_flags.line_rules())
+        from_flags(CleaningSettings, LINE_RULES))
     if note := several.note_of(source):
         print(f"note: {note}", file=sys.stderr)
     counted = time.monotonic() - start

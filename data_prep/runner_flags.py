@@ -1,29 +1,37 @@
-"""The flags that say what does the work: processes of this machine, or a runner of Apache Beam."""
+"""The flags that select what does the work: local processes, or a runner of Apache Beam."""
 
+import dataclasses
 import logging
 import shlex
-
-from absl import flags
+from typing import Literal
 
 from data_prep import local_runner
 from data_prep.work_units import Runner
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.section_flags import define_flags, from_flags
+from electra_tf.platform.settings import Section
 from electra_tf.platform.storage import Path
 
-LOCAL = "local"
-BEAM = ("DirectRunner", "PrismRunner", "FlinkRunner", "SparkRunner", "PortableRunner",
-        "DataflowRunner")
 NAMES = ("runner", "num_workers", "beam_options")
 """Of the flags."""
 
-flags.DEFINE_enum("runner", LOCAL, (LOCAL, *BEAM),
-                  "local: processes of this machine. The others are Apache Beam's "
-                  "(docs/data_at_scale.md). The result is the same.", case_sensitive=True)
-flags.DEFINE_integer("num_workers", None, "For --runner=local: processes, as many as there are "
-                     "CPUs if not given; the result is the same.")
-flags.DEFINE_string("beam_options", "", "For the other runners: Beam's own options, as on a "
-                    "command line, for example '--job_endpoint=flink:8099 "
-                    "--environment_type=DOCKER'.")
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunnerSettings(Section, prefix="--"):
+    """Settings of speed; the result is always the same."""
+
+    runner: Literal["local", "DirectRunner", "PrismRunner", "FlinkRunner", "SparkRunner",
+                    "PortableRunner", "DataflowRunner"] = "local"
+    """local: processes of this machine. The others are Apache Beam's (docs/data_at_scale.md). The
+    result is the same."""
+    num_workers: int | None = None
+    """For --runner=local: number of processes; as many as there are CPUs if not given."""
+    beam_options: str = ""
+    """For the other runners: Beam's own options, as on a command line, for example
+    '--job_endpoint=flink:8099 --environment_type=DOCKER'."""
+
+
+define_flags(RunnerSettings, NAMES)
 
 
 def runner(scratch: Path) -> Runner:
@@ -35,14 +43,14 @@ def runner(scratch: Path) -> Runner:
     Raises:
         UserError: a flag doesn't fit the runner, or Beam refuses an option.
     """
-    values = flags.FLAGS
-    if values.runner == LOCAL:
+    values = from_flags(RunnerSettings, NAMES)
+    if values.runner == "local":
         if values.beam_options:
-            raise UserError(f"--beam_options belongs to Beam's runners: {', '.join(BEAM)}; "
-                            "give one as --runner.")
+            raise UserError("--beam_options belongs to Beam's runners; give one as --runner, for "
+                            "example --runner=DirectRunner.")
         return local_runner.LocalRunner(local_runner.worker_count(values.num_workers))
     if values.num_workers is not None:
-        raise UserError(f"--num_workers belongs to --runner={LOCAL}; for Beam's runners write "
+        raise UserError("--num_workers belongs to --runner=local; for Beam's runners write "
                         "it within --beam_options.")
     try:
         arguments = tuple(shlex.split(values.beam_options))

@@ -1,11 +1,9 @@
 """`settings.json`, checked: every value of its type, no section with gaps, nothing unknown."""
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 from electra_tf.config.finetuning import FinetuningConfig
-from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform import strict_json
@@ -20,25 +18,10 @@ Saved = dict[str, str | int | float | bool | list[str] | None]
 
 _FACTS = {"dataset": str, "data": str, "vocabulary": str, "initial": (str, type(None)),
           **dict.fromkeys(normalization.FACTS, bool)}
-"""What a run knows beside settings and its task."""
+"""Facts of a run beside its settings and its task."""
 _NEEDED = (*normalization.NEEDED_FACTS, "model.vocab_size")
 _MAY_CHANGE = frozenset({"training.num_trials"})
-"""Settings that decide a result and yet aren't kept: trials can be added."""
-_TRAINED, _PRETRAINED = "optimizer.", "masking."
-"""Beginnings of settings: of every run that this program trained, and of pre-training alone."""
-_ADDED = tuple(
-    (owner, {name: value for name, value in flatten(PretrainingConfig()).items()
-             if name.startswith(beginnings)})
-    for owner, beginnings in (
-        (_TRAINED, ("optimizer.bias_correction", "initialization.")),
-        (_TRAINED, "initialization.position_share"),
-        (_TRAINED, "optimizer.name"),
-        (_PRETRAINED, "sampling.temperature"),
-        (_PRETRAINED, ("sampling.initial_temperature", "sampling.cooling_time",
-                       "sampling.disallow_correct")),
-        (_PRETRAINED, ("masking.random_token_rate", "masking.whole_words"))))
-"""Settings that came together, of runs with settings that begin so: of each group, those of earlier
-versions name none and had these. (The share matters at their start only, where it was another.)"""
+"""Settings that decide a result and are not kept: trials can be added."""
 _TASK = "task_"
 _MOST_BYTES = 4 * MIB
 """Settings take 3 KB; the names of 30,000 labels fit."""
@@ -55,26 +38,10 @@ def read(path: Path) -> Saved:
     saved = strict_json.read(path, Saved, most=_MOST_BYTES, fix=fix, absent=(
         f"{path} does not exist: no run was started in {path.parent}. Train first, or name "
         "another directory."))
-    for owner, added in _ADDED:
-        if saved.keys().isdisjoint(added) and any(name.startswith(owner) for name in saved):
-            saved = added | saved
-    saved = _without_other_objectives(saved)
     problem = _problem_of_facts(saved) or _problem_of_settings(saved)
     if problem:
         raise UserError(f"{path} is damaged: {problem}; {fix}")
     return saved
-
-
-def _without_other_objectives(saved: Saved) -> Saved:
-    """Drops what earlier versions kept too: the settings of objectives that aren't the run's."""
-    name = saved.get("objective.name")
-    if not isinstance(name, str) or name not in OBJECTIVES:
-        return saved
-    fields = {field.name for entry in OBJECTIVES.values()
-              for field in dataclasses.fields(entry.settings)}
-    own = {field.name for field in dataclasses.fields(OBJECTIVES[name].settings)}
-    return {key: value for key, value in saved.items()
-            if key not in {f"objective.{field}" for field in fields - own}}
 
 
 def _problem_of_facts(saved: Mapping[str, Any]) -> str:
@@ -103,16 +70,16 @@ def _problem_of_facts(saved: Mapping[str, Any]) -> str:
 def _problem_of_settings(saved: Mapping[str, Any]) -> str:
     settings = {name: value for name, value in saved.items() if "." in name}
     default = FinetuningConfig() if f"{_TASK}name" in saved else PretrainingConfig()
+    objective = {name: settings[name] for name in settings if name == "objective.name"}
     try:
-        known = flatten(override(default, {key: value for key, value in settings.items()
-                                           if key == "objective.name"}))
+        known = flatten(override(default, objective))
     except UserError as error:
         return str(error).rstrip(".")
     for name, value in settings.items():
         wanted = type(known.get(name))
         if name not in known or name.startswith("runtime."):
             return f"{shown(name)} is unknown"
-        # The file writes 1.0 for a fraction, and nothing but true for a truth value.
+        # No type is converted into another; 1 and 1.0 are both numbers of JSON.
         if type(value) is not wanted and not (wanted is float and type(value) is int):
             return f"{name} can't be {shown(value)}"
     sections = {name.partition(".")[0] for name in settings}

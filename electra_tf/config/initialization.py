@@ -1,64 +1,55 @@
-"""How weights begin. It decides whether a short run learns at all, and nothing afterwards."""
+"""Initial weights. They decide the outcome of a short run and have no other effect."""
 
 import dataclasses
 import enum
+from typing import Annotated
 
-from electra_tf.config.checks import require, require_at_most, require_positive
-from electra_tf.config.model import EncoderConfig, ModelConfig
+from annotated_types import Interval
+
+from electra_tf.config.model import EncoderConfig, Few, ModelConfig
+from electra_tf.platform.settings import Section, require
+
+Gain = Annotated[float, Interval(gt=0, le=1000)]
 
 
 class Scheme(enum.StrEnum):
-    """What attention looks at before training."""
+    """Initialization of attention."""
 
     NORMAL = "normal"
-    """Everywhere alike: the paper's truncated normal weights and nothing else."""
+    """The paper's truncated normal weights: every head attends to all positions alike."""
     NEIGHBOURS = "neighbours"
-    """At the tokens next to each position, as trained networks do (after Trockman and Kolter,
-    2023), and if asked for at the other places of the same word."""
+    """First-layer heads attend to adjacent tokens, as trained networks do (after Trockman and
+    Kolter, 2023); `matching_heads` of them are duplicate-token heads."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class InitializationConfig:
+class InitializationConfig(Section, prefix="initialization."):
     """Initial values beyond `model.initializer_range`; all but `scheme` belong to `neighbours`."""
 
     scheme: Scheme = Scheme.NORMAL
-    """What attention looks at before training."""
-    layers: int = 1
-    """So many layers, from below, have heads that look at neighbours."""
-    position_share: float = 0.25
-    """Share of the embedding's dimensions that belong to positions; words begin with zeros there,
-    positions with zeros elsewhere."""
-    position_amplitude: float = 1.0
+    """Initialization of attention."""
+    layers: Few = 1
+    """Lowest layers that have previous-token and next-token heads."""
+    position_share: Annotated[float, Interval(gt=0, le=0.5)] = 0.25
+    """Share of the embedding's dimensions that belong to positions; word vectors are zero there
+    at first, position vectors elsewhere."""
+    position_amplitude: Gain = 1.0
     """Amplitude of the sines and cosines in the position table, in units of
     `model.initializer_range`, the standard deviation of words."""
-    attention_gain: float = 2.0
-    """How sharply a head looks at its neighbour: there its logit is half the square of this times
-    the square root of the head's size (16 for 64 dimensions)."""
-    longest_wavelength: float = 64.0
-    """Of the position table's waves, in tokens; the shortest is 2.1."""
-    value_gain: float = 1.0
-    """Factor of the product of value and output weights in these layers: how much of what a head
-    sees is passed on."""
+    attention_gain: Gain = 2.0
+    """Sharpness of these heads: the logit of the adjacent token is half the square of this times
+    the square root of the head size (16 for 64 dimensions)."""
+    longest_wavelength: Annotated[float, Interval(ge=4, le=1_000_000)] = 64.0
+    """Longest wave of the position table, in tokens; the shortest is 2.1."""
+    value_gain: Gain = 1.0
+    """Factor of the product of value and output weights in these layers."""
 
-    matching_heads: int = 0
-    """So many heads of the first layer, the last ones, look where else their own word stands, and
-    at [CLS] if it stands nowhere else; in the encoder that is fine-tuned, not in the generator."""
-
-    def __post_init__(self):
-        require_positive("initialization", self, "layers", "position_amplitude", "attention_gain",
-                         "value_gain")
-        require(self.matching_heads >= 0, "initialization.matching_heads", "0 or more",
-                self.matching_heads)
-        require_at_most("initialization", self, 1000, "layers", "position_amplitude",
-                        "attention_gain", "value_gain")
-        require_at_most("initialization", self, 1e6, "longest_wavelength")
-        require(0.0 < self.position_share <= 0.5, "initialization.position_share",
-                "above 0 and at most 0.5", self.position_share)
-        require(self.longest_wavelength >= 4.0, "initialization.longest_wavelength", "4 or more",
-                self.longest_wavelength)
+    matching_heads: Annotated[int, Interval(ge=0, le=1000)] = 0
+    """Duplicate-token heads of the first layer, the last ones: they attend to other occurrences of
+    the same word, and to [CLS] if there are none; in the discriminator only."""
 
     def require_room(self, model: ModelConfig) -> None:
-        """Raises `UserError` for a model too narrow for what heads are to read."""
+        """Raises `UserError` for a model that is too narrow for the scheme."""
         if self.scheme is Scheme.NORMAL:
             return
         self._require_room_to_match(model.discriminator)

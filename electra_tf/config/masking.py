@@ -2,14 +2,19 @@
 
 import dataclasses
 import enum
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Interval
 
-from electra_tf.config.checks import require
+from electra_tf.platform.settings import Section, require
+
+Fraction = Annotated[float, Interval(ge=0, le=1)]
+Temperature = Annotated[float, Interval(ge=0.01, le=100)]
 
 
 class PositionDraw(enum.StrEnum):
-    """How the masked positions of an example are drawn."""
+    """Draw of the masked positions of an example."""
 
     WITHOUT_REPLACEMENT = "without_replacement"
     WITH_REPLACEMENT = "with_replacement"
@@ -18,27 +23,24 @@ class PositionDraw(enum.StrEnum):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MaskingConfig:
-    """Which tokens the generator has to guess (ELECTRA, section 3.1; appendix A)."""
+class MaskingConfig(Section, prefix="masking."):
+    """Tokens that the generator has to predict (ELECTRA, section 3.1; appendix A)."""
 
-    rate: float = 0.15
-    """Fraction of an example's tokens selected, in (0, 1)."""
-    mask_token_rate: float = 0.85
+    rate: Annotated[float, Interval(gt=0, lt=1)] = 0.15
+    """Fraction of an example's tokens selected."""
+    mask_token_rate: Fraction = 0.85
     """Fraction of the selected positions that read [MASK]. BERT's is 0.8."""
-    random_token_rate: float = 0.0
-    """Fraction of the selected positions that read a random token; those left keep theirs. BERT's
-    is 0.1 (Devlin et al., 2019, table 8 compares others)."""
+    random_token_rate: Fraction = 0.0
+    """Fraction of the selected positions that read a random token; the rest keep their token.
+    BERT's is 0.1 (Devlin et al., 2019, table 8 compares others)."""
     whole_words: bool = False
     """Select all pieces of a word or none: whole-word masking, as in BERT's later models. Words
-    that don't fit into an example's share of positions any more are passed over."""
+    that exceed an example's remaining share of positions are skipped."""
     position_draw: PositionDraw = PositionDraw.WITHOUT_REPLACEMENT
-    """Whether an example's positions are distinct, or drawn as the reference draws them."""
+    """Draw distinct positions, or with duplicates as the reference does."""
 
     def __post_init__(self):
-        require(0.0 < self.rate < 1.0, "masking.rate", "in (0, 1)", self.rate)
-        for name in ("mask_token_rate", "random_token_rate"):
-            value = getattr(self, name)
-            require(0.0 <= value <= 1.0, f"masking.{name}", "in [0, 1]", value)
+        super().__post_init__()
         require(self.mask_token_rate + self.random_token_rate <= 1.0 + 1e-9,
                 "masking.random_token_rate",
                 f"at most 1 with masking.mask_token_rate={self.mask_token_rate}",
@@ -65,24 +67,21 @@ class MaskingConfig:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SamplingConfig:
-    """How the generator's distributions become tokens (ELECTRA, section 3.1)."""
+class SamplingConfig(Section, prefix="sampling."):
+    """How tokens are drawn from the generator's distributions (ELECTRA, section 3.1)."""
 
-    temperature: float = 1.0
-    """What its logits are divided by before a token is drawn: above 1 likelier to be a mistake that
-    is easy to see, towards 0 the most likely token. The generator's loss knows nothing of it."""
-    initial_temperature: float = 0.0
+    temperature: Temperature = 1.0
+    """Divisor of the logits before a token is drawn: above 1 replacements are easier to detect,
+    towards 0 the most likely token is drawn. The generator's loss does not use it."""
+    initial_temperature: Annotated[float, Interval(ge=0, le=100)] = 0.0
     """Temperature at the first step, from which it falls to `sampling.temperature`; 0 for no
     change. For a generator that is good from the start (Fast-ELECTRA, Dong et al., 2024: 2)."""
-    cooling_time: float = 0.1
+    cooling_time: Annotated[float, Interval(gt=0, le=100)] = 0.1
     """Part of the run in which the difference between the two falls to 1/e."""
     disallow_correct: bool = False
-    """Never draw the token that stood there, so that every selected token is replaced."""
+    """Never draw the original token, so that every selected token is replaced."""
 
     def __post_init__(self):
-        require(0.01 <= self.temperature <= 100.0, "sampling.temperature", "0.01 to 100",
-                self.temperature)
-        require(self.initial_temperature == 0.0 or 0.01 <= self.initial_temperature <= 100.0,
+        super().__post_init__()
+        require(self.initial_temperature == 0 or self.initial_temperature >= 0.01,
                 "sampling.initial_temperature", "0, or 0.01 to 100", self.initial_temperature)
-        require(0.0 < self.cooling_time <= 100.0, "sampling.cooling_time", "in (0, 100]",
-                self.cooling_time)

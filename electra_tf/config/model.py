@@ -2,24 +2,19 @@
 
 import dataclasses
 import enum
+from typing import Annotated
 
-from electra_tf.config.checks import (
-    require,
-    require_at_most,
-    require_positive,
-    require_probability,
-)
+from annotated_types import Interval
+
+from electra_tf.platform.settings import Probability, Section, require
 
 MOST_PARAMETERS = 20_000_000_000
-"""Of a network, 60 times ELECTRA-Large's: 320 GB with gradients and the optimizer's slots."""
-_MOST = {
-    ("vocab_size",): 1 << 24,  # 30 times the largest published WordPiece vocabulary.
-    ("embedding_size", "hidden_size", "max_position_embeddings"): 1 << 16,  # 64 times Large's.
-    ("intermediate_size",): 1 << 18,  # Four times the widest hidden size.
-    ("num_layers", "num_heads", "type_vocab_size"): 1000,  # Large has 24, 16 and 2.
-    ("initializer_range",): 10,
-}
-"""What no encoder has more of."""
+"""Weights of a network, 60 times ELECTRA-Large's: 320 GB with gradients and optimizer slots."""
+Width = Annotated[int, Interval(gt=0, le=1 << 16)]
+"""64 times ELECTRA-Large's width."""
+Few = Annotated[int, Interval(gt=0, le=1000)]
+"""ELECTRA-Large has 24 layers and 16 heads."""
+Share = Annotated[float, Interval(gt=0, le=1)]
 
 
 class Tying(enum.StrEnum):
@@ -32,10 +27,10 @@ class Tying(enum.StrEnum):
     ALL_EMBEDDINGS = "all_embeddings"
     """Word, position and segment embeddings and their layer norm. The published models."""
     DISENTANGLED = "disentangled"
-    """The discriminator's words are the generator's, which its gradient doesn't reach, plus a
-    difference of its own that begins at zero (He et al., 2023, DeBERTaV3, section 3.3)."""
+    """The discriminator adds its own difference, zero at first, to the generator's word embeddings
+    and does not train those (He et al., 2023, DeBERTaV3, section 3.3)."""
     EVERYTHING = "everything"
-    """One encoder plays both parts; each keeps its own output head."""
+    """One encoder with two output heads."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -56,53 +51,43 @@ class EncoderConfig:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ModelConfig:
+class ModelConfig(Section, prefix="model."):
     """The discriminator's shape, and the generator's as fractions of it.
 
     Defaults are ELECTRA-Small's (ELECTRA, table 6).
     """
 
-    vocab_size: int = 30522
+    vocab_size: Annotated[int, Interval(gt=0, le=1 << 24)] = 30522
     """Entries of the WordPiece vocabulary; a run takes it from its records."""
-    embedding_size: int = 128
-    """E, of word, position and segment vectors."""
-    hidden_size: int = 256
+    embedding_size: Width = 128
+    """E, size of the word, position and segment vectors."""
+    hidden_size: Width = 256
     """H, width of the encoder."""
-    num_layers: int = 12
+    num_layers: Few = 12
     """Transformer layers."""
-    num_heads: int = 4
+    num_heads: Few = 4
     """A, attention heads; must divide the hidden size."""
-    intermediate_size: int = 1024
+    intermediate_size: Annotated[int, Interval(gt=0, le=1 << 18)] = 1024
     """Width of the feed-forward layer."""
-    max_position_embeddings: int = 512
+    max_position_embeddings: Width = 512
     """Longest example that the model can read, in tokens."""
-    type_vocab_size: int = 2
+    type_vocab_size: Few = 2
     """Segments that an example can have."""
-    hidden_dropout: float = 0.1
-    """Of embeddings, attention outputs and feed-forward outputs."""
-    attention_dropout: float = 0.1
-    """Of attention weights."""
-    initializer_range: float = 0.02
-    """Standard deviation of initial weights. A narrow encoder that is trained briefly does better
-    with more."""
-    generator_width: float = 0.25
+    hidden_dropout: Probability = 0.1
+    """Dropout rate of embeddings, attention outputs and feed-forward outputs."""
+    attention_dropout: Probability = 0.1
+    """Dropout rate of attention weights."""
+    initializer_range: Annotated[float, Interval(gt=0, le=10)] = 0.02
+    """Standard deviation of initial weights. Short runs of narrow encoders need a larger one."""
+    generator_width: Share = 0.25
     """Generator's hidden and feed-forward size as a fraction of the discriminator's."""
-    generator_depth: float = 1.0
+    generator_depth: Share = 1.0
     """Generator's number of layers as a fraction of the discriminator's."""
     tying: Tying = Tying.ALL_EMBEDDINGS
     """What generator and discriminator share."""
 
     def __post_init__(self):
-        require_positive(
-            "model", self, "vocab_size", "embedding_size", "hidden_size", "num_layers",
-            "num_heads", "intermediate_size", "max_position_embeddings", "type_vocab_size",
-            "initializer_range")
-        for names, most in _MOST.items():
-            require_at_most("model", self, most, *names)
-        require_probability("model", self, "hidden_dropout", "attention_dropout")
-        for name in ("generator_width", "generator_depth"):
-            value = getattr(self, name)
-            require(0.0 < value <= 1.0, f"model.{name}", "in (0, 1]", value)
+        super().__post_init__()
         require(self.hidden_size % self.num_heads == 0, "model.hidden_size",
                 f"a multiple of model.num_heads={self.num_heads}", self.hidden_size)
         require(self.parameters <= MOST_PARAMETERS, "the model",
@@ -110,7 +95,7 @@ class ModelConfig:
 
     @property
     def parameters(self) -> int:
-        """Weights of the discriminator's embeddings and layers, heads and biases left out."""
+        """Weights of the discriminator's embeddings and layers, without heads and biases."""
         tables = self.vocab_size + self.max_position_embeddings + self.type_vocab_size
         layer = self.hidden_size * (4 * self.hidden_size + 2 * self.intermediate_size)
         return (tables * self.embedding_size + self.embedding_size * self.hidden_size
@@ -125,7 +110,7 @@ class ModelConfig:
 
     @property
     def generator(self) -> EncoderConfig:
-        """The generator's encoder: narrower heads' count, not narrower heads.
+        """The generator's encoder: fewer heads, not narrower ones.
 
         The feed-forward layer is four times the hidden size and there is one head per 64
         hidden units, as in the reference implementation.

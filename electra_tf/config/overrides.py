@@ -1,76 +1,95 @@
 """Strict changes to a configuration by name, and its form as plain values.
 
 A name is `section.field`. An unknown name or a value of the wrong type is a `UserError` that
-says what was received, what is allowed, and the nearest known name.
+names the value received, what is allowed and the nearest known name.
 """
 
 import dataclasses
-import difflib
 import enum
-import math
-import re
-import typing
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from electra_tf.platform import strict_yaml
 from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.settings import (
+    Section,
+    Setting,
+    require_one_of,
+    settings_of,
+    suggestion,
+)
 from electra_tf.platform.storage import Path
 
 Config = TypeVar("Config")
-_WHOLE = re.compile(r"[+-]?(0|[1-9][0-9]*(_[0-9]+)*)", re.ASCII)
-_DECIMAL = re.compile(
-    r"[+-]?((0|[1-9][0-9]*(_[0-9]+)*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
-_LONGEST_NUMBER = 40
-"""Characters; an exact double can be written in 24."""
-_LARGEST = 1e30
-"""Past all that a setting can be; whole numbers beyond have no exact form as a fraction."""
-_LONGEST_NAME = 100
-_TRUTHS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False,
-           "on": True, "off": False}
-KIND_NAMES = {int: "whole number", float: "finite number", str: "text"}
-
-
-@typing.runtime_checkable
-class Variant(typing.Protocol):
-    """A section with a field `name` that decides which other fields there are."""
-
-    def variant(self, name: Any) -> "Variant":
-        """Returns the section of that name; `UserError` if there is none."""
-        ...
-
-    def elsewhere(self, field: str) -> str:
-        """Returns which variants have a field, in words; "" for none."""
-        ...
 
 
 def override(config: Config, changes: Mapping[str, Any]) -> Config:
     """Returns a copy of `config` with each `section.field` set to its value.
 
     Args:
-        config: a frozen dataclass whose fields are section dataclasses.
-        changes: full name -> value; strings are converted to the field's type. A section whose
-            fields depend on its name (`Variant`) is first given the one among the changes.
+        config: a frozen dataclass whose fields are `Section`s.
+        changes: full name -> value; strings are converted to the field's type. A section with
+            variants is first replaced by the one that `section.name` selects.
     """
-    config = _of_variants(config, changes)
+    config = _with_variants(config, changes)
     by_section: dict[str, dict[str, Any]] = {}
     for name, value in changes.items():
-        section, field = _locate(config, name)
-        by_section.setdefault(section, {})[field] = _convert(config, section, field, value)
-    sections = {
+        section, _, field = name.partition(".")
+        read = setting_of(config, name).read(value)
+        by_section.setdefault(section, {})[field] = read
+    return dataclasses.replace(config, **{
         section: dataclasses.replace(getattr(config, section), **fields)
-        for section, fields in by_section.items()
-    }
-    return dataclasses.replace(config, **sections)
+        for section, fields in by_section.items()})
 
 
-def _of_variants(config: Config, changes: Mapping[str, Any]) -> Config:
-    sections = {
-        section.name: getattr(config, section.name).variant(changes[f"{section.name}.name"])
-        for section in dataclasses.fields(config)
-        if isinstance(getattr(config, section.name), Variant)
-        and f"{section.name}.name" in changes}
-    return dataclasses.replace(config, **sections)
+def _with_variants(config: Config, changes: Mapping[str, Any]) -> Config:
+    chosen = {}
+    for section in dataclasses.fields(config):
+        setting, here = f"{section.name}.name", getattr(config, section.name)
+        if setting in changes and (variants := here.variants()):
+            require_one_of(variants, setting, changes[setting])
+            if changes[setting] != here.name:
+                chosen[section.name] = variants[changes[setting]]
+    return dataclasses.replace(config, **chosen)
+
+
+def setting_of(config: Any, name: str) -> Setting:
+    """Returns the declaration of `section.field`; `UserError` with the nearest name if unknown."""
+    section, _, field = name.partition(".")
+    here = getattr(config, section, None)
+    if not isinstance(here, Section):
+        raise _unknown(config, name)
+    if field not in settings_of(type(here)):
+        owners = [other for other, there in here.variants().items() if hasattr(there, field)]
+        if not owners:
+            raise _unknown(config, name)
+        listed = " or ".join(filter(None, [", ".join(owners[:-1]), owners[-1]]))
+        raise UserError(f"{name} isn't a setting of this run: it belongs to {section}.name="
+                        f"{listed}, and this one is {here.name}.")
+    setting = settings_of(type(here))[field]
+    if field == "name" and here.variants():
+        return dataclasses.replace(setting, choices=tuple(here.variants()))
+    return setting
+
+
+def _unknown(config: Any, name: str) -> UserError:
+    sections = ", ".join(field.name for field in dataclasses.fields(config))
+    return UserError(f"unknown setting {shown(name)}.{suggestion(name, flatten(config))} "
+                     f"Sections: {sections}.")
+
+
+def defaults(sizes: Mapping[str, Any], name: str) -> str:
+    """Returns the default of a setting, or the default of each size where they differ.
+
+    Args:
+        sizes: name of a model size -> its configuration.
+        name: "section.field".
+    """
+    values = {size: flatten(config)[name] for size, config in sizes.items()}
+    setting = setting_of(next(iter(sizes.values())), name)
+    if len(set(values.values())) == 1:
+        return setting.shown(next(iter(values.values())))
+    return ", ".join(f"{size} {setting.shown(value)}" for size, value in values.items())
 
 
 def parse_assignments(assignments: list[str]) -> dict[str, str]:
@@ -102,64 +121,3 @@ def flatten(config: Any) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     return value.value if isinstance(value, enum.Enum) else value
-
-
-def _locate(config: Any, name: str) -> tuple[str, str]:
-    known = flatten(config)
-    section, _, field = name.partition(".")
-    if name not in known:
-        there = getattr(config, section, None)
-        if isinstance(there, Variant) and there.elsewhere(field):
-            raise UserError(f"{name} isn't a setting of this run: {there.elsewhere(field)}.")
-        near = [] if len(name) > _LONGEST_NAME else difflib.get_close_matches(name, known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        sections = ", ".join(field.name for field in dataclasses.fields(config))
-        raise UserError(f"unknown setting {shown(name)}.{hint} Sections: {sections}.")
-    return section, field
-
-
-def _convert(config: Any, section: str, field: str, value: Any) -> Any:
-    kind = typing.get_type_hints(type(getattr(config, section)))[field]
-    name = f"{section}.{field}"
-    if issubclass(kind, enum.Enum):
-        return _to_enum(kind, name, value)
-    if kind is bool:
-        return _to_bool(name, value)
-    if kind is str and isinstance(value, str):
-        return value
-    if kind in (int, float) and not isinstance(value, bool):
-        number = _to_number(value)
-        if kind is int and isinstance(number, int):
-            return number
-        if abs(number) < _LARGEST and (kind is float or number == int(number)):
-            return kind(number)
-    raise UserError(f"{name} must be a {KIND_NAMES[kind]}. Received: {shown(value)}")
-
-
-def _to_number(value: Any) -> int | float:
-    """Reads a number, keeping integers exact; NaN for what isn't one."""
-    if isinstance(value, int | float):
-        return value
-    text = value.strip() if isinstance(value, str) else ""
-    if len(text) > _LONGEST_NUMBER:
-        return math.nan
-    if _WHOLE.fullmatch(text):
-        return int(text)
-    return float(text) if _DECIMAL.fullmatch(text) else math.nan
-
-
-def _to_bool(name: str, value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    text = str(value).lower() if isinstance(value, str | int) else ""
-    if text not in _TRUTHS:
-        raise UserError(f"{name} must be true or false. Received: {shown(value)}")
-    return _TRUTHS[text]
-
-
-def _to_enum(kind: type[enum.Enum], name: str, value: Any) -> enum.Enum:
-    try:
-        return kind(value)
-    except ValueError:
-        allowed = ", ".join(member.value for member in kind)
-        raise UserError(f"{name} must be one of {allowed}. Received: {shown(value)}") from None

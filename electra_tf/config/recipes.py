@@ -7,7 +7,7 @@ from electra_tf.config.initialization import Scheme
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.platform.errors import UserError
+from electra_tf.platform.settings import require_one_of
 
 PAPER, SHORT = RECIPES = ("paper", "short")
 
@@ -26,8 +26,7 @@ def settings_of(recipe: str, config: PretrainingConfig) -> dict[str, Any]:
     Raises:
         UserError: an unknown recipe.
     """
-    if recipe not in RECIPES:
-        raise UserError(f"--recipe must be one of {', '.join(RECIPES)}. Received: {recipe!r}")
+    require_one_of(RECIPES, "--recipe", recipe)
     if recipe == PAPER:
         return {}
     return {

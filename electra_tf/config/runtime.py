@@ -1,19 +1,25 @@
-"""Settings that change how fast, where and how visibly a run goes, never its result.
+"""Settings of speed, devices and reports, which never change a run's result.
 
-(Beyond the rounding that another device or another order of additions brings.)
+(Beyond the rounding of another device or of another order of additions.)
 """
 
 import dataclasses
 import enum
+from typing import Annotated
 
-from electra_tf.config.checks import LARGEST_COUNT, require, require_at_most, require_positive
+from annotated_types import Interval
+
+from electra_tf.platform.settings import Count, PositiveCount, Section, require
+
+Batch = Annotated[int, Interval(gt=0, le=1 << 20)]
+"""Examples of a step; the bound is 500 times ELECTRA-Large's batch."""
 
 
 class Strategy(enum.StrEnum):
-    """How a run is spread over devices (`tf.distribute`)."""
+    """Distribution over devices (`tf.distribute`)."""
 
     AUTO = "auto"
-    """TPU if `--tpu` is given; all GPUs of a machine with several; else one device."""
+    """TPU if `--tpu` is given; all GPUs of a machine with several; otherwise one device."""
     ONE_DEVICE = "one_device"
     MIRRORED = "mirrored"
     MULTI_WORKER_MIRRORED = "multi_worker_mirrored"
@@ -35,73 +41,59 @@ CURVE_POINTS = 20
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RuntimeConfig:
-    """Where and how a run executes."""
+class RuntimeConfig(Section, prefix="runtime."):
+    """Devices, speed, reports and checkpoints."""
 
     distribution_strategy: Strategy = Strategy.AUTO
-    """How the batch is spread over devices."""
+    """How the batch is distributed over devices."""
     tpu: str = ""
     """TPU name or grpc:// address; "local" on a TPU VM."""
-    num_gpus: int = -1
-    """GPUs to use; -1 for all that the machine has."""
-    num_replicas: int = 0
-    """Split the CPU into so many devices, each a replica with its share of the batch, to try out
-    what several devices do; 0: one. Other devices stay unused."""
-    steps_per_loop: int = 0
-    """Steps that the devices run, at most, before the program looks after them: for reports,
-    checkpoints and evaluations they stop in time, SIGTERM and Ctrl-C wait for them. 0: 20 on a TPU,
-    else 1."""
-    gradient_accumulation_steps: int = 1
+    num_gpus: Annotated[int, Interval(ge=-1, le=1000)] = -1
+    """GPUs to use; -1 for all of the machine."""
+    num_replicas: Annotated[int, Interval(ge=0, le=64)] = 0
+    """Replicas into which the CPU is split, to test a run on several devices; 0 for one. Other
+    devices stay unused."""
+    steps_per_loop: Count = 0
+    """Largest number of steps that the devices run before control returns to the program. Reports,
+    checkpoints and evaluations come in time; SIGTERM and Ctrl-C wait. 0: 20 on a TPU, otherwise
+    1."""
+    gradient_accumulation_steps: Batch = 1
     """Micro-batches that one step splits its batch into, one after the other."""
     gradient_checkpointing: bool = False
     """Keep only the inputs of layers for the gradient and compute the rest again: a fraction of
     the memory for activations, a third more time."""
-    cpu_parts: int = 0
-    """At most so many parts of a micro-batch are computed side by side, where the device is a CPU;
-    0: one per core, up to 4."""
+    cpu_parts: Annotated[int, Interval(ge=0, le=1000)] = 0
+    """Parts of a micro-batch that a CPU computes in parallel, at most; 0: one per core, up to 4."""
     xla: Xla = Xla.AUTO
     """Whether XLA compiles the step; auto: on a GPU."""
     deterministic: bool = False
     """Deterministic kernels: two runs give bit-identical weights (about 5 % slower, and without
     `cpu_parts`)."""
-    save_checkpoints_steps: int = 1000
+    save_checkpoints_steps: PositiveCount = 1000
     """Steps between checkpoints."""
-    keep_checkpoint_max: int = 3
+    keep_checkpoint_max: Count = 3
     """Newest checkpoints kept; 0 keeps all."""
-    log_every_steps: int = 0
+    log_every_steps: Count = 0
     """Steps between progress lines and entries of metrics.jsonl; 0 takes 100, or a twentieth of a
     run that is shorter than 2,000 steps."""
-    log_every_seconds: float = 30.0
-    """A line of progress comes after so many seconds without one, too; 0: only by steps."""
-    sample_every_steps: int = 1000
+    log_every_seconds: Annotated[float, Interval(ge=0)] = 30.0
+    """Also log after so many seconds without a progress line; 0 logs by steps only."""
+    sample_every_steps: Count = 1000
     """Steps between sample corruptions written for TensorBoard; 0 for none."""
-    eval_every_steps: int = 0
+    eval_every_steps: Count = 0
     """Steps between evaluations on the held-out shards; 0 evaluates at the end only."""
-    eval_batch_size: int = 32
-    """Rounded up to a multiple of the number of replicas."""
-    eval_steps: int = 100
+    eval_batch_size: Batch = 32
+    """Examples per batch of an evaluation, rounded up to a multiple of the number of replicas."""
+    eval_steps: Count = 100
     """Batches per evaluation; 0 for all that were held out."""
-    grace_seconds: float = 30.0
-    """With several workers: they end so long after SIGTERM or Ctrl-C, if by then they haven't
-    agreed on a step and saved it."""
+    grace_seconds: Annotated[float, Interval(gt=0)] = 30.0
+    """Seconds after SIGTERM or Ctrl-C at which several workers end if they have not agreed on a
+    step and saved it."""
     verify_checksums: bool = True
     """Read every shard once at the start and compare it with the manifest."""
 
     def __post_init__(self):
-        require_positive("runtime", self, "gradient_accumulation_steps", "save_checkpoints_steps",
-                         "eval_batch_size", "grace_seconds")
-        for name in ("cpu_parts", "keep_checkpoint_max", "log_every_steps", "sample_every_steps",
-                     "eval_every_steps", "eval_steps", "log_every_seconds", "num_replicas",
-                     "steps_per_loop"):
-            value = getattr(self, name)
-            require(value >= 0, f"runtime.{name}", "0 or more", value)
-        require_at_most("runtime", self, LARGEST_COUNT, "save_checkpoints_steps", "log_every_steps",
-                        "sample_every_steps", "eval_every_steps", "eval_steps",
-                        "keep_checkpoint_max", "steps_per_loop")
-        require_at_most("runtime", self, 1 << 20, "gradient_accumulation_steps", "eval_batch_size")
-        require_at_most("runtime", self, 1000, "cpu_parts", "num_gpus")
-        require_at_most("runtime", self, 64, "num_replicas")
-        require(self.num_gpus >= -1, "runtime.num_gpus", "-1 (all) or more", self.num_gpus)
+        super().__post_init__()
         others = [name for name in ("tpu", "num_gpus") if getattr(self, name) not in ("", -1, 0)]
         if self.distribution_strategy not in (Strategy.AUTO, Strategy.MIRRORED):
             others.append("distribution_strategy")
@@ -112,7 +104,7 @@ class RuntimeConfig:
                 str(self.distribution_strategy))
 
     def log_interval(self, num_train_steps: int) -> int:
-        """Returns the steps between reports of a run: a short one is to have a curve too."""
+        """Returns the steps between reports, fewer for a short run so that it has a curve."""
         if self.log_every_steps:
             return self.log_every_steps
         return min(MOST_LOG_STEPS, max(1, num_train_steps // CURVE_POINTS))

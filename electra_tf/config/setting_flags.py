@@ -1,8 +1,7 @@
-"""Command-line flags that stand for settings, and what every command has of them.
+"""Command-line flags of settings.
 
-A flag here is a short name of one setting. The others are reached by `--set section.field=value`
-or by `--config=file.yaml`; flags win over `--set`, which wins over the file, which wins over the
-defaults.
+A flag is a short name of one setting. `--set section.field=value` and `--config=file.yaml` reach
+all settings. Flags win over `--set`, which wins over the file, which wins over the defaults.
 """
 
 import contextlib
@@ -13,15 +12,15 @@ from typing import Any
 
 from absl import flags
 
-from electra_tf.config import descriptions
-from electra_tf.config.overrides import flatten, parse_assignments, read_yaml
+from electra_tf.config.overrides import defaults, parse_assignments, read_yaml, setting_of
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.section_flags import define_flag
 
 
 @dataclasses.dataclass(frozen=True)
 class SettingFlag:
-    """A flag that stands for one setting, whose docstring and default are its help."""
+    """A flag that sets one setting."""
 
     name: str
     setting: str
@@ -40,10 +39,10 @@ ANY_SETTING = ("set", "config")
 
 
 def define(setting_flags: Iterable[SettingFlag], sizes: Mapping[str, Any]) -> None:
-    """Defines setting flags, `--set` and `--config`; None means that a flag wasn't given.
+    """Defines setting flags, `--set` and `--config`; the value None means "not given".
 
     Args:
-        setting_flags: which.
+        setting_flags: the flags.
         sizes: name of a model size -> its configuration, which has the defaults.
     """
     flags.DEFINE_multi_string(
@@ -52,13 +51,7 @@ def define(setting_flags: Iterable[SettingFlag], sizes: Mapping[str, Any]) -> No
     flags.DEFINE_string("config", None, "YAML file with sections and fields.")
     for flag in setting_flags:
         config = next(iter(sizes.values()))
-        text = descriptions.meaning(config, flag.setting).replace("`", "")
-        default = descriptions.default(sizes, flag.setting)
-        text += f" Default: {default}." if default else ""
-        if isinstance(flatten(config)[flag.setting], bool):
-            flags.DEFINE_bool(flag.name, None, text)
-        else:
-            flags.DEFINE_string(flag.name, None, text)
+        define_flag(flag.name, setting_of(config, flag.setting), defaults(sizes, flag.setting))
 
 
 @contextlib.contextmanager

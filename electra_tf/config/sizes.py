@@ -7,7 +7,7 @@ from electra_tf.config.pretraining import (
     PretrainingConfig,
     TrainingConfig,
 )
-from electra_tf.platform.errors import UserError
+from electra_tf.platform.settings import require_one_of
 
 SIZES = {
     "tiny": PretrainingConfig(
@@ -39,7 +39,5 @@ SIZES = {
 
 def pretraining_config(model_size: str) -> PretrainingConfig:
     """Returns the paper's settings for a model size; `UserError` for an unknown one."""
-    if model_size not in SIZES:
-        raise UserError(
-            f"--model_size must be one of {', '.join(SIZES)}. Received: {model_size!r}")
+    require_one_of(SIZES, "--model_size", model_size)
     return SIZES[model_size]

@@ -1,9 +1,8 @@
-"""JSON that people and other programs can touch: the one place that parses it.
+"""Strict JSON for files that people and other programs can change.
 
-Everything that JSON leaves open, and Python reads in its own way, is refused: a key that stands
-there twice, NaN and infinities, whole numbers past 64 bits, deep nesting, NUL and halves of
-characters. Whoever knows the form of a file hands over a dataclass; a value of another type, a
-missing key or an unknown one is an error that names the place.
+Duplicate keys, NaN and infinities, whole numbers past 64 bits, deep nesting, NUL characters and
+halves of characters are refused. A file of a known form is read into a dataclass; a value of
+another type, a missing key or an unknown one is an error that names the place.
 """
 
 import collections
@@ -26,15 +25,11 @@ STRICT = {"strict": True, "extra": "forbid", "allow_inf_nan": False}
 OPEN = STRICT | {"extra": "ignore"}
 """Of one that others write, of which we read some keys."""
 
-DEEPEST = 32
-"""Objects and lists within each other; SQuAD's files have 9."""
-MOST_DIGITS = 19
-"""Of a whole number: 64 bits."""
-_LONGEST_FRACTION = 400
-"""Characters of a number with a point or an exponent; the longest exact double has 767 digits,
-what programs write has 17."""
-_SUSPICIOUS = re.compile(r"\\u(0000|[dD][89abAB])")
-"""NUL, and halves of surrogate pairs."""
+_LARGEST = 2**63
+"""Bound of whole numbers: 64 bits."""
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""Half of a surrogate pair, whose other half may be missing."""
 
 _WORDS = {
     "int_type": "must be a whole number", "int_from_float": "must be a whole number",
@@ -53,7 +48,7 @@ _ADDED = "added"
 
 
 def added(default: Any) -> Any:
-    """Returns a field of a `STRICT` dataclass that files of earlier versions don't have."""
+    """Returns a field of a `STRICT` dataclass that older files don't have."""
     return dataclasses.field(default=default, metadata={_ADDED: True})
 
 
@@ -107,13 +102,16 @@ def parse(content: bytes | str) -> Any:
     try:
         tree = json.loads(text, object_pairs_hook=_unique, parse_int=_whole, parse_float=_fraction,
                           parse_constant=_constant)
-        _refuse_depth(tree)
+        if _NUL.search(text):
+            raise Unreadable("a string holds a NUL")
+        if _HALF.search(text):
+            json.dumps(tree, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise Unreadable("a string holds half of a character") from None
     except RecursionError:
-        raise Unreadable(f"nested deeper than {DEEPEST} levels") from None
+        raise Unreadable("nested too deeply") from None
     except json.JSONDecodeError as error:
         raise Unreadable(f"not JSON: {error}") from error
-    if _SUSPICIOUS.search(text):
-        _refuse_characters(tree)
     return tree
 
 
@@ -152,16 +150,15 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _whole(digits: str) -> int:
-    if len(digits.lstrip("-")) > MOST_DIGITS or not -2**63 <= int(digits) < 2**63:
+    if len(digits) > 20 or not -_LARGEST <= int(digits) < _LARGEST:
         raise Unreadable(f"the number {shown(digits)[1:-1]} is past 64 bits")
     return int(digits)
 
 
 def _fraction(digits: str) -> float:
-    number = float(digits) if len(digits) <= _LONGEST_FRACTION else math.inf
-    if math.isinf(number):
-        raise Unreadable(f"the number {shown(digits)[1:-1]} is too large or too long")
-    return number
+    if math.isinf(float(digits)):
+        raise Unreadable(f"the number {shown(digits)[1:-1]} is too large")
+    return float(digits)
 
 
 def _constant(name: str) -> float:
@@ -169,71 +166,47 @@ def _constant(name: str) -> float:
 
 
 def _refuse_gaps(found: Any, tree: Any, place: str) -> None:
-    """Refuses a key that isn't there and has a default: a file of ours has every one.
-
-    Those that `added` made are missing from older files.
-    """
+    """Refuses a missing key that has a default: our files have all but those of `added`."""
     if dataclasses.is_dataclass(found):
         for field in dataclasses.fields(found):
             if field.name in tree:
                 _refuse_gaps(getattr(found, field.name), tree[field.name],
-                             f"{place}{one_key(field.name)}: ")
+                             f"{place}{_key(field.name)}: ")
             elif not field.metadata.get(_ADDED):
                 raise Unreadable(f"{place}{shown(field.name)} is missing")
     elif isinstance(found, Mapping):
         for key, value in found.items():
-            _refuse_gaps(value, tree[key], f"{place}{one_key(str(key))}: ")
+            _refuse_gaps(value, tree[key], f"{place}{_key(str(key))}: ")
     elif isinstance(found, list | tuple):
         for index, value in enumerate(found):
             _refuse_gaps(value, tree[index], f"{place}[{index}]: ")
 
 
-def _refuse_depth(tree: Any) -> None:
-    level, depth = [tree], 0
-    while level := [child for node in level if isinstance(node, dict | list)
-                    for child in (node.values() if isinstance(node, dict) else node)]:
-        depth += 1
-        if depth > DEEPEST:
-            raise Unreadable(f"nested deeper than {DEEPEST} levels")
-
-
-def _refuse_characters(tree: Any) -> None:
-    nodes = [tree]
-    while nodes:
-        node = nodes.pop()
-        if isinstance(node, dict):
-            nodes += [*node, *node.values()]
-        elif isinstance(node, list):
-            nodes += node
-        elif isinstance(node, str) and re.search("[\0\ud800-\udfff]", node):
-            raise Unreadable(f"{shown(node)} holds a NUL or half of a character")
-
-
 def _problem(error: Any) -> str:
     """Returns the first problem, with the place of the value in the file before it."""
     first, *others = error.errors(include_url=False)
-    problem = _WORDS.get(first["type"]) or _own_words(first)
-    *outer, name = first["loc"] or ("",)
-    if any(other["loc"][:-1] == (*outer,) and other["input"] == first["input"]
-           for other in others) and not problem.startswith("is "):
-        problem, (*outer, name) = "is of a wrong type", outer or [""]  # The last names a type.
-        problem += f". Received: {shown(first['input'])}"
-    if isinstance(name, int):
-        outer, name = [*outer, name], ""
-    place = re.sub(r"^\.", "", "".join(
-        f"[{part}]" if isinstance(part, int) else f".{one_key(part)}" for part in outer))
-    subject = " ".join(filter(None, [f"{place}:" if place and name else place,
-                                     shown(name) if name else ""]))
-    received = "" if problem.startswith("is ") else f". Received: {shown(first['input'])}"
+    problem, location = _WORDS.get(first["type"]) or _own_words(first), first["loc"]
+    received = f". Received: {shown(first['input'])}"
+    if problem.startswith("is "):
+        received = ""
+    elif any(other["loc"][:-1] == location[:-1] and other["input"] == first["input"]
+             for other in others):  # A union: the last part of the place is one of its types.
+        problem, location = "is of a wrong type", location[:-1]
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{_key(part)}"
+                    for part in location[:-1]).removeprefix(".")
+    last = location[-1] if location else ""
+    if isinstance(last, int):
+        place, last = f"{place}[{last}]", ""
+    subject = f"{place}: {shown(last)}" if place and last else shown(last) if last else place
     return f"{subject} {problem}{received}".strip()
 
 
-def one_key(name: str) -> str:
+def _key(name: str) -> str:
     """Returns a key as it stands in the name of a place."""
     return shown(name, 40)[1:-1]
 
 
 def _own_words(first: dict[str, Any]) -> str:
-    if first["type"] == "value_error":  # Raised by our dataclass, which says what it received.
+    if first["type"] == "value_error":  # Raised by our dataclass, which quotes the value.
         return f"is wrong: {first['ctx']['error']}"
     return first["msg"].replace("Input should be", "must be")

@@ -1,4 +1,4 @@
-"""A run's settings.json of this version and of earlier ones, and damaged."""
+"""A run's settings.json read back, and damaged."""
 
 import json
 
@@ -29,15 +29,11 @@ def test_settings_come_back(tmp_path, name):
     assert saved == run_directory.identity(config, FACTS)
 
 
-def test_earlier_versions_kept_the_settings_of_other_objectives_too(tmp_path):
-    path = written(tmp_path, "mlm", objective__discriminator_loss_weight=50.0)
-    assert "objective.discriminator_loss_weight" not in settings_file.read(path)
-
-
 @pytest.mark.parametrize(("changes", "words"), [
     ({"objective__name": "gan"}, "objective.name must be one of"),
     ({"objective__name": 5}, "objective.name"),
     ({"objective__name": ["mlm"]}, "objective.name"),
+    ({"objective__policy_loss_weight": 1.0}, "'objective.policy_loss_weight' is unknown"),
     ({"objective__lambda": 50.0}, "'objective.lambda' is unknown"),
     ({"objective__generator_loss_weight": "1"}, "can't be '1'")])
 def test_a_damaged_objective_is_one_line(tmp_path, changes, words):

@@ -69,7 +69,6 @@ def test_a_grid_alone_is_a_sweep(tmp_path):
     (ABOUT + "A:\n  share: nan\n", "share must be a number above 0"),
     (ABOUT + "A:\n  recipe: long\n", "recipe must be one of paper, short"),
     (ABOUT + "A: {}\nA: {}\n", "'A' stands there twice"),
-    (ABOUT + "A: &x\n  masking.rate: 0.2\nB: *x\n", "anchors"),
     (ABOUT + "grid:\n  masking.rate: " + ", ".join(map(str, range(300))) + "\n", "300 variants"),
     ("- 1\n", "must hold sections"),
     ("sweep: {\n", "not valid YAML"),

@@ -1,6 +1,5 @@
 """Command lines with hostile values: one line, and nothing is started by them."""
 
-import dataclasses
 import json
 import os
 
@@ -14,6 +13,8 @@ import run_pretraining
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.settings import BuildSettings
 from electra_tf.config import finetuning_flags, pretraining_flags
+from electra_tf.platform.errors import one_line
+from electra_tf.platform.settings import settings_of
 from electra_tf.text.normalization import Normalization
 from tests import command_flags
 from tests.fuzz.attempts import REFUSED, attempt, cases, require_readable, tally
@@ -50,50 +51,33 @@ def test_hostile_flags_are_one_line_and_start_nothing(program, tmp_path_factory,
         found = attempt(f"flags of {name}", lambda: command_flags.call(main, *arguments))
         assert found is REFUSED, arguments
     except flags.Error as error:
-        require_readable(command_line_of(error))
+        require_readable(one_line(str(error)))
         tally[f"flags of {name}"]["refused by their type"] += 1
     finally:
         os.chdir(before)
     assert list(home.rglob("*")) == []
 
 
-def command_line_of(error: flags.Error) -> str:
-    from electra_tf.platform.errors import one_line
-    return one_line(str(error))
-
-
 COUNTS = st.one_of(st.integers(), st.integers(10**18, 10**40), st.just(10**5000))
 
 
+@pytest.mark.parametrize("kind", [BuildSettings, CleaningSettings])
 @hypothesis.given(data=st.data())
 @cases()
-def test_settings_of_data_building_are_in_range_or_refused(data):
-    fields = {field.name: field.type for field in dataclasses.fields(BuildSettings)}
-    kinds = {"int": COUNTS, "float": st.floats(), "bool": st.booleans(),
-             "str": st.sampled_from(["full", "reference", *HOSTILE_TEXT]),
-             "CleaningSettings": st.just(CleaningSettings())}
+def test_settings_of_data_building_are_within_bounds_or_refused(kind, data):
+    values = {int: COUNTS, float: st.floats(), bool: st.booleans(),
+              str: st.sampled_from(["full", "reference", "nfkc", *HOSTILE_TEXT]),
+              tuple: st.tuples(st.sampled_from(["en", "de", *HOSTILE_TEXT]))}
+    known = settings_of(kind)
     names = data.draw(st.lists(
-        st.sampled_from(sorted(fields)), min_size=1, max_size=3, unique=True))
-    chosen = {name: data.draw(kinds[getattr(fields[name], "__name__", fields[name])])
-              for name in names}
-    found = attempt("settings of data building", lambda: BuildSettings(**chosen))
+        st.sampled_from(sorted(known)), min_size=1, max_size=4, unique=True))
+    chosen = {name: data.draw(values[known[name].kind]) for name in names}
+    found = attempt(kind.__name__, lambda: kind(**chosen))
     if found is not REFUSED:
-        assert 5 <= found.max_seq_length <= 65536 and 0.0 <= found.held_out_fraction <= 0.5
-        identity = found.identity(Normalization())
+        assert all(getattr(found, name) == value for name, value in chosen.items())
+        identity = (found.identity(Normalization()) if kind is BuildSettings
+                    else found.identity())
         assert json.loads(json.dumps(identity)) == identity
-
-
-@hypothesis.given(data=st.data())
-@cases()
-def test_settings_of_cleaning_are_in_range_or_refused(data):
-    fields = {field.name: field.type for field in dataclasses.fields(CleaningSettings)}
-    text = st.sampled_from(["nfc", "nfkc", "none", *HOSTILE_TEXT])
-    kinds = {"int": COUNTS, "float": st.floats(), "bool": st.booleans(), "str": text,
-             "tuple": st.tuples(st.sampled_from(["en", "de", *HOSTILE_TEXT]))}
-    names = data.draw(st.lists(
-        st.sampled_from(sorted(fields)), min_size=1, max_size=4, unique=True))
-    chosen = {name: data.draw(kinds[fields[name].__name__]) for name in names}
-    found = attempt("settings of cleaning", lambda: CleaningSettings(**chosen))
-    if found is not REFUSED:
-        assert 0 < found.near_duplicate_threshold < 1 and 0 < found.language_confidence < 1
-        assert json.loads(json.dumps(found.identity())) == found.identity()
+        for name in ("near_duplicate_threshold", "language_confidence"):
+            assert 0 < getattr(found, name, 0.5) < 1
+        assert 5 <= getattr(found, "max_seq_length", 5) <= 65536

@@ -12,8 +12,6 @@ from data_prep.record_directory import RecordDirectory
 from data_prep.work_units import WorkUnit
 from electra_tf.checkpoints import settings_file
 from electra_tf.checkpoints.run_directory import checkpoint_of_results
-from electra_tf.config.overrides import flatten
-from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data import manifest, shards
 from electra_tf.finetuning.results import Epoch, Results, Trial
 from electra_tf.reporting.metrics_log import MetricsLog, read_metrics
@@ -111,17 +109,6 @@ def test_a_changed_receipt_never_changes_what_was_built(receipt, data):
     assert found is REFUSED or found == outcome
 
 
-@hypothesis.given(data=st.data())
-@cases()
-def test_a_changed_state_of_a_build_is_refused_unless_it_says_the_same(receipt, data):
-    directory, *_ = receipt
-    content = data.draw(json_changed(IDENTITY))
-    (directory.path / "unfinished_build.json").write_bytes(content)
-    if attempt("state of a build", lambda: directory.claim(IDENTITY, False)) is not REFUSED:
-        found = json.loads(content.decode("utf-8-sig"))
-        assert {name: found[name] for name in IDENTITY} == IDENTITY
-
-
 def settings_tree(finetuned: bool):
     from electra_tf.checkpoints import run_directory
     from electra_tf.config.finetuning import FinetuningConfig
@@ -138,11 +125,6 @@ def settings_tree(finetuned: bool):
     return tree
 
 
-EARLIER = {name: value for name, value in flatten(PretrainingConfig()).items()
-           if name in ("optimizer.name", "initialization.position_share", "sampling.temperature")}
-"""Settings that came alone, which runs of earlier versions had without naming them."""
-
-
 @pytest.mark.parametrize("finetuned", [False, True])
 @hypothesis.given(data=st.data())
 @cases(0.75)
@@ -152,9 +134,7 @@ def test_changed_settings_are_refused_or_read_as_they_stand(home, finetuned, dat
     path.write_bytes(content)
     found = attempt("settings.json", lambda: settings_file.read(path))
     if found is not REFUSED:
-        said = json.loads(content.decode("utf-8-sig"))
-        require_said({name: value for name, value in found.items()
-                      if name in said or EARLIER.get(name) != value}, content)
+        require_said(found, content)
 
 
 @pytest.fixture(scope="module")

@@ -39,11 +39,7 @@ MRQA = [
             {"text": "2016", "char_spans": [[29, 32], [30, 33]], "token_spans": [[6, 6]]}]}]},
     {"context": "", "qas": []}]
 CSV = 'text,label\r\n"two\r\nlines, a comma",yes\r\nand "" one,no\r\n'
-TSV = "text\tlabel\nA good film.\tyes\n“Bad” 中文\tno\n"
 CONLL = "EU NNP B-ORG\nrejects VBZ O\n\nPeter NNP B-PER\n. . O\n"
-NUMBERS = "text\tlabel\na\t1.5\nb\t-2e3\n"
-
-
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     return tmp_path_factory.mktemp("texts")
@@ -52,18 +48,6 @@ def home(tmp_path_factory):
 def lines_of(content: bytes) -> list[str]:
     text = content.removeprefix(b"\xef\xbb\xbf").decode()
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
-
-
-@hypothesis.given(data=st.data())
-@cases()
-def test_tab_separated_rows_come_back_whole(home, data):
-    path = home / "a.tsv"
-    path.write_bytes(data.draw(bytes_changed(TSV.encode())))
-    found = attempt(".tsv", lambda: list(tables.read_rows(path)))
-    if found is not REFUSED:
-        header, *rows = lines_of(path.read_bytes())
-        assert ["\t".join(row.values.values()) for row in found] == rows
-        assert all("\t".join(row.values) == header for row in found)
 
 
 @hypothesis.given(data=st.data())
@@ -91,18 +75,6 @@ def test_lines_of_json_come_back_whole(home, data):
         label = written["label"]
         assert found[1].texts == (written["text"],)
         assert found[1].label == (label if isinstance(label, str) else str(label))
-
-
-@hypothesis.given(data=st.data())
-@cases()
-def test_numbers_are_those_that_stand_there(home, data):
-    path = home / "numbers.tsv"
-    path.write_bytes(data.draw(bytes_changed(NUMBERS.encode())))
-    found = attempt("numbers in a table", lambda: files.read_texts(path, Columns(), numbers=True))
-    if found is not REFUSED:
-        cells = [line.split("\t")[1].strip() for line in lines_of(path.read_bytes())[1:]]
-        assert [example.label for example in found] == [float(cell) for cell in cells]
-        assert all(cell.isascii() and "_" not in cell for cell in cells)
 
 
 @pytest.mark.parametrize("labelled", [True, False])

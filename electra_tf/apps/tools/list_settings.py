@@ -5,24 +5,25 @@
 
 import dataclasses
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from absl import flags
 
-from electra_tf.config import descriptions, finetuning_flags, pretraining_flags
+from electra_tf.config import finetuning_flags, pretraining_flags
 from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
-from electra_tf.config.objectives import OBJECTIVES, ObjectiveConfig
-from electra_tf.config.overrides import override
+from electra_tf.config.overrides import defaults, override, setting_of
 from electra_tf.config.setting_flags import SettingFlag
 from electra_tf.config.sizes import SIZES
 from electra_tf.platform import command_line
+from electra_tf.platform.settings import Section, settings_of
 
 HEAD = """\
 # Configuration
 
 Every setting of `run_pretraining.py`, then of `run_finetuning.py`, with its default for each model
-size. Set one by its flag, by `--set section.field=value`, or in a YAML file named by `--config`:
+size and its bounds. Set one by its flag, by `--set section.field=value`, or in a YAML file named by
+`--config`:
 
 ```yaml
 masking:
@@ -32,9 +33,9 @@ optimizer:
 ```
 
 Flags win over `--set`, `--set` over the file, the file over the size. A misspelt name or a value
-out of range is an error. All sections but `runtime` decide what a run computes: a run that resumes
-must have the same values, while those of `runtime` may change, and those of `initialization` too
-once there is a checkpoint. `--recipe=short` changes the defaults of some: [recipes.md](recipes.md).
+out of bounds is an error. All sections but `runtime` decide the result of a run: a run that resumes
+must have the same values. The settings of `runtime` may change, and those of `initialization` too
+once there is a checkpoint. `--recipe=short` changes some defaults: [recipes.md](recipes.md).
 Written by `python -m electra_tf.apps.tools.list_settings`.
 
 # Pre-training
@@ -42,12 +43,12 @@ Written by `python -m electra_tf.apps.tools.list_settings`.
 FINETUNING_HEAD = """\
 # Fine-tuning
 
-Defaults are the general recipe's; RTE and STS-B take 10 epochs, questions 2 and rows of 512 tokens,
-MRPC and STS-B swap pairs, and warm-up is a tenth of the run. The encoder brings the shapes of
-`model`, its dropout is 0.1; `initialization` (from scratch) and `runtime` are as above.
+Defaults are the general recipe's. RTE and STS-B take 10 epochs; extractive QA takes 2 and rows of
+512 tokens; MRPC and STS-B swap pairs; warm-up is a tenth of the run. The shapes of `model` are the
+encoder's and its dropout is 0.1. `initialization` (from scratch) and `runtime` are as above.
 """
 _SHARED = ("model", "initialization", "runtime")
-"""Sections of both, described once."""
+"""Sections of both programs, listed once."""
 
 
 def page() -> str:
@@ -64,46 +65,36 @@ def page() -> str:
 
 def _sections(sizes: Mapping[str, Any], names: Sequence[str],
               setting_flags: Sequence[SettingFlag]) -> Iterator[str]:
-    for name in names:
-        kind = type(getattr(sizes["small"], name))
-        yield f"## {name}\n"
-        yield f"{_first_line(kind)}\n"
-        fields = [field.name for field in dataclasses.fields(kind)]
-        yield from _table(name, fields, sizes, setting_flags)
-        yield ""
-        yield from _variants(name, sizes, setting_flags)
-
-
-def _variants(section: str, sizes: Mapping[str, Any],
-              setting_flags: Sequence[SettingFlag]) -> Iterator[str]:
-    """Lists what a section has under its other names."""
-    there = getattr(sizes["small"], section)
-    if not isinstance(there, ObjectiveConfig):
-        return
-    for name in (name for name in OBJECTIVES if name != there.name):
-        others = {size: override(config, {f"{section}.name": name})
-                  for size, config in sizes.items()}
-        kind = type(getattr(others["small"], section))
-        yield f"With `{section}.name={name}` ({_first_line(kind)[:-1]}) instead:\n"
-        yield from _table(section, [field.name for field in dataclasses.fields(kind)
-                                    if field.name != "name"], others, setting_flags)
-        yield ""
-
-
-def _first_line(kind: type) -> str:
-    return inspect.getdoc(kind).splitlines()[0]
-
-
-def _table(section: str, fields: Sequence[str], sizes: Mapping[str, Any],
-           setting_flags: Sequence[SettingFlag]) -> Iterator[str]:
-    yield "| setting | default | meaning |"
-    yield "|---|---|---|"
     short = {flag.setting: flag.name for flag in setting_flags}
+    for name in names:
+        here = getattr(sizes["small"], name)
+        yield f"## {name}\n"
+        yield f"{_first_line(here)}\n"
+        yield from _table(name, settings_of(type(here)), sizes, short)
+        variants = {other: there for other, there in here.variants().items() if other != here.name}
+        for other, there in variants.items():
+            fields = [field for field in settings_of(type(there)) if field != "name"]
+            others = {size: override(config, {f"{name}.name": other})
+                      for size, config in sizes.items()}
+            yield f"With `{name}.name={other}` ({_first_line(there)[:-1]}) instead:\n"
+            yield from _table(name, fields, others, short)
+
+
+def _first_line(section: Section) -> str:
+    return inspect.getdoc(section).splitlines()[0]
+
+
+def _table(section: str, fields: Iterable[str], sizes: Mapping[str, Any],
+           short: Mapping[str, str]) -> Iterator[str]:
+    yield "| setting | default | meaning | allowed |"
+    yield "|---|---|---|---|"
     for field in fields:
         name = f"{section}.{field}"
         flag = f" (`--{short[name]}`)" if name in short else ""
-        meaning = descriptions.meaning(sizes["small"], name)
-        yield f"| `{name}`{flag} | {descriptions.default(sizes, name)} | {meaning} |"
+        setting = setting_of(sizes["small"], name)
+        yield (f"| `{name}`{flag} | {defaults(sizes, name)} | {setting.meaning} "
+               f"| {setting.allowed} |")
+    yield ""
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from tests.layering import sources
 ENTRIES = ("electra_tf.apps.stablehlo.run_step", "electra_tf.apps.stablehlo.ahead_of_time",
            "benchmarks.accelerator.__main__", "benchmarks.accelerator.ours",
            "benchmarks.accelerator.profile")
-PATHS = {layers.module_name(path): path for path in layers.sources()}
+PATHS = {sources.module_name(path): path for path in sources.sources()}
 
 
 def installed():
@@ -27,7 +27,7 @@ def reached(entry):
         ours.add(module)
         # Elsewhere what is imported inside functions is for paths that are addresses.
         inside = module == entry or module.startswith("electra_tf.apps.stablehlo.")
-        for name in layers.imports(PATHS[module], inside_functions=inside):
+        for name in sources.imported_names(PATHS[module], inside_functions=inside):
             if name in PATHS:
                 open_modules.append(name)
             else:

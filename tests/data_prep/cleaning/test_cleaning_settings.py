@@ -27,6 +27,7 @@ def test_measures_that_are_on_are_part_of_a_build():
 
 @pytest.mark.parametrize(("changes", "message"), [
     ({"unicode": "nfd"}, "--unicode must be one of none, nfc, nfkc. Received: 'nfd'"),
+    ({"min_line_characters": -1}, "--min_line_characters must be 0 or more and at most 1,048,576"),
     ({"min_line_characters": 9, "max_line_characters": 8},
      "--max_line_characters must be at least --min_line_characters=9. Received: 8"),
     ({"drop_near_duplicates": True, "near_duplicate_threshold": 1.0},
