@@ -20,6 +20,8 @@ SHARDS_MIXED = 64
 """A window has a part of at least so many shards, if there are as many."""
 SPECIAL = 2
 """[CLS] and the last [SEP] of a row."""
+SHORTEST_ROW = 8
+"""Tokens, where examples are cut into rows."""
 
 
 @dataclasses.dataclass(frozen=True)

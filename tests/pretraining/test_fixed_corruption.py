@@ -73,15 +73,6 @@ def test_bigram_draws_are_what_follows_the_token_before(corruption):
     np.testing.assert_array_equal(ids.numpy()[at[:, 0], at[:, 1]], expected)
 
 
-def test_an_example_is_corrupted_alike_in_any_batch(corruption):
-    rows = random_rows(9)
-    whole = corruption(batch_of(rows))
-    alone = corruption(batch_of(rows[4:6]))
-    for kind in KINDS:
-        np.testing.assert_array_equal(whole[kind].ids[4:6], alone[kind].ids)
-    assert (whole["unigram"].replaced.numpy()[4] != whole["unigram"].replaced.numpy()[5]).any()
-
-
 def test_runs_of_other_seeds_and_batches_are_asked_the_same(directory):
     def asked(**changes):
         run = tiny_run.run_on(directory, **changes)

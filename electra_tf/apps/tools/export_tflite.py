@@ -5,7 +5,7 @@ r"""Exports a fine-tuned model or a pre-trained discriminator for TensorFlow Lit
         --quantization=dynamic_int8 --saved_model=served/cola/1
 
 The file takes token ids: input_ids, token_type_ids and attention_mask, int32 [B, L], and answers
-what the signature token_ids of run_finetuning.py --mode=export answers (run_pretraining.py for a
+what the signature token_ids of run_finetuning.py --mode=export answers (export_model's, for a
 discriminator). It is run and compared with the trained network before it gets its name.
 """
 

@@ -93,10 +93,3 @@ def test_two_traces_are_the_same_bytes_whatever_this_machine_multiplies(records,
     monkeypatch.setattr(attention, "cpu_multiplies_bfloat16",
                         lambda before=attention.cpu_multiplies_bfloat16: not before())
     assert module() == found
-
-
-def test_a_lifted_step_has_bfloat16_where_the_run_leaves_it_open():
-    config = tiny_run.config(training__precision="auto", runtime__cpu_parts=3)
-    assert for_one_device(config).training.precision == "bfloat16"
-    assert for_one_device(tiny_run.config()).training.precision == "float32"
-    assert for_one_device(config).runtime.cpu_parts == 1

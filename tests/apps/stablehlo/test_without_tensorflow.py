@@ -40,7 +40,3 @@ def test_the_commands_of_the_compile_environment_need_what_is_installed_there():
         ours, others = reached(entry)
         assert len(ours) > 10
         assert others <= installed()
-
-
-def test_the_other_half_is_seen_to_need_tensorflow():
-    assert "tensorflow" in reached("electra_tf.apps.stablehlo.lift")[1]
