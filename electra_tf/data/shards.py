@@ -6,13 +6,10 @@ from collections.abc import Iterable
 
 import tensorflow as tf
 
-from electra_tf.data import manifest, reader
+from electra_tf.data import manifest
 from electra_tf.platform import atomic_file
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-
-_LOOKED_AT = 16
-"""Shards of which the first example is read: a few milliseconds each, wherever they are."""
 
 
 def write_shard(
@@ -48,24 +45,3 @@ def write_shard(
         size, digest = temporary.stat().st_size, manifest.file_sha256(temporary)
     return manifest.Shard(name=path.name, split=split, examples=count, tokens=tokens, bytes=size,
                           sha256=digest)
-
-
-def look_at_first_examples(data_dir: Path, records: manifest.Manifest) -> None:
-    """Checks that shards hold what their manifest says, by the first example of some of them.
-
-    Args:
-        data_dir: where the shards are.
-        records: from `manifest.load(data_dir)`.
-
-    Raises:
-        UserError: an example is longer than `max_seq_length`, shorter where packing leaves no
-            padding, has ids outside of the vocabulary, or isn't one.
-    """
-    for shard in records.shards[::max(1, len(records.shards) // _LOOKED_AT)]:
-        if shard.examples:
-            first = next(reader.examples(data_dir, records, shard, pad_id=0, stop=1))
-            length, most = int(first.valid.sum()), records.max_seq_length
-            if records.packing == "full" and shard.examples > 1 and length < most:
-                raise reader.damaged(
-                    data_dir / shard.name,
-                    f"max_seq_length is {most}, but its first example has {length} tokens")

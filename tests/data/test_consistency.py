@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from electra_tf.data import manifest, shards
+from electra_tf.data import manifest, reader, shards
 from electra_tf.data.example import serialize_example
 from electra_tf.platform.errors import UserError
 from tests import tiny_records
@@ -82,12 +82,12 @@ def records_of(tmp_path, lengths, *, claimed, packing="full", size=40):
 def test_shards_that_are_not_what_the_manifest_says_are_refused(tmp_path, given, words):
     records = records_of(tmp_path, **given)
     with pytest.raises(UserError, match=f"train-00000.tfrecord isn't what.*{words}"):
-        shards.look_at_first_examples(tmp_path / "records", records)
+        reader.look_at_first_examples(tmp_path / "records", records)
 
 
 def test_the_only_example_of_a_shard_may_be_short(tmp_path):
     records = records_of(tmp_path, [16], claimed=32)
-    shards.look_at_first_examples(tmp_path / "records", records)
+    reader.look_at_first_examples(tmp_path / "records", records)
 
 
 def test_a_file_that_holds_no_examples_is_refused(tmp_path):
@@ -96,9 +96,9 @@ def test_a_file_that_holds_no_examples_is_refused(tmp_path):
                            (b"no record at all, whatever it is called", "a record is cut off")):
         (tmp_path / "records" / "train-00000.tfrecord").write_bytes(content)
         with pytest.raises(UserError, match=words):
-            shards.look_at_first_examples(tmp_path / "records", records)
+            reader.look_at_first_examples(tmp_path / "records", records)
 
 
 def test_what_was_built_passes(built):
     directory, _ = built
-    shards.look_at_first_examples(directory, manifest.load(directory))
+    reader.look_at_first_examples(directory, manifest.load(directory))
