@@ -170,13 +170,12 @@ def _records(file: BinaryIO, start: int) -> Iterator[tuple[bytes, int]]:
 
 def _checksums(contents: Sequence[bytes]) -> np.ndarray:
     """Returns CRC-32C as TFRecords have it, uint32 [n], all contents side by side."""
-    width = max(map(len, contents))
-    table = np.zeros([len(contents), width], np.uint8)
-    for line, content in zip(table, contents, strict=True):
-        # Zeros before a content change nothing, because all bits of its first four are inverted.
-        begin = width - len(content)
-        line[begin:] = np.frombuffer(content, np.uint8)
-        line[begin:begin + 4] ^= 255
+    sizes = np.array([len(content) for content in contents])
+    places, begins = np.arange(sizes.max()), (sizes.max() - sizes)[:, np.newaxis]
+    table = np.zeros([len(contents), len(places)], np.uint8)
+    table[places >= begins] = np.frombuffer(b"".join(contents), np.uint8)
+    # All bits of the first four bytes are inverted: then zeros before them change nothing.
+    table[(places >= begins) & (places < begins + 4)] ^= 255
     state = np.zeros(len(contents), np.uint32)
     for column in np.ascontiguousarray(table.T):
         state = _CRC_OF_BYTE[(state ^ column) & 255] ^ state >> 8
