@@ -1,9 +1,9 @@
-"""From TFRecord shards to batches of static shape, in the order of `order`, by `tf.data`.
+"""Reads TFRecord shards into batches of static shape with `tf.data`, in the order of `order`.
 
-What is kept in memory is a few windows of serialized examples, and a table of the windows that the
-run will read, of some bytes per shard: nothing grows with the number of examples. All of it is one
-graph, without Python, so the hosts of a TPU pod can run it. Windows and blocks are shuffled by
-TensorFlow's op, which `order.permutation` equals.
+Memory holds a few windows of serialized examples, and a table of the windows that the run will
+read, some bytes per shard; it does not grow with the number of examples. The pipeline is one graph
+without Python functions, so that the hosts of a TPU pod can run it: TensorFlow's op shuffles
+windows and blocks, and `order.permutation` equals it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,7 @@
-"""Reads records as NumPy arrays, without TensorFlow: training batches, or shards in their order.
+"""Reads records as NumPy arrays without TensorFlow: training batches, or shards in their order.
 
-Every record's checksum is compared, so a damaged file is an error that names it. A window of
-`order` is kept in memory while its rows are read.
+The reader compares the checksum of every record and names a damaged file. It keeps one window of
+`order` in memory while it yields the window's rows.
 """
 
 import itertools

@@ -5,16 +5,9 @@ import pytest
 
 from electra_tf.data.pipeline import training_batches
 from electra_tf.pretraining.trainer import Trainer
-from tests import tiny_records, tiny_run
+from tests import tiny_run
 
 STEPS = 7
-
-
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("trainer") / "records"
-    tiny_records.write(directory)
-    return directory
 
 
 def trained(records, counts, *, in_loops, **changes):
