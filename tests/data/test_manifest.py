@@ -50,13 +50,6 @@ def test_counts_add_up():
     assert (Counts() + Counts()).unknown_by_script is None
 
 
-def test_shards_are_listed_by_split(records):
-    _, made = records
-    assert [shard.name for shard in made.shards_of("eval")] == ["eval-00000.tfrecord"]
-    with pytest.raises(ValueError, match="split must be one of.*Received: 'test'"):
-        made.shards_of("test")
-
-
 def test_the_fingerprint_follows_the_examples_and_nothing_else(records):
     _, made = records
     same = dataclasses.replace(made, settings={}, counts=Counts())

@@ -1,4 +1,4 @@
-"""What a corpus of 10^9 examples costs before the first batch, and how many shards are read."""
+"""What a corpus of 10^8 examples costs before the first batch, and how many shards are read."""
 
 import time
 import tracemalloc
@@ -46,21 +46,21 @@ def measured(function):
     return result, peak / MIB, seconds
 
 
-def test_a_billion_examples_cost_no_list_of_them(tmp_path):
-    """30,600 shards. Eight bytes an example would be 8,000 MB; tracemalloc slows it fivefold."""
-    made_up(tmp_path / "web", shards=30_300)
-    made_up(tmp_path / "books", shards=300)
+def test_many_examples_cost_no_list_of_them(tmp_path):
+    """3,060 shards. Eight bytes an example would be 800 MB; tracemalloc slows it fivefold."""
+    made_up(tmp_path / "web", shards=3_030)
+    made_up(tmp_path / "books", shards=30)
     records, megabytes, seconds = measured(
         lambda: mixture.load(f"{tmp_path}/web:0.7,{tmp_path}/books:0.3"))
-    assert records.examples("train") > 10**9
-    assert megabytes < 150 and seconds < 30
+    assert records.examples("train") > 10**8
+    assert megabytes < 100 and seconds < 15
 
     _, megabytes, seconds = measured(lambda: training_batches(
         records, pad_id=0, seed=1, window_examples=131072, global_batch_size=1024,
-        first_step=500_000, last_step=10**6, context=tf.distribute.InputContext()))
+        first_step=900_000, last_step=10**6, context=tf.distribute.InputContext()))
     assert megabytes < 40 and seconds < 15
     _, megabytes, seconds = measured(lambda: records.fingerprint)
-    assert megabytes < 60 and seconds < 10
+    assert megabytes < 10 and seconds < 5
 
 
 def test_a_late_step_is_found_without_going_through_the_epochs_before_it():
