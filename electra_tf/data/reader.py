@@ -20,7 +20,7 @@ from electra_tf.data.order import SPECIAL, Order, RowPlaces, ShuffleWindow, part
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 
-_TOKENS_TOGETHER = 1 << 18
+TOKENS_TOGETHER = 1 << 18
 """Positions read together: some megabytes, and NumPy's calls take no time."""
 _LOOKED_AT = 16
 """Shards of which the first example is read: a few milliseconds each, wherever they are."""
@@ -130,7 +130,7 @@ def _examples(directory: Path, manifest: Manifest, shard: Shard, start: int,
               stop: int) -> Iterator[list[_Row]]:
     """Yields examples [start, stop) of a shard, checked, some thousand together."""
     path, found = directory / shard.name, start
-    together = max(1, _TOKENS_TOGETHER // manifest.max_seq_length)
+    together = max(1, TOKENS_TOGETHER // manifest.max_seq_length)
     try:
         with path.open("rb") as file:
             records = itertools.islice(_records(file, start), stop - start)
@@ -145,7 +145,7 @@ def _examples(directory: Path, manifest: Manifest, shard: Shard, start: int,
     except OSError as error:
         raise _damaged(path, f"it can't be read ({error.strerror})") from error
     except ValueError as error:
-        raise _damaged(path, f"after {found:,} examples or more, {error}") from error
+        raise _damaged(path, f"{error} (after {found:,} examples or more)") from error
     if found < stop:
         raise _damaged(path, f"it has {found:,} examples instead of {shard.examples:,}")
 

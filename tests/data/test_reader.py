@@ -57,7 +57,7 @@ def test_batches_are_those_of_the_pipeline(place, names, length):
 
 
 def test_examples_of_a_shard_come_in_their_order(place, monkeypatch):
-    monkeypatch.setattr(reader, "_TOKENS_TOGETHER", 7 * tiny_records.LENGTH)
+    monkeypatch.setattr(reader, "TOKENS_TOGETHER", 7 * tiny_records.LENGTH)
     records = manifest.load(place / "short")
     shard = records.shards_of("train")[0]
     expected = pipeline.parse_examples(

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.apps.inspection import reading, survey
-from electra_tf.data import manifest
+from electra_tf.data import manifest, reader
 from electra_tf.data.example import serialize_example, stored_ids
 from electra_tf.data.shards import write_shard
 from electra_tf.platform import storage
@@ -45,7 +45,7 @@ def written(directory, train, held_out=(), *, vocabulary=WORDS, length=16):
 
 
 def test_everything_is_counted(data_dir, monkeypatch):
-    monkeypatch.setattr(reading, "_BATCH_TOKENS", 7 * tiny_records.LENGTH)
+    monkeypatch.setattr(reader, "TOKENS_TOGETHER", 7 * tiny_records.LENGTH)
     found = survey.survey(reading.open_records(data_dir), EVERYTHING)
     assert found.complete
     for split, counts in found.splits.items():
@@ -132,7 +132,7 @@ def test_copies_and_leaks_are_found(tmp_path):
 
 def test_many_held_out_examples_are_sampled_evenly(tmp_path, monkeypatch):
     monkeypatch.setattr(survey, "MOST_HELD_OUT", 10)
-    monkeypatch.setattr(reading, "_BATCH_TOKENS", 4 * numbered_records.LENGTH)
+    monkeypatch.setattr(reader, "TOKENS_TOGETHER", 4 * numbered_records.LENGTH)
     numbered_records.write(tmp_path / "records", [5], held_out=35)
     records = reading.open_records(storage.path(tmp_path / "records"))
     kept = survey.survey(records, EVERYTHING).repetition.held_out
@@ -152,8 +152,8 @@ def test_a_damaged_shard_is_one_line(data_dir, damage, words):
 
 
 @pytest.mark.parametrize(("serialized", "words"), [
-    (b"nothing", "after 0 examples comes none of ours"),
-    (serialize_example([2, *[5] * 40, 3], 42, 2), "after 0 examples comes none of ours"),
+    (b"nothing", "7 bytes are not an example"),
+    (serialize_example([2, *[5] * 40, 3], 42, 2), "max_seq_length is 32, but an example has 42"),
     (serialize_example([2, 400, 3], 3, 2), "an id isn't among the 40 of the vocabulary")])
 def test_a_foreign_shard_is_one_line(data_dir, serialized, words):
     path = data_dir / "train-00001.tfrecord"
