@@ -69,7 +69,7 @@ def test_a_late_step_is_found_without_going_through_the_epochs_before_it():
     assert megabytes < 1 and seconds < 1
 
 
-@pytest.mark.parametrize("window", [1, 64, 10**6])
+@pytest.mark.parametrize("window", [20, 10**6])
 def test_hundreds_of_shards_are_each_read_once_an_epoch(tmp_path, window):
     """200 shards of 3 to 7 examples."""
     numbered_records.write(tmp_path / "records", [3 + index % 5 for index in range(200)])
