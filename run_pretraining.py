@@ -6,10 +6,10 @@ r"""Pre-trains ELECTRA on records that data_prep built, evaluates it, or shows s
     python run_pretraining.py --data_dir=records --model_dir=runs/small --model_size=small \
         --recipe=short --train_batch_size=16 --num_train_steps=28000
     python run_pretraining.py --data_dir=records --model_dir=runs/small --mode=eval
-    python run_pretraining.py --mode=export --model_dir=runs/small --export_dir=served/small
 
 The same command continues a run that was interrupted, to the same weights. On a TPU:
---tpu=NAME --model_size=base. On several GPUs: nothing to add.
+--tpu=NAME --model_size=base. On several GPUs: nothing to add. To serve the discriminator:
+`python -m electra_tf.apps.tools.export_model`.
 
 Expect a loss of 45 at the first step (ln V + 50 ln 2), 27 within some hundred steps, when both
 networks know how frequent words are, and a slow fall from there. ELECTRA-Small on 128-token
@@ -24,7 +24,7 @@ from absl import flags
 from electra_tf.config import pretraining_flags, recipes, setting_flags, sizes
 from electra_tf.platform import command_line, errors, storage
 
-MODES = ("train", "eval", "samples", "export")
+MODES = ("train", "eval", "samples")
 
 
 def main() -> None:
@@ -35,16 +35,16 @@ def main() -> None:
 
 def _run() -> None:
     values = flags.FLAGS
+    if values.mode == "export":
+        raise errors.UserError(
+            "--mode=export is a command of its own: python -m electra_tf.apps.tools.export_model "
+            f"--model_dir={values.model_dir or 'RUN'} --export_dir={values.export_dir or 'DIR'}")
     if values.mode not in MODES:
         raise errors.UserError(
             f"--mode must be one of {', '.join(MODES)}. Received: {values.mode!r}")
-    exports = values.mode == "export"
-    for name in ("model_dir", "export_dir" if exports else "data_dir"):
+    for name in ("model_dir", "data_dir"):
         if not values[name].value:
             raise errors.UserError(f"--{name} is needed: {values[name].help}")
-    if exports:
-        _export()
-        return
     changes = pretraining_flags.given_settings()
     config = pretraining_flags.build_config(values.model_size, values.recipe, changes)
 
@@ -75,17 +75,6 @@ def _initial(path: str | None):
         return None
     from electra_tf.checkpoints import formats
     return formats.read(storage.path(path))
-
-
-def _export() -> None:
-    from electra_tf.checkpoints import formats
-    from electra_tf.export import saved_model, servable
-
-    values = flags.FLAGS
-    target = saved_model.Target.of(
-        values.export_dir, values.export_version, values.serving_precision)
-    networks = formats.read(storage.path(values.model_dir))
-    saved_model.export(servable.of_discriminator(networks), target)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,6 @@ GROUPS = {
     "Training": tuple(flag.name for flag in TRAINING),
     "Hardware": tuple(flag.name for flag in DEVICES),
     "Checkpoints and reports": tuple(flag.name for flag in REPORTING),
-    "Export": export_flags.NAMES,
     "Any other setting": ANY_SETTING,
 }
 
@@ -48,15 +47,14 @@ def define() -> None:
         "on little hardware: other initial weights, rate and dropout; docs/recipes.md.")
     flags.DEFINE_string(
         "mode", "train", "train (continues where the run stopped), eval (scores the newest "
-        "checkpoint on the held-out shards), samples (shows what it does to some sentences) or "
-        "export (writes the discriminator to --export_dir; needs no --data_dir).")
+        "checkpoint on the held-out shards) or samples (shows what it does to some sentences).")
     flags.DEFINE_string(
         "init_checkpoint", None, "Networks to begin with, of the same shapes and vocabulary: "
         "another run's directory (other records, another length, or a masked language model before "
         "ELECTRA), Google's checkpoint or a directory of Hugging Face's. Default: new weights.")
     flags.DEFINE_string(
         "vocab_file", None, "Checked against the records' vocabulary. Default: theirs.")
-    export_flags.define()
+    export_flags.define()  # For the message of --mode=export, which names the new command.
     setting_flags.define(SETTINGS, SIZES)
 
 

@@ -1,29 +1,36 @@
-"""The TFRecord schema of one pre-training example."""
+"""The schema of one pre-training example, a `tf.train.Example`; needs no TensorFlow."""
 
 import functools
+import re
 import typing
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
-_DTYPES = {2: (np.dtype("<u2"), tf.uint16), 4: (np.dtype("<i4"), tf.int32)}
+_DTYPES = {2: np.dtype("<u2"), 4: np.dtype("<i4")}
+_BYTES = 2
+"""Wire type of a protocol buffer's field that begins with its length."""
+_BEFORE_IDS = re.compile(
+    rb"\nN\nN\n\x14first_segment_length\x12N\x1aN\nN(?P<boundary>N)\nN\n\x03ids\x12N\nN\nN"
+    .replace(b"N", rb"[\x80-\xff]*[\x00-\x7f]"), re.DOTALL)
+"""What `_before_ids` returns; N stands for a number of 7 bits a byte."""
 
 
 class Batch(typing.NamedTuple):
-    """A batch of examples with static shapes; B examples of L positions."""
+    """A batch of B examples of L positions: NumPy arrays, or tensors with static shapes."""
 
-    ids: tf.Tensor
+    ids: Any
     """int32 [B, L], [PAD] past the end."""
-    valid: tf.Tensor
+    valid: Any
     """bool [B, L], False on padding."""
-    segment_ids: tf.Tensor
+    segment_ids: Any
     """int32 [B, L], 0 for the first segment and for padding, 1 for the second segment."""
 
 
 def id_dtype(token_bytes: int) -> np.dtype:
     """Returns how ids of 2 or 4 bytes are stored, see `manifest.token_bytes_for`."""
-    return _DTYPES[token_bytes][0]
+    return _DTYPES[token_bytes]
 
 
 def serialize_example(ids: Sequence[int], first_segment_length: int, token_bytes: int) -> bytes:
@@ -54,20 +61,6 @@ def serialize_stored(raw: bytes, first_segment_length: int, token_bytes: int) ->
     return _before_ids(first_segment_length, len(raw)) + raw
 
 
-@functools.lru_cache(maxsize=1 << 14)
-def _before_ids(first_segment_length: int, size: int) -> bytes:
-    """Returns all bytes of a `tf.train.Example` but the ids, `size` bytes at its very end.
-
-    Their key sorts last, and deterministic serialization sorts. Protobuf takes 10 times as long as
-    putting the two together.
-    """
-    return tf.train.Example(features=tf.train.Features(feature={
-        "ids": tf.train.Feature(bytes_list=tf.train.BytesList(value=[bytes(size)])),
-        "first_segment_length": tf.train.Feature(
-            int64_list=tf.train.Int64List(value=[first_segment_length])),
-    })).SerializeToString(deterministic=True)[:-size]
-
-
 def stored_ids(serialized: bytes, token_bytes: int) -> tuple[np.ndarray, int]:
     """Returns the ids of one serialized example, and the length of its first segment.
 
@@ -76,61 +69,40 @@ def stored_ids(serialized: bytes, token_bytes: int) -> tuple[np.ndarray, int]:
         token_bytes: 2 or 4, as written.
 
     Raises:
-        google.protobuf.message.DecodeError: it is none.
-        ValueError: its fields aren't ours.
+        ValueError: the bytes are not those of `serialize_example`.
     """
-    features = tf.train.Example.FromString(serialized).features.feature
-    raw = features["ids"].bytes_list.value
-    boundary = features["first_segment_length"].int64_list.value
-    if len(raw) != 1 or len(boundary) != 1:
-        raise ValueError("an example has one string of ids and one boundary")
-    return np.frombuffer(raw[0], id_dtype(token_bytes)), boundary[0]
+    found = _BEFORE_IDS.match(serialized)
+    if found:
+        boundary = sum((byte & 127) << 7 * place for place, byte in enumerate(found["boundary"]))
+        size = len(serialized) - found.end()
+        if (serialized[:found.end()] == _before_ids(boundary, size) and size % token_bytes == 0
+                and 1 <= boundary <= size // token_bytes):
+            return np.frombuffer(serialized, id_dtype(token_bytes), offset=found.end()), boundary
+    raise ValueError(f"{len(serialized)} bytes are not an example of {token_bytes}-byte ids")
 
 
-def parse_examples(
-    serialized: tf.Tensor, max_seq_length: int, token_bytes: int, pad_id: int
-) -> Batch:
-    """Parses a batch of serialized examples in one op and pads them.
+@functools.lru_cache(maxsize=1 << 14)
+def _before_ids(first_segment_length: int, size: int) -> bytes:
+    """Returns all bytes of a `tf.train.Example` but the ids, `size` bytes at its very end.
 
-    Args:
-        serialized: string [B].
-        max_seq_length: L.
-        token_bytes: 2 or 4, as written.
-        pad_id: id of [PAD].
-
-    Returns:
-        A `Batch`; its shapes are static where B is.
-
-    Raises:
-        tf.errors.InvalidArgumentError: (when it runs) an example is longer than `max_seq_length`
-            or its fields contradict each other; nothing is truncated.
+    Their key sorts last, and deterministic serialization sorts. Protobuf takes 10 times as long as
+    putting the two together.
     """
-    parsed = tf.io.parse_example(serialized, {
-        "ids": tf.io.FixedLenFeature([], tf.string),
-        "first_segment_length": tf.io.FixedLenFeature([], tf.int64),
-    })
-    sizes = tf.strings.length(parsed["ids"])
-    first = tf.cast(parsed["first_segment_length"], tf.int32)
-    with tf.control_dependencies(_checks(sizes, first, max_seq_length, token_bytes)):
-        ids = tf.io.decode_raw(parsed["ids"], _DTYPES[token_bytes][1], little_endian=True,
-                               fixed_length=max_seq_length * token_bytes)
-    ids = tf.ensure_shape(tf.cast(ids, tf.int32), [serialized.shape[0], max_seq_length])
-    positions = tf.range(max_seq_length)[tf.newaxis, :]
-    valid = positions < (sizes // token_bytes)[:, tf.newaxis]
-    segment_ids = tf.cast(valid & (positions >= first[:, tf.newaxis]), tf.int32)
-    return Batch(ids=tf.where(valid, ids, pad_id), valid=valid, segment_ids=segment_ids)
+    boundary = (_field(1, b"first_segment_length")
+                + _field(2, _field(3, _field(1, _number(first_segment_length)))))
+    ids = _field(1, b"ids") + _field(2, _field(1, _field(1, b"", size), size), size)
+    return _field(1, _field(1, boundary) + _field(1, ids, size), size)
 
 
-def _checks(sizes: tf.Tensor, first: tf.Tensor, max_seq_length: int, token_bytes: int) -> list:
-    lengths = sizes // token_bytes
-    return [
-        tf.debugging.assert_less_equal(
-            lengths, max_seq_length,
-            message=f"an example is longer than max_seq_length={max_seq_length}; "
-                    "rebuild the records with that length, or ask for the records' length"),
-        tf.debugging.assert_equal(
-            lengths * token_bytes, sizes,
-            message=f"an example does not hold {token_bytes}-byte ids; rebuild the records"),
-        tf.debugging.assert_less_equal(
-            first, lengths, message="a first segment ends past its example; rebuild the records"),
-    ]
+def _field(number: int, content: bytes, following: int = 0) -> bytes:
+    """Returns a field of a message; so many bytes of its content follow later."""
+    return bytes([number << 3 | _BYTES]) + _number(len(content) + following) + content
+
+
+def _number(value: int) -> bytes:
+    """Returns a number in bytes of 7 bits, the lowest first; all but the last have the top bit."""
+    found = bytearray()
+    while value > 127:
+        found.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*found, value])

@@ -1,19 +1,20 @@
-"""From TFRecord shards to batches of static shape.
+"""Reads TFRecord shards into batches of static shape with `tf.data`, in the order of `order`.
 
-What is kept in memory is a few windows of serialized examples, and a table of the windows that the
-run will read, of some bytes per shard: nothing grows with the number of examples.
+Memory holds a few windows of serialized examples, and a table of the windows that the run will
+read, some bytes per shard; it does not grow with the number of examples. The pipeline is one graph
+without Python functions, so that the hosts of a TPU pod can run it: TensorFlow's op shuffles
+windows and blocks, and `order.permutation` equals it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.data.cutting import Cutting
-from electra_tf.data.example import Batch, parse_examples
-from electra_tf.data.mixture import SHARES, Mixture, Source
-from electra_tf.data.order import ShuffleWindow, part_of, windows
+from electra_tf.data.example import Batch, id_dtype
+from electra_tf.data.mixture import Mixture, Source
+from electra_tf.data.order import SPECIAL, Order, RowPlaces, ShuffleWindow, part_of
 
 LOADED_WINDOWS_AHEAD = 1
 BATCHES_AHEAD = 4
@@ -29,7 +30,7 @@ class StoredRow(NamedTuple):
     example: tf.Tensor
     """string [...]."""
     first: tf.Tensor
-    """int64 [...], as `Cutting.first_tokens`."""
+    """int64 [...], as `RowPlaces.first_tokens`."""
 
 
 def training_batches(records: Mixture, *, pad_id: int, seed: int, window_examples: int,
@@ -42,12 +43,10 @@ def training_batches(records: Mixture, *, pad_id: int, seed: int, window_example
     rows [r * B / R, (r + 1) * B / R).
 
     Args:
-        records: to read. Of several directories each has an endless stream of its own, epoch
-            after epoch; every block of `SHARES` rows takes as many from each as its share says,
-            in an order drawn from (seed, block).
+        records: to read.
         pad_id: id that fills up short examples.
         seed: of the order.
-        window_examples: see `electra_tf.data.order`; several directories divide it by share.
+        window_examples: as `Order` has it.
         global_batch_size: B, a multiple of the number of replicas.
         first_step: a run that resumes at step t begins there.
         last_step: one past the last step; the dataset ends.
@@ -58,23 +57,13 @@ def training_batches(records: Mixture, *, pad_id: int, seed: int, window_example
     Returns:
         Dataset of `Batch` with B / R rows; successive elements go to the worker's replicas.
     """
-    cutting = Cutting(records.max_seq_length, length or records.max_seq_length)
-    rows = _rows(records, cutting, seed=seed, window_examples=window_examples,
-                 start=first_step * global_batch_size, stop=last_step * global_batch_size)
-    per_worker = global_batch_size // context.num_input_pipelines
-    per_replica = global_batch_size // context.num_replicas_in_sync
-    first_row = context.input_pipeline_id * per_worker
-
-    def own_share(batch: StoredRow) -> tf.data.Dataset:
-        mine = (part[first_row:first_row + per_worker] for part in batch)
-        return tf.data.Dataset.from_tensor_slices(
-            StoredRow(*(tf.reshape(part, [-1, per_replica]) for part in mine)))
-
+    places = RowPlaces(records.max_seq_length, length or records.max_seq_length)
+    order = Order(records=records, places=places, seed=seed, window_examples=window_examples)
     return (
-        rows
+        _rows(order, first_step * global_batch_size, last_step * global_batch_size)
         .batch(global_batch_size, drop_remainder=True)
-        .flat_map(own_share)
-        .map(lambda rows: _parse(rows, records, cutting, pad_id),
+        .flat_map(lambda batch: _own_share(batch, global_batch_size, context))
+        .map(lambda rows: _parse(rows, records, places, pad_id),
              num_parallel_calls=tf.data.AUTOTUNE)
         .prefetch(BATCHES_AHEAD)
     )
@@ -90,22 +79,13 @@ def evaluation_batches(records: Mixture, *, pad_id: int, global_batch_size: int,
 
     Args and returns as for `training_batches`.
     """
-    cutting = Cutting(records.max_seq_length, length or records.max_seq_length)
-    per_worker = global_batch_size // context.num_input_pipelines
-    per_replica = global_batch_size // context.num_replicas_in_sync
-    first_row = context.input_pipeline_id * per_worker
+    places = RowPlaces(records.max_seq_length, length or records.max_seq_length)
 
     def all_rows(example: tf.Tensor) -> tf.data.Dataset:
-        numbers = tf.range(cutting.rows, dtype=tf.int64)
-        first = cutting.first_tokens(numbers, tf.constant(0, tf.int64))
+        numbers = tf.range(places.rows, dtype=tf.int64)
+        first = places.first_tokens(numbers, tf.constant(0, tf.int64))
         return tf.data.Dataset.from_tensor_slices(
-            StoredRow(tf.fill([cutting.rows], example), first))
-
-    def own_share(batch: Batch) -> tf.data.Dataset:
-        full = Batch(*(_fill(part, global_batch_size) for part in batch))
-        mine = (part[first_row:first_row + per_worker] for part in full)
-        return tf.data.Dataset.from_tensor_slices(
-            Batch(*(tf.reshape(part, [-1, per_replica, part.shape[-1]]) for part in mine)))
+            StoredRow(tf.fill([places.rows], example), first))
 
     held_out = [tf.data.TFRecordDataset([path for path, _ in source.shards("eval")])
                 for source in records.sources if source.examples("eval")]
@@ -114,50 +94,55 @@ def evaluation_batches(records: Mixture, *, pad_id: int, global_batch_size: int,
         tf.data.Dataset.choose_from_datasets(held_out, in_turn, stop_on_empty_dataset=False)
         .flat_map(all_rows)
         .batch(global_batch_size)
-        .map(lambda rows: _parse(rows, records, cutting, pad_id))
-        .flat_map(own_share)
+        .map(lambda rows: Batch(*(_fill(part, global_batch_size)
+                                  for part in _parse(rows, records, places, pad_id))))
+        .flat_map(lambda batch: _own_share(batch, global_batch_size, context))
         .prefetch(BATCHES_AHEAD)
     )
 
 
-def _rows(records: Mixture, cutting: Cutting, *, seed: int, window_examples: int, start: int,
-          stop: int) -> tf.data.Dataset:
+def _own_share(batch: NamedTuple, batch_size: int,
+               context: tf.distribute.InputContext) -> tf.data.Dataset:
+    """Returns a worker's rows of a global batch, an element for each of its replicas."""
+    per_worker = batch_size // context.num_input_pipelines
+    per_replica = batch_size // context.num_replicas_in_sync
+    first_row = context.input_pipeline_id * per_worker
+    return tf.data.Dataset.from_tensor_slices(type(batch)(*(
+        tf.reshape(part[first_row:first_row + per_worker], [-1, per_replica, *part.shape[1:]])
+        for part in batch)))
+
+
+def _rows(order: Order, start: int, stop: int) -> tf.data.Dataset:
     """Yields the `StoredRow`s [start, stop) of the run."""
-    if len(records.sources) == 1:
-        return _stream(records.sources[0], cutting, seed=seed, window_examples=window_examples,
-                       start=start, stop=stop)
-    first_block, last_block = start // SHARES, -(-stop // SHARES)
-    streams = [
-        _stream(source, cutting, seed=seed, stream=number, start=first_block * source.share,
-                window_examples=-(-window_examples * source.share // SHARES),
-                stop=last_block * source.share)
-        for number, source in enumerate(records.sources)]
-    members = np.repeat(np.arange(len(streams)), [source.share for source in records.sources])
+    streams = [_stream(source, windows, order.places) for source, windows in zip(
+        order.records.sources, order.streams(start, stop), strict=True)]
+    if len(streams) == 1:
+        return streams[0]
+    blocks, members = order.blocks(start, stop), order.members
 
     def block(number: tf.Tensor) -> tf.data.Dataset:
         return tf.data.Dataset.from_tensor_slices(tf.random.experimental.stateless_shuffle(
-            tf.constant(members, tf.int64), seed=tf.stack([tf.constant(seed, tf.int64), number])))
+            tf.constant(members, tf.int64),
+            seed=tf.stack([tf.constant(order.seed, tf.int64), number])))
 
-    choices = tf.data.Dataset.range(first_block, last_block).flat_map(block)
+    choices = tf.data.Dataset.range(blocks.start, blocks.stop).flat_map(block)
     # Less than a block is read in vain where a run resumes.
     return (tf.data.Dataset.choose_from_datasets(streams, choices)
-            .skip(start % SHARES).take(stop - start))
+            .skip(start - blocks.start * len(members)).take(stop - start))
 
 
-def _stream(source: Source, cutting: Cutting, *, seed: int, window_examples: int, start: int,
-            stop: int, stream: int = 0) -> tf.data.Dataset:
-    """Yields rows [start, stop) of one directory's endless stream; the next window loads then."""
+def _stream(source: Source, windows: Iterator[ShuffleWindow],
+            places: RowPlaces) -> tf.data.Dataset:
+    """Yields the rows of one directory's windows; the next window loads meanwhile."""
     paths, sizes = zip(*source.shards("train"), strict=True)
-    members, numbers = _table(windows(
-        sizes, seed=seed, window_rows=window_examples, start=start, stop=stop, rows=cutting.rows,
-        stream=stream))
+    members, numbers = _table(windows)
     paths, sizes, members = tf.constant(paths), tf.constant(sizes, tf.int64), tf.constant(members)
 
     def load(window: tf.Tensor) -> StoredRow:
         first, last, part, parts, *shuffle = tf.unstack(window)
         own = members[first:last]
         examples = _read(tf.gather(paths, own), *part_of(tf.gather(sizes, own), part, parts))
-        return _shuffled(examples, shuffle, cutting)
+        return _shuffled(examples, shuffle, places)
 
     return (
         tf.data.Dataset.from_tensor_slices(numbers)
@@ -185,16 +170,17 @@ def _table(needed: Iterable[ShuffleWindow]) -> tuple[np.ndarray, np.ndarray]:
     return np.array(members, np.int32), np.array(numbers, np.int64).reshape([-1, 8])
 
 
-def _shuffled(examples: tf.Tensor, shuffle: Sequence[tf.Tensor], cutting: Cutting) -> StoredRow:
+def _shuffled(examples: tf.Tensor, shuffle: Sequence[tf.Tensor],
+              places: RowPlaces) -> StoredRow:
     """Returns rows [start, stop) of a window's shuffle."""
     size, seed, start, stop = shuffle
     with tf.control_dependencies([tf.debugging.assert_equal(
-            tf.size(examples, tf.int64) * cutting.rows, size,
+            tf.size(examples, tf.int64) * places.rows, size,
             message="a shard holds fewer examples than its manifest says")]):
         order = tf.random.experimental.stateless_shuffle(
             tf.range(size), seed=tf.stack([seed, size]))[start:stop]
-    return StoredRow(tf.gather(examples, order // cutting.rows),
-                     cutting.first_tokens(order % cutting.rows, seed))
+    return StoredRow(tf.gather(examples, order // places.rows),
+                     places.first_tokens(order % places.rows, seed))
 
 
 def _read(files: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
@@ -209,9 +195,89 @@ def _read(files: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
     return contents.ragged_batch(tf.size(files, tf.int64)).get_single_element().values
 
 
-def _parse(rows: StoredRow, records: Mixture, cutting: Cutting, pad_id: int) -> Batch:
+def _parse(rows: StoredRow, records: Mixture, places: RowPlaces, pad_id: int) -> Batch:
     whole = parse_examples(rows.example, records.max_seq_length, records.token_bytes, pad_id)
-    return cutting(whole, rows.first, pad_id)
+    return cut(whole, rows.first, places, pad_id)
+
+
+def parse_examples(
+    serialized: tf.Tensor, max_seq_length: int, token_bytes: int, pad_id: int
+) -> Batch:
+    """Parses a batch of serialized examples in one op and pads them.
+
+    Args:
+        serialized: string [B].
+        max_seq_length: L.
+        token_bytes: 2 or 4, as written.
+        pad_id: id of [PAD].
+
+    Returns:
+        A `Batch`; its shapes are static where B is.
+
+    Raises:
+        tf.errors.InvalidArgumentError: (when it runs) an example is longer than `max_seq_length`
+            or its fields contradict each other; nothing is truncated.
+    """
+    parsed = tf.io.parse_example(serialized, {
+        "ids": tf.io.FixedLenFeature([], tf.string),
+        "first_segment_length": tf.io.FixedLenFeature([], tf.int64),
+    })
+    sizes = tf.strings.length(parsed["ids"])
+    first = tf.cast(parsed["first_segment_length"], tf.int32)
+    with tf.control_dependencies(_checks(sizes, first, max_seq_length, token_bytes)):
+        ids = tf.io.decode_raw(parsed["ids"], tf.as_dtype(id_dtype(token_bytes)),
+                               little_endian=True, fixed_length=max_seq_length * token_bytes)
+    ids = tf.ensure_shape(tf.cast(ids, tf.int32), [serialized.shape[0], max_seq_length])
+    positions = tf.range(max_seq_length)[tf.newaxis, :]
+    valid = positions < (sizes // token_bytes)[:, tf.newaxis]
+    segment_ids = tf.cast(valid & (positions >= first[:, tf.newaxis]), tf.int32)
+    return Batch(ids=tf.where(valid, ids, pad_id), valid=valid, segment_ids=segment_ids)
+
+
+def _checks(sizes: tf.Tensor, first: tf.Tensor, max_seq_length: int, token_bytes: int) -> list:
+    lengths = sizes // token_bytes
+    return [
+        tf.debugging.assert_less_equal(
+            lengths, max_seq_length,
+            message=f"an example is longer than max_seq_length={max_seq_length}; "
+                    "rebuild the records with that length, or ask for the records' length"),
+        tf.debugging.assert_equal(
+            lengths * token_bytes, sizes,
+            message=f"an example does not hold {token_bytes}-byte ids; rebuild the records"),
+        tf.debugging.assert_less_equal(
+            first, lengths, message="a first segment ends past its example; rebuild the records"),
+    ]
+
+
+def cut(batch: Batch, first: tf.Tensor, places: RowPlaces, pad_id: int) -> Batch:
+    """Returns rows [B, L] of examples [B, built]; the examples themselves if that is L.
+
+    A row that holds parts of both segments has two, any other has one. A row past the end of
+    a short example is empty: nothing of it is valid.
+
+    Args:
+        batch: examples.
+        first: int64 [B], by `RowPlaces.first_tokens`.
+        places: L and the build's length.
+        pad_id: fills up.
+    """
+    if places.length == places.built:
+        return batch
+    lengths = tf.reduce_sum(tf.cast(batch.valid, tf.int32), axis=1, keepdims=True)
+    first = tf.cast(first, tf.int32)[:, tf.newaxis]
+    # Tokens of text in the row; the example's last [SEP] isn't one.
+    held = tf.clip_by_value(lengths - 1 - first, 0, places.length - SPECIAL)
+    place = tf.range(places.length)[tf.newaxis]
+    source = tf.where(place <= held, first + place - 1, lengths - 1)
+    source = tf.where(place == 0, 0, tf.clip_by_value(source, 0, places.built - 1))
+    valid = (place < held + SPECIAL) & (held > 0)
+    ids = tf.where(valid, tf.gather(batch.ids, source, batch_dims=1), pad_id)
+    # The closing [SEP] is of the segment before it; a row within B counts as a first segment.
+    of_text = tf.clip_by_value(first - 1 + tf.minimum(place, held), 0, places.built - 1)
+    segments = tf.gather(batch.segment_ids, of_text, batch_dims=1)
+    segments -= tf.gather(batch.segment_ids, tf.minimum(first, places.built - 1), batch_dims=1)
+    segments = tf.where(valid & (place > 0), segments, 0)
+    return Batch(ids=ids, valid=valid, segment_ids=segments)
 
 
 def _fill(rows: tf.Tensor, batch_size: int) -> tf.Tensor:

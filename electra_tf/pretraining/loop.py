@@ -3,27 +3,14 @@
 import dataclasses
 import signal
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.platform.signals import STOPPING, StopRequest
 from electra_tf.pretraining.reporter import Reporter
+from electra_tf.pretraining.results import HeldOut
 from electra_tf.pretraining.timetable import Timetable
 from electra_tf.pretraining.trainer import Trainer
 from electra_tf.training.workers import Agreement
-
-
-class HeldOut(Protocol):
-    """What is done with held-out examples."""
-
-    def evaluate(self, go_on: Callable[[int], bool]) -> Mapping[str, float] | None:
-        """Scores the networks; calls `go_on(batches)` after each, returns None if it says no."""
-
-    def report(self, results: Mapping[str, float], step: int) -> None:
-        """Shows what `evaluate` returned."""
-
-    def samples(self) -> str:
-        """Returns sample corruptions, as Markdown."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -57,7 +44,8 @@ class Loop:
         table, step = self.timetable, self.timetable.first_step
         stopped = self._evaluate(step) if table.evaluates(step) else None
         while step < table.num_steps and not stopped:
-            self.turns.get(step, _nothing)()
+            if step in self.turns:
+                self.turns[step]()
             count = table.steps_in_one_go(step, self.turns)
             self.trainer.run(count)
             step += count
@@ -105,7 +93,3 @@ class Loop:
         self.held_out.report(results, step)
         self.reporter.aside("evaluation")
         return None
-
-
-def _nothing() -> None:
-    """Before most steps."""

@@ -1,7 +1,7 @@
 """The modes that look at a trained model: evaluation and samples."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TextIO
 
 import tensorflow as tf
@@ -14,7 +14,7 @@ from electra_tf.platform.errors import UserError
 from electra_tf.pretraining.evaluation import Evaluator, evaluator_of
 from electra_tf.pretraining.setup import Run
 from electra_tf.reporting.json_file import write_json
-from electra_tf.reporting.samples import terminal_page
+from electra_tf.reporting.samples import markdown_page, terminal_page
 
 SHOWN_SAMPLES = 4
 RESULTS_FILE = "eval_results.json"
@@ -37,6 +37,25 @@ def show_samples(run: Run) -> None:
                         "there is nothing to show; --mode=eval scores it.")
     print(f"Held-out sentences after {step:,} steps\n")
     print(terminal_page(samples, colour=sys.stdout.isatty()))
+
+
+class HeldOut:
+    """What a training run does with its held-out examples."""
+
+    def __init__(self, run: Run, evaluator: Evaluator, out: TextIO):
+        self._run, self._evaluator, self._out = run, evaluator, out
+
+    def evaluate(self, go_on: Callable[[int], bool]) -> Mapping[str, float] | None:
+        """Scores the networks; calls `go_on(batches)` after each, returns None if it says no."""
+        return self._evaluator.evaluate(self._run.config.runtime.eval_steps, go_on)
+
+    def report(self, results: Mapping[str, float], step: int) -> None:
+        """Shows what `evaluate` returned."""
+        report(self._run, results, step, self._out)
+
+    def samples(self) -> str:
+        """Returns sample corruptions, as Markdown."""
+        return markdown_page(self._evaluator.samples(SHOWN_SAMPLES, self._run.vocabulary))
 
 
 def report(run: Run, results: Mapping[str, float], step: int, out: TextIO) -> None:

@@ -13,15 +13,15 @@ from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data import mixture
-from electra_tf.data.cutting import SHORTEST_ROW, Cutting
 from electra_tf.data.mixture import Mixture
-from electra_tf.data.shards import look_at_first_examples
+from electra_tf.data.order import SHORTEST_ROW, RowPlaces
+from electra_tf.data.reader import look_at_first_examples
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
 from electra_tf.objectives.objective import Given, GivenGenerator, PretrainingObjective
 from electra_tf.objectives.registry import build_objective
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.pretraining.token_counts import token_counts
+from electra_tf.pretraining.fixed_corruption import token_counts
 from electra_tf.text import tokenization
 from electra_tf.text.vocabulary import CONTINUATION, Vocabulary
 from electra_tf.training import hardware, memory
@@ -61,13 +61,13 @@ class Run:
         return self.config.data.max_seq_length
 
     @property
-    def cutting(self) -> Cutting:
-        """How examples become rows."""
-        return Cutting(self.records.max_seq_length, self.length)
+    def places(self) -> RowPlaces:
+        """Where an example's rows of L tokens begin."""
+        return RowPlaces(self.records.max_seq_length, self.length)
 
     def rows(self, split: str) -> int:
         """Returns how many rows of L tokens "train" or "eval" gives."""
-        return self.records.examples(split) * self.cutting.rows
+        return self.records.examples(split) * self.places.rows
 
     def build_model(self) -> tf_keras.Model:
         """Creates the networks on the run's devices, with their initial weights."""

@@ -4,7 +4,7 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 import tensorflow as tf
@@ -21,17 +21,16 @@ from electra_tf.platform import storage
 from electra_tf.platform.command_line import same_command
 from electra_tf.platform.signals import Interrupted, StopRequest
 from electra_tf.platform.storage import Path
-from electra_tf.pretraining.evaluation import Evaluator, evaluator_of
+from electra_tf.pretraining.evaluation import evaluator_of
 from electra_tf.pretraining.loop import Loop
 from electra_tf.pretraining.reporter import Reporter
-from electra_tf.pretraining.results import report
+from electra_tf.pretraining.results import HeldOut
 from electra_tf.pretraining.setup import Run
 from electra_tf.pretraining.timetable import Timetable
 from electra_tf.pretraining.trainer import Trainer
 from electra_tf.reporting.collapse import CollapseWatch
 from electra_tf.reporting.curves import draw_curves
 from electra_tf.reporting.metrics_log import read_metrics, saved_steps
-from electra_tf.reporting.samples import markdown_page
 from electra_tf.training import failures
 from electra_tf.training.assembly import build_state, build_step
 from electra_tf.training.devices import device_name, steps_per_loop
@@ -42,8 +41,6 @@ from electra_tf.training.workers import (
     is_chief,
     loss_of_a_worker_named,
 )
-
-LOGGED_SAMPLES = 4
 
 
 @failures.explained()
@@ -88,7 +85,7 @@ def _train(run: Run, report_dir: Path, out: TextIO) -> None:
             timetable=table, trainer=_trainer(run, state, table), manager=manager,
             reporter=reporter, request=request, workers=Agreement(run.strategy),
             turns=run.objective.turns(state.model),
-            held_out=None if evaluator is None else _HeldOut(run, evaluator, out)).run()
+            held_out=None if evaluator is None else HeldOut(run, evaluator, out)).run()
     if stopped_by:
         raise Interrupted(stopped_by, "" if out is not sys.stdout else (
             f"stopped by {stopped_by.name} at step {int(state.step.numpy()):,} of "
@@ -104,22 +101,6 @@ def _stop_request(run: Run) -> StopRequest:
     return StopRequest(grace_seconds=seconds, late=(
         f"no step that all workers agree on within --grace_seconds={seconds:g}: this worker ends. "
         f"To go on from the last checkpoint, on every worker: {same_command()}"))
-
-
-class _HeldOut:
-    """What the loop does with held-out examples."""
-
-    def __init__(self, run: Run, evaluator: Evaluator, out: TextIO):
-        self._run, self._evaluator, self._out = run, evaluator, out
-
-    def evaluate(self, go_on: Callable[[int], bool]) -> Mapping[str, float] | None:
-        return self._evaluator.evaluate(self._run.config.runtime.eval_steps, go_on)
-
-    def report(self, results: Mapping[str, float], step: int) -> None:
-        report(self._run, results, step, self._out)
-
-    def samples(self) -> str:
-        return markdown_page(self._evaluator.samples(LOGGED_SAMPLES, self._run.vocabulary))
 
 
 def restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
@@ -189,18 +170,18 @@ def _print_header(run: Run, state: TrainState, first_step: int, new_parts: Seque
 
 def _about_records(run: Run) -> list[str]:
     """Returns how much there is to read, and of several directories how often a run reads each."""
-    training, cutting, records = run.config.training, run.cutting, run.records
+    training, places, records = run.config.training, run.places, run.records
     rows = run.rows("train")
     lines = [f"records  {rows:,} examples of {run.length} tokens, {run.rows('eval'):,} held out"]
-    if cutting.rows > 1:
-        lines[0] += (f", {cutting.rows} out of each of {cutting.built} (which leaves out "
-                     f"{cutting.left_over})")
+    if places.rows > 1:
+        lines[0] += (f", {places.rows} out of each of {places.built} (which leaves out "
+                     f"{places.left_over})")
     if len(records.sources) == 1:
         lines[0] += (f"; {rows / training.train_batch_size:,.0f} steps of "
                      f"{training.train_batch_size} an epoch")
         return lines
     for source in records.sources:
-        own, share = source.examples("train") * cutting.rows, source.share / SHARES
+        own, share = source.examples("train") * places.rows, source.share / SHARES
         read = training.num_train_steps * training.train_batch_size * share
         lines.append(f"  {share:>7.2%} of the batches from {source.data_dir}: {own:,} examples, "
                      f"read {read / own:,.2f} times")

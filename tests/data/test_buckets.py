@@ -40,11 +40,6 @@ def test_an_epochs_order_is_its_own_and_the_same_again(lengths):
         assert not np.array_equal(np.concatenate(first), np.concatenate(other))
 
 
-def test_batches_dont_come_in_order_of_length(lengths):
-    longest = [lengths[batch].max() for batch in plan_epoch(lengths, 32, seed=1, epoch=0)]
-    assert abs(np.corrcoef(longest, np.arange(len(longest)))[0, 1]) < 0.3
-
-
 def test_padding_is_little(lengths):
     buckets = bucket_lengths(lengths, 128)
     padded = sum(

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from electra_tf.data import manifest, shards
+from electra_tf.data import manifest, reader, shards
 from electra_tf.data.example import serialize_example
 from electra_tf.platform.errors import UserError
 from tests import tiny_records
@@ -32,14 +32,10 @@ def changed(content, path, value):
     ("max_seq_length", 64, "padding_positions"),
     ("max_seq_length", 16, "can't have"),
     ("max_seq_length", 10**12, "max_seq_length must be 3 to"),
-    ("max_seq_length", 32.0, "'max_seq_length' must be a whole number"),
-    ("max_seq_length", True, "'max_seq_length' must be a whole number"),
     ("token_bytes", 4, "token_bytes is 4, but ids of 40 entries take 2"),
-    ("token_bytes", 3, "token_bytes is 3"),
     ("packing", "tight", "packing must be full or reference"),
     ("vocabulary.size", -1, "vocabulary.size must be"),
     ("vocabulary.sha256", "a", "vocabulary.sha256 is none"),
-    ("vocabulary.lower_case", "yes", "vocabulary: 'lower_case' must be true or false"),
     ("shards.0.name", "../train.tfrecord", "must be that of a file here"),
     ("shards.0.name", "a\u0000b", "NUL"),
     ("shards.1.name", "train-00000.tfrecord", "two shards have the name"),
@@ -55,11 +51,7 @@ def changed(content, path, value):
     ("counts.unknown_words", 1, "counts.unknown_words is 1 of 0 words"),
     ("counts.unknown_by_script", {"Latin": 1}, "unknown_words is 0, but by script they are 1"),
     ("counts.unknown_by_script", {"Latin": -1}, "counts.unknown_by_script['Latin'] is negative"),
-    ("counts.unknown_by_script", {"Latin": "1"}, "'Latin' must be a whole number"),
-    ("counts", {"examples": 96}, "counts: 'documents' is missing"),
     ("settings", {"max_seq_length": 64}, "max_seq_length is 32, but settings say 64"),
-    ("settings", {"lower_case": False}, "lower_case is True, but settings say False"),
-    ("settings", {"seed": [1]}, "settings: 'seed' is of a wrong type"),
 ])
 def test_values_that_contradict_each_other_are_refused(built, tmp_path, path, value, words):
     (tmp_path / "manifest.json").write_text(json.dumps(changed(built[1], path, value)))
@@ -90,22 +82,23 @@ def records_of(tmp_path, lengths, *, claimed, packing="full", size=40):
 def test_shards_that_are_not_what_the_manifest_says_are_refused(tmp_path, given, words):
     records = records_of(tmp_path, **given)
     with pytest.raises(UserError, match=f"train-00000.tfrecord isn't what.*{words}"):
-        shards.look_at_first_examples(tmp_path / "records", records)
+        reader.look_at_first_examples(tmp_path / "records", records)
 
 
 def test_the_only_example_of_a_shard_may_be_short(tmp_path):
     records = records_of(tmp_path, [16], claimed=32)
-    shards.look_at_first_examples(tmp_path / "records", records)
+    reader.look_at_first_examples(tmp_path / "records", records)
 
 
 def test_a_file_that_holds_no_examples_is_refused(tmp_path):
     records = records_of(tmp_path, [16, 16], claimed=16)
-    for content in (b"", b"no record at all, whatever it is called"):
+    for content, words in ((b"", "has 0 examples instead of 2"),
+                           (b"no record at all, whatever it is called", "a record is cut off")):
         (tmp_path / "records" / "train-00000.tfrecord").write_bytes(content)
-        with pytest.raises(UserError, match="its first record is no example of ours"):
-            shards.look_at_first_examples(tmp_path / "records", records)
+        with pytest.raises(UserError, match=words):
+            reader.look_at_first_examples(tmp_path / "records", records)
 
 
 def test_what_was_built_passes(built):
     directory, _ = built
-    shards.look_at_first_examples(directory, manifest.load(directory))
+    reader.look_at_first_examples(directory, manifest.load(directory))

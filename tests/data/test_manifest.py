@@ -50,13 +50,6 @@ def test_counts_add_up():
     assert (Counts() + Counts()).unknown_by_script is None
 
 
-def test_shards_are_listed_by_split(records):
-    _, made = records
-    assert [shard.name for shard in made.shards_of("eval")] == ["eval-00000.tfrecord"]
-    with pytest.raises(ValueError, match="split must be one of.*Received: 'test'"):
-        made.shards_of("test")
-
-
 def test_the_fingerprint_follows_the_examples_and_nothing_else(records):
     _, made = records
     same = dataclasses.replace(made, settings={}, counts=Counts())
@@ -104,11 +97,9 @@ def _rewritten(**changes):
 
 @pytest.mark.parametrize("change, message", [
     (lambda content: content[:-20], "is damaged"),
-    (lambda content: "[]", "is damaged: must be an object"),
     (lambda content: "{}", "is damaged: 'format_version' is missing"),
     (_rewritten(format_version=2), "format version 2, this program reads 1"),
     (_rewritten(surprise=1), "is damaged.*surprise"),
-    (_rewritten(vocabulary={"size": 7}), "is damaged: vocabulary: 'sha256' is missing"),
     (_rewritten(shards=[{"name": "a"}]), "is damaged"),
 ])
 def test_an_unreadable_manifest_is_refused(records, change, message):

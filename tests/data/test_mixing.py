@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.data import mixture, pipeline
-from electra_tf.data.cutting import Cutting
+from electra_tf.data import mixture, order
+from electra_tf.data.order import Order, RowPlaces
 from electra_tf.data.pipeline import evaluation_batches, training_batches
 from tests import numbered_records
 
@@ -31,7 +31,7 @@ def place(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(mixture, "SHARES", BLOCK)
-    monkeypatch.setattr(pipeline, "SHARES", BLOCK)
+    monkeypatch.setattr(order, "SHARES", BLOCK)
 
 
 def load(place, *weights):
@@ -73,19 +73,15 @@ def test_each_directory_has_epochs_of_its_own(place):
     assert len(a) == 180 and len(b) == len(set(b)) == 60
 
 
-@pytest.mark.parametrize("first_step", [1, 5, 29])
-def test_a_run_that_resumes_reads_what_it_would_have_read(place, first_step):
+@pytest.mark.parametrize("length", [32, 17])
+def test_a_run_that_resumes_on_more_hosts_reads_what_it_would_have_read(place, length):
     records = load(place, 0.6, 0.4)
-    np.testing.assert_array_equal(
-        read(records)[first_step:], read(records, first_step=first_step))
-
-
-@pytest.mark.parametrize(("workers", "replicas"), [(2, 2), (2, 4)])
-def test_the_global_batch_doesnt_depend_on_who_shares_it(place, workers, replicas):
-    records = load(place, 0.6, 0.4)
-    parts = [read(records, context=tf.distribute.InputContext(workers, worker, replicas)).reshape(
-        [30, BATCH // workers, 32]) for worker in range(workers)]
-    np.testing.assert_array_equal(np.concatenate(parts, axis=1), read(records))
+    whole = read(records, length=length)
+    for first_step, workers in ((1, 1), (9, 2), (29, 4)):
+        parts = [read(records, first_step=first_step, length=length,
+                      context=tf.distribute.InputContext(workers, worker, workers))
+                 for worker in range(workers)]
+        np.testing.assert_array_equal(np.concatenate(parts, axis=1), whole[first_step:])
 
 
 def test_a_seed_changes_the_order_and_so_does_a_directorys_number(place):
@@ -97,13 +93,11 @@ def test_a_seed_changes_the_order_and_so_does_a_directorys_number(place):
 
 
 def test_a_share_of_the_window_is_each_directorys(place):
-    """A window of 40 of 86 examples is a third of them; of 4, a twenty-second."""
-    def windows(window):
-        return len(list(pipeline._stream(
-            mixture.load(place / "a").sources[0], Cutting(32, 32), seed=1, start=0,
-            window_examples=window, stop=EXAMPLES)._input_dataset))
-
-    assert (windows(40), windows(4), windows(EXAMPLES)) == (3, 22, 1)
+    """Of 40 rows 10 are of b, whose 86 examples take 9 windows, and 30 of a: 3 windows."""
+    order = Order(records=load(place, 0.75, 0.25), places=RowPlaces(32, 32), seed=1,
+                  window_examples=40)
+    a, b = (list(windows) for windows in order.streams(0, 4 * EXAMPLES))
+    assert [sum(window.parts for window in stream[:1]) for stream in (a, b)] == [3, 9]
 
 
 def test_held_out_examples_come_in_turn_until_all_are_read(place):
@@ -130,12 +124,6 @@ def test_rows_of_half_the_length_are_shuffled_one_by_one(place):
         (0, number, half) for number in range(EXAMPLES) for half in (0, 1))
     assert sum(one[1] == two[1] for one, two in zip(epoch, epoch[1:], strict=False)) < 20
     assert (rows[..., 0] == 2).all() and (rows[..., -1] == 3).all()
-
-
-def test_shorter_rows_of_a_mixture_resume_too(place):
-    records = load(place, 0.6, 0.4)
-    np.testing.assert_array_equal(read(records, first_step=9, length=17),
-                                  read(records, length=17)[9:])
 
 
 def test_all_rows_of_a_held_out_example_are_evaluated(place):

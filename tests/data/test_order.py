@@ -1,6 +1,10 @@
-import pytest
+"""Every example once an epoch, well mixed, in an order that TensorFlow's shuffle gives, too."""
 
-from electra_tf.data.order import SHARDS_MIXED, part_of, windows
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.data.order import SHARDS_MIXED, part_of, permutation, philox, windows
 
 SIZES = [30, 20, 36, 7]
 EPOCH = 93
@@ -33,10 +37,6 @@ def test_an_epoch_holds_every_example_once(window, rows):
 def test_the_stream_can_be_entered_anywhere(start):
     whole = positions(stop=6 * EPOCH)
     assert positions(start=start, stop=6 * EPOCH) == whole[start:]
-
-
-def test_a_stop_cuts_the_stream_short():
-    assert positions(start=10, stop=50) == positions(stop=2 * EPOCH)[10:50]
 
 
 def test_epochs_and_seeds_differ():
@@ -77,3 +77,20 @@ def test_a_window_of_mixed_text_is_mixed():
 def test_an_empty_dataset_is_refused():
     with pytest.raises(ValueError, match="no examples"):
         list(windows([], seed=1, window_rows=1, start=0, stop=1))
+
+
+def test_draws_are_tensorflows():
+    for key, counter in ((0, (0, 0)), (2**64 - 1, (7, 2**63)),
+                         (0x0123456789ABCDEF, (2**64 - 2, 5))):
+        expected = tf.raw_ops.StatelessRandomUniformFullIntV2(
+            shape=[21], key=tf.constant([key], tf.uint64), counter=tf.constant(counter, tf.uint64),
+            alg=1, dtype=tf.uint32)
+        np.testing.assert_array_equal(philox(key, counter, 21), expected)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 20, 5000])
+def test_permutations_are_tensorflows(size):
+    for seed in ((0, 0), (3, 17), (-3, 5), (2**62 - 1, 131072)):
+        expected = tf.random.experimental.stateless_shuffle(
+            tf.range(size, dtype=tf.int64), seed=tf.constant(seed, tf.int64))
+        assert permutation(size, seed) == expected.numpy().tolist()

@@ -15,7 +15,7 @@ import tensorflow as tf
 from data_prep import pipeline, record_builder
 from data_prep.documents import ReadingNotes
 from electra_tf.data import manifest
-from electra_tf.data.example import parse_examples
+from electra_tf.data.pipeline import parse_examples
 from electra_tf.platform import process_lock
 from electra_tf.platform.errors import UserError
 from electra_tf.text.tokenization import TextSettings

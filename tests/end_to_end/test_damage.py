@@ -14,6 +14,7 @@ import pytest
 
 import run_finetuning
 import run_pretraining
+from electra_tf.apps.tools import export_model
 from electra_tf.checkpoints.run_directory import only_process
 from electra_tf.checkpoints.weights import read_weights
 from electra_tf.config import finetuning_flags, pretraining_flags
@@ -74,9 +75,8 @@ def finetune(encoder, table, model_dir, *flags):
 
 
 def export(model_dir, target):
-    with command_flags.defined(pretraining_flags.define):
-        command_flags.call(run_pretraining.main, "--mode=export", f"--model_dir={model_dir}",
-                           f"--export_dir={target}")
+    with command_flags.defined(export_model.define):
+        command_flags.call(export_model.main, f"--model_dir={model_dir}", f"--export_dir={target}")
 
 
 @contextlib.contextmanager

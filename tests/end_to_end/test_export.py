@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import run_finetuning
-import run_pretraining
-from electra_tf.config import finetuning_flags, pretraining_flags
+from electra_tf.apps.tools import export_model
+from electra_tf.config import finetuning_flags
 from electra_tf.platform.errors import UserError
 from tests import command_flags, tiny_encoder, tiny_run
 from tests.apps.serving import running
@@ -29,9 +29,9 @@ def finetune(*arguments: str | Path) -> None:
         command_flags.call(run_finetuning.main, *map(str, arguments))
 
 
-def pretrain(*arguments: str | Path) -> None:
-    with command_flags.defined(pretraining_flags.define):
-        command_flags.call(run_pretraining.main, *map(str, arguments))
+def export_discriminator(*arguments: str | Path) -> None:
+    with command_flags.defined(export_model.define):
+        command_flags.call(export_model.main, *map(str, arguments))
 
 
 def refused(program, *arguments: str | Path) -> str:
@@ -82,7 +82,7 @@ def test_a_trained_model_is_exported_later_in_another_precision(trained, capsys)
 
 
 def test_a_pre_trained_discriminator_marks_words_and_embeds_texts(encoder, tmp_path):
-    pretrain("--mode=export", f"--model_dir={encoder}", f"--export_dir={tmp_path / 'served'}")
+    export_discriminator(f"--model_dir={encoder}", f"--export_dir={tmp_path / 'served'}")
     with running.client(tmp_path / "served") as client:
         (answer,) = client.rows("detect", ["word8 word9 word10"])
         assert answer["words"] == ["word8", "word9", "word10"]
@@ -117,7 +117,7 @@ def test_an_export_that_exists_stops_training_before_it_starts(trained, encoder,
 def test_a_run_without_a_discriminator_or_a_task_says_so(trained, encoder, tmp_path):
     target = f"--export_dir={tmp_path / 'served'}"
     assert "has no discriminator to export" in refused(
-        pretrain, "--mode=export", f"--model_dir={trained / 'run'}", target)
+        export_discriminator, f"--model_dir={trained / 'run'}", target)
     assert "holds no fine-tuned model" in refused(
         finetune, "--mode=export", f"--model_dir={encoder}", target)
 

@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 
 import run_pretraining
+from electra_tf.apps.tools import export_model
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints.weights import read_weights
 from electra_tf.config import pretraining_flags
@@ -110,7 +111,7 @@ def test_a_vocabulary_with_two_lines_swapped_is_refused(run):
     tokens[7], tokens[8] = tokens[8], tokens[7]
     Vocabulary(tuple(tokens)).save(run / "vocab.txt")
     with pytest.raises(UserError, match="vocab.txt isn't the vocabulary that the run was trained"):
-        command_flags.call(run_pretraining.main, "--mode=export", f"--model_dir={run}",
+        command_flags.call(export_model.main, f"--model_dir={run}",
                            f"--export_dir={run.parent / 'export'}")
 
 
@@ -128,8 +129,7 @@ def test_records_and_run_may_live_on_another_file_system(tmp_path, capsys):
     names = {path.name for path in (home / "run").iterdir()}
     assert {"settings.json", "vocab.txt", "metrics.jsonl", "loss_curves.png", "eval_results.json",
             "tensorboard", "checkpoints"} <= names
-    command_flags.call(run_pretraining.main, "--mode=export", f"--model_dir={home}/run",
-                       f"--export_dir={home}/served")
+    command_flags.call(export_model.main, f"--model_dir={home}/run", f"--export_dir={home}/served")
     loaded = tf.saved_model.load(f"{home}/served/1")
     assert loaded.signatures["detect"](tf.constant(["word1 word2"]))["words"].shape == (1, 2)
     assert not Path("ram:").exists()

@@ -13,7 +13,7 @@ from data_prep.sources import registry as sources
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import Format
 from electra_tf.data import manifest
-from electra_tf.data.example import parse_examples
+from electra_tf.data.pipeline import parse_examples
 from electra_tf.platform import storage
 from electra_tf.pretraining.training_run import train
 from electra_tf.text import coverage

@@ -72,7 +72,7 @@ def test_training_fine_tuning_export_and_conversion_are_silent(directory):
     commands = [
         (*train, "--num_train_steps=2", "--eval_steps=1"),
         ("run_pretraining.py", records, f"--model_dir={run}", "--mode=samples"),
-        ("run_pretraining.py", f"--model_dir={run}", "--mode=export",
+        ("-m", "electra_tf.apps.tools.export_model", f"--model_dir={run}",
          f"--export_dir={directory}/served"),
         ("run_finetuning.py", "--task=classification", f"--train={directory}/rows.tsv",
          f"--dev={directory}/rows.tsv", f"--init_checkpoint={run}", f"--model_dir={task}",

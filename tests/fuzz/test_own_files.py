@@ -12,7 +12,7 @@ from data_prep.record_directory import RecordDirectory
 from data_prep.work_units import WorkUnit
 from electra_tf.checkpoints import settings_file
 from electra_tf.checkpoints.run_directory import checkpoint_of_results
-from electra_tf.data import manifest, shards
+from electra_tf.data import manifest, reader
 from electra_tf.finetuning.results import Epoch, Results, Trial
 from electra_tf.reporting.metrics_log import MetricsLog, read_metrics
 from tests import tiny_records, tiny_run
@@ -61,7 +61,7 @@ def test_a_changed_manifest_is_refused_or_describes_the_same_records(records, da
     def read():
         found = manifest.load(directory)
         manifest.verify_shards(directory, found)
-        shards.look_at_first_examples(directory, found)
+        reader.look_at_first_examples(directory, found)
         return found
 
     found = attempt("manifest.json", read)

@@ -35,10 +35,10 @@ def modules() -> dict[str, pathlib.Path]:
     return {module_name(path): path for path in sources()}
 
 
-def imported_names(path: pathlib.Path, *, inside_functions: bool = True) -> set[str]:
-    """Returns the dotted names that a file imports, at its top and inside functions or not."""
+def imported_names(path: pathlib.Path) -> set[str]:
+    """Returns the dotted names that a file imports, at its top or inside functions."""
     found = set()
-    for node in ast.walk(tree(path)) if inside_functions else tree(path).body:
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

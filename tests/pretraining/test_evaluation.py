@@ -7,14 +7,7 @@ import pytest
 from electra_tf.platform import strict_json
 from electra_tf.pretraining.evaluation import evaluator_of
 from electra_tf.pretraining.results import report
-from tests import tiny_records, tiny_run
-
-
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("evaluation") / "records"
-    tiny_records.write(directory)
-    return directory
+from tests import tiny_run
 
 
 def evaluate(records, **changes):

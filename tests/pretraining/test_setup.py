@@ -3,7 +3,6 @@
 import subprocess
 import sys
 
-from tests import tiny_records
 from tests.determinism.processes import ROOT
 
 PROGRAM = """
@@ -23,9 +22,8 @@ setup.prepare(tiny_run.config(), Path(sys.argv[1]), Path("unused"))
 """
 
 
-def test_tensorflow_runs_nothing_before_threads_and_workers_are_set(tmp_path):
+def test_tensorflow_runs_nothing_before_threads_and_workers_are_set(records):
     """Afterwards it refuses workers, and keeps the threads that it has."""
-    tiny_records.write(tmp_path / "records")
-    done = subprocess.run([sys.executable, "-c", PROGRAM, str(tmp_path / "records")], cwd=ROOT,
+    done = subprocess.run([sys.executable, "-c", PROGRAM, str(records)], cwd=ROOT,
                           capture_output=True, text=True, check=False)
     assert done.stdout == "fresh\n", done.stderr

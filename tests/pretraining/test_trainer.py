@@ -5,16 +5,9 @@ import pytest
 
 from electra_tf.data.pipeline import training_batches
 from electra_tf.pretraining.trainer import Trainer
-from tests import tiny_records, tiny_run
+from tests import tiny_run
 
 STEPS = 7
-
-
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("trainer") / "records"
-    tiny_records.write(directory)
-    return directory
 
 
 def trained(records, counts, *, in_loops, **changes):
@@ -41,11 +34,3 @@ def test_a_loop_of_the_graph_computes_what_single_steps_do(records, changes):
     assert totals == expected
     for value, other in zip(looped, weights, strict=True):
         np.testing.assert_array_equal(value, other)
-
-
-def test_the_steps_of_several_calls_are_reported_together(records):
-    apart, _ = trained(records, [1, 1, 1, 1], in_loops=True)
-    together, _ = trained(records, [4], in_loops=True)
-    for name, (total, weight) in together[0].items():
-        assert total == pytest.approx(sum(one[name][0] for one in apart), rel=1e-12)
-        assert weight == pytest.approx(sum(one[name][1] for one in apart), rel=1e-12)

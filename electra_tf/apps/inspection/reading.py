@@ -1,24 +1,18 @@
 """Examples of a directory of records as NumPy arrays: all of them in order, or a single one."""
 
 import dataclasses
-import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from electra_tf.data import manifest as manifests
-from electra_tf.data.example import Batch, parse_examples
+from electra_tf.data import reader
 from electra_tf.data.manifest import Manifest, Shard
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.text.vocabulary import Vocabulary
-
-_BATCH_TOKENS = 1 << 18
-"""Positions that are looked at together: some megabytes, and NumPy's calls take no time."""
-_BUFFER_BYTES = 1 << 20
 
 
 class Rows(NamedTuple):
@@ -66,9 +60,8 @@ class Records:
         """
         first = 0
         for shard, count in self._parts(split, limit):
-            for ids, valid, segment_ids in self._read(shard, count):
-                yield Rows(first, ids, valid, segment_ids)
-                first += len(ids)
+            yield from self._read(shard, first, 0, count)
+            first += count
 
     def place(self, split: str, number: int, limit: int) -> Place:
         """Returns where the example is that `rows(split, limit)` gives this number."""
@@ -80,17 +73,7 @@ class Records:
 
     def example(self, place: Place) -> Rows:
         """Returns one example, B = 1."""
-        batch = next(iter(self._read(place.shard, place.number + 1, place.number)))
-        return Rows(place.number, *batch)
-
-    @functools.cached_property
-    def _parse(self) -> Callable[[tf.Tensor], Batch]:
-        """Takes string [B]."""
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
-        def parse(serialized: tf.Tensor) -> Batch:
-            return parse_examples(serialized, self.manifest.max_seq_length,
-                                  self.manifest.token_bytes, self.vocabulary.pad_id)
-        return parse
+        return next(self._read(place.shard, place.number, place.number, place.number + 1))
 
     def _parts(self, split: str, limit: int) -> list[tuple[Shard, int]]:
         """Returns the shards, and how many examples of each are read."""
@@ -100,30 +83,12 @@ class Records:
         return [(shard, stop - start)
                 for shard, (start, stop) in zip(shards, itertools.pairwise(read), strict=True)]
 
-    def _read(self, shard: Shard, stop: int, start: int = 0) -> Iterator[tuple]:
-        path, records = self.data_dir / shard.name, self.manifest
-        examples = (
-            tf.data.TFRecordDataset(str(path), buffer_size=_BUFFER_BYTES)
-            .skip(start).take(stop - start)
-            .batch(max(1, _BATCH_TOKENS // records.max_seq_length))
-            .prefetch(2))
-        found = start
-        try:
-            for serialized in examples:
-                ids, valid, segment_ids = (part.numpy() for part in self._parse(serialized))
-                if ids.min() < 0 or ids.max() >= self.vocabulary.size:
-                    raise _damaged(path, f"an id isn't among the {self.vocabulary.size:,} of the "
-                                   "vocabulary")
-                found += len(ids)
-                yield ids, valid, segment_ids
-        except tf.errors.DataLossError as error:
-            raise _damaged(path, "a record is cut off or changed") from error
-        except tf.errors.InvalidArgumentError as error:
-            raise _damaged(path, f"after {found:,} examples comes none of ours") from error
-        except tf.errors.OpError as error:
-            raise _damaged(path, "it can't be read") from error
-        if found < stop:
-            raise _damaged(path, f"it has {found:,} examples instead of {shard.examples:,}")
+    def _read(self, shard: Shard, first: int, start: int, stop: int) -> Iterator[Rows]:
+        """Yields examples [start, stop) of a shard, counted from `first` on."""
+        for batch in reader.examples(self.data_dir, self.manifest, shard, start=start, stop=stop,
+                                     pad_id=self.vocabulary.pad_id):
+            yield Rows(first, *batch)
+            first += len(batch.ids)
 
 
 def open_records(data_dir: Path) -> Records:
@@ -151,8 +116,3 @@ def text_of(rows: Rows, special: Sequence[int]) -> np.ndarray:
     for each in special:
         found &= rows.ids != each
     return found
-
-
-def _damaged(path: Path, problem: str) -> UserError:
-    return UserError(f"{path} isn't what {manifests.MANIFEST_NAME} says: {problem}; restore the "
-                     "file, or build the records again with --overwrite.")

@@ -9,10 +9,12 @@ from collections.abc import Iterator, Mapping
 import jax
 import numpy as np
 
-from electra_tf.apps.stablehlo import artefact, batches, jax_step
+from electra_tf.apps.stablehlo import artefact, jax_step
 from electra_tf.apps.stablehlo.artefact import LiftedStep
-from electra_tf.data import mixture
+from electra_tf.data import mixture, reader
+from electra_tf.data.example import Batch
 from electra_tf.data.mixture import Mixture
+from electra_tf.data.order import Order, RowPlaces
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.signals import Interrupted, StopRequest
 from electra_tf.platform.storage import Path, require_local
@@ -106,10 +108,14 @@ class _Loop:
                 return number
         return None
 
-    def _batches(self, first: int, last: int) -> Iterator[batches.NumpyBatch]:
-        return batches.training_batches(
-            self._records, self._layout.reading, batch_size=self._layout.batch_size,
-            first_step=first, last_step=last)
+    def _batches(self, first: int, last: int) -> Iterator[Batch]:
+        reading = self._layout.reading
+        order = Order(records=self._records, seed=reading.seed,
+                      places=RowPlaces(self._records.max_seq_length, reading.length),
+                      window_examples=reading.shuffle_window)
+        return reader.training_batches(
+            order, pad_id=reading.pad_id, batch_size=self._layout.batch_size, first_step=first,
+            last_step=last)
 
     def _report(self, number: int, last: int, *, is_first: bool) -> None:
         """Waits for the steps since the last report and tells of them."""

@@ -5,8 +5,8 @@ r"""Exports a fine-tuned model or a pre-trained discriminator for TensorFlow Lit
         --quantization=dynamic_int8 --saved_model=served/cola/1
 
 The file takes token ids: input_ids, token_type_ids and attention_mask, int32 [B, L]. It returns the
-outputs of the signature token_ids that run_finetuning.py --mode=export writes (run_pretraining.py
-for a discriminator). It is run and compared with the trained network before it is renamed.
+outputs of the signature token_ids that run_finetuning.py --mode=export writes (export_model for a
+discriminator). It is run and compared with the trained network before it is renamed.
 """
 
 import contextlib

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.apps.inspection import reading, survey
-from electra_tf.data import manifest
+from electra_tf.data import manifest, reader
 from electra_tf.data.example import serialize_example, stored_ids
 from electra_tf.data.shards import write_shard
 from electra_tf.platform import storage
@@ -32,7 +32,7 @@ def written(directory, vocabulary, **splits):
 
 
 def test_everything_is_counted(data_dir, monkeypatch):
-    monkeypatch.setattr(reading, "_BATCH_TOKENS", 7 * tiny_records.LENGTH)
+    monkeypatch.setattr(reader, "TOKENS_TOGETHER", 7 * tiny_records.LENGTH)
     found = survey.survey(reading.open_records(data_dir), EVERYTHING)
     assert found.complete
     for split, counts in found.splits.items():
@@ -79,7 +79,7 @@ def test_copies_and_leaks_are_found(tmp_path):
 
 def test_many_held_out_examples_are_sampled_evenly(tmp_path, monkeypatch):
     monkeypatch.setattr(survey, "MOST_HELD_OUT", 10)
-    monkeypatch.setattr(reading, "_BATCH_TOKENS", 4 * numbered_records.LENGTH)
+    monkeypatch.setattr(reader, "TOKENS_TOGETHER", 4 * numbered_records.LENGTH)
     numbered_records.write(tmp_path / "records", [5], held_out=35)
     records = reading.open_records(storage.path(tmp_path / "records"))
     kept = survey.survey(records, EVERYTHING).held_out

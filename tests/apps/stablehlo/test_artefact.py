@@ -45,12 +45,11 @@ def test_a_module_of_another_layout_is_refused(path):
         artefact.read(path)
 
 
-@pytest.mark.parametrize(("missing", "said"), [
-    (".json", "three files side by side"), (".stablehlo", "can't be read")])
-def test_a_missing_file_is_named(path, missing, said):
-    path.with_suffix(missing).unlink()
-    with pytest.raises(UserError, match=said):
-        artefact.read(path)
+def test_a_missing_file_is_named(path):
+    for missing, said in ((".stablehlo", "can't be read"), (".json", "three files side by side")):
+        path.with_suffix(missing).unlink()
+        with pytest.raises(UserError, match=said):
+            artefact.read(path)
 
 
 def test_another_version_and_damage_are_refused(path):
@@ -86,8 +85,3 @@ def test_a_state_that_is_none_is_refused(tmp_path):
         path.write_bytes(content)
         with pytest.raises(UserError, match="is damaged"):
             artefact.read_state(path, layout())
-
-
-def test_another_name_is_refused(tmp_path):
-    with pytest.raises(UserError, match=r"ends in \.stablehlo"):
-        artefact.read(tmp_path / "step.mlir")

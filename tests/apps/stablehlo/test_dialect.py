@@ -33,11 +33,6 @@ def test_a_module_becomes_portable():
     assert stablehlo.deserialize_portable_artifact_str(found)
 
 
-def test_where_an_op_comes_from_changes_nothing():
-    elsewhere = MODULE.replace("XLA_Args", "another place").replace("__1.2", "__77.8")
-    assert dialect.portable(elsewhere) == dialect.portable(MODULE)
-
-
 def test_new_values_are_found():
     assert dialect.updates(MODULE) == {1: 0}
 

@@ -29,6 +29,14 @@ def lifted(run, state):
     return lift(for_one_device(run.config), run.objective, state, run.strategy)
 
 
+@pytest.fixture(scope="module")
+def exported(records):
+    """A run, its state, and its lifted step."""
+    run = run_of(records)
+    state = tiny_run.state_of(run)
+    return run, state, lifted(run, state)
+
+
 def values_of(state):
     return {state_name(variable): variable.numpy() for variable in state.variables}
 
@@ -39,10 +47,9 @@ def batches_of(run):
         last_step=STEPS, context=tf.distribute.InputContext())
 
 
-def test_the_module_computes_what_the_trainer_computes(records):
-    run = run_of(records)
-    state = tiny_run.state_of(run)
-    step, ours = lifted(run, state), tiny_run.step_function(run, state)
+def test_the_module_computes_what_the_trainer_computes(exported):
+    run, state, step = exported
+    ours = tiny_run.step_function(run, state)
     theirs = module_in_tensorflow.function_of(step)
     values = values_of(state)
     for batch in batches_of(run):
@@ -58,10 +65,9 @@ def test_the_module_computes_what_the_trainer_computes(records):
         np.testing.assert_allclose(value, after[name], rtol=0, atol=3e-5, err_msg=name)
 
 
-def test_every_weight_and_slot_goes_in_and_comes_out_changed(records):
-    run = run_of(records)
-    state = tiny_run.state_of(run)
-    values = {value.name: value for value in lifted(run, state).layout.state}
+def test_every_weight_and_slot_goes_in_and_comes_out_changed(exported):
+    _, state, step = exported
+    values = {value.name: value for value in step.layout.state}
     trained = [state_name(weight) for weight in state.model.trainable_variables]
     slots = [state_name(slot) for slot in (*state.optimizer.first_moments,
                                            *state.optimizer.second_moments)]
@@ -73,9 +79,8 @@ def test_every_weight_and_slot_goes_in_and_comes_out_changed(records):
             assert values[state_name(variable)].shape == tuple(variable.shape)
 
 
-def test_batch_and_results_are_described(records):
-    run = run_of(records)
-    layout = lifted(run, tiny_run.state_of(run)).layout
+def test_batch_and_results_are_described(exported):
+    layout = exported[2].layout
     assert [(value.name, value.shape, value.dtype) for value in layout.batch] == [
         ("ids", (8, 32), "int32"), ("valid", (8, 32), "bool"), ("segment_ids", (8, 32), "int32")]
     assert {"loss/sum", "loss/weight", "gradient_norm/sum"} <= set(layout.results)
@@ -93,10 +98,3 @@ def test_two_traces_are_the_same_bytes_whatever_this_machine_multiplies(records,
     monkeypatch.setattr(attention, "cpu_multiplies_bfloat16",
                         lambda before=attention.cpu_multiplies_bfloat16: not before())
     assert module() == found
-
-
-def test_a_lifted_step_has_bfloat16_where_the_run_leaves_it_open():
-    config = tiny_run.config(training__precision="auto", runtime__cpu_parts=3)
-    assert for_one_device(config).training.precision == "bfloat16"
-    assert for_one_device(tiny_run.config()).training.precision == "float32"
-    assert for_one_device(config).runtime.cpu_parts == 1

@@ -10,7 +10,7 @@ from data_prep import record_builder
 from data_prep.cleaning import plan
 from data_prep.cleaning.settings import CleaningSettings
 from electra_tf.data import manifest
-from electra_tf.data.example import parse_examples
+from electra_tf.data.pipeline import parse_examples
 from electra_tf.platform.errors import UserError
 from tests.data_prep.conftest import make_text
 

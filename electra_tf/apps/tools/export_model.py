@@ -1,0 +1,42 @@
+r"""Exports the discriminator of a pre-training run as a SavedModel that takes strings.
+
+    python -m electra_tf.apps.tools.export_model --model_dir=runs/small --export_dir=served/small
+
+Writes served/small/1 for TensorFlow Serving: its signatures detect replaced words and embed texts.
+run_finetuning.py --mode=export does the same for a fine-tuned model. docs/serving.md has the rest.
+"""
+
+from absl import flags
+
+from electra_tf.config import export_flags
+from electra_tf.platform import command_line, storage
+from electra_tf.platform.errors import UserError
+
+GROUPS = {"Model": ("model_dir",), "Export": export_flags.NAMES}
+
+
+def main() -> None:
+    """Reads the networks and writes the SavedModel."""
+    values = flags.FLAGS
+    for name in ("model_dir", "export_dir"):
+        if not values[name].value:
+            raise UserError(f"--{name} is needed: {values[name].help}")
+    from electra_tf.checkpoints import formats  # TensorFlow takes seconds to import.
+    from electra_tf.export import saved_model, servable
+
+    target = saved_model.Target.of(
+        values.export_dir, values.export_version, values.serving_precision)
+    networks = formats.read(storage.path(values.model_dir))
+    saved_model.export(servable.of_discriminator(networks), target)
+
+
+def define() -> None:
+    """Defines the flags."""
+    flags.DEFINE_string("model_dir", None, "Directory of a pre-training run, or another checkpoint "
+                        "with a discriminator.")
+    export_flags.define()
+
+
+if __name__ == "__main__":
+    define()
+    command_line.run(main, summary=__doc__, groups=GROUPS)

@@ -1,0 +1,226 @@
+"""Reads records as NumPy arrays without TensorFlow: training batches, or shards in their order.
+
+The reader compares the checksum of every record and names a damaged file. It keeps one window of
+`order` in memory while it yields the window's rows.
+"""
+
+import itertools
+import os
+import struct
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from electra_tf.data.consistency import LONGEST_SEQUENCE
+from electra_tf.data.example import Batch, stored_ids
+from electra_tf.data.manifest import MANIFEST_NAME, Manifest, Shard
+from electra_tf.data.mixture import Source
+from electra_tf.data.order import SPECIAL, Order, RowPlaces, ShuffleWindow, part_of, permutation
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
+
+TOKENS_TOGETHER = 1 << 18
+"""Positions read together: some megabytes, and NumPy's calls take no time."""
+_LOOKED_AT = 16
+"""Shards of which the first example is read: a few milliseconds each, wherever they are."""
+_HEADER, _FOOTER = struct.Struct("<Q4x"), struct.Struct("<I")
+"""Of a TFRecord: the length of its content and that number's checksum; the content's checksum."""
+_MOST_BYTES = 4 * LONGEST_SEQUENCE + 256
+"""Of an example."""
+_CUT_OFF = "a record is cut off or changed"
+
+
+class _Row(NamedTuple):
+    """The tokens of a row, and how many of them belong to the first segment."""
+
+    ids: np.ndarray
+    boundary: int
+
+
+def training_batches(order: Order, *, pad_id: int, batch_size: int, first_step: int,
+                     last_step: int) -> Iterator[Batch]:
+    """Yields the global batches of steps [first_step, last_step), those of `pipeline`.
+
+    Args:
+        order: of the run.
+        pad_id: id that fills up short rows.
+        batch_size: B.
+        first_step: a run that resumes at step t begins there.
+        last_step: one past the last step.
+
+    Raises:
+        UserError: a shard is damaged, or isn't what the manifest says.
+    """
+    rows = _rows(order, first_step * batch_size, last_step * batch_size)
+    while batch := list(itertools.islice(rows, batch_size)):
+        yield _stacked(batch, order.places.length, pad_id)
+
+
+def examples(directory: Path, manifest: Manifest, shard: Shard, *, pad_id: int, start: int = 0,
+             stop: int | None = None) -> Iterator[Batch]:
+    """Yields examples [start, stop) of a shard in their order, some thousand in a batch.
+
+    Args:
+        directory: of the shard.
+        manifest: of the directory.
+        shard: one of the manifest's.
+        pad_id: id that fills up short examples.
+        start: number of the first example.
+        stop: one past the last; by default the number of examples of the shard.
+
+    Raises:
+        UserError: the shard is damaged, or isn't what the manifest says.
+    """
+    for rows in _examples(directory, manifest, shard, start,
+                          shard.examples if stop is None else stop):
+        yield _stacked(rows, manifest.max_seq_length, pad_id)
+
+
+def look_at_first_examples(directory: Path, manifest: Manifest) -> None:
+    """Checks that shards hold what their manifest says, by the first example of some of them.
+
+    Raises:
+        UserError: an example is longer than `max_seq_length`, shorter where packing leaves no
+            padding, has ids outside of the vocabulary, or isn't one.
+    """
+    for shard in manifest.shards[::max(1, len(manifest.shards) // _LOOKED_AT)]:
+        if shard.examples:
+            ((row,),) = _examples(directory, manifest, shard, 0, 1)
+            length, most = len(row.ids), manifest.max_seq_length
+            if manifest.packing == "full" and shard.examples > 1 and length < most:
+                raise _damaged(directory / shard.name, f"max_seq_length is {most}, but its first "
+                              f"example has {length} tokens")
+
+
+def _damaged(path: Path, problem: str) -> UserError:
+    """Returns the error for a shard that isn't what its manifest says."""
+    return UserError(f"{path} isn't what {MANIFEST_NAME} says: {problem}; restore the file, or "
+                     "build the records again with --overwrite.")
+
+
+def _rows(order: Order, start: int, stop: int) -> Iterator[_Row]:
+    streams = [_stream(source, windows, order.places) for source, windows in zip(
+        order.records.sources, order.streams(start, stop), strict=True)]
+    if len(streams) == 1:
+        return streams[0]
+    blocks, members = order.blocks(start, stop), order.members
+    choices = itertools.chain.from_iterable(
+        members[permutation(len(members), (order.seed, block))] for block in blocks)
+    skipped = start - blocks.start * len(members)
+    return itertools.islice((next(streams[choice]) for choice in choices),
+                            skipped, skipped + stop - start)
+
+
+def _stream(source: Source, windows: Iterator[ShuffleWindow],
+            places: RowPlaces) -> Iterator[_Row]:
+    shards = source.manifest.shards_of("train")
+    for window in windows:
+        stored = [example for shard in (shards[number] for number in window.shards)
+                  for some in _examples(source.data_dir, source.manifest, shard,
+                                        *part_of(shard.examples, window.part, window.parts))
+                  for example in some]
+        order = permutation(window.rows, (window.seed, window.rows))
+        for number in order[window.start:window.stop]:
+            example, row = divmod(number, places.rows)
+            yield _cut(stored[example], places.first_tokens(row, window.seed), places)
+
+
+def _examples(directory: Path, manifest: Manifest, shard: Shard, start: int,
+              stop: int) -> Iterator[list[_Row]]:
+    """Yields examples [start, stop) of a shard, checked, some thousand together."""
+    path, found = directory / shard.name, start
+    together = max(1, TOKENS_TOGETHER // manifest.max_seq_length)
+    try:
+        with path.open("rb") as file:
+            records = itertools.islice(_records(file, start), stop - start)
+            while some := list(itertools.islice(records, together)):
+                contents, checksums = zip(*some, strict=True)
+                if (_checksums(contents) != checksums).any():
+                    raise ValueError(_CUT_OFF)
+                rows = [_Row(*stored_ids(content, manifest.token_bytes)) for content in contents]
+                _require_in_range(rows, manifest)
+                found += len(rows)
+                yield rows
+    except OSError as error:
+        raise _damaged(path, f"it can't be read ({error.strerror})") from error
+    except ValueError as error:
+        raise _damaged(path, f"{error} (after {found:,} examples or more)") from error
+    if found < stop:
+        raise _damaged(path, f"it has {found:,} examples instead of {shard.examples:,}")
+
+
+def _records(file: BinaryIO, start: int) -> Iterator[tuple[bytes, int]]:
+    """Yields content and checksum of the TFRecords from one on; ValueError if one is cut off."""
+    for number in itertools.count():
+        header = file.read(_HEADER.size)
+        if not header:
+            return
+        size = _HEADER.unpack(header)[0] if len(header) == _HEADER.size else _MOST_BYTES + 1
+        if size > _MOST_BYTES:
+            raise ValueError(_CUT_OFF)
+        if number < start:
+            file.seek(size + _FOOTER.size, os.SEEK_CUR)
+            continue
+        content, footer = file.read(size), file.read(_FOOTER.size)
+        if len(footer) < _FOOTER.size:
+            raise ValueError(_CUT_OFF)
+        yield content, *_FOOTER.unpack(footer)
+
+
+def _checksums(contents: Sequence[bytes]) -> np.ndarray:
+    """Returns CRC-32C as TFRecords have it, uint32 [n], all contents side by side."""
+    sizes = np.array([len(content) for content in contents])
+    places, begins = np.arange(sizes.max()), (sizes.max() - sizes)[:, np.newaxis]
+    table = np.zeros([len(contents), len(places)], np.uint8)
+    table[places >= begins] = np.frombuffer(b"".join(contents), np.uint8)
+    # All bits of the first four bytes are inverted: then zeros before them change nothing.
+    table[(places >= begins) & (places < begins + 4)] ^= 255
+    state = np.zeros(len(contents), np.uint32)
+    for column in np.ascontiguousarray(table.T):
+        state = _CRC_OF_BYTE[(state ^ column) & 255] ^ state >> 8
+    state = ~state
+    return (state >> 15 | state << 17) + np.uint32(0xA282EAD8)
+
+
+def _crc_of_byte() -> np.ndarray:
+    """Returns the remainder of every byte by Castagnoli's polynomial, uint32 [256]."""
+    found = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        found = np.where(found & 1, found >> 1 ^ 0x82F63B78, found >> 1).astype(np.uint32)
+    return found
+
+
+_CRC_OF_BYTE = _crc_of_byte()
+
+
+def _require_in_range(rows: Sequence[_Row], manifest: Manifest) -> None:
+    longest = max(len(row.ids) for row in rows)
+    if longest > manifest.max_seq_length:
+        raise ValueError(f"max_seq_length is {manifest.max_seq_length}, but an example has "
+                         f"{longest} tokens")
+    ids, size = np.concatenate([row.ids for row in rows]), manifest.vocabulary.size
+    if ids.min() < 0 or ids.max() >= size:
+        raise ValueError(f"an id isn't among the {size:,} of the vocabulary")
+
+
+def _cut(example: _Row, first: int, places: RowPlaces) -> _Row:
+    """Returns one row of an example, as `pipeline.cut` does."""
+    if places.length == places.built:
+        return example
+    ids, boundary = example
+    held = min(max(len(ids) - 1 - first, 0), places.length - SPECIAL)
+    if not held:
+        return _Row(ids[:0], 0)
+    row = np.concatenate([ids[:1], ids[first:first + held], ids[-1:]])
+    return _Row(row, boundary - first + 1 if first < boundary < first + held else len(row))
+
+
+def _stacked(rows: Sequence[_Row], length: int, pad_id: int) -> Batch:
+    """Pads rows to `length`."""
+    positions = np.arange(length)
+    valid = positions < np.array([len(row.ids) for row in rows])[:, np.newaxis]
+    ids = np.full(valid.shape, pad_id, np.int32)
+    ids[valid] = np.concatenate([row.ids for row in rows])
+    second = valid & (positions >= np.array([row.boundary for row in rows])[:, np.newaxis])
+    return Batch(ids=ids, valid=valid, segment_ids=second.astype(np.int32))

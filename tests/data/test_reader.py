@@ -1,0 +1,98 @@
+"""Without TensorFlow the same rows come in the same order, or an error that names the file."""
+
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from electra_tf.data import manifest, mixture, order, pipeline, reader
+from electra_tf.data.order import Order, RowPlaces
+from electra_tf.platform.errors import UserError
+from tests import tiny_records
+
+BATCH, WINDOW, SEED, BLOCK = 8, 40, 3, 20
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("reader")
+    tiny_records.write(directory / "a", packing="full")
+    tiny_records.write(directory / "b", seed=2, packing="full")
+    tiny_records.write(directory / "short")
+    return directory
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(mixture, "SHARES", BLOCK)
+    monkeypatch.setattr(order, "SHARES", BLOCK)
+
+
+def read(data_dir, first, last, length=tiny_records.LENGTH):
+    records = mixture.load(data_dir)
+    places = RowPlaces(records.max_seq_length, length)
+    return list(reader.training_batches(
+        Order(records=records, places=places, seed=SEED, window_examples=WINDOW), pad_id=0,
+        batch_size=BATCH, first_step=first, last_step=last))
+
+
+@pytest.mark.parametrize(("names", "length"), [
+    ("short", 32), ("a", 32), ("a", 12), ("a:0.3,b:0.7", 32), ("a:0.3,b:0.7", 12)])
+def test_batches_are_those_of_the_pipeline(place, names, length):
+    data_dir = ",".join(str(place / name) for name in names.split(","))
+    for first, last in ((0, 30), (17, 20)):
+        expected = list(pipeline.training_batches(
+            mixture.load(data_dir), pad_id=0, seed=SEED, window_examples=WINDOW,
+            global_batch_size=BATCH, first_step=first, last_step=last, length=length,
+            context=tf.distribute.InputContext()))
+        found = read(data_dir, first, last, length)
+        assert len(found) == len(expected) == last - first
+        for ours, theirs in zip(found, expected, strict=True):
+            for name, value in theirs._asdict().items():
+                assert getattr(ours, name).dtype == value.numpy().dtype
+                np.testing.assert_array_equal(getattr(ours, name), value, err_msg=name)
+
+
+def test_examples_of_a_shard_come_in_their_order(place, monkeypatch):
+    monkeypatch.setattr(reader, "TOKENS_TOGETHER", 7 * tiny_records.LENGTH)
+    records = manifest.load(place / "short")
+    shard = records.shards_of("train")[0]
+    expected = pipeline.parse_examples(
+        tf.constant([one.numpy() for one in tf.data.TFRecordDataset(
+            str(place / "short" / shard.name))]), tiny_records.LENGTH, 2, 9)
+    for start, stop in ((0, None), (3, 18), (20, 21)):
+        parts = list(reader.examples(place / "short", records, shard, pad_id=9, start=start,
+                                     stop=stop))
+        assert max(len(part.ids) for part in parts) <= 7
+        for found, wanted in zip(zip(*parts, strict=True), expected, strict=True):
+            np.testing.assert_array_equal(np.concatenate(found), wanted[start:stop])
+
+
+def bytes_changed(place):
+    def change(content):
+        return content[:place] + bytes([content[place] ^ 1]) + content[place + 1:]
+    return change
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    (lambda content: b"", "has 0 examples instead of"),
+    (lambda content: content[:5], "a record is cut off"),
+    (lambda content: content[:40], "a record is cut off"),
+    (lambda content: content[:-3], "a record is cut off"),
+    (bytes_changed(60), "cut off or changed"), (bytes_changed(-9), "cut off or changed"),
+    (bytes_changed(7), "cut off or changed"), (bytes_changed(0), "cut off or changed")])
+def test_a_damaged_shard_is_named(place, tmp_path, change, words):
+    copy = shutil.copytree(place / "a", tmp_path / "copy")
+    for shard in copy.glob("train-*"):
+        shard.write_bytes(change(shard.read_bytes()))
+    with pytest.raises(UserError, match=rf"train-0000\d.tfrecord isn't what.*{words}"):
+        read(copy, 0, 30)
+
+
+def test_reading_needs_no_tensorflow():
+    program = "import sys; import electra_tf.data.reader; print('tensorflow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          check=True).stdout.strip() == "False"
