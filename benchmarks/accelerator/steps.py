@@ -6,7 +6,7 @@ CASE.stablehlo and CASE.json are the step and its layout, CASE.workload.json say
 import pathlib
 from collections.abc import Sequence
 
-from benchmarks.pretraining.training_flops import product_flops_per_token
+from benchmarks.pretraining.report import product_flops_per_token
 from benchmarks.pretraining.workload import Workload
 from electra_tf.apps.stablehlo import artefact
 from electra_tf.apps.stablehlo.artefact import LiftedStep
@@ -48,7 +48,8 @@ def found(directory: pathlib.Path, wanted: Sequence[str]) -> list[Workload]:
             raise UserError(f"--cases: there is no step of {case} in {directory}. There are: "
                             f"{', '.join(there)}")
     workloads = [_workload(directory, case) for case in wanted or there]
-    return workloads if wanted else sorted(workloads, key=_flops)
+    return workloads if wanted else sorted(
+        workloads, key=lambda one: one.tokens * product_flops_per_token(one))
 
 
 def read(directory: pathlib.Path, case: str) -> LiftedStep:
@@ -69,8 +70,3 @@ def _workload(directory: pathlib.Path, case: str) -> Workload:
 
 def _workload_path(path: pathlib.Path) -> pathlib.Path:
     return path.with_suffix(".workload.json")
-
-
-def _flops(workload: Workload) -> float:
-    """Of a step."""
-    return workload.tokens * product_flops_per_token(workload)

@@ -6,8 +6,7 @@ import sys
 from tests.layering import layers
 
 ENTRIES = ("electra_tf.apps.stablehlo.run_step", "electra_tf.apps.stablehlo.ahead_of_time",
-           "benchmarks.accelerator.__main__", "benchmarks.accelerator.ours",
-           "benchmarks.accelerator.profile")
+           "benchmarks.accelerator.__main__", "benchmarks.accelerator.ours")
 PATHS = {layers.module_name(path): path for path in layers.sources()}
 
 
