@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import json
 import os
 import pathlib
 import sys
@@ -17,6 +16,7 @@ from benchmarks.harness.process import Worker
 from benchmarks.harness.turns import Asked, Measurement, System, Turns
 from electra_tf.platform import atomic_file
 from electra_tf.platform.errors import UserError
+from electra_tf.reporting.json_file import write_json
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -147,10 +147,9 @@ class Bench:
 
     def save(self, name: str, page: str, content: Mapping[str, Any]) -> None:
         """Writes a page of Markdown, and everything that was measured as JSON."""
-        data = {"machine": self.machine, "notes": self.notes, **content}
         atomic_file.write_atomically(self.output / f"{name}.md", page.encode())
-        atomic_file.write_atomically(
-            self.output / f"{name}.json", (json.dumps(data, indent=1) + "\n").encode())
+        write_json(self.output / f"{name}.json",
+                   {"machine": self.machine, "notes": self.notes, **content})
 
 
 def plain(measured: Sequence[Measurement]) -> list[dict[str, Any]]:

@@ -71,15 +71,13 @@ class Measurement:
 
 
 class Asked(Protocol):
-    """A worker as turns need it."""
+    """A worker, or a group of them that answers as one."""
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the reply, or raises `WorkerFailed`."""
-        ...
 
     def close(self) -> None:
         """Ends it."""
-        ...
 
 
 Running = list[tuple[Measurement, Asked]]
