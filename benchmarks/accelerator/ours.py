@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import math
 import pathlib
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -17,10 +16,6 @@ from benchmarks.pretraining import workload as plain
 from benchmarks.pretraining.workload import Setting, Step, Workload, steps_of, workload_from
 from electra_tf.apps.stablehlo import jax_step
 from electra_tf.apps.stablehlo.artefact import LiftedStep
-from electra_tf.apps.stablehlo.layout import Layout, StateValue
-
-_DEVIATION = 0.02
-"""Of weights (ELECTRA, appendix A: as BERT)."""
 
 
 def prepare(workload: Mapping[str, Any], setting: Mapping[str, Any], steps_dir: str) -> Ready:
@@ -51,7 +46,7 @@ def build(step: LiftedStep, workload: Workload, device: jax.Device) -> Step:
         device: runs the step.
     """
     call = jax_step.JaxStep(step, [device], jax_step.platform_of(device))
-    state = call.on_devices(initial_state(step.layout))
+    state = call.on_devices(steps.initial_state(step.layout))
     batches = itertools.cycle([jax.device_put(batch, device) for batch in _batches(workload)])
 
     def one_step() -> jax.Array:
@@ -60,28 +55,6 @@ def build(step: LiftedStep, workload: Workload, device: jax.Device) -> Step:
         return results["loss/sum"] / results["loss/weight"]
 
     return one_step
-
-
-def initial_state(layout: Layout, seed: int = 0) -> dict[str, np.ndarray]:
-    """Returns name -> value of a layout's state as a run begins: speed needs no other values.
-
-    Kernels and tables are drawn from normal(0, 0.02), layer norms' gamma and the scale of the loss
-    are ones; biases, the optimizer's moments and the step are zeros.
-    """
-    generator = np.random.default_rng(seed)
-    return {value.name: _initial(value, generator) for value in layout.state}
-
-
-def _initial(value: StateValue, generator: np.random.Generator) -> np.ndarray:
-    kind = value.name.rpartition("/")[2]
-    if kind in ("gamma", "loss_scale"):
-        return np.ones(value.shape, value.dtype)
-    if kind == "kernel" or kind.endswith("_embeddings"):
-        drawn = generator.standard_normal(math.prod(value.shape), np.float32) * _DEVIATION
-        return drawn.reshape(value.shape).astype(value.dtype)
-    if kind in ("adam_m", "adam_v", "beta", "bias", "output_bias", "step"):
-        return value.zeros()
-    raise ValueError(f"no rule for the initial value of {value.name}.")
 
 
 def _batches(workload: Workload) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
