@@ -92,22 +92,20 @@ def plan(sweep: Sweep, budget: Budget, manifest: Manifest, home: Path,
     """
     facts = {"model.vocab_size": manifest.vocabulary.size,
              "data.max_seq_length": manifest.max_seq_length}
-    configs = [override(variant.config(budget), facts) for variant in sweep.variants]
     reference = override(
         Variant(name="", settings={}).config(budget),
         facts | {"training.num_train_steps": budget.reference_steps})
     whole = flops_of_a_step(reference) * budget.reference_steps
-    found = []
-    for seed in range(1, seeds + 1):
-        for variant, config in zip(sweep.variants, configs, strict=True):
-            step = flops_of_a_step(config)
-            steps = max(1, round(whole * variant.share / step))
-            found.append(Job(
-                variant=variant, seed=seed, flops=steps * step,
-                config=override(config, {"training.num_train_steps": steps,
-                                         "training.seed": seed}),
-                records=manifest.fingerprint, home=home))
-    return found
+
+    def job(variant: Variant, seed: int) -> Job:
+        config = override(variant.config(budget), facts)
+        step = flops_of_a_step(config)
+        steps = max(1, round(whole * variant.share / step))
+        return Job(
+            variant=variant, seed=seed, flops=steps * step, records=manifest.fingerprint, home=home,
+            config=override(config, {"training.num_train_steps": steps, "training.seed": seed}))
+
+    return [job(variant, seed) for seed in range(1, seeds + 1) for variant in sweep.variants]
 
 
 def flops_of_a_step(config: PretrainingConfig) -> float:

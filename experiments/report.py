@@ -1,6 +1,7 @@
 """A sweep's page: a table of means with standard errors, and a picture of it."""
 
 import collections
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from electra_tf.platform.atomic_file import write_atomically
+from electra_tf.platform.atomic_file import replacing, write_atomically
 from experiments.budgets import Budget
 from experiments.runner import PRETRAINING
 from experiments.sweep import Sweep, Variant
@@ -71,19 +72,23 @@ def scores_of(tasks: Sequence[str], variants: Sequence[str], rows: Sequence[Row]
 
 def write(sweep: Sweep, budget: Budget, table: Table, directory: Path) -> None:
     """Writes the page and, once there is a score, the picture."""
+    lines = [f"# {sweep.title}", "", *section(sweep, budget, table, directory, PICTURE), ""]
+    write_atomically(directory / PAGE, "\n".join(lines).encode())
+
+
+def section(sweep: Sweep, budget: Budget, table: Table, directory: Path,
+            picture: str) -> list[str]:
+    """Returns the comparison as Markdown, and draws its picture once there is a score.
+
+    Args:
+        sweep: what is compared, by its tasks.
+        budget: of every run.
+        table: with the rows of all runs.
+        directory: of the page.
+        picture: its name in the directory.
+    """
     rows = table.rows(sweep.name, budget.name)
-    names = [variant.name for variant in sweep.variants]
-    scores = scores_of(sweep.tasks, names, rows)
-    drawn = any(scores.values())
-    if drawn:
-        draw(sweep, scores, rows, directory / PICTURE)
-    page = "\n".join([f"# {sweep.title}", "", *section(sweep, budget, rows, scores),
-                      *(["", f"![{sweep.title}]({PICTURE})"] if drawn else []), ""])
-    write_atomically(directory / PAGE, page.encode())
-
-
-def section(sweep: Sweep, budget: Budget, rows: Sequence[Row], scores: Scores) -> list[str]:
-    """Returns the lines of Markdown that say what was compared, and the table."""
+    scores = scores_of(sweep.tasks, [variant.name for variant in sweep.variants], rows)
     lines = [text for text in (sweep.question, f"After: {sweep.source}.", sweep.note) if text]
     lines = [line for text in lines for line in (text, "")]
     lines += [f"Budget `{budget.name}`: {budget.about}. Means over seeds in per cent, ± one "
@@ -93,13 +98,13 @@ def section(sweep: Sweep, budget: Budget, rows: Sequence[Row], scores: Scores) -
     lines += [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for variant in sweep.variants:
         own = [row for row in rows if row.variant == variant.name]
-        if not own:
-            lines.append(f"| {variant.name} | " + " | ".join(["-"] * (len(heads) - 1)) + " |")
-            continue
-        cells = [str(scores[task].get(variant.name, "-")) for task in tasks]
-        seeds = len({row.seed for row in own})
-        lines.append(f"| {variant.name} | {own[0].steps:,} | {own[0].tokens / 1e6:.1f} | "
-                     f"{' | '.join(cells)} | {seeds} |")
+        cells = [f"{own[0].steps:,}", f"{own[0].tokens / 1e6:.1f}",
+                 *(str(scores[task].get(variant.name, "-")) for task in tasks),
+                 str(len({row.seed for row in own}))] if own else ["-"] * (len(heads) - 1)
+        lines.append(f"| {variant.name} | {' | '.join(cells)} |")
+    if tasks:
+        draw(sweep, scores, rows, directory / picture)
+        lines += ["", f"![{sweep.title}]({picture})"]
     return lines
 
 
@@ -108,7 +113,7 @@ def task_name(task: str) -> str:
     return TASK_NAMES.get(task, task if task in (_MEAN, PRETRAINING) else task.upper())
 
 
-_BLUE, _INK, _GRID = "#1f5fa8", "#333333", "#e3e6ea"
+_INK, _GRID = "#333333", "#e3e6ea"
 _COLOURS = ("#1f5fa8", "#d1495b", "#2a9d8f", "#e09f3e", "#7b5ea7", "#5f6c7b")
 
 
@@ -140,59 +145,40 @@ def draw(sweep: Sweep, scores: Scores, rows: Sequence[Row], path: Path) -> None:
         figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False,
                       fontsize=9, labelcolor=_INK)
     figure.suptitle(sweep.title, fontsize=11, color=_INK)
-    _save(figure, path)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format="png")
 
 
 def _points(axes, variants: Sequence[Variant], scores: Mapping[str, Spread]) -> None:
+    """Draws a line per variant, the first on top."""
     names = [variant.name for variant in variants if variant.name in scores][::-1]
-    for height, name in enumerate(names):
-        found = scores[name]
-        axes.errorbar(found.mean, height, xerr=_bar(found), fmt="o", color=_BLUE, capsize=3)
+    found = [scores[name] for name in names]
+    axes.errorbar([one.mean for one in found], range(len(names)),
+                  xerr=np.nan_to_num([one.error for one in found]), fmt="o", color=_COLOURS[0],
+                  capsize=3)
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(-0.6, len(names) - 0.4)
 
 
 def _lines(axes, sweep: Sweep, scores: Mapping[str, Spread], rows: Sequence[Row]) -> None:
-    """A line per variant over the first axis; compute is drawn as FLOPs, on a logarithmic scale."""
+    """Draws a line per variant over the first axis; compute as FLOPs, on a logarithmic scale."""
     flops = {row.variant: row.flops for row in rows}
     over_compute = sweep.axes[0] == "share"
+    drawn = [variant for variant in sweep.variants if variant.name in scores]
+    labels = list(dict.fromkeys(variant.at[0] for variant in drawn))
     groups: dict[str, list[Variant]] = collections.defaultdict(list)
-    for variant in sweep.variants:
+    for variant in drawn:
         groups[", ".join(filter(None, [variant.of, *variant.at[1:]]))].append(variant)
-    labels: list[str] = []
-    for number, (name, variants) in enumerate(groups.items()):
-        points = []
-        for variant in variants:
-            if variant.name in scores:
-                value = variant.at[0]
-                if value not in labels:
-                    labels.append(value)
-                place = flops[variant.name] if over_compute else labels.index(value)
-                points.append((place, scores[variant.name]))
-        if points:
-            axes.errorbar([place for place, _ in points], [found.mean for _, found in points],
-                          yerr=[_bar(found) or 0.0 for _, found in points], marker="o", capsize=3,
-                          color=_COLOURS[number % len(_COLOURS)], label=name)
+    for colour, (name, variants) in zip(itertools.cycle(_COLOURS), groups.items()):
+        found = [scores[variant.name] for variant in variants]
+        places = [flops[variant.name] if over_compute else labels.index(variant.at[0])
+                  for variant in variants]
+        axes.errorbar(places, [one.mean for one in found],
+                      yerr=np.nan_to_num([one.error for one in found]), marker="o", capsize=3,
+                      color=colour, label=name)
     if over_compute:
-        ticks = sorted({flops[variant.name] for variant in next(iter(groups.values()))
-                        if variant.name in flops})
         axes.set_xscale("log")
-        axes.set_xticks(ticks, [f"{tick:.1e}".replace("e+", "e") for tick in ticks])
-        axes.set_xticks([], minor=True)
-        axes.set_xlabel("training FLOPs, in matrix products", fontsize=9, color=_INK)
+        axes.set_xlabel("training FLOPs, in matrix multiplications", fontsize=9, color=_INK)
     else:
         axes.set_xticks(range(len(labels)), labels)
         axes.set_xlabel(sweep.axes[0], fontsize=9, color=_INK)
-
-
-def _bar(found: Spread) -> float | None:
-    return found.error if math.isfinite(found.error) else None
-
-
-def _save(figure, path: Path) -> None:
-    import io
-
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    data = io.BytesIO()
-    FigureCanvasAgg(figure).print_png(data)
-    write_atomically(path, data.getvalue())

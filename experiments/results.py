@@ -7,6 +7,7 @@ One section per sweep and budget that the table has: what it was run with, score
 standard errors, and a picture beside the page.
 """
 
+import dataclasses
 from pathlib import Path
 
 from absl import flags
@@ -30,12 +31,8 @@ def main() -> None:
     Raises:
         UserError: no table, or nothing in it.
     """
-    values = flags.FLAGS
-    for name in ("results", "output"):
-        if not values[name].value:
-            raise UserError(f"--{name} is needed: {values[name].help}")
-    source, page = Path(values.results), Path(values.output)
-    if not source.exists():
+    source, page = Path(flags.FLAGS.results), Path(flags.FLAGS.output)
+    if not source.is_file():
         raise UserError(f"there is no results table {source}: run `python -m experiments.run` "
                         "first.")
     # Here, because it takes TensorFlow.
@@ -45,24 +42,20 @@ def main() -> None:
     found = dict.fromkeys((row.sweep, row.budget) for row in rows.rows())
     if not found:
         raise UserError(f"the results table {source} is empty.")
-    lines = [_HEAD, *(["", f"Records: {values.records}."] if values.records else [])]
+    records = flags.FLAGS.records
+    records = flags.FLAGS.records
+    lines = [_HEAD, *(["", f"Records: {records}."] if records else [])]
     for name, budget in found:
-        lines += ["", *_section(sweep.load(name), budgets.budget_of(budget), rows, page, report)]
+        whole = sweep.load(name)
+        judged_by = {row.task for row in rows.rows(name, budget)}
+        tasks = tuple(task for task in whole.tasks if task in judged_by)
+        lines += ["", f"## {whole.title}", "", *report.section(
+            dataclasses.replace(whole, tasks=tasks), budgets.budget_of(budget), rows, page.parent,
+            f"images/results_{name}_{budget}.png"), "", "```bash",
+            f"python -m experiments.run {name} --budget={budget} --data_dir=records "
+            f"--tasks_dir=tasks --tasks={','.join(tasks)}", "```"]
     write_atomically(page, ("\n".join(lines) + "\n").encode())
     print(f"wrote {page}")
-
-
-def _section(chosen: sweep.Sweep, budget: budgets.Budget, table, page: Path, report) -> list[str]:
-    rows = table.rows(chosen.name, budget.name)
-    tasks = [task for task in chosen.tasks if any(row.task == task for row in rows)]
-    names = [variant.name for variant in chosen.variants]
-    scores = report.scores_of(tasks, names, rows)
-    picture = f"images/results_{chosen.name}_{budget.name}.png"
-    report.draw(chosen, scores, rows, page.parent / picture)
-    return [f"## {chosen.title}", "", *report.section(chosen, budget, rows, scores), "",
-            f"![{chosen.title}]({picture})", "", "```bash",
-            f"python -m experiments.run {chosen.name} --budget={budget.name} "
-            f"--data_dir=records --tasks_dir=tasks --tasks={','.join(tasks)}", "```"]
 
 
 def define() -> None:

@@ -13,7 +13,7 @@ On two cores the budget "tiny" takes a quarter of an hour for each variant with 
 """
 
 import dataclasses
-import math
+import functools
 import sys
 
 from absl import flags
@@ -62,10 +62,11 @@ def main() -> None:
         planned = jobs.plan(chosen, budget, records, home / "runs", budget.seeds)
         print(_plan_line(chosen, budget, planned), flush=True)
         rows = table.Table(results)
-        places = runner.Places(data_dir=storage.path(values.data_dir).absolute(),
-                               tasks_dir=storage.path(values.tasks_dir).absolute())
-        side_by_side = values.jobs or runner.room(budget.threads)
-        failures = runner.Runner(chosen, budget, rows, places, _say).run(planned, side_by_side)
+        failures = runner.Runner(
+            chosen, budget, rows, data_dir=storage.path(values.data_dir).absolute(),
+            tasks_dir=storage.path(values.tasks_dir).absolute(),
+            say=functools.partial(print, flush=True),
+        ).run(planned, values.jobs or runner.room(budget.threads))
         report.write(chosen, budget, rows, directory)
     print((directory / report.PAGE).read_text(encoding="utf-8"))
     print(f"page     {directory / report.PAGE}\nresults  {results}")
@@ -79,15 +80,10 @@ def _require(*names: str) -> None:
             raise UserError(f"--{name} is needed: {flags.FLAGS[name].help}")
 
 
-def _say(line: str) -> None:
-    print(line, flush=True)
-
-
 def _plan_line(chosen: sweep.Sweep, budget: budgets.Budget, planned) -> str:
-    exponent = math.floor(math.log10(max(job.flops for job in planned)))
-    most = max(job.flops for job in planned) / 10**exponent
+    most = f"{max(job.flops for job in planned):.1e}".replace("e+", "e")
     return (f"{chosen.title}\n{len(chosen.variants)} variants x {budget.seeds} seeds, "
-            f"{most:.1f}e{exponent} FLOPs a run at most ({budget.name}: {budget.about})")
+            f"{most} FLOPs a run at most ({budget.name}: {budget.about})")
 
 
 def define() -> None:

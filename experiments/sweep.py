@@ -18,11 +18,8 @@ from experiments import tasks
 from experiments.budgets import Budget
 
 DIRECTORY = Path(__file__).parent
-_ABOUT = {"title", "question", "source", "tasks", "note"}
 _NEEDED = ("title", "source", "tasks")
-_SWEEP, _ALL, _GRID, _FINETUNING = "sweep", "all", "grid", "finetuning"
-_SHARE, _RECIPE = "share", "recipe"
-"""Keys that are no settings: the part of the budget, and the recipe of a variant."""
+_ABOUT = (*_NEEDED, "question", "note")
 _MOST_VARIANTS = 200
 
 
@@ -91,18 +88,16 @@ def load(name: str) -> Sweep:
         raise UserError(f"there is no sweep {shown(name)}; there are {', '.join(names())}, or name "
                         "a YAML file of your own.")
     sections = read_sections(path, "sweep")
-    about = sections.pop(_SWEEP, {})
-    for key in about:
-        if key not in _ABOUT:
-            raise UserError(f"{path}: unknown key {shown(key)} in section sweep; there are "
-                            f"{', '.join(sorted(_ABOUT))}.")
-    for key in _NEEDED:
-        if key not in about:
-            raise UserError(f"{path}: section sweep needs {key}.")
+    about = sections.pop("sweep", {})
+    for key in (*about, *_NEEDED):
+        if key not in _ABOUT or key not in about:
+            raise UserError(f"{path}: section sweep "
+                            f"{'needs' if key in _ABOUT else 'has the unknown key'} {shown(key)}; "
+                            f"its keys are {', '.join(_ABOUT)}.")
     judged_by = _listed(about["tasks"])
     tasks.require_known(judged_by, str(path))
-    grid = _grid(path, sections.pop(_GRID, None))
-    finetuning = sections.pop(_FINETUNING, {})
+    grid = _grid(path, sections.pop("grid", None))
+    finetuning = sections.pop("finetuning", {})
     return Sweep(
         name=path.stem, title=about["title"], source=about["source"],
         question=about.get("question", ""), note=about.get("note", ""), tasks=judged_by,
@@ -124,7 +119,7 @@ def check(sweep: Sweep, budget: Budget) -> None:
 
 def _variants(path: Path, sections: Sections,
               grid: Mapping[str, Sequence[str]]) -> tuple[Variant, ...]:
-    common = sections.pop(_ALL, {})
+    common = sections.pop("all", {})
     if not sections and not grid:
         raise UserError(f"{path}: no variants: add a section for each, or a grid.")
     found = []
@@ -142,31 +137,23 @@ def _variants(path: Path, sections: Sections,
 
 def _variant(path: Path, name: str, keys: Mapping[str, str], *, at: tuple[str, ...],
              of: str) -> Variant:
-    place = f"{path}: variant {shown(name)}"
-    for key in keys:
-        if key not in (_SHARE, _RECIPE) and not re.fullmatch(r"\w+\.\w+", key):
+    place, settings = f"{path}: variant {shown(name)}", dict(keys)
+    recipe, share = settings.pop("recipe", ""), settings.pop("share", "1")
+    for key in settings:
+        if not re.fullmatch(r"\w+\.\w+", key):
             raise UserError(f"{place}: {shown(key)} is neither section.field nor recipe or share.")
-    recipe = keys.get(_RECIPE, "")
     if recipe and recipe not in recipes.RECIPES:
         raise UserError(f"{place}: recipe must be one of {', '.join(recipes.RECIPES)}.")
-    try:
-        share = float(keys.get(_SHARE, "1"))
-    except ValueError:
-        share = 0.0
-    if not 0.0 < share <= 100.0:
+    if not re.fullmatch(r"\d*\.?\d+", share) or not 0.0 < float(share) <= 100.0:
         raise UserError(f"{place}: share must be a number above 0, 1 for the whole budget.")
-    settings = {key: value for key, value in keys.items() if key not in (_SHARE, _RECIPE)}
-    return Variant(name=name, settings=settings, share=share, recipe=recipe, at=at, of=of)
+    return Variant(name=name, settings=settings, share=float(share), recipe=recipe, at=at, of=of)
 
 
 def _grid(path: Path, section: Mapping[str, str] | None) -> dict[str, tuple[str, ...]]:
-    if section is None:
-        return {}
-    grid = {key: _listed(values) for key, values in section.items()}
-    empty = [key for key, values in grid.items() if not values]
-    if not grid or empty:
-        raise UserError(f"{path}: the grid is empty{f' in {empty[0]}' if empty else ''}: give "
-                        "every setting values with commas between them, or leave it out.")
+    grid = {key: _listed(values) for key, values in (section or {}).items()}
+    if section is not None and not (grid and all(grid.values())):
+        raise UserError(f"{path}: the grid is empty, or a setting in it: give every setting values "
+                        "with commas between them, or leave it out.")
     return grid
 
 

@@ -60,17 +60,18 @@ class Table:
             UserError: it can't be read or written, or another version wrote it.
         """
         self._path = path
-        fields = dataclasses.fields(Row)
-        columns = ", ".join(f"{field.name} {_TYPES.get(field.type, 'REAL')}" for field in fields)
+        columns = ", ".join(f"{field.name} {_TYPES.get(field.type, 'REAL')}"
+                            for field in dataclasses.fields(Row))
         with self._open() as connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             if tables and version != VERSION:
                 raise UserError(f"{path} is of version {version} of the results table, and this "
                                 f"program writes {VERSION}: name another --results.")
-            connection.execute(f"CREATE TABLE IF NOT EXISTS scores ({columns}, "
-                               f"PRIMARY KEY ({', '.join(_KEY)}))")
-            connection.execute(f"PRAGMA user_version = {VERSION}")
+            if not tables:
+                connection.execute(
+                    f"CREATE TABLE scores ({columns}, PRIMARY KEY ({', '.join(_KEY)}))")
+                connection.execute(f"PRAGMA user_version = {VERSION}")
 
     def add(self, rows: list[Row]) -> None:
         """Writes rows in place of those of the same run and task."""
@@ -95,10 +96,7 @@ class Table:
     def _open(self) -> Iterator[sqlite3.Connection]:
         try:
             connection = sqlite3.connect(self._path, timeout=60)
-            try:
-                with connection:
-                    yield connection
-            finally:
-                connection.close()
+            with contextlib.closing(connection), connection:
+                yield connection
         except sqlite3.Error as error:
             raise UserError(f"the results table {self._path} can't be used: {error}") from error

@@ -3,110 +3,128 @@ r"""Measures our exported training step on an NVIDIA GPU, beside Hugging Face's 
     python -m benchmarks.accelerator --steps=steps
     python -m benchmarks.accelerator --steps=steps --cases=base-256x128 --profile=traces
 
-`python -m benchmarks.accelerator.export` writes the steps, where TensorFlow is; here it isn't
-needed. Prints a table per case and writes results.md and results.json. A case takes minutes: every
-system starts anew in every round, alone on the card. benchmarks/README.md says what is measured and
-how. It was tried on CPUs (--device=cpu) and never ran on a GPU.
+`python -m benchmarks.accelerator.export` writes the steps in an environment with TensorFlow; this
+command needs none. It prints a table per case and writes results.md and results.json. A case takes
+minutes: every system starts anew in every round, alone on the card. benchmarks/README.md describes
+the method. It was tried on CPUs (--device=cpu) and never ran on a GPU.
 """
 
 import dataclasses
-import functools
+import os
 import pathlib
-import sys
-import tempfile
 
 from absl import flags
 
-from benchmarks.accelerator import report, steps, systems
-from benchmarks.accelerator.rounds import Rounds
-from benchmarks.harness import host
-from benchmarks.harness.process import WorkerFailed
-from benchmarks.pretraining.interleave import Measurement
-from benchmarks.pretraining.report import to_json
-from benchmarks.pretraining.summary import CaseSummary, summarise
-from benchmarks.pretraining.systems import System
-from benchmarks.pretraining.workload import Workload
-from electra_tf.platform import atomic_file, command_line
+from benchmarks.accelerator import steps
+from benchmarks.harness import command, host
+from benchmarks.harness.turns import Role, System
+from benchmarks.pretraining import report
+from benchmarks.pretraining.workload import Setting
+from electra_tf.modeling.device_peaks import peak_flops
+from electra_tf.platform import command_line
 from electra_tf.platform.errors import UserError
+
+WARM_UP = ({"steps": 1}, {"steps": 10})
+"""In every turn: a card's clocks rise, and CUDA graphs are recorded."""
+TRACED_STEPS = 5
+_MEMORY_FRACTION = "0.92"
+"""Of the card's memory, for JAX, whose default is 0.75: PyTorch may have all of it."""
+
+
+def systems_of(device: str, steps_dir: pathlib.Path) -> list[System]:
+    """Returns all systems.
+
+    Args:
+        device: "cpu" or "cuda".
+        steps_dir: directory that `export` wrote.
+    """
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
+    variables = {"CUDA_VISIBLE_DEVICES": "-1" if device == "cpu" else visible,
+                 "JAX_PLATFORMS": device if device == "cpu" else f"{device},cpu",
+                 "XLA_PYTHON_CLIENT_MEM_FRACTION": _MEMORY_FRACTION}
+
+    def system(name: str, title: str, module: str, role: Role, compiler: str, **more) -> System:
+        setting = Setting(precision="bfloat16", compiler=compiler, device=device)
+        return System(name=name, title=title, module=f"benchmarks.{module}", role=role,
+                      settings={"setting": dataclasses.asdict(setting), **more},
+                      variables=variables, in_peers_environment=role is not Role.OURS)
+
+    return [
+        system("ours", "electra_tf", "accelerator.ours", Role.OURS, "on",
+               steps_dir=str(steps_dir.absolute())),
+        system("rate", "rate", "pretraining.gemm_torch", Role.RATE, "off"),
+        *(system(f"hf-{name}", "Hugging Face", "pretraining.hugging_face", Role.PEER, compiler)
+          for name, compiler in (("eager", "off"), ("compiled", "on"), ("graphs", "graphs")))]
 
 
 def main() -> None:
-    """Runs the cases one after the other; after each, the files hold what is known so far.
+    """Runs the cases one after the other; after each, the files hold the results so far.
 
     Raises:
         UserError: no steps, an unknown case or system, an --output_dir that can't be written, or
-            nothing that could be measured.
+            no system that could be measured.
     """
-    values, machine = flags.FLAGS, host.describe()
-    directory, output = pathlib.Path(values.steps), pathlib.Path(values.output_dir)
-    workloads = steps.found(directory, values.cases)
-    compared = systems.chosen(values.device, values.systems)
-    if values.peers_python and not pathlib.Path(values.peers_python).exists():
-        raise UserError(f"--peers_python: there is no {values.peers_python}.")
-    atomic_file.make_directory(output)
-    summaries: list[CaseSummary] = []
-    measurements: dict[str, list[Measurement]] = {}
-    for workload in workloads:
-        summary, measurements[workload.case] = _run(
-            dataclasses.replace(workload, threads=host.available_cores()), directory, compared)
-        summaries.append(summary)
-        card = report.card_of([one.accelerator for measured in measurements.values()
-                               for one in measured], values.peak_tflops)
-        print(f"\n{report.plain_text(summary, card)}", flush=True)
-        _save(output, report.markdown(summaries, card, machine),
-              to_json(summaries, measurements, machine | dataclasses.asdict(card), []))
-    if not any(row.tokens_per_second for summary in summaries for row in summary.rows):
-        raise UserError("nothing could be measured; the reasons stand above.")
-    print("\n".join(["", *report.LEGEND, f"wrote {output}/results.md, results.json"]))
-
-
-def _run(workload: Workload, directory: pathlib.Path,
-         compared: list[System]) -> tuple[CaseSummary, list[Measurement]]:
     values = flags.FLAGS
-    say = functools.partial(print, f"{workload.case}:", file=sys.stderr, flush=True)
-    with tempfile.TemporaryDirectory() as caches:
-        launcher = systems.Launcher(
-            steps=directory, caches=pathlib.Path(caches), timeout=values.timeout,
-            peers_python=pathlib.Path(values.peers_python) if values.peers_python else None)
-        measured = Rounds(workload=workload, rounds=values.rounds, steps=values.steps_per_turn,
-                          launch=launcher.start, say=say).measure(compared)
+    directory = pathlib.Path(values.steps)
+    workloads = [dataclasses.replace(workload, threads=host.available_cores())
+                 for workload in steps.found(directory, values.cases)]
+    bench = command.Bench.of_flags(systems_of(values.device, directory))
+    results: list[report.Result] = []
+    for workload in workloads:
+        case = {"workload": dataclasses.asdict(workload)}
+        measured = bench.measure(
+            workload.case, case, {"steps": {"steps": values.steps_per_turn}}, warm_up=WARM_UP,
+            rounds=values.rounds, alone=True)
+        name = next((one.accelerator for one in measured if one.accelerator), "")
+        peak = (peak_flops(name, "bfloat16") if values.peak_tflops is None
+                else values.peak_tflops * 1e12)
+        results.append(report.Result(
+            workload=workload, steps=values.steps_per_turn, measured=measured, peak=peak,
+            device=device_line(name, peak)))
+        print("\n" + "\n".join(report.section(results[-1])), flush=True)
+        bench.save("results", report.page(results, bench), report.content(results))
         if values.profile:
-            try:
-                say(f"wrote {launcher.profile(workload, values.device, values.profile)}")
-            except WorkerFailed as error:
-                say(f"no profile: {error}")
-    return summarise(
-        workload, measured, rounds=values.rounds, steps=values.steps_per_turn), measured
+            _profile(bench, case, pathlib.Path(values.profile).absolute() / workload.case)
+    if not any(one.values("steps") for result in results for one in result.measured):
+        raise UserError("no system could be measured; the reasons are above.")
+    print("\n".join(["", *report.LEGEND, f"wrote {bench.output}/results.md, results.json"]))
 
 
-def _save(output: pathlib.Path, page: str, data: str) -> None:
-    for name, text in {"results.md": page, "results.json": data}.items():
-        with atomic_file.replacing(output / name) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+def device_line(name: str, peak: float | None) -> str:
+    """Returns the card in one line.
+
+    Args:
+        name: as its driver gives it; "" for the CPU.
+        peak: dense bfloat16 FLOP/s; None if unknown.
+    """
+    if peak is not None:
+        return f"{name or 'the CPU'}: dense bfloat16 peak {peak / 1e12:,.1f} TFLOP/s"
+    if not name:
+        return "the CPU, to try the benchmark: no share of a peak"
+    return f"{name}: no peak in electra_tf/modeling/device_peaks.py; set --peak_tflops"
 
 
-def _define_flags() -> None:
-    flags.DEFINE_string("steps", "steps", "Directory that benchmarks.accelerator.export wrote.")
-    flags.DEFINE_list("cases", [], "Names of steps in it; all if empty, the quickest first.")
-    flags.DEFINE_list("systems", [], "Some of ours, rate, hf-eager, hf-compiled, hf-graphs, or "
-                      "beginnings of them; all if empty.")
-    flags.DEFINE_enum("device", "cuda", ["cuda", "cpu"],
-                      "cuda: the first card that CUDA_VISIBLE_DEVICES names. cpu: to try it.")
-    flags.DEFINE_string("peers_python", "", "Python with PyTorch and transformers; this one, with "
-                        "JAX, if empty.")
-    flags.DEFINE_float("peak_tflops", None, "The card's dense bfloat16 peak in 1e12 FLOP/s, "
-                       "instead of electra_tf/modeling/device_peaks.py's.", lower_bound=1e-3)
-    flags.DEFINE_integer("rounds", 3, "Turns of every system.", lower_bound=1)
-    flags.DEFINE_integer("steps_per_turn", 20, "Training steps per turn.", lower_bound=1)
-    flags.DEFINE_float("timeout", 1200, "Seconds to wait for one answer; the first includes "
-                       "compiling.", lower_bound=1)
-    flags.DEFINE_string("output_dir", "benchmarks/results", "Where the results go.")
-    flags.DEFINE_string("profile", "", "Directory for a trace of five steps of ours, one below it "
-                        "per case; none if empty.")
+def _profile(bench: command.Bench, case: dict, output: pathlib.Path) -> None:
+    """Writes a trace of some of our steps, for TensorBoard, XProf and ui.perfetto.dev."""
+    ours = [system for system in bench.systems if system.role is Role.OURS]
+    (traced,) = dataclasses.replace(bench, systems=ours).measure(
+        "profile", case, {"trace": {"steps": TRACED_STEPS, "trace": str(output)}},
+        warm_up=WARM_UP, rounds=1, alone=True) or [None]
+    if traced is not None:
+        print(f"no profile: {traced.failure}" if traced.failure else f"wrote {output}", flush=True)
 
 
 if __name__ == "__main__":
-    _define_flags()
+    flags.DEFINE_string("steps", "steps", "Directory that benchmarks.accelerator.export wrote.")
+    flags.DEFINE_list("cases", [], "Names of steps in it; all if empty, the quickest first.")
+    flags.DEFINE_enum("device", "cuda", ["cuda", "cpu"],
+                      "cuda: the first card that CUDA_VISIBLE_DEVICES names. cpu: to try it.")
+    flags.DEFINE_float("peak_tflops", None, "The card's dense bfloat16 peak in 1e12 FLOP/s, "
+                       "instead of electra_tf/modeling/device_peaks.py's.", lower_bound=1e-3)
+    flags.DEFINE_integer("steps_per_turn", 20, "Training steps per turn.", lower_bound=1)
+    flags.DEFINE_string("profile", "", "Directory for a trace of five steps of ours, one below it "
+                        "per case; none if empty.")
+    command.define_flags(rounds=3, systems=systems_of("cuda", pathlib.Path()), peers_python="")
     command_line.run(main, summary=__doc__, groups={
         "What": ["steps", "cases", "systems", "device", "peers_python", "peak_tflops"],
         "How": ["rounds", "steps_per_turn", "timeout"],

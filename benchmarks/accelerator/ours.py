@@ -1,35 +1,40 @@
-"""Worker: our exported training step on JAX's runtime; needs no TensorFlow.
-
-Its argument is the directory of steps.
-"""
+"""Worker: our exported training step on JAX's runtime; needs no TensorFlow."""
 
 import functools
 import itertools
 import pathlib
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import jax
 import numpy as np
 
 from benchmarks.accelerator import steps
-from benchmarks.accelerator.initial_state import initial_state
+from benchmarks.harness import worker
+from benchmarks.harness.worker import Ready, peak_rss_bytes
 from benchmarks.pretraining import workload as plain
-from benchmarks.pretraining.protocol import Prepared, Step, peak_rss_bytes, serve
-from benchmarks.pretraining.workload import Setting, Workload
+from benchmarks.pretraining.workload import Setting, Step, Workload, steps_of, workload_from
 from electra_tf.apps.stablehlo import jax_step
 from electra_tf.apps.stablehlo.artefact import LiftedStep
 
 
-def prepare(workload: Workload, setting: Setting, directory: pathlib.Path) -> Prepared:
+def prepare(workload: Mapping[str, Any], setting: Mapping[str, Any], steps_dir: str) -> Ready:
     """Returns the step of the workload's case, for the first device."""
-    step = steps.read(directory, workload.case)
-    device = jax.devices(setting.device)[0]
-    return Prepared(
-        label=f"{setting.precision}, StableHLO on JAX", versions={"JAX": jax.__version__},
+    work, how = workload_from(workload), Setting(**setting)
+    step = steps.read(pathlib.Path(steps_dir), work.case)
+    device = jax.devices(how.device)[0]
+    run = steps_of(lambda: build(step, work, device))
+
+    def turn(steps: int, trace: str = "") -> dict[str, float | None]:
+        if not trace:
+            return run(steps)
+        with jax.profiler.trace(trace, create_perfetto_trace=True):
+            return run(steps)
+
+    return Ready(
+        label=f"{how.precision}, StableHLO on JAX", versions={"JAX": jax.__version__}, turn=turn,
         accelerator="" if device.platform == "cpu" else device.device_kind,
-        peak_bytes=functools.partial(_peak_bytes, device),
-        build=lambda: build(step, workload, device))
+        peak_bytes=functools.partial(_peak_bytes, device))
 
 
 def build(step: LiftedStep, workload: Workload, device: jax.Device) -> Step:
@@ -37,11 +42,11 @@ def build(step: LiftedStep, workload: Workload, device: jax.Device) -> Step:
 
     Args:
         step: of the workload's case.
-        workload: says what ids to draw.
-        device: where to run.
+        workload: the sizes of batches and vocabulary.
+        device: runs the step.
     """
     call = jax_step.JaxStep(step, [device], jax_step.platform_of(device))
-    state = call.on_devices(initial_state(step.layout))
+    state = call.on_devices(steps.initial_state(step.layout))
     batches = itertools.cycle([jax.device_put(batch, device) for batch in _batches(workload)])
 
     def one_step() -> jax.Array:
@@ -62,10 +67,10 @@ def _batches(workload: Workload) -> Iterator[tuple[np.ndarray, np.ndarray, np.nd
 
 
 def _peak_bytes(device: jax.Device) -> int:
-    """Of JAX's allocator; of the CPU, which has none, the process's."""
+    """Returns that of JAX's allocator; of the CPU, which has none, the process's."""
     memory = device.memory_stats()
     return memory["peak_bytes_in_use"] if memory else peak_rss_bytes()
 
 
 if __name__ == "__main__":
-    serve(functools.partial(prepare, directory=pathlib.Path(sys.argv[1])))
+    worker.serve(prepare)

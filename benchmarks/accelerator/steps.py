@@ -3,17 +3,23 @@
 CASE.stablehlo and CASE.json are the step and its layout, CASE.workload.json says what is computed.
 """
 
+import math
 import pathlib
 from collections.abc import Sequence
 
-from benchmarks.pretraining.training_flops import product_flops_per_token
+import numpy as np
+
+from benchmarks.pretraining.report import product_flops_per_token
 from benchmarks.pretraining.workload import Workload
 from electra_tf.apps.stablehlo import artefact
 from electra_tf.apps.stablehlo.artefact import LiftedStep
+from electra_tf.apps.stablehlo.layout import Layout, StateValue
 from electra_tf.platform import atomic_file, strict_json
 from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError
 
+_DEVIATION = 0.02
+"""Of initial weights (ELECTRA, appendix A: as BERT)."""
 _EXPORT = "python -m benchmarks.accelerator.export"
 
 
@@ -48,7 +54,8 @@ def found(directory: pathlib.Path, wanted: Sequence[str]) -> list[Workload]:
             raise UserError(f"--cases: there is no step of {case} in {directory}. There are: "
                             f"{', '.join(there)}")
     workloads = [_workload(directory, case) for case in wanted or there]
-    return workloads if wanted else sorted(workloads, key=_flops)
+    return workloads if wanted else sorted(
+        workloads, key=lambda one: one.tokens * product_flops_per_token(one))
 
 
 def read(directory: pathlib.Path, case: str) -> LiftedStep:
@@ -71,6 +78,23 @@ def _workload_path(path: pathlib.Path) -> pathlib.Path:
     return path.with_suffix(".workload.json")
 
 
-def _flops(workload: Workload) -> float:
-    """Of a step."""
-    return workload.tokens * product_flops_per_token(workload)
+def initial_state(layout: Layout, seed: int = 0) -> dict[str, np.ndarray]:
+    """Returns name -> value of a layout's state as a run begins: speed needs no other values.
+
+    Kernels and tables are drawn from normal(0, 0.02), layer norms' gamma and the scale of the loss
+    are ones; biases, the optimizer's moments and the step are zeros.
+    """
+    generator = np.random.default_rng(seed)
+    return {value.name: _initial(value, generator) for value in layout.state}
+
+
+def _initial(value: StateValue, generator: np.random.Generator) -> np.ndarray:
+    kind = value.name.rpartition("/")[2]
+    if kind in ("gamma", "loss_scale"):
+        return np.ones(value.shape, value.dtype)
+    if kind == "kernel" or kind.endswith("_embeddings"):
+        drawn = generator.standard_normal(math.prod(value.shape), np.float32) * _DEVIATION
+        return drawn.reshape(value.shape).astype(value.dtype)
+    if kind in ("adam_m", "adam_v", "beta", "bias", "output_bias", "step"):
+        return value.zeros()
+    raise ValueError(f"no rule for the initial value of {value.name}.")

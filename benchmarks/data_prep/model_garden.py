@@ -6,32 +6,34 @@ texts for next-sentence prediction: its format holds them, so they are part of i
 
 import pathlib
 import random
+import tempfile
 
-from benchmarks.data_prep.workload import Prepared, Workload, Written, serve
+from benchmarks.harness.worker import Ready, serve
 from electra_tf.platform import native_logging
 
 
-def prepare(workload: Workload) -> Prepared:
+def prepare(vocab_file: str, max_seq_length: int) -> Ready:
     """Loads the vocabulary and TensorFlow."""
     native_logging.quiet()
     from official.nlp.data import create_pretraining_data as builder
     from official.nlp.tools import tokenization
 
-    tokenizer = tokenization.FullTokenizer(vocab_file=workload.vocab_file, do_lower_case=True)
-    most_masked = round(0.15 * workload.max_seq_length) + 1
+    tokenizer = tokenization.FullTokenizer(vocab_file=vocab_file, do_lower_case=True)
+    most_masked = round(0.15 * max_seq_length) + 1
 
-    def turn(text: pathlib.Path, scratch: pathlib.Path) -> Written:
-        records = scratch / "records"
+    def turn(text: str) -> dict[str, int]:
         instances = builder.create_training_instances(
-            [str(text)], tokenizer, builder.get_processor_text_fn(False, True),
-            workload.max_seq_length, dupe_factor=1, short_seq_prob=0.1, masked_lm_prob=0.15,
+            [text], tokenizer, builder.get_processor_text_fn(False, True), max_seq_length,
+            dupe_factor=1, short_seq_prob=0.1, masked_lm_prob=0.15,
             max_predictions_per_seq=most_masked, rng=random.Random(1))
-        builder.write_instance_to_example_files(
-            instances, tokenizer, workload.max_seq_length, most_masked, [str(records)],
-            gzip_compress=False, use_v2_feature_names=True)
-        return Written(bytes=records.stat().st_size)
+        with tempfile.TemporaryDirectory() as scratch:
+            records = pathlib.Path(scratch) / "records"
+            builder.write_instance_to_example_files(
+                instances, tokenizer, max_seq_length, most_masked, [str(records)],
+                gzip_compress=False, use_v2_feature_names=True)
+            return {"bytes": records.stat().st_size}
 
-    return Prepared(label="Model Garden, create_pretraining_data", turn=turn)
+    return Ready(label="create_pretraining_data", turn=turn)
 
 
 if __name__ == "__main__":

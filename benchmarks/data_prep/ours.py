@@ -2,31 +2,33 @@
 
 import importlib
 import pathlib
+import tempfile
 
-from benchmarks.data_prep.workload import Prepared, Workload, Written, serve
+from benchmarks.harness.worker import Ready, serve
 from data_prep import local_runner, record_builder, settings
 from data_prep.sources.registry import open_source
 from electra_tf.platform import storage
 from electra_tf.text.tokenization import TextSettings
 
 
-def prepare(workload: Workload) -> Prepared:
+def prepare(vocab_file: str, max_seq_length: int, packing: str) -> Ready:
     """Loads the vocabulary and TensorFlow."""
     local_runner.quiet_tensorflow()
     importlib.import_module("data_prep.pipeline")  # With TensorFlow: it belongs to the start.
-    settings_of_text = TextSettings.load(storage.path(workload.vocab_file))
+    settings_of_text = TextSettings.load(storage.path(vocab_file))
     build = settings.BuildSettings(
-        max_seq_length=workload.max_seq_length, packing=workload.packing,
-        short_example_rate=settings.SHORT_EXAMPLE_RATES[workload.packing])
+        max_seq_length=max_seq_length, packing=packing,
+        short_example_rate=settings.SHORT_EXAMPLE_RATES[packing])
 
-    def turn(text: pathlib.Path, scratch: pathlib.Path) -> Written:
-        made = record_builder.build_records(
-            open_source(str(text)), settings_of_text, build, scratch,
-            local_runner.LocalRunner(num_workers=1))
-        return Written(text_tokens=made.counts.text_tokens,
-                       bytes=sum(shard.bytes for shard in made.shards))
+    def turn(text: str) -> dict[str, int]:
+        with tempfile.TemporaryDirectory() as scratch:
+            made = record_builder.build_records(
+                open_source(text), settings_of_text, build, pathlib.Path(scratch),
+                local_runner.LocalRunner(num_workers=1))
+        return {"text_tokens": made.counts.text_tokens,
+                "bytes": sum(shard.bytes for shard in made.shards)}
 
-    return Prepared(label=f"electra_tf, {workload.packing} packing", turn=turn)
+    return Ready(label=f"{packing} packing", turn=turn)
 
 
 if __name__ == "__main__":

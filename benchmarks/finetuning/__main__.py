@@ -4,61 +4,37 @@ r"""Measures fine-tuning and prediction on SST-2 beside Hugging Face's.
 
 ELECTRA-Small, new weights, real sentences. Prints examples per second in training and in inference
 and writes finetuning.md and finetuning.json. About ten minutes on two cores; stop other programs
-first. benchmarks/README.md says what is measured and how.
+first. benchmarks/README.md describes the measurement.
 """
 
-import contextlib
-import dataclasses
-import json
 import pathlib
 import statistics
-import sys
 import tempfile
 from collections.abc import Sequence
 
 from absl import flags
 
-from benchmarks.finetuning.workload import Workload, write_rows
-from benchmarks.harness import host, systems
-from benchmarks.harness.process import Worker
-from benchmarks.harness.turns import failing, rotated
-from electra_tf.platform import atomic_file, command_line, errors
+from benchmarks.finetuning import rows
+from benchmarks.harness import command, host, tables
+from benchmarks.harness.turns import Measurement, Role, System
+from electra_tf.platform import command_line
 
-WHAT = ("train", "infer")
+TURNS = {"train": {"what": "train"}, "infer": {"what": "infer"}}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class System:
-    """One setting of one implementation."""
-
-    title: str
-    module: str
-    precision: str
-    grouped: bool = False
+def _peer(name: str, precision: str, grouped: bool) -> System:
+    return System(name=name, title="Hugging Face", module="benchmarks.finetuning.hugging_face",
+                  settings={"precision": precision, "grouped": grouped}, in_peers_environment=True)
 
 
 SYSTEMS = (
-    System(title="electra_tf", module="ours", precision="bfloat16"),
-    System(title="electra_tf", module="ours", precision="float32"),
-    System(title="Hugging Face", module="hugging_face", precision="bfloat16", grouped=True),
-    System(title="Hugging Face", module="hugging_face", precision="bfloat16"),
-    System(title="Hugging Face", module="hugging_face", precision="float32", grouped=True),
+    *(System(name=f"ours-{precision}", title="electra_tf", module="benchmarks.finetuning.ours",
+             role=Role.OURS, settings={"precision": precision})
+      for precision in ("bfloat16", "float32")),
+    _peer("hf-bfloat16-grouped", "bfloat16", True),
+    _peer("hf-bfloat16", "bfloat16", False),
+    _peer("hf-float32-grouped", "float32", True),
 )
-
-
-@dataclasses.dataclass(kw_only=True)
-class Measurement:
-    """Examples per second of every turn of one system."""
-
-    label: str
-    ours: bool
-    rates: dict[str, list[float]] = dataclasses.field(
-        default_factory=lambda: {what: [] for what in WHAT})
-    failure: str = ""
-
-    def median(self, what: str) -> float | None:
-        """Returns the median over the turns; None if there was none."""
-        return statistics.median(self.rates[what]) if self.rates[what] else None
 
 
 def main() -> None:
@@ -68,43 +44,36 @@ def main() -> None:
         UserError: no data, or no directory for the results.
     """
     values = flags.FLAGS
-    for name in ("data_dir", "vocab_file"):
-        if not values[name].value:
-            raise errors.UserError(f"--{name} is needed: {values[name].help}")
-    output = pathlib.Path(values.output_dir)
-    atomic_file.make_directory(output)
+    command.require("data_dir", "vocab_file")
+    bench = command.Bench.of_flags(SYSTEMS)
     with tempfile.TemporaryDirectory() as scratch:
-        rows = pathlib.Path(scratch) / "rows.npz"
-        lengths = _encode(values.data_dir, values.vocab_file, values.examples, rows)
-        measured = _measure(rows, values.batch, values.rounds, pathlib.Path(values.peers_python))
-    text = table(measured, batch=values.batch, lengths=lengths)
-    print(f"\n{text}")
-    atomic_file.write_atomically(output / "finetuning.md", text.encode())
-    atomic_file.write_atomically(output / "finetuning.json", (json.dumps({
-        "machine": host.describe(), "batch": values.batch,
-        "systems": [dataclasses.asdict(one) for one in measured]}, indent=1) + "\n").encode())
+        path = pathlib.Path(scratch) / "rows.npz"
+        lengths = _encode(values.data_dir, values.vocab_file, values.examples, path)
+        measured = bench.measure(
+            "sst2", {"rows": str(path), "batch": values.batch, "threads": host.available_cores()},
+            TURNS, warm_up=[*TURNS.values()] * 2, rounds=values.rounds)  # The first ones compile.
+    page = "\n".join([
+        f"# ELECTRA-Small on {len(lengths):,} sentences of SST-2, batch {values.batch}", "",
+        f"{statistics.mean(lengths):.1f} tokens on average, {max(lengths)} at most. "
+        f"{tables.host_line(bench.machine)}; {tables.versions_line(measured)}.", "",
+        *table(measured, len(lengths)), "", *tables.failures(measured), ""])
+    print(f"\n{page}")
+    bench.save("finetuning", page, {"batch": values.batch, "examples": len(lengths),
+                                    "systems": command.plain(measured)})
 
 
-def table(measured: Sequence[Measurement], *, batch: int, lengths: Sequence[int]) -> str:
-    """Returns the results as a Markdown table, ratios to the fastest peer."""
-    lines = [
-        f"ELECTRA-Small on {len(lengths):,} sentences of SST-2, batch {batch}; "
-        f"{statistics.mean(lengths):.1f} tokens on average, {max(lengths)} at most", "",
-        "| system | training, examples/s | x fastest peer | inference, examples/s "
-        "| x fastest peer |", "|---|---|---|---|---|"]
-    best = {what: max((one.median(what) for one in measured if not one.ours and one.median(what)),
-                      default=None) for what in WHAT}
-    for one in measured:
-        cells = [one.label]
-        for what in WHAT:
-            median = one.median(what)
-            if median is None:
-                cells += [f"failed: {one.failure}" if one.failure else "-", ""]
-                continue
-            cells += [f"{median:,.0f} ({min(one.rates[what]):,.0f} to {max(one.rates[what]):,.0f})",
-                      f"{median / best[what]:.2f}" if best[what] else ""]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+def table(measured: Sequence[Measurement], examples: int) -> list[str]:
+    """Returns the results as Markdown, ratios to the fastest peer of each kind of turn."""
+    lines = [["system", "training, examples/s", "x fastest peer", "inference, examples/s",
+              "x fastest peer"], *([one.label] for one in measured)]
+    for what in TURNS:
+        def rates(one: Measurement, what: str = what) -> list[float]:
+            return [examples / seconds for seconds in one.values(what)]
+
+        best = tables.fastest_peer(measured, rates)
+        for line, one in zip(lines[1:], measured, strict=True):
+            line += [tables.ranged(rates(one)), tables.ratio(tables.median(rates(one)), best)]
+    return tables.table(lines)
 
 
 def _encode(data_dir: str, vocab_file: str, count: int, path: pathlib.Path) -> list[int]:
@@ -121,63 +90,20 @@ def _encode(data_dir: str, vocab_file: str, count: int, path: pathlib.Path) -> l
 
     task, vocabulary = glue.TASKS["sst2"], Vocabulary.load(vocab_file)
     examples = glue_files.read_split(task, pathlib.Path(data_dir), "train")[:count]
-    rows = KINDS[task.kind].encode(
+    found = KINDS[task.kind].encode(
         TaskSpec.of_glue(task), examples, RowEncoder(TextSettings(vocabulary=vocabulary), 128),
         TaskConfig()).rows
-    write_rows(str(path), [row.ids for row in rows],
-               np.array([int(row.targets["label"]) for row in rows]))
-    return [len(row.ids) for row in rows]
+    rows.write(str(path), [row.ids for row in found],
+               np.array([int(row.targets["label"]) for row in found]))
+    return [len(row.ids) for row in found]
 
 
-def _measure(rows: pathlib.Path, batch: int, rounds: int,
-             peers_python: pathlib.Path) -> list[Measurement]:
-    if not peers_python.exists():
-        print(f"There is no {peers_python}: Hugging Face is left out; `make bench` builds it.")
-    measured, running = [], []
-    with contextlib.ExitStack() as processes:
-        for system in SYSTEMS:
-            ours = system.module == "ours"
-            if not ours and not peers_python.exists():
-                continue
-            worker = _launch(system, peers_python)
-            processes.callback(worker.close)
-            one = Measurement(label=system.title, ours=ours)
-            measured.append(one)
-            with failing(one, worker):
-                hello = worker.ask(dataclasses.asdict(Workload(
-                    rows=str(rows), batch=batch, precision=system.precision,
-                    grouped=system.grouped, threads=host.available_cores())))
-                one.label = f"{system.title}, {hello['label']}"
-                for what in WHAT * 2:  # The first turns compile.
-                    worker.ask({"what": what})
-                running.append((one, worker))
-                print(f"ready: {one.label}", file=sys.stderr, flush=True)
-        for number in range(rounds):
-            for one, worker in rotated(running, number):
-                if one.failure:
-                    continue
-                with failing(one, worker):
-                    for what in WHAT:
-                        reply = worker.ask({"what": what})
-                        one.rates[what].append(reply["examples"] / reply["seconds"])
-            print(f"round {number + 1} of {rounds}", file=sys.stderr, flush=True)
-    return measured
-
-
-def _launch(system: System, peers_python: pathlib.Path) -> Worker:
-    return systems.launch(f"benchmarks.finetuning.{system.module}", timeout=1200,
-                          peers_python=None if system.module == "ours" else peers_python)
-
-
-def _define() -> None:
+if __name__ == "__main__":
     flags.DEFINE_string("data_dir", None, "GLUE's directory, with SST-2/train.tsv.")
     flags.DEFINE_string("vocab_file", None, "BERT's uncased vocabulary.")
     flags.DEFINE_integer("examples", 1600, "Sentences of a turn.", lower_bound=1)
     flags.DEFINE_integer("batch", 32, "Examples of a batch.", lower_bound=1)
-    systems.define_flags(rounds=5)
-
-
-if __name__ == "__main__":
-    _define()
-    command_line.run(main, summary=__doc__, groups={"Flags": (
-        "data_dir", "vocab_file", "examples", "batch", "rounds", "output_dir", "peers_python")})
+    command.define_flags(rounds=5, systems=SYSTEMS)
+    command_line.run(main, summary=__doc__, groups={
+        "What": ["data_dir", "vocab_file", "systems", "examples", "batch", "peers_python"],
+        "How": ["rounds", "timeout"], "Results": ["output_dir"]})

@@ -10,8 +10,8 @@ import torch
 import transformers
 from transformers import ElectraConfig, ElectraForSequenceClassification
 
-from benchmarks.finetuning import workload as plain
-from benchmarks.finetuning.workload import Prepared, Workload, read_rows, serve
+from benchmarks.finetuning import rows as plain
+from benchmarks.harness.worker import Ready, serve
 
 _POOL_BATCHES = 50
 """Batches' worth of shuffled rows that are sorted together, as transformers' own sampler does."""
@@ -20,11 +20,11 @@ Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """Ids int64 [B, L], bool [B, L] of what isn't padding, classes int64 [B]."""
 
 
-def prepare(workload: Workload) -> Prepared:
+def prepare(rows: str, batch: int, threads: int, precision: str, grouped: bool) -> Ready:
     """Builds model and optimizer."""
-    torch.set_num_threads(workload.threads)
+    torch.set_num_threads(threads)
     torch.manual_seed(1)
-    ids, labels = read_rows(workload.rows)
+    ids, labels = plain.read(rows)
     model = ElectraForSequenceClassification(ElectraConfig(
         vocab_size=plain.VOCAB_SIZE, embedding_size=plain.EMBEDDING_SIZE,
         hidden_size=plain.HIDDEN_SIZE, num_hidden_layers=plain.LAYERS,
@@ -36,19 +36,19 @@ def prepare(workload: Workload) -> Prepared:
         model.parameters(), lr=plain.LEARNING_RATE, eps=plain.ADAM_EPSILON,
         weight_decay=plain.WEIGHT_DECAY, fused=True)
     numbers = np.random.default_rng(1)
-    autocast = torch.autocast("cpu", torch.bfloat16, enabled=workload.precision == "bfloat16")
+    autocast = torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16")
     lengths = np.array([len(one) for one in ids])
 
     def batches(order: np.ndarray) -> Iterator[Batch]:
-        for first in range(0, len(order), workload.batch):
-            yield _padded([ids[index] for index in order[first:first + workload.batch]],
-                          labels[order[first:first + workload.batch]])
+        for first in range(0, len(order), batch):
+            yield _padded([ids[index] for index in order[first:first + batch]],
+                          labels[order[first:first + batch]])
 
     def train() -> None:
         model.train()
         order = numbers.permutation(len(ids))
-        if workload.grouped:
-            order = _grouped(order, lengths, workload.batch, numbers)
+        if grouped:
+            order = _grouped(order, lengths, batch, numbers)
         for tokens, valid, classes in batches(order):
             optimizer.zero_grad(set_to_none=True)
             with autocast:
@@ -59,17 +59,17 @@ def prepare(workload: Workload) -> Prepared:
 
     def infer() -> None:
         model.eval()
-        order = (np.argsort(-lengths, kind="stable") if workload.grouped
+        order = (np.argsort(-lengths, kind="stable") if grouped
                  else np.arange(len(lengths)))
         with torch.inference_mode(), autocast:
             for tokens, valid, _ in batches(order):
                 model(tokens, attention_mask=valid).logits.float().numpy()
 
-    return Prepared(
-        label=(f"{workload.precision}{' autocast' if workload.precision == 'bfloat16' else ''}, "
-               f"batches {'of similar length' if workload.grouped else 'as they come'}"),
+    return Ready(
+        label=(f"{precision}{' autocast' if precision == 'bfloat16' else ''}, "
+               f"batches {'of similar length' if grouped else 'as they come'}"),
         versions={"PyTorch": torch.__version__, "transformers": transformers.__version__},
-        turns={"train": train, "infer": infer})
+        turn=lambda what: {"train": train, "infer": infer}[what]())
 
 
 def _grouped(order: np.ndarray, lengths: np.ndarray, batch: int,

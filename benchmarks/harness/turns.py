@@ -1,52 +1,201 @@
-"""Who measures whom in which order: systems in turns, so that a slow minute meets all of them."""
+"""The protocol of all comparisons: systems take turns, so that a slow minute meets all of them."""
 
 import contextlib
+import dataclasses
+import enum
+import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
+from benchmarks.harness import host
 from benchmarks.harness.process import WorkerFailed
 
-Item = TypeVar("Item")
+
+class Role(enum.StrEnum):
+    """The use of a system's numbers."""
+
+    OURS = "ours"
+    RATE = "rate"
+    """Matrix products alone: the limit that the others are compared with."""
+    PEER = "peer"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class System:
+    """One setting of one implementation, run by a worker process."""
+
+    name: str
+    """As `--systems` takes it."""
+    title: str
+    module: str
+    """Of its worker, with its package."""
+    role: Role = Role.PEER
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Fields of the worker's first request, besides those of the case."""
+    variables: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Environment variables of the process, besides the harness's own."""
+    in_peers_environment: bool = False
+    always: bool = False
+    """Whether `--systems` can't leave it out."""
+
+
+@dataclasses.dataclass(kw_only=True)
+class Measurement:
+    """The replies of one system in one case; they grow with every turn."""
+
+    system: System
+    label: str
+    """Title and setting, for the table."""
+    versions: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    accelerator: str = ""
+    start_seconds: float | None = None
+    """From the start of the process to the end of its first warm-up request."""
+    start_cpu_seconds: float = 0.0
+    """Of the process, until it is ready."""
+    warm_up: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    turns: dict[str, list[dict[str, Any]]] = dataclasses.field(default_factory=dict)
+    """Turn's name -> replies, one for each round."""
+    failure: str = ""
+    """Why the system stopped, on one line; empty if it didn't."""
+
+    def values(self, turn: str, field: str = "seconds") -> list[Any]:
+        """Returns a field of the replies to a turn; none if the system failed."""
+        return [] if self.failure else [reply[field] for reply in self.turns.get(turn, [])]
+
+    @property
+    def peak_bytes(self) -> int:
+        """The largest memory in any reply."""
+        replies = [*self.warm_up, *(one for replies in self.turns.values() for one in replies)]
+        return max((reply["peak_bytes"] for reply in replies), default=0)
 
 
 class Asked(Protocol):
-    """A worker, as far as turns need it."""
+    """A worker, or a group of them that answers as one."""
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the reply, or raises `WorkerFailed`."""
-        ...
 
     def close(self) -> None:
         """Ends it."""
-        ...
 
 
-class Measured(Protocol):
-    """What is known of one system."""
-
-    failure: str
-    """Why it stopped, on one line; empty if it didn't."""
+Running = list[tuple[Measurement, Asked]]
 
 
-def rotated(items: Sequence[Item], by: int) -> list[Item]:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Turns:
+    """How the systems of one case are measured."""
+
+    case: Mapping[str, Any]
+    """Fields of every worker's first request."""
+    turns: Mapping[str, Mapping[str, Any]]
+    """Name -> request. Every system gets each of them in every round."""
+    warm_up: Sequence[Mapping[str, Any]]
+    """Requests before the rounds: tracing, compiling, shapes that are met for the first time."""
+    rounds: int
+    launch: Callable[[System], Asked]
+    say: Callable[[str], None]
+    check: Callable[[Sequence[Measurement]], None] = lambda _measured: None
+    """Raises `UserError` after the warm-up where systems don't compute the same."""
+    has_room: Callable[[int], bool] = host.has_room
+    """Tells whether memory is left for one more system, given the largest so far, in bytes."""
+
+    def measure(self, systems: Sequence[System]) -> list[Measurement]:
+        """Starts all systems and takes them in turns, in as few groups as memory allows.
+
+        Ours and the rates are part of every group: peers of different groups are compared with
+        what ran beside them.
+        """
+        waiting = sorted(systems, key=lambda system: system.role is Role.PEER)
+        results: list[Measurement] = []
+        group: Running = []
+        with contextlib.ExitStack() as processes:
+            while waiting:
+                self._fill(group, waiting, results, processes)
+                self.check(results)
+                for number in range(self.rounds):
+                    for turn in self.turns:
+                        for one, worker in rotated(group, number):
+                            self._turn(one, worker, turn)
+                    group[:] = [(one, worker) for one, worker in group if not one.failure]
+                    self.say(f"round {number + 1} of {self.rounds}: {len(group)} systems")
+                for one, worker in group:
+                    if one.system.role is Role.PEER:
+                        worker.close()
+                group[:] = [pair for pair in group if pair[0].system.role is not Role.PEER]
+        return results
+
+    def measure_alone(self, systems: Sequence[System]) -> list[Measurement]:
+        """Gives every turn a new process that has the machine, or its accelerator, to itself."""
+        results = [Measurement(system=system, label=system.title) for system in systems]
+        for number in range(self.rounds):
+            for one in rotated(results, number):
+                if one.failure:
+                    continue
+                begun = time.perf_counter()
+                worker = self.launch(one.system)
+                with contextlib.closing(worker):
+                    self._start(one, worker, begun)
+                    for turn in self.turns:
+                        self._turn(one, worker, turn)
+            self.say(f"round {number + 1} of {self.rounds}")
+        return results
+
+    def _fill(self, group: Running, waiting: list[System], results: list[Measurement],
+              processes: contextlib.ExitStack) -> None:
+        """Starts waiting systems, at least one, while there is room."""
+        begins = len(results)
+        while waiting and (len(results) == begins or self.has_room(
+                max(one.peak_bytes for one in results))):
+            system, begun = waiting.pop(0), time.perf_counter()
+            one, worker = Measurement(system=system, label=system.title), self.launch(system)
+            processes.callback(worker.close)
+            self._start(one, worker, begun, known={other.label for other in results})
+            if not one.failure and not one.warm_up and self.warm_up:
+                worker.close()  # The setting turned out to be measured already.
+                continue
+            results.append(one)
+            if not one.failure:
+                group.append((one, worker))
+
+    def _start(self, one: Measurement, worker: Asked, begun: float,
+               known: frozenset[str] | set[str] = frozenset()) -> None:
+        """Imports, builds, warms up; stops before the warm-up if the label is known."""
+        with self._failing(one, worker):
+            hello = worker.ask({**self.case, **one.system.settings})
+            one.label = f"{one.system.title} {hello['label']}"
+            one.versions, one.accelerator = hello["versions"], hello["accelerator"]
+            one.start_cpu_seconds = hello["start_cpu_seconds"]
+            if one.label in known:
+                return
+            for request in self.warm_up:
+                one.warm_up.append(worker.ask(request))
+                if one.start_seconds is None:  # Of a later process, it has what compilers kept.
+                    one.start_seconds = time.perf_counter() - begun
+                    self.say(f"{one.label}: started after {one.start_seconds:.0f} s")
+
+    def _turn(self, one: Measurement, worker: Asked, turn: str) -> None:
+        if one.failure:
+            return
+        with self._failing(one, worker):
+            reply = worker.ask(self.turns[turn])
+            if not math.isfinite(reply.get("loss") or 0.0):
+                raise WorkerFailed(f"the loss is {reply['loss']}")
+            one.turns.setdefault(turn, []).append(reply)
+
+    @contextlib.contextmanager
+    def _failing(self, one: Measurement, worker: Asked) -> Iterator[None]:
+        """Notes why a worker failed, ends it and goes on."""
+        try:
+            yield
+        except WorkerFailed as error:
+            worker.close()
+            one.failure = str(error)
+            self.say(f"{one.label}: {one.failure}")
+
+
+def rotated(items: Sequence, by: int) -> list:
     """Returns the items from the `by`-th on, then those before it."""
     start = by % len(items) if items else 0
     return [*items[start:], *items[:start]]
-
-
-@contextlib.contextmanager
-def failing(measured: Measured, worker: Asked,
-            say: Callable[[str], None] = lambda _: None) -> Iterator[None]:
-    """Notes why a worker failed, ends it and goes on.
-
-    Args:
-        measured: gets the reason.
-        worker: that is asked inside.
-        say: is told the reason.
-    """
-    try:
-        yield
-    except WorkerFailed as error:
-        worker.close()
-        measured.failure = str(error)
-        say(measured.failure)

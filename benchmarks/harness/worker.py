@@ -1,33 +1,64 @@
 """The worker's side: requests on stdin, replies on stdout, one JSON object a line.
 
-The first request says what to measure, and is answered with what will be measured. Each of the
-others asks for a turn. A closed stdin ends the worker. Standard library only: every environment
-has it.
+    > {"workload": {...}, "setting": {...}}
+    < {"label": "bfloat16, XLA off", "versions": {"TensorFlow": "2.20.0"}, ...}
+    > {"steps": 1}
+    < {"seconds": 21.4, "cpu_seconds": 40.1, "peak_bytes": 1500000000, "loss": 45.1}
+
+The first request holds the case and the system's settings. Every other request asks for a turn. A
+closed stdin ends the worker. Standard library only: every environment has it.
 """
 
+import dataclasses
 import json
+import resource
 import sys
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-Fields = Mapping[str, Any]
-Answer = Callable[[Fields], Fields]
-"""Maps a request to its reply."""
+
+def peak_rss_bytes() -> int:
+    """Returns the largest resident memory so far; Linux counts in KiB, macOS in bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
 
 
-def serve(begin: Callable[[Fields], tuple[Fields, Answer]]) -> None:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Ready:
+    """A system that is ready for its turns."""
+
+    label: str
+    """The setting in the system's own words, "auto" resolved."""
+    turn: Callable[..., Mapping[str, Any] | None]
+    """Takes a request's fields, and returns what the reply holds besides time and memory."""
+    versions: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Library -> version."""
+    accelerator: str = ""
+    """Its name, as its driver gives it; "" for the CPU."""
+    peak_bytes: Callable[[], int] = peak_rss_bytes
+    """Returns the most memory that was taken so far, of an accelerator its own."""
+
+
+def serve(prepare: Callable[..., Ready]) -> None:
     """Answers requests until stdin closes.
 
     Args:
-        begin: maps the first request to its reply, and to what answers the others.
+        prepare: takes the fields of the first request.
     """
     requests = (json.loads(line) for line in sys.stdin)
-    hello, answer = begin(next(requests))
-    reply(hello)
+    ready = prepare(**next(requests))
+    # All CPU time so far: the interpreter, imports, tables.
+    _reply({"label": ready.label, "versions": ready.versions, "accelerator": ready.accelerator,
+            "start_cpu_seconds": time.process_time()})
     for request in requests:
-        reply(answer(request))
+        begin, begin_cpu = time.perf_counter(), time.process_time()
+        result = ready.turn(**request)
+        _reply({"seconds": time.perf_counter() - begin,
+                "cpu_seconds": time.process_time() - begin_cpu,
+                "peak_bytes": ready.peak_bytes(), **(result or {})})
 
 
-def reply(fields: Fields) -> None:
+def _reply(fields: Mapping[str, Any]) -> None:
     """Writes a reply, on a line of its own even after a library that printed half a line."""
     print(f"\n{json.dumps(fields)}", flush=True)

@@ -4,16 +4,16 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from benchmarks.harness.worker import Ready
 from benchmarks.pretraining.products import Product, run_all, step_products
-from benchmarks.pretraining.protocol import Prepared, Step, serve
-from benchmarks.pretraining.workload import Setting, Workload
+from benchmarks.pretraining.workload import Setting, Step, Workload, serve, steps_of
 
 
-def prepare(workload: Workload, setting: Setting) -> Prepared:
+def prepare(workload: Workload, setting: Setting) -> Ready:
     """Returns the products in the setting's number type."""
-    return Prepared(
+    return Ready(
         label=f"TensorFlow {setting.precision}", versions={"TensorFlow": tf.__version__},
-        build=lambda: _build(workload, tf.as_dtype(setting.precision)))
+        turn=steps_of(lambda: _build(workload, tf.as_dtype(setting.precision))))
 
 
 def _build(workload: Workload, dtype: tf.DType) -> Step:

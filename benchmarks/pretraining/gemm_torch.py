@@ -1,21 +1,29 @@
 """Worker: the step's dense products alone, in PyTorch. Runs in the peers' environment."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
-from benchmarks.pretraining import torch_device
+from benchmarks.harness.worker import Ready
 from benchmarks.pretraining.products import Product, run_all, step_products
-from benchmarks.pretraining.protocol import Prepared, Step, serve
-from benchmarks.pretraining.workload import Setting, Workload
+from benchmarks.pretraining.workload import Setting, Step, Workload, serve, steps_of
 
 
-def prepare(workload: Workload, setting: Setting) -> Prepared:
+def prepare(workload: Workload, setting: Setting) -> Ready:
     """Returns the products in the setting's number type."""
     torch.set_num_threads(workload.threads)
-    return Prepared(
+    return Ready(
         label=f"PyTorch {setting.precision}", versions={"PyTorch": torch.__version__},
-        build=lambda: _build(workload, setting), **torch_device.described(setting.device))
+        turn=steps_of(lambda: _build(workload, setting)), **device_facts(setting.device))
+
+
+def device_facts(device: str) -> dict[str, Any]:
+    """Returns what `Ready` holds of a device, "cpu" or "cuda", the first card."""
+    if device == "cpu":
+        return {}
+    return {"accelerator": torch.cuda.get_device_name(),
+            "peak_bytes": torch.cuda.max_memory_allocated}
 
 
 def _build(workload: Workload, setting: Setting) -> Step:
@@ -25,7 +33,8 @@ def _build(workload: Workload, setting: Setting) -> Step:
 
     def step() -> None:
         run_all(calls)
-        torch_device.wait(setting.device)
+        if setting.device != "cpu":
+            torch.cuda.synchronize()
 
     return step
 

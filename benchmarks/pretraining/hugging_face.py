@@ -11,10 +11,10 @@ import transformers
 from torch.nn import functional
 from transformers import ElectraConfig, ElectraForMaskedLM, ElectraForPreTraining
 
-from benchmarks.pretraining import torch_device
+from benchmarks.harness.worker import Ready
 from benchmarks.pretraining import workload as plain
-from benchmarks.pretraining.protocol import Prepared, Step, serve
-from benchmarks.pretraining.workload import Encoder, Setting, Workload
+from benchmarks.pretraining.gemm_torch import device_facts
+from benchmarks.pretraining.workload import Encoder, Setting, Step, Workload, serve, steps_of
 
 _COMPILED = {"on": "torch.compile", "graphs": "torch.compile with CUDA graphs"}
 
@@ -67,15 +67,15 @@ class JointModel(torch.nn.Module):
         return self.generator.generator_lm_head(features).float()
 
 
-def prepare(workload: Workload, setting: Setting) -> Prepared:
+def prepare(workload: Workload, setting: Setting) -> Ready:
     """Returns the step in the setting's precision, eager or compiled."""
     torch.set_num_threads(workload.threads)
     torch.manual_seed(1)
     precision = "bfloat16 autocast" if setting.precision == "bfloat16" else setting.precision
-    return Prepared(
+    return Ready(
         label=f"{precision}, {_COMPILED.get(setting.compiler, 'eager')}",
         versions={"PyTorch": torch.__version__, "transformers": transformers.__version__},
-        build=lambda: _build(workload, setting), **torch_device.described(setting.device))
+        turn=steps_of(lambda: _build(workload, setting)), **device_facts(setting.device))
 
 
 def _build(workload: Workload, setting: Setting) -> Step:

@@ -13,22 +13,22 @@ import tf_keras
 from official.nlp import optimization
 from official.nlp.modeling import models, networks
 
+from benchmarks.harness.worker import Ready
 from benchmarks.pretraining import workload as plain
-from benchmarks.pretraining.protocol import Prepared, Step, serve
-from benchmarks.pretraining.workload import Encoder, Setting, Workload
+from benchmarks.pretraining.workload import Encoder, Setting, Step, Workload, serve, steps_of
 
 Inputs = dict[str, tf.Tensor]
 
 
-def prepare(workload: Workload, setting: Setting) -> Prepared:
+def prepare(workload: Workload, setting: Setting) -> Ready:
     """Returns the step under the setting's Keras policy, with or without XLA."""
     if setting.precision == "bfloat16":
         tf_keras.mixed_precision.set_global_policy("mixed_bfloat16")
-    return Prepared(
+    return Ready(
         label=f"{setting.precision}, XLA {setting.compiler}",
         versions={"TensorFlow": tf.__version__,
                   "Model Garden": metadata.version("tf-models-official")},
-        build=lambda: _build(workload, setting))
+        turn=steps_of(lambda: _build(workload, setting)))
 
 
 def _build(workload: Workload, setting: Setting) -> Step:

@@ -3,10 +3,10 @@
 import numpy as np
 import tensorflow as tf
 
+from benchmarks.harness.worker import Ready
 from benchmarks.pretraining import workload as plain
 from benchmarks.pretraining.cases import case_of
-from benchmarks.pretraining.protocol import Prepared, Step, serve
-from benchmarks.pretraining.workload import Setting, Workload
+from benchmarks.pretraining.workload import Setting, Step, Workload, serve, steps_of
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
@@ -23,17 +23,17 @@ _SPECIAL = SpecialTokens(
     pad=plain.PAD_ID, cls=plain.CLS_ID, sep=plain.SEP_ID, mask=plain.MASK_ID)
 
 
-def prepare(workload: Workload, setting: Setting) -> Prepared:
+def prepare(workload: Workload, setting: Setting) -> Ready:
     """Returns the case's own settings, with "auto" resolved for this machine."""
     config = case_of(workload.case).config(setting)
     parts = prepare_cpu(config.runtime, workload.batch)
     config = override(config, {"runtime.cpu_parts": parts})
     strategy = create_strategy(config.runtime)
     xla = use_xla(config.runtime.xla, strategy)
-    return Prepared(
+    return Ready(
         label=f"{setting.precision}, XLA {'on' if xla else 'off'}",
         versions={"TensorFlow": tf.__version__},
-        build=lambda: _build(workload, config, strategy))
+        turn=steps_of(lambda: _build(workload, config, strategy)))
 
 
 def _build(workload: Workload, config: PretrainingConfig,

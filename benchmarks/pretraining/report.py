@@ -1,119 +1,149 @@
-"""The table, as plain text and as Markdown, and the JSON beside it."""
+"""Speeds, ratios and shares of what the machine can do: the table and the JSON beside it."""
 
 import dataclasses
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from benchmarks.pretraining.interleave import Measurement
-from benchmarks.pretraining.summary import CaseSummary, Row
-
-HEADINGS = ("system", "tokens/s", "min-max", "x fastest peer", "products", "paper", "start s",
-            "peak GB", "loss")
+from benchmarks.harness import tables
+from benchmarks.harness.command import Bench, plain
+from benchmarks.harness.turns import Measurement, Role
+from benchmarks.pretraining import products
+from benchmarks.pretraining.workload import Workload
+from electra_tf.config.model import EncoderConfig
+from electra_tf.modeling import flops, paper_flops, weight_table
 
 LEGEND = (
-    "tokens/s: median and range over the rounds. x fastest peer: to the fastest setting of any "
-    "peer, by medians.",
+    "tokens/s: median and range over the rounds. x fastest peer: compared with the fastest setting "
+    "of any peer, by medians.",
     "products, paper: tokens/s times FLOPs per token, as a share of the machine's rate. products "
     "counts matrix products alone, backward as two forward passes; paper counts as the ELECTRA "
     "paper does: look-ups as products with one-hot vectors, backward as one forward pass.",
+    "of peak: the same shares, of the card's dense bfloat16 peak by its maker's data sheet.",
     "start: from starting the process to the end of its first step, with tracing and compiling. "
-    "peak: resident memory. loss: of the last step.",
+    "peak GB: resident memory, or of a card what the allocator gave out. loss: of the last step.",
 )
 
 
-def plain_text(case: CaseSummary) -> str:
-    """Returns heading, machine's rate and table."""
-    return "\n".join([*_introduction(case), "", *aligned([HEADINGS, *map(_cells, case.rows)]),
-                      *failures(case)])
+def paper_flops_per_token(workload: Workload) -> float:
+    """Returns the training FLOPs per token as the paper counts them."""
+    return paper_flops.per_token(_networks(workload), workload.length)
 
 
-def aligned(table: Sequence[Sequence[str]]) -> list[str]:
-    """Returns the lines of a table; the first column to the left, numbers to the right.
-
-    Args:
-        table: cells, the headings first.
-    """
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    lines = ["  ".join(cell.ljust(width) if column == 0 else cell.rjust(width)
-                       for column, (cell, width) in enumerate(zip(line, widths, strict=True)))
-             for line in table]
-    return [line.rstrip() for line in (lines[0], "-" * len(lines[0]), *lines[1:])]
+def product_flops_per_token(workload: Workload) -> float:
+    """Returns the training FLOPs per token of matrix products alone, attention's included."""
+    return flops.products_per_token(
+        _networks(workload), workload.length, workload.predictions / workload.length)
 
 
-def piped(table: Sequence[Sequence[str]]) -> list[str]:
-    """Returns the same table in Markdown."""
-    rule = ("---", *["---:"] * (len(table[0]) - 1))
-    return [f"| {' | '.join(line)} |" for line in (table[0], rule, *table[1:])]
+def _networks(workload: Workload) -> tuple[weight_table.Network, weight_table.Network]:
+    """Returns the discriminator and the generator."""
+    discriminator, generator = (EncoderConfig(
+        vocab_size=workload.vocab_size, max_position_embeddings=workload.length, type_vocab_size=2,
+        hidden_dropout=0.1, attention_dropout=0.1, initializer_range=0.02,
+        **dataclasses.asdict(encoder)) for encoder in (workload.discriminator, workload.generator))
+    return (weight_table.discriminator(discriminator), weight_table.language_model(
+        "generator", generator, weight_table.whole_encoder(generator, "generator")))
 
 
-def markdown(cases: Sequence[CaseSummary], host: Mapping[str, Any],
-             notes: Sequence[str]) -> str:
-    """Returns the page with all cases."""
-    parts = ["# Pre-training speed", "", host_line(host), ""]
-    for case in cases:
-        parts += [f"## {case.workload.case}", "",
-                  *(f"- {line}" for line in _introduction(case)), "",
-                  *piped([HEADINGS, *map(_cells, case.rows)]), ""]
-        parts += [*(f"- {line}" for line in failures(case)), ""] if failures(case) else []
-    return "\n".join([*parts, *(f"- {line}" for line in [*LEGEND, *notes]), ""])
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Result:
+    """One case: the workload, and the systems' replies."""
+
+    workload: Workload
+    steps: int
+    """Of a turn."""
+    measured: Sequence[Measurement]
+    peak: float | None = None
+    """Dense bfloat16 FLOP/s of the card by its data sheet; None for the CPU, or if unknown."""
+    device: str = ""
+    """The card in one line; "" for the CPU."""
+
+    @property
+    def systems(self) -> list[Measurement]:
+        """Ours and the peers, fastest first, failures last. A rate is shown only if it failed."""
+        shown = [one for one in self.measured if one.system.role is not Role.RATE or one.failure]
+        return sorted(shown, key=lambda one: -(self.speed(one) or 0.0))
+
+    def speeds(self, one: Measurement) -> list[float]:
+        """Returns the tokens/s of every round."""
+        return [self.workload.tokens * self.steps / seconds for seconds in one.values("steps")]
+
+    def speed(self, one: Measurement) -> float | None:
+        """Returns the median tokens/s."""
+        return tables.median(self.speeds(one))
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """Library and number type -> median FLOP/s of the step's dense products alone."""
+        work = products.step_flops(self.workload) * self.steps
+        return {one.label.removeprefix("rate "): work / tables.median(one.values("steps"))
+                for one in self.measured if one.system.role is Role.RATE and one.values("steps")}
+
+    @property
+    def machine_rate(self) -> float | None:
+        """The best of the rates, in FLOP/s."""
+        return max(self.rates.values(), default=None)
 
 
-def to_json(cases: Sequence[CaseSummary], measurements: Mapping[str, Sequence[Measurement]],
-            host: Mapping[str, Any], notes: Sequence[str]) -> str:
-    """Returns everything: the table's numbers, every turn's seconds, versions and host."""
-    return json.dumps({
-        "host": host,
-        "notes": list(notes),
-        "cases": [dataclasses.asdict(case) | {
-            "machine_rate": case.machine_rate,
-            "measurements": [dataclasses.asdict(one) for one in measurements[case.workload.case]],
-        } for case in cases],
-    }, indent=1) + "\n"
-
-
-def host_line(host: Mapping[str, Any]) -> str:
-    """Returns the machine in one line."""
-    return (f"{host['processor']}, {host['cores']} cores, {host['memory_gb']:.0f} GB; "
-            f"load before the start {host['load_before']:.2f}")
-
-
-def _introduction(case: CaseSummary) -> list[str]:
-    work = case.workload
+def section(result: Result) -> list[str]:
+    """Returns the lines of one case: what was run, the machine's rate, the table."""
+    work = result.workload
     rates = ", ".join(f"{label} {rate / 1e9:,.0f}" for label, rate in sorted(
-        case.rates.items(), key=lambda item: -item[1]))
+        result.rates.items(), key=lambda item: -item[1]))
+    rounds = max(len(one.values("steps")) for one in result.measured)
     return [
-        f"{work.case}: {work.batch} x {work.length} tokens, {work.predictions} of each "
-        f"{work.length} masked, {work.threads} cores; {case.rounds} rounds of {case.steps} "
-        f"step{'' if case.steps == 1 else 's'}",
-        f"MFLOPs per token: {case.products_flops_per_token / 1e6:,.1f} (products), "
-        f"{case.paper_flops_per_token / 1e6:,.1f} (paper)",
-        f"GFLOP/s of the dense products alone, the best being the machine's rate: "
+        f"## {work.case}", "",
+        f"- {work.batch} x {work.length} tokens, {work.predictions} of each {work.length} masked, "
+        f"{work.threads} cores; {rounds} rounds of {result.steps} steps",
+        *([f"- {result.device}"] if result.device else []),
+        f"- MFLOPs per token: {product_flops_per_token(work) / 1e6:,.1f} (products), "
+        f"{paper_flops_per_token(work) / 1e6:,.1f} (paper)",
+        f"- GFLOP/s of the dense products alone, the best being the machine's rate: "
         f"{rates or 'not measured'}",
-        ", ".join(f"{library} {version}" for library, version in case.versions.items()),
-    ]
+        f"- {tables.versions_line(result.measured)}", "",
+        *tables.table(_lines(result)), "", *tables.failures(result.systems)]
 
 
-def _cells(row: Row) -> tuple[str, ...]:
-    speed = row.tokens_per_second
-    return (
-        row.label,
-        "failed" if speed is None else f"{speed.median:,.0f}",
-        "-" if speed is None else f"{speed.low:,.0f}-{speed.high:,.0f}",
-        number(row.ratio, ".2f"),
-        number(row.products_fraction, ".0%"),
-        number(row.paper_fraction, ".0%"),
-        number(row.start_seconds, ".0f"),
-        number(row.peak_bytes / 1e9 or None, ".1f"),
-        number(row.loss, ".1f"),
-    )
+def _lines(result: Result) -> list[list[str]]:
+    fastest = tables.fastest_peer(result.measured, result.speeds)
+    counts = {"products": product_flops_per_token(result.workload),
+              "paper": paper_flops_per_token(result.workload)}
+    columns: dict[str, Callable[[Measurement], str]] = {
+        "system": lambda one: one.label,
+        "tokens/s": lambda one: tables.ranged(result.speeds(one)),
+        "x fastest peer": lambda one: tables.ratio(result.speed(one), fastest),
+        "GFLOP/s": lambda one: tables.number(
+            _times(result.speed(one), counts["products"] / 1e9), ",.0f"),
+    }
+    for prefix, limit in {"": result.machine_rate, "of peak: ": result.peak}.items():
+        for name, count in counts.items():
+            if prefix == "" or limit is not None:
+                columns[prefix + name] = lambda one, count=count, limit=limit: tables.ratio(
+                    _times(result.speed(one), count), limit, ".1%")
+    columns |= {
+        "start s": lambda one: tables.number(one.start_seconds, ".0f"),
+        "peak GB": lambda one: tables.number(one.peak_bytes / 1e9 or None, ".1f"),
+        "loss": lambda one: tables.number(
+            one.turns["steps"][-1]["loss"] if one.values("steps") else None, ".1f")}
+    return [list(columns), *([cell(one) for cell in columns.values()] for one in result.systems)]
 
 
-def number(value: float | None, form: str) -> str:
-    """Returns a cell; "-" for None."""
-    return "-" if value is None else format(value, form)
+def _times(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
 
 
-def failures(case: CaseSummary) -> list[str]:
-    """Returns a line for every system that failed, with the reason."""
-    return [f"{row.label} failed: {row.failure}" for row in case.rows if row.failure]
+def page(results: Sequence[Result], bench: Bench) -> str:
+    """Returns the page with all cases."""
+    parts = ["# Pre-training speed", "", tables.host_line(bench.machine), ""]
+    for result in results:
+        parts += [*section(result), ""]
+    return "\n".join([*parts, *(f"- {line}" for line in [*LEGEND, *bench.notes]), ""])
+
+
+def content(results: Sequence[Result]) -> dict[str, Any]:
+    """Returns the cases for JSON: medians, rates, and every turn's seconds."""
+    return {"cases": [{
+        "workload": dataclasses.asdict(result.workload), "steps": result.steps,
+        "machine_rate": result.machine_rate, "rates": result.rates, "peak": result.peak,
+        "tokens_per_second": {one.label: result.speed(one) for one in result.systems},
+        "measurements": plain(result.measured)} for result in results]}

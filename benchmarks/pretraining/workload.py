@@ -1,4 +1,4 @@
-"""What one training step computes, in plain numbers that every worker understands.
+"""One training step in plain numbers that every worker understands, and the workers' turns.
 
 Standard library only: the peers' environment has neither TensorFlow nor `electra_tf`.
 
@@ -6,8 +6,10 @@ Shapes: B batch, L length, N masked positions, V vocabulary, E embedding, H hidd
 """
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, SupportsFloat
+
+from benchmarks.harness import worker
 
 PAD_ID, CLS_ID, SEP_ID, MASK_ID = 0, 101, 102, 103
 """Special entries of BERT's vocabulary."""
@@ -77,3 +79,29 @@ def workload_from(fields: Mapping[str, Any]) -> Workload:
     """Rebuilds a workload from `dataclasses.asdict` of it."""
     networks = {name: Encoder(**fields[name]) for name in ("discriminator", "generator")}
     return Workload(**{**fields, **networks})
+
+
+Step = Callable[[], SupportsFloat | None]
+"""Runs one training step; returns its loss, or None where nothing is trained.
+
+On an accelerator the step may still run: `float` of its loss waits for it.
+"""
+
+
+def steps_of(build: Callable[[], Step]) -> Callable[[int], dict[str, float | None]]:
+    """Returns a turn of so many steps; the first one builds the model, traces and compiles."""
+    built: list[Step] = []
+
+    def turn(steps: int) -> dict[str, float | None]:
+        if not built:
+            built.append(build())
+        for _ in range(steps):
+            loss = built[0]()
+        return {"loss": None if loss is None else float(loss)}
+
+    return turn
+
+
+def serve(prepare: Callable[[Workload, Setting], worker.Ready]) -> None:
+    """Answers requests until stdin closes, each a turn of so many steps."""
+    worker.serve(lambda workload, setting: prepare(workload_from(workload), Setting(**setting)))

@@ -4,27 +4,55 @@ r"""Measures answers to texts beside Hugging Face's: latency of one text, throug
 
 ELECTRA-Small with two classes, new weights, as `run_finetuning.py --mode=export` writes it. Prints
 a table per case and writes serving.md and serving.json. About fifteen minutes on two cores; stop
-other programs first. benchmarks/README.md says what is measured and how.
+other programs first. benchmarks/README.md describes the method.
 """
 
-import functools
 import json
+import math
 import pathlib
-import sys
+import statistics
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from absl import flags
 
-from benchmarks.harness import host
-from benchmarks.harness.systems import define_flags
-from benchmarks.serving import report, systems
-from benchmarks.serving.turns import BATCHES, Turns
-from benchmarks.serving.workload import MAX_LENGTH, write_texts
-from electra_tf.platform import atomic_file, command_line
+from benchmarks.harness import command, host, tables
+from benchmarks.harness.turns import Measurement, Role, System
+from benchmarks.serving.answers import BATCHES, MAX_LENGTH
+from electra_tf.platform import command_line
 from electra_tf.platform.errors import UserError
 
 SENTENCES = "sst2"
+TOLERANCE = 1e-3
+"""Largest difference of a probability in float32."""
+
+
+def _ours(name: str, precision: str, frozen: bool = False, threads_per_op: bool = False) -> System:
+    """Frozen: oneDNN keeps packed copies of the weights, as they never change."""
+    return System(
+        name=name, title="electra_tf", module="benchmarks.serving.ours", role=Role.OURS,
+        settings={"precision": precision, "threads_per_op": threads_per_op,
+                  "note": ", frozen weights" if frozen else ""},
+        variables={"TF_ONEDNN_ASSUME_FROZEN_WEIGHTS": str(int(frozen))})
+
+
+def _peer(name: str, precision: str, autocast: bool = False) -> System:
+    return System(name=name, title="Hugging Face", module="benchmarks.serving.hugging_face",
+                  settings={"precision": precision, "autocast": autocast},
+                  in_peers_environment=True)
+
+
+SYSTEMS = (
+    _ours("ours-bfloat16-frozen", "bfloat16", frozen=True),
+    _ours("ours-bfloat16", "bfloat16"),
+    _ours("ours-bfloat16-default", "bfloat16", threads_per_op=True),
+    _ours("ours-float32-frozen", "float32", frozen=True),
+    _ours("ours-float32", "float32"),
+    _peer("hf-bfloat16", "bfloat16"),
+    _peer("hf-bfloat16-autocast", "bfloat16", autocast=True),
+    _peer("hf-float32", "float32"),
+)
 
 
 def main() -> None:
@@ -35,33 +63,33 @@ def main() -> None:
             that don't answer the same.
     """
     values = flags.FLAGS
-    for name in ("data_dir", "vocab_file"):
-        if not values[name].value:
-            raise UserError(f"--{name} is needed: {values[name].help}")
+    command.require("data_dir", "vocab_file", "cases")
     _check(values.cases, values.texts)
-    peers_python, output = pathlib.Path(values.peers_python), pathlib.Path(values.output_dir)
-    compared = systems.chosen(values.systems, with_peers_environment=peers_python.exists())
-    if not peers_python.exists():
-        print(f"There is no {peers_python}: Hugging Face is left out; `make peers` builds it.")
-    atomic_file.make_directory(output)
-    machine = host.describe()
+    bench = command.Bench.of_flags(SYSTEMS)
     with tempfile.TemporaryDirectory() as scratch:
-        directory, texts = pathlib.Path(scratch), pathlib.Path(scratch) / "texts.json"
-        tokens = _prepare(directory, texts, {system.precision for system in compared
-                                             if system.ours})
-        cores = host.available_cores()
-        measured = Turns(
-            tokens=tokens, rounds=values.rounds,
-            launch=lambda system: systems.launch(system, peers_python),
-            workload_of=lambda system: system.workload(directory, texts, cores),
-            say=functools.partial(print, file=sys.stderr, flush=True)).measure(compared)
-    page = report.page(measured, tokens, machine=machine, model_size=values.model_size,
-                       rounds=values.rounds)
-    print(f"\n{page}")
-    atomic_file.write_atomically(output / "serving.md", page.encode())
-    atomic_file.write_atomically(output / "serving.json", (json.dumps({
-        "machine": machine, "tokens": tokens, "systems": report.to_json(measured)},
-        indent=1) + "\n").encode())
+        tokens = _prepare(pathlib.Path(scratch), {
+            system.settings["precision"] for system in bench.systems if system.role is Role.OURS})
+        measured = measure(bench, pathlib.Path(scratch), tokens, values.rounds)
+    text = page(measured, tokens, bench.machine, f"ELECTRA-{values.model_size.title()}")
+    print(f"\n{text}")
+    bench.save("serving", text, {"tokens": tokens, "systems": command.plain(measured)})
+
+
+def measure(bench: command.Bench, directory: pathlib.Path, tokens: Mapping[str, Sequence[int]],
+            rounds: int) -> list[Measurement]:
+    """Runs all systems over the cases that `_prepare` wrote.
+
+    Raises:
+        UserError: two systems don't read the same tokens, or don't answer the same.
+    """
+    turns = {f"{case}/{batch}": {"case": case, "batch": batch}
+             for case in tokens for batch in BATCHES}
+    checks = [{"case": case, "batch": 0} for case in tokens]
+    return bench.measure(
+        "serving", {"directory": str(directory), "texts": str(directory / "texts.json"),
+                    "threads": host.available_cores()},
+        turns, warm_up=[*checks, *turns.values()], rounds=rounds,
+        check=lambda measured: require_agreement(measured, tokens))
 
 
 def _check(cases: Sequence[str], texts: int) -> None:
@@ -69,16 +97,13 @@ def _check(cases: Sequence[str], texts: int) -> None:
         if case != SENTENCES and not (case.isdigit() and 3 <= int(case) <= MAX_LENGTH):
             raise UserError(f"--cases takes numbers of tokens from 3 to {MAX_LENGTH}, and "
                             f"{SENTENCES}. Received: {case!r}")
-    if not cases:
-        raise UserError(f"--cases names none; it takes numbers of tokens and {SENTENCES}.")
     if texts % max(BATCHES):
-        raise UserError(f"--texts must be a multiple of {max(BATCHES)}, so that all batches are "
-                        f"full. Received: {texts}")
+        raise UserError(f"--texts must be a multiple of {max(BATCHES)}: all batches are full. "
+                        f"Received: {texts}")
 
 
-def _prepare(directory: pathlib.Path, path: pathlib.Path,
-             precisions: set[str]) -> Mapping[str, Sequence[int]]:
-    """Writes models and texts; returns how many tokens every text has, by case."""
+def _prepare(directory: pathlib.Path, precisions: set[str]) -> Mapping[str, Sequence[int]]:
+    """Writes models and texts; returns the number of tokens of every text, by case."""
     from benchmarks.serving import models, texts  # TensorFlow takes seconds to import.
     from electra_tf.text.tokenization import TextSettings
     from electra_tf.text.tokenizer import Tokenizer
@@ -92,24 +117,106 @@ def _prepare(directory: pathlib.Path, path: pathlib.Path,
              texts.cut(sentences, tokenizer, tokens=int(case), count=values.texts)
              for case in values.cases}
     models.write(directory, vocabulary, size=values.model_size, precisions=sorted(precisions))
-    write_texts(path, asked)
+    (directory / "texts.json").write_text(json.dumps(asked), encoding="utf-8")
     return {case: texts.lengths(given, tokenizer) for case, given in asked.items()}
 
 
-def _define() -> None:
+def _answers(one: Measurement, field: str) -> dict[str, Any]:
+    """Returns case -> a field of the answers to its texts."""
+    return {reply["case"]: reply[field] for reply in one.warm_up if "case" in reply}
+
+
+def difference(one: Measurement, other: Measurement) -> float:
+    """Returns the largest difference between two systems' probabilities."""
+    mine, theirs = _answers(one, "probabilities"), _answers(other, "probabilities")
+    return max(abs(first - second) for case in mine
+               for first, second in zip(mine[case], theirs[case], strict=True))
+
+
+def require_agreement(measured: Sequence[Measurement], tokens: Mapping[str, Sequence[int]]) -> None:
+    """Compares the tokens that systems read, and what those in float32 answer.
+
+    Raises:
+        UserError: two read or answer otherwise.
+    """
+    measured = [one for one in measured if not one.failure]
+    for one in measured:
+        for case, found in _answers(one, "tokens").items():
+            if found not in (None, list(tokens[case])):
+                raise UserError(f"{one.label} reads other tokens in the texts of case {case} than "
+                                "electra_tf does; the vocabulary isn't one of lower-case words.")
+    exact = [one for one in measured if one.system.settings["precision"] == "float32"]
+    for one in exact[1:]:
+        if not difference(one, exact[0]) <= TOLERANCE:
+            raise UserError(f"{one.label} and {exact[0].label} should answer the same, but "
+                            f"probabilities differ by {difference(one, exact[0]):.2g}; no system "
+                            "was measured.")
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Returns the smallest value that so large a share of them doesn't exceed."""
+    return sorted(values)[max(math.ceil(share * len(values)), 1) - 1]
+
+
+def page(measured: Sequence[Measurement], tokens: Mapping[str, Sequence[int]],
+         machine: Mapping[str, Any], model: str) -> str:
+    """Returns everything as Markdown.
+
+    Args:
+        measured: the systems.
+        tokens: case -> number of tokens of every text.
+        machine: as `host.describe` returns it.
+        model: its name.
+    """
+    lines = [f"# {model}, two classes, strings in and answers out", "",
+             f"{tables.host_line(machine)}; {tables.versions_line(measured)}.", ""]
+    for case, lengths in tokens.items():
+        title = f"{case} tokens" if case.isdigit() else (
+            f"Sentences of SST-2, in the file's order: {statistics.mean(lengths):.1f} tokens on "
+            f"average, {min(lengths)} to {max(lengths)}")
+        lines += [f"## {len(lengths)} texts, {title}", "",
+                  *_table(measured, case, len(lengths)), ""]
+    lines += tables.failures(measured)
+    exact = [one for one in measured
+             if one.system.settings["precision"] == "float32" and not one.failure]
+    if exact:
+        shares = [share for case in _answers(exact[0], "probabilities").values() for share in case]
+        lines += ["## Answers", "", f"Largest difference of a probability from {exact[0].label}, "
+                  f"whose probabilities of the first class are {min(shares):.3f} to "
+                  f"{max(shares):.3f}:", ""]
+        lines += [f"- {one.label}: {difference(one, exact[0]):.1e}" for one in measured
+                  if one is not exact[0] and not one.failure]
+    return "\n".join([*lines, ""])
+
+
+def _table(measured: Sequence[Measurement], case: str, texts: int) -> list[str]:
+    columns: dict[str, tuple[int, Callable[[Sequence[float]], float], str]] = {
+        "1 text: p50, ms": (1, lambda calls: 1e3 * percentile(calls, 0.5), ",.2f"),
+        "p99, ms": (1, lambda calls: 1e3 * percentile(calls, 0.99), ",.2f"),
+        "32 texts: examples/s": (32, lambda calls: texts / sum(calls), ",.0f")}
+    lines = [["system"], *([one.label] for one in measured)]
+    for heading, (batch, of_turn, form) in columns.items():
+        def values(one: Measurement, batch: int = batch,
+                   of_turn: Callable[[Sequence[float]], float] = of_turn) -> list[float]:
+            return [of_turn(calls) for calls in one.values(f"{case}/{batch}", "calls")]
+
+        best = tables.fastest_peer(measured, values, less_is_better=batch == 1)
+        lines[0] += [heading, "x fastest peer"]
+        for line, one in zip(lines[1:], measured, strict=True):
+            middle = tables.median(values(one))
+            line += [tables.ranged(values(one), form), tables.ratio(
+                best if batch == 1 else middle, middle if batch == 1 else best)]
+    return tables.table(lines)
+
+
+if __name__ == "__main__":
     flags.DEFINE_string("data_dir", None, "GLUE's directory, with SST-2/dev.tsv.")
     flags.DEFINE_string("vocab_file", None, "BERT's uncased vocabulary.")
     flags.DEFINE_string("model_size", "small", "tiny, small, base or large.")
     flags.DEFINE_list("cases", ["16", "64", "128", SENTENCES],
                       f"Tokens of a text; {SENTENCES} for sentences as they come.")
-    flags.DEFINE_list(
-        "systems", [], "Names of systems, or beginnings of names (ours, hf); all if empty.")
     flags.DEFINE_integer("texts", 256, "Texts of a turn, a multiple of 32.", lower_bound=1)
-    define_flags(rounds=5)
-
-
-if __name__ == "__main__":
-    _define()
+    command.define_flags(rounds=5, systems=SYSTEMS)
     command_line.run(main, summary=__doc__, groups={
-        "What": ("data_dir", "vocab_file", "model_size", "cases", "systems", "peers_python"),
-        "How": ("texts", "rounds"), "Results": ("output_dir",)})
+        "What": ["data_dir", "vocab_file", "model_size", "cases", "systems", "peers_python"],
+        "How": ["texts", "rounds", "timeout"], "Results": ["output_dir"]})

@@ -3,45 +3,48 @@
 Runs in the peers' environment.
 """
 
+import pathlib
+
 import torch
 import transformers
 from transformers import AutoTokenizer, ElectraForSequenceClassification
 
-from benchmarks.serving.workload import MAX_LENGTH, Prepared, Workload, serve
+from benchmarks.harness.worker import Ready, serve
+from benchmarks.serving.answers import MAX_LENGTH, turn_of
 
 
-def prepare(workload: Workload) -> Prepared:
-    """Loads model and tokenizer."""
-    torch.set_num_threads(workload.threads)
-    tokenizer = AutoTokenizer.from_pretrained(workload.model)
+def prepare(directory: str, texts: str, threads: int, precision: str, autocast: bool) -> Ready:
+    """Loads model and tokenizer; bfloat16 by autocast, or by converting the weights."""
+    torch.set_num_threads(threads)
+    path = pathlib.Path(directory) / "hugging_face"
+    tokenizer = AutoTokenizer.from_pretrained(path)
     if not tokenizer.is_fast:
         raise TypeError("AutoTokenizer gave the slow tokenizer")
     model = ElectraForSequenceClassification.from_pretrained(
-        workload.model, attn_implementation="sdpa").eval()
-    half = workload.precision == "bfloat16"
-    if half and not workload.autocast:
+        path, attn_implementation="sdpa").eval()
+    half = precision == "bfloat16"
+    if half and not autocast:
         model = model.to(torch.bfloat16)
     # Not a context around each call, which would turn the weights into bfloat16 every time.
     torch.set_autocast_dtype("cpu", torch.bfloat16)
-    torch.set_autocast_enabled("cpu", workload.autocast)
+    torch.set_autocast_enabled("cpu", autocast)
     names = model.config.id2label
 
-    def rows(texts: list[str]) -> transformers.BatchEncoding:
-        return tokenizer(texts, padding=True, truncation=True, max_length=MAX_LENGTH,
+    def rows(asked: list[str]) -> transformers.BatchEncoding:
+        return tokenizer(asked, padding=True, truncation=True, max_length=MAX_LENGTH,
                          return_tensors="pt")
 
-    def answer(texts: list[str]) -> tuple[list[str], list[list[float]]]:
+    def answer(asked: list[str]) -> tuple[list[str], list[list[float]]]:
         with torch.inference_mode():
-            logits = model(**rows(texts)).logits.float()
+            logits = model(**rows(asked)).logits.float()
             shares = torch.softmax(logits, dim=-1).numpy()
         return [names[index] for index in shares.argmax(axis=-1).tolist()], shares.tolist()
 
-    how = f", {'autocast' if workload.autocast else 'converted'}" if half else ""
-    return Prepared(
-        label=f"{workload.precision}{how}",
+    how = f", {'autocast' if autocast else 'converted'}" if half else ""
+    return Ready(
+        label=f"{precision}{how}",
         versions={"PyTorch": torch.__version__, "transformers": transformers.__version__},
-        answer=answer,
-        tokens=lambda texts: rows(texts)["attention_mask"].sum(dim=1).tolist())
+        turn=turn_of(texts, answer, lambda asked: rows(asked)["attention_mask"].sum(1).tolist()))
 
 
 if __name__ == "__main__":

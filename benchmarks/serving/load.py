@@ -3,12 +3,15 @@ r"""Loads the local server with many clients at once, slow ones among them.
     python -m benchmarks.serving.load --model_dir=served/sst2
 
 --model_dir is a classifier's, with one text as its input. The server runs as a process of its own
-and is stopped at the end; everything goes over the loopback interface, and the clients take a part
-of the same cores. Prints a table; about a minute. Fails if an answer is wrong.
+and is stopped at the end; requests go over the loopback interface, and the clients share the
+server's cores. Prints a table; about a minute. Fails if an answer is wrong.
 """
 
 import asyncio
+import collections
 import contextlib
+import dataclasses
+import json
 import pathlib
 import re
 import signal
@@ -19,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from absl import flags
 
-from benchmarks.serving.load_clients import SLOW, Answer, Tally, Target, again_and_again, ask, quick
+from benchmarks.harness import command, tables
 from electra_tf.platform import command_line
 from electra_tf.platform.errors import UserError
 
@@ -28,8 +31,130 @@ PHASES = ((1, 0), (8, 0), (256, 0), (256, 200))
 TEXTS = tuple(
     " ".join(["a film", "not", "to see twice", "by people who", "cannot sing"][:1 + number % 5])
     + f" {number}" for number in range(64))
-ABANDONED = 30
-ABANDONED_ROWS = 1024
+ABANDONED, ABANDONED_ROWS = 30, 1024
+"""Requests whose clients leave, and the texts of each."""
+TOLERANCE = 1e-4
+"""Between a text's probabilities alone and in a batch, in float32."""
+Answer = tuple[str, Sequence[float]]
+"""A label and the probabilities of all."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Target:
+    """The server and its model.
+
+    Clients are plain asyncio and HTTP as bytes: 256 of them must not cost more than the server.
+    """
+
+    host: str
+    port: int
+    path: str
+    """Of the model: /v1/models/NAME."""
+
+    def request(self, texts: Sequence[str]) -> bytes:
+        """Returns a predict request as bytes."""
+        body = json.dumps({"instances": list(texts)}).encode()
+        return (f"POST {self.path}:predict HTTP/1.1\r\nHost: {self.host}\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n").encode() + body
+
+
+@dataclasses.dataclass(kw_only=True)
+class Tally:
+    """The answers that quick clients got."""
+
+    seconds: list[float] = dataclasses.field(default_factory=list)
+    statuses: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+    wrong: int = 0
+
+
+async def ask(target: Target, texts: Sequence[str]) -> tuple[int, list[Answer]]:
+    """Returns the status and the answers of one request on a connection of its own."""
+    reader, writer = await asyncio.open_connection(target.host, target.port)
+    with contextlib.closing(writer):
+        writer.write(target.request(texts))
+        return await _read(reader)
+
+
+async def _read(reader: asyncio.StreamReader) -> tuple[int, list[Answer]]:
+    head = await reader.readuntil(b"\r\n\r\n")
+    first, *lines = head.decode("latin-1").lower().split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines if line)
+    body = json.loads(await reader.readexactly(int(headers["content-length"])))
+    if headers.get("connection") == "close":
+        reader.feed_eof()
+    return int(first.split()[1]), [
+        (row["label"], row["probabilities"]) for row in body.get("predictions", ())]
+
+
+async def _quick(target: Target, expected: Mapping[str, Answer], turn: int, end: float,
+                 tally: Tally) -> None:
+    """Asks one text after the other until the end; connects again when it is turned away."""
+    texts = sorted(expected)
+    while time.perf_counter() < end:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            reader, writer = await asyncio.open_connection(target.host, target.port)
+            with contextlib.closing(writer):
+                while time.perf_counter() < end:
+                    turn += 1
+                    text, begin = texts[turn % len(texts)], time.perf_counter()
+                    writer.write(target.request([text]))
+                    status, answers = await _read(reader)
+                    tally.statuses[status] += 1
+                    if status == 200:
+                        tally.seconds.append(time.perf_counter() - begin)
+                        tally.wrong += not _same(answers, expected[text])
+                    else:
+                        await asyncio.sleep(0.1)
+                continue
+        tally.statuses["lost"] += 1
+        await asyncio.sleep(0.1)
+
+
+def _same(found: Sequence[Answer], expected: Answer) -> bool:
+    return len(found) == 1 and found[0][0] == expected[0] and all(
+        abs(mine - yours) <= TOLERANCE
+        for mine, yours in zip(found[0][1], expected[1], strict=True))
+
+
+async def _slow(target: Target, kind: int) -> None:
+    """Hinders the server until it is cancelled.
+
+    Args:
+        target: the server.
+        kind: silence, no reading, leaving, headers byte by byte, a body byte by byte.
+    """
+    at_once, wait, trickle = (
+        (b"", 30.0, b""), (target.request(["never read"] * 1000), 60.0, b""),
+        (target.request(["left behind"] * 1000), 0.5, b""),
+        (b"", 0.0, b"GET / HTTP/1.1\r\nX: " + b"x" * 10_000),
+        (target.request(["slow"] * 1000)[:200], 0.0, b"x" * 10_000))[kind % 5]
+    while True:
+        with contextlib.suppress(ConnectionError):
+            _, writer = await asyncio.open_connection(target.host, target.port, limit=1024)
+            with contextlib.closing(writer):
+                writer.write(at_once)
+                await asyncio.sleep(wait)
+                for byte in trickle:
+                    writer.write(bytes([byte]))
+                    await writer.drain()
+                    await asyncio.sleep(0.2)
+        await asyncio.sleep(0.1)
+
+
+async def phase(target: Target, expected: Mapping[str, Answer], clients: int, slow: int,
+                seconds: float) -> Tally:
+    """Returns what so many clients got in so many seconds."""
+    tally = Tally()
+    hindering = [asyncio.create_task(_slow(target, number)) for number in range(slow)]
+    await asyncio.sleep(1 if slow else 0)
+    end = time.perf_counter() + seconds
+    async with asyncio.timeout(seconds + 60):
+        await asyncio.gather(*(_quick(target, expected, number, end, tally)
+                               for number in range(clients)))
+    for task in hindering:
+        task.cancel()
+    await asyncio.gather(*hindering, return_exceptions=True)
+    return tally
 
 
 def main() -> None:
@@ -39,8 +164,7 @@ def main() -> None:
         UserError: no server, or a wrong answer.
     """
     values = flags.FLAGS
-    if not values.model_dir:
-        raise UserError("--model_dir is needed: the versions of a classifier of single texts.")
+    command.require("model_dir")
     with _server(values.model_dir) as (target, process):
         wrong = asyncio.run(_phases(target, process.pid, values.seconds))
     if wrong:
@@ -49,17 +173,13 @@ def main() -> None:
 
 @contextlib.contextmanager
 def _server(model_dir: str) -> Iterator[tuple[Target, subprocess.Popen]]:
-    begin = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", "electra_tf.apps.serving.serve", "--port=0",
-         f"--model_dir={model_dir}"],
-        stdout=subprocess.PIPE, text=True)
+         f"--model_dir={model_dir}"], stdout=subprocess.PIPE, text=True)
     try:
-        line = process.stdout.readline()
-        found = re.match(r"(\S+), version \d+: http://([\d.]+):(\d+) ", line)
+        found = re.match(r"(\S+), version \d+: http://([\d.]+):(\d+) ", process.stdout.readline())
         if not found:
             raise UserError("the server doesn't start; its reason is above.")
-        print(f"ready after {time.perf_counter() - begin:.1f} s", flush=True)
         yield Target(host=found[2], port=int(found[3]), path=f"/v1/models/{found[1]}"), process
     finally:
         process.send_signal(signal.SIGTERM)
@@ -69,39 +189,22 @@ def _server(model_dir: str) -> Iterator[tuple[Target, subprocess.Popen]]:
 
 
 async def _phases(target: Target, pid: int, seconds: float) -> int:
-    begin = time.perf_counter()
-    expected = {}
-    for text in TEXTS:
-        _, (expected[text],) = await ask(target, [text])
-        if len(expected) == 1:
-            print(f"first answer: {1000 * (time.perf_counter() - begin):.1f} ms", flush=True)
-    print("\n| clients | slow ones | answers/s | p50 | p99 | 503 | other errors | wrong "
-          "| peak memory |\n|---|---|---|---|---|---|---|---|---|", flush=True)
-    wrong = 0
+    expected = {text: (await ask(target, [text]))[1][0] for text in TEXTS}
+    lines = [["clients", "slow ones", "answers/s", "p50, ms", "p99, ms", "503", "other errors",
+              "wrong", "peak MB"]]
     for clients, slow in PHASES:
         tally = await phase(target, expected, clients, slow, seconds)
-        wrong += tally.wrong
-        print(_row(tally, clients, slow, seconds, _peak_mb(pid)), flush=True)
+        taken = sorted(tally.seconds) or [float("nan")]
+        answered, refused = tally.statuses[200], tally.statuses[503]
+        lines.append([str(clients), str(slow), f"{answered / seconds:.0f}",
+                      *(f"{1000 * taken[int(share * (len(taken) - 1))]:.1f}"
+                        for share in (0.5, 0.99)), str(refused),
+                      str(tally.statuses.total() - answered - refused), str(tally.wrong),
+                      f"{_peak_mb(pid):,.0f}"])
+    print("\n".join(tables.table(lines)), flush=True)
     print(f"\none text behind {ABANDONED} abandoned requests of {ABANDONED_ROWS} rows: "
           f"{await _behind_abandoned(target):.2f} s", flush=True)
-    return wrong
-
-
-async def phase(target: Target, expected: Mapping[str, Answer], clients: int, slow: int,
-                seconds: float) -> Tally:
-    """Returns what so many clients saw in so many seconds."""
-    tally = Tally()
-    hindering = [asyncio.create_task(again_and_again(SLOW[number % len(SLOW)], target))
-                 for number in range(slow)]
-    await asyncio.sleep(1 if slow else 0)
-    end = time.perf_counter() + seconds
-    async with asyncio.timeout(seconds + 60):
-        await asyncio.gather(*(quick(target, expected, number, end, tally)
-                               for number in range(clients)))
-    for task in hindering:
-        task.cancel()
-    await asyncio.gather(*hindering, return_exceptions=True)
-    return tally
+    return sum(int(line[-2]) for line in lines[1:])
 
 
 async def _behind_abandoned(target: Target) -> float:
@@ -116,24 +219,12 @@ async def _behind_abandoned(target: Target) -> float:
     return time.perf_counter() - begin
 
 
-def _row(tally: Tally, clients: int, slow: int, seconds: float, peak: float) -> str:
-    taken: Sequence[float] = sorted(tally.seconds) or [float("nan")]
-    p50, p99 = (f"{1000 * taken[int(share * (len(taken) - 1))]:.1f} ms" for share in (0.5, 0.99))
-    others = sum(tally.statuses.values()) - tally.statuses[200] - tally.statuses[503]
-    return (f"| {clients} | {slow} | {tally.statuses[200] / seconds:.0f} | {p50} | {p99} | "
-            f"{tally.statuses[503]} | {others} | {tally.wrong} | {peak:,.0f} MB |")
-
-
 def _peak_mb(pid: int) -> float:
     status = pathlib.Path(f"/proc/{pid}/status").read_text()
     return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) / 1000
 
 
-def _define() -> None:
-    flags.DEFINE_string("model_dir", None, "Directory of a SavedModel's versions.")
-    flags.DEFINE_float("seconds", 8, "Of each phase.", lower_bound=0.5)
-
-
 if __name__ == "__main__":
-    _define()
-    command_line.run(main, summary=__doc__, groups={"What": ("model_dir",), "How": ("seconds",)})
+    flags.DEFINE_string("model_dir", None, "Directory of a SavedModel's versions.")
+    flags.DEFINE_float("seconds", 8, "Duration of each phase.", lower_bound=0.5)
+    command_line.run(main, summary=__doc__, groups={"What": ["model_dir"], "How": ["seconds"]})

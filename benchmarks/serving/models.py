@@ -3,7 +3,7 @@
 import pathlib
 from collections.abc import Iterable
 
-from benchmarks.serving.workload import MAX_LENGTH
+from benchmarks.serving.answers import MAX_LENGTH
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import Format
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings

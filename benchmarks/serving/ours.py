@@ -1,32 +1,32 @@
 """Worker: a SavedModel of this project, called as the local server calls it."""
 
-import os
 import pathlib
 
 import numpy as np
 import tensorflow as tf
 
-from benchmarks.serving.workload import FROZEN_WEIGHTS, Prepared, Workload, serve
+from benchmarks.harness.worker import Ready, serve
+from benchmarks.serving.answers import turn_of
 from electra_tf.apps.serving import saved_models
 
 
-def prepare(workload: Workload) -> Prepared:
-    """Loads the model."""
+def prepare(directory: str, texts: str, threads: int, precision: str, threads_per_op: bool,
+            note: str) -> Ready:
+    """Loads the model; an op may use all threads, or ops run side by side."""
+    intra_op = threads if threads_per_op else 1
     signature = saved_models.load(
-        pathlib.Path(workload.model), "benchmark",
-        tf.compat.v1.ConfigProto(intra_op_parallelism_threads=workload.intra_op,
-                                 inter_op_parallelism_threads=workload.threads),
+        pathlib.Path(directory) / precision / "1", "benchmark",
+        tf.compat.v1.ConfigProto(intra_op_parallelism_threads=intra_op,
+                                 inter_op_parallelism_threads=threads),
     ).signatures[saved_models.DEFAULT_SIGNATURE]
     (column,) = signature.inputs
 
-    def answer(texts: list[str]) -> tuple[list[bytes], list[list[float]]]:
-        found = signature({column: np.array(texts, object)})
+    def answer(asked: list[str]) -> tuple[list[bytes], list[list[float]]]:
+        found = signature({column: np.array(asked, object)})
         return found["label"].tolist(), found["probabilities"].tolist()
 
-    frozen = ", frozen weights" if os.environ.get(FROZEN_WEIGHTS) == "1" else ""
-    return Prepared(
-        label=f"{workload.precision}, intra_op={workload.intra_op}{frozen}",
-        versions={"TensorFlow": tf.__version__}, answer=answer)
+    return Ready(label=f"{precision}, intra_op={intra_op}{note}",
+                 versions={"TensorFlow": tf.__version__}, turn=turn_of(texts, answer))
 
 
 if __name__ == "__main__":

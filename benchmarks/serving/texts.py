@@ -1,7 +1,8 @@
-"""The texts that are answered: real sentences as they come, or cut to a number of tokens."""
+"""The texts that are answered: real sentences as they come, or words for a number of tokens."""
 
+import itertools
 import pathlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import tensorflow as tf
 
@@ -25,11 +26,11 @@ def sentences(data_dir: pathlib.Path) -> list[str]:
 
 def first(given: Sequence[str], count: int) -> list[str]:
     """Returns so many texts, from the beginning again if there are fewer."""
-    return [given[index % len(given)] for index in range(count)]
+    return list(itertools.islice(itertools.cycle(given), count))
 
 
 def cut(given: Sequence[str], tokenizer: Tokenizer, *, tokens: int, count: int) -> list[str]:
-    """Strings sentences together and cuts texts that are all of one length.
+    """Returns texts of one length: the sentences' words in their order, those of a single piece.
 
     Args:
         given: sentences with spaces between words.
@@ -38,37 +39,18 @@ def cut(given: Sequence[str], tokenizer: Tokenizer, *, tokens: int, count: int) 
         count: of texts.
 
     Raises:
-        UserError: a text can't be made to have this length.
+        UserError: no word is a single piece.
     """
     words = [word for sentence in given for word in sentence.split()]
-    pieces = tokenizer.tokenize(tf.constant(words)).row_lengths().numpy().tolist()
-    endless = _repeated(list(zip(words, pieces, strict=True)))
-    texts = [_text(endless, tokens - SPECIAL) for _ in range(count)]
-    if (wrong := set(lengths(texts, tokenizer)) - {tokens}):
-        raise UserError(f"texts of {tokens} tokens can't be cut from these sentences: some have "
-                        f"{min(wrong)}; choose another length.")
-    return texts
+    pieces = tokenizer.tokenize(tf.constant(words)).row_lengths().numpy()
+    whole = [word for word, size in zip(words, pieces, strict=True) if size == 1]
+    if not whole:
+        raise UserError("no word of the sentences is in the vocabulary; give the --vocab_file that "
+                        "fits the language of --data_dir.")
+    endless = itertools.cycle(whole)
+    return [" ".join(itertools.islice(endless, tokens - SPECIAL)) for _ in range(count)]
 
 
 def lengths(texts: Sequence[str], tokenizer: Tokenizer) -> list[int]:
     """Returns the numbers of tokens, [CLS] and [SEP] included."""
     return (tokenizer.tokenize(tf.constant(texts)).row_lengths() + SPECIAL).numpy().tolist()
-
-
-def _text(words: Iterator[tuple[str, int]], pieces: int) -> str:
-    """Takes words as long as they fit; one that is too long for the rest is passed over."""
-    taken, missing = [], pieces
-    while missing:
-        word, size = next(words)
-        if 0 < size <= missing:
-            taken.append(word)
-            missing -= size
-    return " ".join(taken)
-
-
-def _repeated(words: list[tuple[str, int]]) -> Iterator[tuple[str, int]]:
-    if not any(size == 1 for _, size in words):
-        raise UserError("no word of the sentences is in the vocabulary; give the --vocab_file that "
-                        "fits the language of --data_dir.")
-    while True:
-        yield from words

@@ -1,7 +1,7 @@
-"""A learning curve against the clock, and when it reaches a goal for good."""
+"""A learning curve against the clock, and the time at which it reaches a goal for good."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -25,7 +25,7 @@ class Point:
 
 @dataclasses.dataclass(kw_only=True)
 class Curve:
-    """What one system did."""
+    """The evaluations of one system."""
 
     name: str
     title: str
@@ -74,10 +74,3 @@ def of_records(records: Iterable[dict[str, Any]], tokens_per_step: int) -> list[
                 unigram_auc=record["unigram_auc"], bigram_auc=record["bigram_auc"],
                 generator_loss=record["generator_loss"]))
     return points
-
-
-def fastest_peer(curves: Sequence[Curve], goal: float, measure: str) -> float | None:
-    """Returns the least seconds that any system but our recipe `short` took; None if none did."""
-    times = [reached[0] for curve in curves if curve.name != "short"
-             for reached in [curve.reaches(goal, measure)] if reached]
-    return min(times, default=None)

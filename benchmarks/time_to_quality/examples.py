@@ -1,11 +1,10 @@
-"""Gives the peers, who have no TensorFlow, the same examples in the same order as ours."""
+"""Writes the examples of a run of ours, in its order, for peers that have no TensorFlow."""
 
 import pathlib
 
 import numpy as np
 import tensorflow as tf
 
-from benchmarks.time_to_quality import arrays
 from electra_tf.data import mixture
 from electra_tf.data.pipeline import evaluation_batches, training_batches
 from electra_tf.pretraining.fixed_corruption import KINDS, FixedCorruption
@@ -18,7 +17,7 @@ _MOST_BYTES = 1 << 30
 
 def export(data_dir: pathlib.Path, target: pathlib.Path, *, seed: int, window: int, batch: int,
            steps: int, eval_batches: int, eval_batch: int) -> None:
-    """Writes `arrays.TRAIN`, int32 [S, B, L], and `arrays.HELD_OUT`, and corruptions of the latter.
+    """Writes train.npy, int32 [S, B, L], and held_out.npz, with corruptions of the latter.
 
     Args:
         data_dir: of the records, without padding.
@@ -37,15 +36,15 @@ def export(data_dir: pathlib.Path, target: pathlib.Path, *, seed: int, window: i
         records, pad_id=vocabulary.pad_id, seed=seed,
         window_examples=window, global_batch_size=batch, first_step=0, last_step=steps,
         context=tf.distribute.InputContext())
-    np.save(target / arrays.TRAIN, np.stack([rows.ids for rows in train.as_numpy_iterator()]))
+    np.save(target / "train.npy", np.stack([rows.ids for rows in train.as_numpy_iterator()]))
     held_out = evaluation_batches(
         records, pad_id=vocabulary.pad_id,
         global_batch_size=eval_batch, context=tf.distribute.InputContext()).take(eval_batches)
     corrupt = FixedCorruption.of_records(records, special_tokens(vocabulary))
-    parts = {arrays.IDS: [], arrays.VALID: [], **{kind: [] for kind in KINDS}}
+    parts = {"ids": [], "valid": [], **{kind: [] for kind in KINDS}}
     for rows in held_out:
-        parts[arrays.IDS].append(rows.ids)
-        parts[arrays.VALID].append(rows.valid)
+        parts["ids"].append(rows.ids)
+        parts["valid"].append(rows.valid)
         for kind, corrupted in corrupt(rows).items():
             parts[kind].append(corrupted.ids)
-    np.savez(target / arrays.HELD_OUT, **{name: np.stack(some) for name, some in parts.items()})
+    np.savez(target / "held_out.npz", **{name: np.stack(some) for name, some in parts.items()})

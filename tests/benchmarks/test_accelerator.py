@@ -1,121 +1,114 @@
-"""On an accelerator a turn has the card alone; shares of its peak are those counted by hand."""
+"""What is carried to an accelerator is whole or refused, and its state begins as a run's does."""
 
+import dataclasses
+import hashlib
+import os
+import subprocess
+import sys
+
+import numpy as np
 import pytest
 
-from benchmarks.accelerator import report, systems
-from benchmarks.accelerator.rounds import Rounds
-from benchmarks.harness.process import WorkerFailed
-from benchmarks.harness.systems import ROOT
-from benchmarks.pretraining.interleave import Measurement
-from benchmarks.pretraining.summary import summarise
-from benchmarks.pretraining.systems import Role
-from benchmarks.pretraining.training_flops import paper_flops_per_token, product_flops_per_token
+from benchmarks.accelerator import steps
+from benchmarks.accelerator.__main__ import systems_of
+from benchmarks.harness.command import ROOT
+from electra_tf.apps.stablehlo import compile_environment
+from electra_tf.apps.stablehlo.artefact import LiftedStep
+from electra_tf.apps.stablehlo.layout import FORMAT_VERSION, Layout, StateValue, Value
+from electra_tf.platform.errors import UserError
 from tests.benchmarks.workloads import BY_HAND
 
-H100 = "NVIDIA H100 80GB HBM3"
-HOST = {"processor": "Abacus", "cores": 2, "memory_gb": 16.0, "load_before": 0.04}
+MODULE = b"a module"
 
 
-class FakeWorker:
-    """Answers by rote."""
-
-    def __init__(self, name, log, replies):
-        self.name, self.log, self.replies, self.closed = name, log, replies, False
-        log.append(name)
-
-    def ask(self, request):
-        assert not self.closed
-        if "setting" in request:
-            return {"label": "bfloat16", "versions": {"fake": "1"}, "accelerator": H100}
-        if request["steps"] == 9 and self.replies:
-            reply = self.replies.pop(0)
-            if isinstance(reply, str):
-                raise WorkerFailed(reply)
-            return reply
-        return {"seconds": 0.5, "loss": 45.0, "peak_bytes": 10}
-
-    def close(self):
-        self.closed = True
+def layout(**changes):
+    return Layout(**{
+        "format_version": FORMAT_VERSION, "sha256": hashlib.sha256(MODULE).hexdigest(),
+        "batch_size": 2, "num_train_steps": 9, "results": ("loss/sum", "loss/weight"),
+        "reading": None, "batch": (Value(name="ids", shape=(2, 8), dtype="int32"),),
+        "state": (StateValue(name="step", shape=(), dtype="int64", result=2),)} | changes)
 
 
-def measure(replies):
-    log, workers = [], []
-
-    def launch(system):
-        assert all(worker.closed for worker in workers)  # The card is free.
-        workers.append(FakeWorker(system.name, log, replies.get(system.name, [])))
-        return workers[-1]
-
-    rounds = Rounds(workload=BY_HAND, rounds=3, steps=9, launch=launch, say=lambda line: None)
-    found = rounds.measure(systems.chosen("cpu", ["ours", "rate", "hf-eager"]))
-    return log, {measurement.name: measurement for measurement in found}
+def begun(name, shape=(4, 3), dtype="float32"):
+    value = StateValue(name=name, shape=shape, dtype=dtype, result=None)
+    return steps.initial_state(layout(state=(value,)))[name]
 
 
-def test_every_turn_is_a_process_alone_and_turns_rotate():
-    turn = {"seconds": 0.25, "loss": 44.0, "peak_bytes": 30}
-    log, found = measure({"ours": [turn]})
-    assert log == ["ours", "rate", "hf-eager", "rate", "hf-eager", "ours", "hf-eager", "ours",
-                   "rate"]
-    ours = found["ours"]
-    assert (ours.seconds, ours.peak_bytes, ours.accelerator) == ([0.25, 0.5, 0.5], 30, H100)
-    assert ours.label == "electra_tf bfloat16" and ours.start_seconds < 1
-
-
-@pytest.mark.parametrize(("reply", "failure"), [
-    ("OutOfMemoryError: CUDA out of memory.", "OutOfMemoryError: CUDA out of memory."),
-    ({"seconds": 0.5, "loss": float("nan"), "peak_bytes": 1}, "the loss is nan")])
-def test_what_fails_has_no_further_turn_and_the_others_go_on(reply, failure):
-    log, found = measure({"hf-eager": [reply]})
-    assert log.count("hf-eager") == 1 and log.count("ours") == 3
-    assert found["hf-eager"].failure == failure and len(found["rate"].seconds) == 3
-
-
-def test_a_card_is_visible_and_the_cpu_hides_all(monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,4")
-    assert systems._variables("cuda", ROOT)["CUDA_VISIBLE_DEVICES"] == "3"
-    assert systems._variables("cpu", ROOT)["CUDA_VISIBLE_DEVICES"] == "-1"
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-    assert systems._variables("cuda", ROOT)["CUDA_VISIBLE_DEVICES"] == "0"
-
-
-def measured(name, role, seconds, **fields):
-    return Measurement(name=name, role=role, label=name, seconds=seconds, start_seconds=61.2,
-                       loss=44.96, peak_bytes=9_140_000_000, versions={"JAX": "0.10.2"}, **fields)
+def test_the_initial_state_is_that_of_a_run():
+    for name in ("a/dense/kernel", "electra/embeddings/word_embeddings"):
+        drawn = begun(name, (300, 200))
+        # Of 60,000 draws the mean is within 5 of its standard errors, the deviation within 3 %.
+        assert abs(drawn.mean()) < 5 * 0.02 / 60_000 ** 0.5
+        assert drawn.std() == pytest.approx(0.02, rel=0.03)
+    for name, expected in {
+            "a/LayerNorm/gamma": 1, "loss_scale": 1, "a/LayerNorm/beta": 0, "a/dense/bias": 0,
+            "generator_predictions/output_bias": 0, "a/dense/kernel/adam_m": 0,
+            "a/LayerNorm/gamma/adam_v": 0}.items():
+        np.testing.assert_array_equal(begun(name), np.full((4, 3), expected, np.float32))
+    assert (begun("step", (), "int64"), begun("step", (), "int64").dtype) == (0, np.int64)
+    with pytest.raises(ValueError, match="a/novelty"):
+        begun("a/novelty")
 
 
 @pytest.fixture
-def summary():
-    """Two steps of 16 tokens a turn: 32 tokens in 2 s are 16 tokens/s."""
-    return summarise(BY_HAND, [
-        measured("ours", Role.OURS, [2.0, 1.6, 4.0], accelerator=H100),
-        measured("slow", Role.PEER, [4.0, 4.0, 4.0]),
-        measured("eager", Role.PEER, [], failure="OutOfMemoryError: CUDA out of memory."),
-        measured("graphs", Role.PEER, [], failure="TypeError: no")], rounds=3, steps=2)
+def carried(tmp_path):
+    """Steps of two cases as files, which aren't really steps."""
+    for case, batch in {"large": 512, "little": 2}.items():
+        ids = Value(name="ids", shape=(batch, BY_HAND.length), dtype="int32")
+        steps.write(LiftedStep(module=MODULE, layout=layout(batch=(ids,))),
+                    dataclasses.replace(BY_HAND, case=case, batch=batch), tmp_path)
+    return tmp_path
 
 
-def test_a_speed_is_a_share_of_the_peak_by_both_counts(summary):
-    # A card whose peak is a hundred times what 16 tokens/s take by products.
-    card = report.Card(name="Abacus", peak=1600 * product_flops_per_token(BY_HAND))
-    _, ours, slow, eager, graphs = report._table(summary, card)
-    paper = 16 * paper_flops_per_token(BY_HAND) / card.peak
-    assert ours == ("ours", "16", "8-20", "2.00", "1.0%", f"{paper:.1%}", "-", "61", "9.1", "45.0")
-    assert slow[1:5] == ("8", "8-8", "1.00", "0.5%")
-    assert (eager[1], graphs[1]) == ("out of memory", "failed")
-    text, page = report.plain_text(summary, card), report.markdown([summary], card, HOST)
-    for said in (text, page):
-        assert "graphs failed: TypeError: no" in said and "Abacus: dense bfloat16 peak" in said
-    assert "| ours | 16 | 8-20 | 2.00 | 1.0% |" in page
+def test_steps_are_found_the_smallest_first_or_as_asked(carried):
+    def names(*wanted):
+        return [workload.case for workload in steps.found(carried, wanted)]
+    assert names() == ["little", "large"]
+    assert names("large", "little") == ["large", "little"]
+    assert steps.found(carried, ["little"]) == [dataclasses.replace(BY_HAND, case="little")]
+    with pytest.raises(UserError, match="no step of small-128x128 in .*There are: large, little"):
+        names("small-128x128")
+    with pytest.raises(UserError, match="--steps=/nowhere holds no step"):
+        steps.found(carried.__class__("/nowhere"), [])
 
 
-@pytest.mark.parametrize(("names", "peak_tflops", "peak", "said"), [
-    (["", H100], None, 989.4e12, f"{H100}: dense bfloat16 peak 989.4 TFLOP/s"),
-    ([H100], 800.0, 800e12, f"{H100}: dense bfloat16 peak 800.0 TFLOP/s"),
-    (["Abacus 9"], 2.0, 2e12, "Abacus 9: dense bfloat16 peak 2.0 TFLOP/s"),
-    (["Abacus 9"], None, None, "Abacus 9: its peak isn't in electra_tf/modeling/device_peaks.py; "
-                               "--peak_tflops gives one"),
-    (["", ""], None, None, "the CPU, to try the benchmark: no share of a peak")])
-def test_a_peak_is_the_tables_or_the_flags_or_left_out(summary, names, peak_tflops, peak, said):
-    card = report.card_of(names, peak_tflops)
-    assert (card.peak, card.line) == (peak, said)
-    shares = report._table(summary, card)[1][4:6]
-    assert (shares == ("-", "-")) == (peak is None)
+@pytest.mark.parametrize(("damage", "said"), [
+    (lambda place: (place / "little.workload.json").unlink(), "little.workload.json does not ex"),
+    (lambda place: (place / "little.json").unlink(), "little.json does not exist"),
+    (lambda place: (place / "little.stablehlo").write_bytes(b"other"), "little.stablehlo"),
+    (lambda place: (place / "little.workload.json").write_text("{}"), "little.workload.json"),
+    (lambda place: (place / "large.workload.json").replace(place / "little.workload.json"),
+     "little.workload.json .*benchmarks.accelerator.export --cases=little`")])
+def test_a_step_that_isnt_whole_is_refused(carried, damage, said):
+    damage(carried)
+    with pytest.raises(UserError, match=said):
+        steps.found(carried, ["little"])
+
+
+def test_a_card_is_visible_and_the_cpu_hides_all(monkeypatch, tmp_path):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,4")
+    assert systems_of("cuda", tmp_path)[0].variables["CUDA_VISIBLE_DEVICES"] == "3"
+    assert systems_of("cpu", tmp_path)[0].variables["CUDA_VISIBLE_DEVICES"] == "-1"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not compile_environment.python().exists(),
+                    reason="There is no environment with JAX: run `make compile-env`.")
+def test_a_toy_is_measured_on_a_cpu_by_jax(tmp_path):
+    def run(python, module, *given):
+        return subprocess.run(
+            [str(python), "-m", module, *given], cwd=ROOT, capture_output=True, text=True,
+            check=False, env=os.environ | {"HF_HUB_OFFLINE": "1"})
+
+    done = run(sys.executable, "benchmarks.accelerator.export", "--cases=toy",
+               f"--output_dir={tmp_path}/steps")
+    assert done.returncode == 0, done.stderr
+    done = run(compile_environment.python(), "benchmarks.accelerator", f"--steps={tmp_path}/steps",
+               "--device=cpu", "--rounds=2", "--steps_per_turn=3", "--systems=ours",
+               f"--output_dir={tmp_path}", f"--profile={tmp_path}/trace")
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "electra_tf bfloat16, StableHLO on JAX" in (tmp_path / "results.md").read_text()
+    assert list((tmp_path / "trace" / "toy").rglob("*.xplane.pb"))
+    done = run(compile_environment.python(), "benchmarks.accelerator", f"--steps={tmp_path}/steps",
+               "--systems=ours", f"--output_dir={tmp_path}")
+    assert done.returncode == 1 and "no system could be measured" in done.stderr

@@ -1,7 +1,6 @@
-"""Real processes: answers, deaths, delays, and our own worker at toy size."""
+"""Real processes: answers, deaths, delays, and what peers' workers import."""
 
 import ast
-import dataclasses
 import os
 import pathlib
 import signal
@@ -11,7 +10,6 @@ import time
 import pytest
 
 from benchmarks.harness.process import Worker, WorkerFailed, reason_of_death
-from benchmarks.pretraining import cases, systems
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -86,47 +84,30 @@ def test_the_reason_is_the_last_error_with_the_line_after_it(errors, reason):
     assert reason_of_death(1, errors) == reason
 
 
-@pytest.mark.slow
-def test_our_worker_trains_a_toy_through_the_protocol(tmp_path):
-    ours = next(system for system in systems.SYSTEMS if system.name == "ours-float32")
-    worker = systems.launch(ours, peers_python=tmp_path, threads=1, cache=tmp_path, timeout=300)
-    try:
-        hello = worker.ask({"workload": dataclasses.asdict(cases.workload_of("toy", threads=1)),
-                            "setting": dataclasses.asdict(ours.setting)})
-        first, later = worker.ask({"steps": 1}), worker.ask({"steps": 3})
-    finally:
-        worker.close()
-    assert hello["label"].startswith("float32, XLA o")
-    assert hello["versions"].keys() == {"TensorFlow"}
-    assert first["loss"] == pytest.approx(41.57, abs=1.0)  # ln 1000 + 50 ln 2
-    assert later["loss"] < first["loss"]
-    assert first["seconds"] > later["seconds"] > 0
-    assert later["peak_bytes"] > 100e6
+PEERS = ("pretraining.gemm_torch", "pretraining.hugging_face", "data_prep.hugging_face",
+         "finetuning.hugging_face", "serving.hugging_face", "time_to_quality.hugging_face")
 
 
-@pytest.mark.parametrize("module", sorted(
-    {system.module for system in systems.SYSTEMS if system.in_peers_environment}))
-def test_workers_of_the_peers_environment_import_nothing_that_it_lacks(module):
-    def path_of(name):
-        return ROOT / f"{name.replace('.', '/')}.py"
+def path_of(name):
+    return ROOT / f"{name.replace('.', '/')}.py"
 
-    def modules_of(name):
-        for node in ast.walk(ast.parse(path_of(name).read_text())):
-            if isinstance(node, ast.ImportFrom):
-                inside = [f"{node.module}.{alias.name}" for alias in node.names]
-                yield from inside if path_of(inside[0]).exists() else [node.module]
-            elif isinstance(node, ast.Import):
-                yield from (alias.name for alias in node.names)
 
-    seen, waiting = set(), [f"benchmarks.pretraining.{module}"]
+def modules_of(name):
+    for node in ast.walk(ast.parse(path_of(name).read_text())):
+        if isinstance(node, ast.ImportFrom):
+            inside = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from inside if path_of(inside[0]).exists() else [node.module]
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def test_workers_of_the_peers_environment_import_nothing_that_it_lacks():
+    seen, waiting = set(), [f"benchmarks.{name}" for name in PEERS]
     while waiting:
         for name in modules_of(waiting.pop()):
-            if name in seen:
-                continue
-            seen.add(name)
-            if path_of(name).exists():
-                waiting.append(name)
-            else:
-                assert name.split(".")[0] in sys.stdlib_module_names | {"torch", "transformers"}
-    assert {f"benchmarks.{name}" for name in (
-        "pretraining.protocol", "pretraining.workload", "harness.worker")} <= seen
+            if name not in seen:
+                seen.add(name)
+                waiting += [name] if path_of(name).exists() else []
+    libraries = {name.split(".")[0] for name in seen if not path_of(name).exists()}
+    assert libraries - sys.stdlib_module_names == {"numpy", "torch", "transformers", "tokenizers"}
+    assert {"benchmarks.harness.worker", "benchmarks.pretraining.workload"} <= seen

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from benchmarks.serving import load
-from benchmarks.serving.load_clients import Target, ask
+from benchmarks.serving.load import Target, ask
 from tests.apps.serving import running, string_models
 
 TEXTS = ("a", "bb", "ccc")

@@ -1,23 +1,51 @@
+"""The results table, and the pages and pictures that are made from it."""
+
 import dataclasses
 import math
+import sqlite3
 
 import pytest
 
-from experiments import budgets, report, sweep
+from electra_tf.platform.errors import UserError
+from experiments import budgets, report, results, sweep
 from experiments.report import Spread
 from experiments.table import Row, Table
+from tests import command_flags
 
 TINY = budgets.budget_of("tiny")
 ROW = Row(sweep="objectives", budget="tiny", variant="ELECTRA", seed=1, task="chunk", metric="f1",
           main=True, score=0.8, steps=2000, tokens=4_096_000, flops=1.7e13,
-          pretraining_seconds=100.0, task_seconds=60.0, settings="{}",
-          task_settings="")
+          pretraining_seconds=100.0, task_seconds=60.0, settings="{}", task_settings="")
 
 
 def rows_of(scores, **fields):
     """A row for every seed, from 1."""
     return [dataclasses.replace(ROW, seed=seed, score=score, **fields)
             for seed, score in enumerate(scores, start=1)]
+
+
+def test_rows_come_back_as_they_were_and_replace_those_of_the_same_run(tmp_path):
+    table = Table(tmp_path / "results.sqlite")
+    other = dataclasses.replace(ROW, variant="B", main=False, score=None, sweep="t")
+    table.add([dataclasses.replace(ROW, score=0.1)])
+    table.add([ROW, other])
+    found = {row.variant: row for row in Table(tmp_path / "results.sqlite").rows()}
+    assert found["ELECTRA"].finished.startswith("20")
+    assert [dataclasses.replace(found[name], finished="") for name in ("ELECTRA", "B")] == [
+        ROW, other]
+    assert len(table.rows("objectives", "tiny")) == 1 and table.rows("t", "paper") == []
+
+
+def test_a_file_that_is_no_table_of_this_version_is_refused(tmp_path):
+    Table(tmp_path / "old")
+    with sqlite3.connect(tmp_path / "old") as connection:
+        connection.execute("PRAGMA user_version = 7")
+    connection.close()
+    with pytest.raises(UserError, match="version 7 .* name another --results"):
+        Table(tmp_path / "old")
+    (tmp_path / "text").write_bytes(b"no database at all, but long enough to be looked at" * 40)
+    with pytest.raises(UserError, match="text can't be used: file is not a database"):
+        Table(tmp_path / "text")
 
 
 def test_means_have_standard_errors():
@@ -31,23 +59,21 @@ def test_means_have_standard_errors():
 
 def test_scores_by_task_and_the_mean_of_runs_that_have_all():
     rows = [*rows_of([0.8, 0.9, 0.7]), *rows_of([0.4, 0.6], task="cola", metric="mcc"),
-            *rows_of([0.1], main=False, metric="precision"),
-            *rows_of([0.2], variant="BERT")]
+            *rows_of([0.1], main=False, metric="precision"), *rows_of([0.2], variant="BERT")]
     found = report.scores_of(["chunk", "cola"], ["ELECTRA", "BERT"], rows)
     assert found["chunk"]["ELECTRA"].mean == pytest.approx(80.0)
     assert found["chunk"]["BERT"] == pytest.approx((20.0, math.nan, 1), nan_ok=True)
     assert found["cola"].keys() == {"ELECTRA"}
     assert found["mean of tasks"]["ELECTRA"].mean == pytest.approx((60 + 75) / 2)
     assert "BERT" not in found["mean of tasks"]
-
-
-def test_one_task_has_no_mean():
-    assert report.scores_of(["chunk"], ["ELECTRA"], rows_of([0.8])).keys() == {"chunk"}
+    assert report.scores_of(["chunk"], ["ELECTRA"], rows).keys() == {"chunk"}
 
 
 @pytest.mark.parametrize("name", ["objectives", "compute", "masking_rate"])
 def test_a_page_has_a_line_per_variant_and_a_picture(tmp_path, name):
     chosen, table = sweep.load(name), Table(tmp_path / "results.sqlite")
+    report.write(chosen, TINY, table, tmp_path)
+    assert not (tmp_path / report.PICTURE).exists()  # Nothing ran.
     for number, variant in enumerate(chosen.variants[:-1]):
         for task in chosen.tasks[:2]:
             table.add(rows_of([0.5 + number / 50, 0.52 + number / 50], sweep=name, task=task,
@@ -61,8 +87,24 @@ def test_a_page_has_a_line_per_variant_and_a_picture(tmp_path, name):
     assert (tmp_path / report.PICTURE).read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_page_without_results_says_so(tmp_path):
-    chosen, table = sweep.load("tying"), Table(tmp_path / "results.sqlite")
-    report.write(chosen, TINY, table, tmp_path)
-    assert "tying none | - " in (tmp_path / report.PAGE).read_text()
-    assert not (tmp_path / report.PICTURE).exists()
+def test_the_page_of_results_has_a_section_for_every_sweep_and_budget(tmp_path):
+    (tmp_path / "docs" / "images").mkdir(parents=True)
+
+    def write():
+        with command_flags.defined(results.define):
+            command_flags.call(results.main, f"--results={tmp_path / 'results.sqlite'}",
+                               f"--output={tmp_path / 'docs' / 'results.md'}")
+
+    with pytest.raises(UserError, match="there is no results table"):
+        write()
+    table = Table(tmp_path / "results.sqlite")
+    with pytest.raises(UserError, match="is empty"):
+        write()
+    table.add([ROW, dataclasses.replace(ROW, sweep="tying", variant="tying none", score=0.6),
+               dataclasses.replace(ROW, budget="cpu-day", score=0.9)])
+    write()
+    page = (tmp_path / "docs" / "results.md").read_text()
+    assert page.count("\n## ") == 3 and "Records" not in page
+    assert "| ELECTRA | 2,000 | 4.1 | 80.0 | 1 |" in page
+    assert "python -m experiments.run objectives --budget=cpu-day" in page
+    assert len(list((tmp_path / "docs" / "images").glob("results_*.png"))) == 3

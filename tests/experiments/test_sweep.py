@@ -13,16 +13,13 @@ def read(tmp_path, text: str):
     return sweep.load(str(path))
 
 
-@pytest.mark.parametrize("name", sweep.names())
-@pytest.mark.parametrize("budget", budgets.BUDGETS)
-def test_every_sweep_fits_every_budget(name, budget):
-    chosen = sweep.load(name)
-    sweep.check(chosen, budgets.budget_of(budget))
-    assert len({variant.name for variant in chosen.variants}) == len(chosen.variants) > 1
-    assert chosen.title and chosen.source and chosen.tasks
-
-
-def test_the_papers_comparisons_are_there():
+def test_the_papers_comparisons_fit_every_budget():
+    for name in sweep.names():
+        chosen = sweep.load(name)
+        assert len({variant.name for variant in chosen.variants}) == len(chosen.variants) > 1
+        assert chosen.title and chosen.source and chosen.tasks
+        for budget in budgets.BUDGETS.values():
+            sweep.check(chosen, budget)
     assert {"objectives", "training", "tying", "generator_size", "masking_rate", "compute",
             "recipes", "mask_strategies"} <= set(sweep.names())
 
@@ -49,9 +46,6 @@ def test_a_grid_is_every_combination_of_its_values(tmp_path):
         for share in ("1", "4")]
     assert chosen.axes == ("masking.rate", "share")
     assert chosen.variants[1].share == 4.0 and chosen.variants[1].at == ("0.1", "4")
-
-
-def test_a_grid_alone_is_a_sweep(tmp_path):
     chosen = read(tmp_path, ABOUT + "grid:\n  masking.rate: 0.1, 0.2\n")
     assert [variant.name for variant in chosen.variants] == ["rate 0.1", "rate 0.2"]
 
@@ -59,13 +53,12 @@ def test_a_grid_alone_is_a_sweep(tmp_path):
 @pytest.mark.parametrize(("text", "problem"), [
     (ABOUT, "no variants"),
     (ABOUT + "grid: {}\nA: {}\n", "the grid is empty"),
-    (ABOUT + "grid:\n  masking.rate: ','\nA: {}\n", "the grid is empty in masking.rate"),
+    (ABOUT + "grid:\n  masking.rate: ','\nA: {}\n", "the grid is empty"),
     (ABOUT.replace("chunk", "chunk, sudoku") + "A: {}\n", "unknown task 'sudoku'; there are chunk"),
-    ("A: {}\n", "section sweep needs title"),
-    (ABOUT + "  budget: tiny\nA: {}\n", "unknown key 'budget' in section sweep"),
+    ("A: {}\n", "section sweep needs 'title'"),
+    (ABOUT + "  budget: tiny\nA: {}\n", "section sweep has the unknown key 'budget'"),
     (ABOUT + "A:\n  masking: 0.2\n", "'masking' is neither section.field nor recipe or share"),
     (ABOUT + "A:\n  share: much\n", "share must be a number above 0"),
-    (ABOUT + "A:\n  share: -1\n", "share must be a number above 0"),
     (ABOUT + "A:\n  share: nan\n", "share must be a number above 0"),
     (ABOUT + "A:\n  recipe: long\n", "recipe must be one of paper, short"),
     (ABOUT + "A: {}\nA: {}\n", "'A' stands there twice"),
@@ -82,7 +75,6 @@ def test_what_is_no_sweep_is_one_line(tmp_path, text, problem):
 @pytest.mark.parametrize(("settings", "problem"), [
     ("masking.rat: 0.2", "variant 'A' of own: unknown setting 'masking.rat'"),
     ("masking.rate: 2", "variant 'A' of own: masking.rate must be in"),
-    ("objective.name: gan", "variant 'A' of own: objective.name must be one of electra, mlm"),
     ("objective.replacements: uniform", "variant 'A' of own: objective.replacements isn't a "
      "setting of this run: it belongs to objective.name=fixed_generator"),
 ])
@@ -92,13 +84,10 @@ def test_settings_that_cant_be_are_refused_before_anything_runs(tmp_path, settin
         sweep.check(chosen, budgets.budget_of("tiny"))
 
 
-def test_settings_of_fine_tuning_are_checked_too(tmp_path):
+def test_unknown_names_are_refused_with_those_that_exist(tmp_path):
     chosen = read(tmp_path, ABOUT + "finetuning:\n  task.feature_base: true\nA: {}\n")
     with pytest.raises(UserError, match="section finetuning of own: unknown setting 'task.feature"):
         sweep.check(chosen, budgets.budget_of("tiny"))
-
-
-def test_an_unknown_sweep_or_budget_names_those_that_there_are():
     with pytest.raises(UserError, match="there is no sweep 'all'; there are compute, generator_s"):
         sweep.load("all")
     with pytest.raises(UserError, match="--budget must be one of tiny, cpu-day, gpu-day, paper"):

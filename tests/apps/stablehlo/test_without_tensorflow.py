@@ -7,8 +7,7 @@ import sys
 from tests.layering import sources
 
 ENTRIES = ("electra_tf.apps.stablehlo.run_step", "electra_tf.apps.stablehlo.ahead_of_time",
-           "benchmarks.accelerator.__main__", "benchmarks.accelerator.ours",
-           "benchmarks.accelerator.profile")
+           "benchmarks.accelerator.__main__", "benchmarks.accelerator.ours")
 
 
 def installed():

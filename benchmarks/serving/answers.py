@@ -1,0 +1,54 @@
+"""Turns of the serving benchmark: strings in, labels and probabilities out.
+
+A turn answers all texts of a case once, in their order, and reports the seconds of every call; some
+calls before it aren't counted, because the process was stopped. Standard library only.
+"""
+
+import json
+import pathlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+MAX_LENGTH = 128
+"""Tokens that either side reads of a text, special ones included."""
+BATCHES = (1, 32)
+_UNCOUNTED = {1: 5}
+"""Calls before a turn, by batch; elsewhere one."""
+
+Answer = Callable[[list[str]], tuple[Sequence[str | bytes], Sequence[Sequence[float]]]]
+"""Maps texts to their labels, and to the probabilities of all classes."""
+
+
+def turn_of(texts: str, answer: Answer, tokens: Callable[[list[str]], list[int]] | None = None,
+            ) -> Callable[[str, int], Mapping[str, Any]]:
+    """Returns a turn over a case's texts in batches; a batch of 0 asks for the answers themselves.
+
+    Args:
+        texts: a file with the texts of every case, as JSON.
+        answer: the system.
+        tokens: maps texts to their numbers of tokens, where the tokenizer is the system's own.
+    """
+    by_case = json.loads(pathlib.Path(texts).read_text(encoding="utf-8"))
+
+    def turn(case: str, batch: int) -> Mapping[str, Any]:
+        asked = by_case[case]
+        if not batch:
+            return {"case": case, "tokens": tokens and tokens(asked),
+                    "probabilities": [shares[0] for shares in answer(asked)[1]]}
+        return {"calls": _timed(answer, asked, batch)}
+
+    return turn
+
+
+def _timed(answer: Answer, texts: list[str], batch: int) -> list[float]:
+    """Returns the seconds of every call."""
+    batches = [texts[first:first + batch] for first in range(0, len(texts), batch)]
+    for uncounted in batches[-_UNCOUNTED.get(batch, 1):]:
+        answer(uncounted)
+    seconds = []
+    for asked in batches:
+        start = time.perf_counter()
+        answer(asked)
+        seconds.append(time.perf_counter() - start)
+    return seconds

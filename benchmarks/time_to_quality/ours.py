@@ -1,0 +1,33 @@
+"""Worker: a run of run_pretraining.py whose schedule fits the given seconds."""
+
+import pathlib
+import subprocess
+import sys
+
+from benchmarks.harness.worker import Ready, serve
+from electra_tf.apps.planning.throughput import SCRIPT, tokens_per_second
+
+
+def prepare(directory: str, evaluations: int, eval_batches: int, tokens_per_step: int,
+            run_flags: list[str]) -> Ready:
+    """Returns the run; `directory/run` gets its metrics."""
+    def turn(seconds: float) -> dict[str, int]:
+        rate = tokens_per_second(run_flags)
+        steps = max(evaluations, round(seconds * rate / tokens_per_step))
+        every = steps // evaluations
+        ended = subprocess.run(
+            [sys.executable, str(SCRIPT), *run_flags,
+             f"--model_dir={pathlib.Path(directory) / 'run'}",
+             f"--num_train_steps={steps}", f"--eval_every_steps={every}",
+             f"--log_every_steps={every}", f"--eval_steps={eval_batches}",
+             "--sample_every_steps=0", f"--save_checkpoints_steps={steps}"],
+            stdout=subprocess.DEVNULL, check=False)
+        if ended.returncode:
+            raise SystemExit(ended.returncode)  # Its reason is on stderr already.
+        return {"steps": steps}
+
+    return Ready(label="", turn=turn)
+
+
+if __name__ == "__main__":
+    serve(prepare)

@@ -1,0 +1,155 @@
+"""The pre-training comparison: products and shares against a count by hand, cases, commands."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks.accelerator.__main__ import device_line
+from benchmarks.harness.command import ROOT
+from benchmarks.harness.process import Worker
+from benchmarks.harness.turns import Role
+from benchmarks.pretraining import cases, report
+from benchmarks.pretraining.__main__ import SYSTEMS
+from benchmarks.pretraining.input_rate import read
+from benchmarks.pretraining.products import Product, run_all, step_flops, step_products
+from benchmarks.pretraining.workload import Setting
+from electra_tf.data import mixture
+from electra_tf.platform.errors import UserError
+from tests import tiny_records
+from tests.benchmarks.test_turns import timed
+from tests.benchmarks.workloads import BY_HAND
+
+
+def test_products_of_a_toy_are_those_counted_by_hand():
+    # 2 x 8 tokens, 2 x 3 masked positions.
+    assert [(product.rows, product.inputs, product.outputs, product.count)
+            for product in step_products(BY_HAND)] == [
+        (16, 6, 6, 8),  # Discriminator: query, key, value, output in 2 layers,
+        (16, 6, 10, 2),  # feed-forward in
+        (16, 10, 6, 2),  # and out,
+        (16, 4, 6, 1),  # embeddings to hidden size,
+        (16, 6, 6, 1),  # its head,
+        (16, 6, 1, 1),
+        (16, 4, 4, 4),  # Generator: one layer, no projection of the embeddings.
+        (16, 4, 7, 1),
+        (16, 7, 4, 1),
+        (6, 4, 4, 1),  # Its head on the masked positions,
+        (6, 4, 50, 1),  # and the vocabulary.
+    ]
+    # Multiplications per token: 8*36 + 2*2*60 + 24 + 36 + 6 = 594 and 4*16 + 2*28 = 120;
+    # per masked position 16 + 200 = 216. Two FLOPs each, in three forms.
+    assert step_flops(BY_HAND) == 3 * 2 * (16 * (594 + 120) + 6 * 216)
+
+
+def test_with_attention_they_are_what_the_program_counts():
+    for name in cases.CASES:
+        work = cases.workload_of(name, threads=1)
+        attention = sum(3 * 4 * network.num_layers * network.hidden_size * work.length
+                        for network in (work.discriminator, work.generator))
+        assert step_flops(work) / work.tokens + attention == pytest.approx(
+            report.product_flops_per_token(work), rel=1e-12)
+
+
+def test_every_product_runs_as_often_as_the_step_needs_it():
+    for count, copies in ((1, 1), (2, 2), (3, 3), (4, 4), (12, 4), (49, 1)):
+        product = Product(rows=1, inputs=1, outputs=1, count=count)
+        calls = []
+        run_all([(product, lambda product=product, calls=calls: calls.append(product.copies))])
+        assert product.copies == copies
+        assert sum(calls) == count
+
+
+@pytest.fixture
+def result():
+    """Two steps of 16 tokens a turn: 32 tokens in 2 s are 16 tokens/s."""
+    flops = 2 * step_flops(BY_HAND)
+    return report.Result(workload=BY_HAND, steps=2, measured=[
+        timed("ours", [2.0, 1.6, 4.0], Role.OURS, start_seconds=12.6),
+        timed("dead", [0.001], failure="TypeError: no"), timed("slow", [8.0, 8.0, 8.0]),
+        timed("fast", [3.2, 3.2, 6.4]),
+        timed("rate PyTorch", [flops / 1e5, flops / 4e5, flops / 2e5], Role.RATE),
+        timed("rate TensorFlow", [flops / 1.5e5], Role.RATE)])
+
+
+def cells(result):
+    return [[cell.strip() for cell in line.strip("|").split("|")]
+            for line in report.section(result) if line.startswith("| ")]
+
+
+def test_speeds_are_ranked_and_compared_with_the_rate_measured_beside_them(result):
+    assert result.rates == {"PyTorch": pytest.approx(2e5), "TensorFlow": pytest.approx(1.5e5)}
+    # Products per token: 594 + 120 + 3/8 * 216 = 795 multiplications and, in attention,
+    # 2 * (2 * 6 + 4) * 8 = 256; times two FLOPs, forward and twice that backward.
+    assert report.product_flops_per_token(BY_HAND) == 3 * 2 * (795 + 256) == 6306
+    paper = 16 * report.paper_flops_per_token(BY_HAND) / 2e5
+    heads, *rows = cells(result)
+    assert [row[0] for row in rows] == ["ours", "fast", "slow", "dead"]
+    assert rows[0] == ["ours", "16 (8 to 20)", "1.60", "0", f"{16 * 6306 / 2e5:.1%}",
+                       f"{paper:.1%}", "13", "1.0", "45.0"]
+    assert [row[heads.index("x fastest peer")] for row in rows] == ["1.60", "1.00", "0.40", "-"]
+    assert "- dead failed: TypeError: no" in report.section(result)
+
+
+def test_a_cards_peak_adds_shares_of_it_and_missing_rates_leave_cells_empty(result):
+    alone = dataclasses.replace(result, measured=result.measured[:1], peak=1600 * 6306.0,
+                                device="Abacus")
+    heads, ours = cells(alone)
+    assert ours[heads.index("of peak: products")] == "1.0%"
+    assert ours[heads.index("products")] == ours[heads.index("x fastest peer")] == "-"
+    assert "- Abacus" in report.section(alone)
+    assert device_line("H100", 989.4e12) == "H100: dense bfloat16 peak 989.4 TFLOP/s"
+    assert "--peak_tflops" in device_line("Abacus 9", None)
+
+
+def test_the_json_has_every_turn(result):
+    case, = json.loads(json.dumps(report.content([result])))["cases"]
+    turns = case["measurements"][0]["turns"]["steps"]
+    assert [turn["seconds"] for turn in turns] == [2.0, 1.6, 4.0]
+    assert case["tokens_per_second"]["ours"] == 16.0 and case["machine_rate"] == pytest.approx(2e5)
+
+
+def test_any_size_batch_and_length_is_a_case():
+    case = cases.case_of("base-8x1024-recompute")
+    config = case.config(Setting(precision="float32"))
+    assert (case.model_size, case.batch, case.length) == ("base", 8, 1024)
+    assert config.runtime.gradient_checkpointing
+    assert config.model.max_position_embeddings == 1024
+    for name in ("base-0x128", "huge-8x128", "base-8", "base-8x128-fast"):
+        with pytest.raises(UserError, match=f"no case is named '{name}'"):
+            cases.case_of(name)
+
+
+def test_the_input_is_read_whole(tmp_path):
+    tiny_records.write(tmp_path / "records")
+    records = mixture.load(tmp_path / "records")
+    assert read(records, batch=4, seed=1) > 0.0
+    with pytest.raises(UserError, match="less than --batch=100000"):
+        read(records, batch=100_000, seed=1)
+
+
+def test_a_wrong_case_is_one_line():
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.pretraining", "--cases=small-64"], cwd=ROOT,
+        capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert "'small-64'" in done.stderr and "small-128" in done.stderr
+
+
+@pytest.mark.slow
+def test_our_worker_trains_a_toy_through_the_protocol():
+    ours = next(system for system in SYSTEMS if system.name == "ours-float32")
+    worker = Worker([sys.executable, "-m", ours.module], directory=ROOT, timeout=300,
+                    environment={"OMP_NUM_THREADS": "1"})
+    try:
+        hello = worker.ask({"workload": dataclasses.asdict(cases.workload_of("toy", threads=1)),
+                            **ours.settings})
+        first, later = worker.ask({"steps": 1}), worker.ask({"steps": 3})
+    finally:
+        worker.close()
+    assert hello["label"].startswith("float32, XLA o")
+    assert first["loss"] == pytest.approx(41.57, abs=1.0)  # ln 1000 + 50 ln 2
+    assert later["loss"] < first["loss"]
+    assert first["seconds"] > later["seconds"] > 0 and later["peak_bytes"] > 100e6

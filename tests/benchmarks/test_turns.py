@@ -1,0 +1,138 @@
+"""Turns rotate, failures become rows, what doesn't fit in memory waits; no real worker runs."""
+
+import pytest
+
+from benchmarks.harness import command, tables
+from benchmarks.harness.process import WorkerFailed
+from benchmarks.harness.turns import Measurement, Role, System, Turns, rotated
+from electra_tf.platform.errors import UserError
+
+HELLO = {"versions": {"fake": "1"}, "accelerator": "card", "start_cpu_seconds": 2.0}
+
+
+class FakeWorker:
+    """Answers at once; fails at the request of the given number, from 1."""
+
+    def __init__(self, name, log, *, label="float32", fails_at=None, loss=45.0):
+        self.name, self.log, self.label, self.fails_at = name, log, label, fails_at
+        self.requests, self.closed, self.loss = 0, False, loss
+
+    def ask(self, request):
+        assert not self.closed
+        self.requests += 1
+        if self.requests == self.fails_at:
+            raise WorkerFailed("ran out of luck")
+        if "case" in request:
+            return HELLO | {"label": self.label}
+        self.log.append((self.name, request["steps"]))
+        return {"seconds": 0.5, "loss": self.loss, "peak_bytes": 1000 * request["steps"]}
+
+    def close(self):
+        self.closed = True
+
+
+def system(name, role=Role.PEER, **fields):
+    return System(name=name, title=name, role=role, module="fake", **fields)
+
+
+def measure(systems, *, alone=False, rounds=3, has_room=lambda largest: True, **workers):
+    log, launched = [], []
+
+    def launch(which):
+        assert not alone or all(worker.closed for worker in launched)  # It has the card alone.
+        launched.append(FakeWorker(which.name, log, **workers.get(which.name, {})))
+        return launched[-1]
+
+    turns = Turns(case={"case": "toy"}, turns={"steps": {"steps": 5}}, rounds=rounds,
+                  warm_up=[{"steps": 1}, {"steps": 2}], launch=launch, has_room=has_room,
+                  say=lambda line: None)
+    results = (turns.measure_alone if alone else turns.measure)(systems)
+    assert all(worker.closed for worker in launched)
+    return {one.system.name: one for one in results}, log
+
+
+def test_rotation_begins_with_the_next_each_time():
+    assert [rotated("abc", by) for by in range(4)] == [
+        ["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"], ["a", "b", "c"]]
+    assert rotated([], 3) == []
+
+
+def test_systems_start_one_by_one_and_then_take_turns_that_rotate():
+    results, log = measure([system("a", Role.OURS), system("b"), system("c")])
+    assert log[:6] == [("a", 1), ("a", 2), ("b", 1), ("b", 2), ("c", 1), ("c", 2)]
+    assert [name for name, _ in log[6:]] == list("abc" "bca" "cab")
+    assert {steps for _, steps in log[6:]} == {5}
+    assert results["b"].values("steps") == [0.5] * 3
+    assert results["b"].label == "b float32" and results["b"].peak_bytes == 5000
+
+
+def test_alone_every_turn_is_a_process_with_its_own_warm_up():
+    results, log = measure([system("a", Role.OURS), system("b")], alone=True, rounds=2)
+    assert log == [(name, steps) for name in "abba" for steps in (1, 2, 5)]
+    assert results["a"].accelerator == "card" and len(results["a"].values("steps")) == 2
+
+
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("request_number", [1, 2, 3, 4])
+def test_a_dying_worker_becomes_a_row_and_the_others_go_on(request_number, alone):
+    results, log = measure([system("a", Role.OURS), system("b"), system("c")], alone=alone,
+                           b={"fails_at": request_number})
+    assert [results[name].failure for name in "abc"] == ["", "ran out of luck", ""]
+    assert [len(results[name].values("steps")) for name in "abc"] == [3, 0, 3]
+
+
+def test_a_loss_that_is_no_number_is_a_failure():
+    results, _ = measure([system("a")], a={"loss": float("nan")})
+    assert results["a"].failure == "the loss is nan"
+
+
+def test_a_setting_that_turns_out_the_same_is_measured_once():
+    auto = system("auto", Role.OURS)
+    off = System(name="off", title="auto", role=Role.OURS, module="fake")
+    results, log = measure([auto, off, system("b")])
+    assert list(results) == ["auto", "b"]
+    assert "off" not in {name for name, _ in log}
+
+
+def test_what_does_not_fit_waits_and_meets_ours_and_the_rates_again():
+    room = iter([True, True, False, False])
+    results, log = measure(
+        [system("p"), system("q"), system("a", Role.OURS), system("r", Role.RATE)],
+        rounds=2, has_room=lambda largest: next(room))
+    # a starts, then r and p fit; q doesn't. Next q comes alone.
+    assert [name for name, steps in log if steps == 5] == [*"arp" "rpa", *"arq" "rqa"]
+    assert {name: len(one.values("steps")) for name, one in results.items()} == {
+        "a": 4, "r": 4, "p": 2, "q": 2}
+
+
+def test_systems_are_picked_by_the_beginning_of_their_names():
+    systems = [system("ours-a"), system("ours-b"), system("hf"), system("rate", always=True)]
+
+    def names(*beginnings):
+        return [one.name for one in command.chosen(systems, beginnings)]
+
+    assert names() == ["ours-a", "ours-b", "hf", "rate"]
+    assert names("ours-b", "h") == ["ours-b", "hf", "rate"]
+    with pytest.raises(UserError, match="--systems: .* 'rate'. There are: ours-a, ours-b, hf"):
+        names("rate")
+
+
+def timed(name, seconds, role=Role.PEER, **fields):
+    """Returns a measurement of one turn per round, for the tables' tests."""
+    return Measurement(
+        system=system(name, role), label=name, versions={"fake": "1"}, **fields,
+        turns={"steps": [{"seconds": one, "loss": 44.96, "peak_bytes": 10**9} for one in seconds]})
+
+
+def test_cells_are_medians_with_their_range_and_ratios_within_the_run():
+    peers = [timed("slow", [8.0, 2.0, 4.0]), timed("fast", [3.0]),
+             timed("dead", [1.0], failure="x")]
+    best = tables.fastest_peer([timed("ours", [1.0], Role.OURS), *peers],
+                               lambda one: one.values("steps"), less_is_better=True)
+    assert best == 3.0
+    assert tables.ranged(peers[0].values("steps"), ".1f") == "4.0 (2.0 to 8.0)"
+    assert (tables.ranged([]), tables.ratio(None, 2.0)) == ("-", "-")
+    assert tables.ratio(3.0, 2.0) == "1.50"
+    assert tables.table([["system", "s"], ["a", "10"]]) == [
+        "| system |  s |", "|--------|---:|", "| a      | 10 |"]
+    assert tables.failures(peers) == ["- dead failed: x"]
