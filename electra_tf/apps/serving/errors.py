@@ -29,8 +29,7 @@ async def respond(request: Request, error: Exception) -> Response:
     if isinstance(error, RequestError):
         message, status = str(error), error.status
     elif isinstance(error, HTTPException):
-        message = f"{error.detail}: {request.method} {request.url.path}"
-        status = error.status_code
+        message, status = f"{error.detail}: {request.method} {request.url.path}", error.status_code
     elif isinstance(error, tf.errors.OpError):
         status = 400 if isinstance(error, (  # As TensorFlow Serving does.
             tf.errors.InvalidArgumentError, tf.errors.FailedPreconditionError,

@@ -26,7 +26,7 @@ class Version:
 
     number: int
     state: str = "START"
-    """TensorFlow Serving's name: START, LOADING, AVAILABLE or END."""
+    """TensorFlow Serving's name: START (not loaded yet), LOADING, AVAILABLE or END."""
     error: str = ""
     model: ServedModel | None = None
     files: dict[pathlib.Path, int] = dataclasses.field(default_factory=dict)

@@ -98,7 +98,8 @@ def _without_name(values: dict[str, Any]) -> Any:
 def _to_array(value: Any, spec: tf.TensorSpec) -> np.ndarray:
     """Returns the tensor that nested lists contain."""
     leaves = np.array(value, object)  # Lists of different lengths stay lists.
-    if any(isinstance(leaf, list) for leaf in leaves.flat):
+    if leaves.ndim > 32 or any(  # NumPy iterates over at most 32 dimensions.
+            isinstance(leaf, list) for leaf in leaves.flat):
         raise RequestError(f"input {spec.name!r} is ragged or too deep: its lists must have equal "
                            "lengths at every level")
     if not spec.shape.is_compatible_with(leaves.shape):

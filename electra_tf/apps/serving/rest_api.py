@@ -78,7 +78,7 @@ class _Api:
     async def status(self, request: Request) -> Response:
         model, number = self._asked_for(request)
         known = [version for version in list(model.known.values())
-                 if number in (None, str(version.number))]
+                 if number in (None, str(version.number)) and version.state != "START"]
         if not known:
             model.find(number)  # Raises the error.
         return JSONResponse({"model_version_status": [
