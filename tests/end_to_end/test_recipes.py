@@ -69,21 +69,6 @@ def test_a_run_without_a_checkpoint_refuses_another_initialization(records, tmp_
         train(records, tmp_path / "run", "--set=initialization.scheme=neighbours")
 
 
-@pytest.mark.parametrize("unknown", [
-    ("sampling.",), ("sampling.", "initialization.position_share"),
-    ("sampling.", "initialization.", "optimizer.bias_correction", "optimizer.name")], ids=len)
-def test_a_run_of_an_earlier_version_is_continued(records, tmp_path, capsys, unknown):
-    saved = train(records, tmp_path / "run")
-    older = {name: value for name, value in saved.items() if not name.startswith(unknown)}
-    assert len(older) < len(saved)
-    (tmp_path / "run" / "settings.json").write_text(json.dumps(older))
-    capsys.readouterr()
-    train(records, tmp_path / "run")
-    assert "2 done, 0 to go" in capsys.readouterr().out
-    with pytest.raises(UserError, match="optimizer.bias_correction: False then, True now"):
-        train(records, tmp_path / "run", "--set=optimizer.bias_correction=true")
-
-
 def test_lamb_trains_and_is_part_of_what_a_run_is(records, tmp_path, capsys):
     saved = train(records, tmp_path / "run", "--set=optimizer.name=lamb")
     assert saved["optimizer.name"] == "lamb"

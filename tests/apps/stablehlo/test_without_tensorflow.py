@@ -13,7 +13,7 @@ ENTRIES = ("electra_tf.apps.stablehlo.run_step", "electra_tf.apps.stablehlo.ahea
 def installed():
     text = (sources.ROOT / "requirements" / "compile.txt").read_text()
     names = re.findall(r"(?m)^([\w\-]+)==", text)
-    return {{"absl-py": "absl"}.get(name, name) for name in names}
+    return {{"absl-py": "absl"}.get(name, name.replace("-", "_")) for name in names}
 
 
 def imported(node, inside_functions):

@@ -1,0 +1,10 @@
+"""Tests of one file share networks; layers made in a graph invalidate those of earlier files."""
+
+import pytest
+
+from tests.export import served_models
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_networks():
+    served_models.example.cache_clear()
