@@ -54,7 +54,7 @@ def refused(records: Path, *arguments: str) -> str:
      ["--num_train_steps (training.num_train_steps) must", "whole number", "'ten'"]),
     (["--num_train_steps=-5"], ["training.num_train_steps", "greater than 0", "-5"]),
     (["--set=training.num_train_steps=-5"], ["training.num_train_steps must be greater"]),
-    (["--learning_rate=0"], ["optimizer.learning_rate", "greater than 0"]),
+    (["--learning_rate=0"], ["optimizer.learning_rate", "(0, 100]"]),
     (["--precision=int8"], ["training.precision", "bfloat16"]),
     (["--config=nowhere.yaml"], ["--config=nowhere.yaml", "can't be read"]),
     (["--max_seq_length=64"], ["--max_seq_length=64", "built with 32"]),

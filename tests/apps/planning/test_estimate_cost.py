@@ -107,7 +107,7 @@ def test_a_price_file_replaces_a_device(printed, tmp_path):
     (["--utilization=0"], r"--utilization must be in \(0, 1\]"),
     (["--utilization=1.5"], r"--utilization must be in \(0, 1\]"),
     (["--utilization=nan"], r"--utilization must be in \(0, 1\]"),
-    (["--num_train_steps=0"], "--num_train_steps .* greater than 0. Received: 0"),
+    (["--num_train_steps=0"], "--num_train_steps .* greater than 0 .*Received: 0"),
     (["--train_batch_size=x"], "--train_batch_size .* must be a whole number"),
     (["--max_seq_length=1024"], "--max_seq_length=1024 is more than the model's 512 positions"),
     (["--set=model.layers=3"], "unknown setting 'model.layers'"),
