@@ -97,11 +97,8 @@ demo: $(STAMP) ## Try a pre-trained run in a browser: masks, candidates, verdict
 # Two processes, a file of tests in one of them: `make test PARALLEL=` for one process.
 PARALLEL := --numprocesses=2 --dist=loadfile
 
-# In three parts: TensorFlow keeps what it has traced and compiled, 20 GB for all tests in two processes.
 test: $(STAMP) ## Run the tests, without the slow ones.
-	$(BIN)/python -m pytest $(PARALLEL) -m "not slow" tests/[a-d]*/
-	$(BIN)/python -m pytest $(PARALLEL) -m "not slow" tests/[e-n]*/
-	$(BIN)/python -m pytest $(PARALLEL) -m "not slow" tests/[o-z]*/ tests/test_*.py
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow"
 
 test-slow: $(STAMP) ## Run the slow tests only: real processes, kills and restarts.
 	$(BIN)/python -m pytest $(PARALLEL) -m slow
