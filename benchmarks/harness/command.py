@@ -81,16 +81,16 @@ class Bench:
         """Chooses systems and creates the directory of results.
 
         Raises:
-            UserError: an unknown system, a --peers_python that doesn't exist, or a directory that
-                can't be created.
+            UserError: an unknown system, a --peers_python that doesn't exist and that a chosen
+                system needs, or a directory that can't be created.
         """
         values = flags.FLAGS
         python = pathlib.Path(values.peers_python or sys.executable)
         output = pathlib.Path(values.output_dir)
         found, notes = chosen(systems, getattr(values, "systems", [])), []
-        if not python.exists() and values["peers_python"].present:
-            raise UserError(f"--peers_python: there is no {python}; `make peers` builds it.")
         if not python.exists() and any(system.in_peers_environment for system in found):
+            if values["peers_python"].present:
+                raise UserError(f"--peers_python: there is no {python}; `make peers` builds it.")
             notes = [f"There is no {python}: systems in PyTorch are left out; `make peers` "
                      "builds it."]
             found = [system for system in found if not system.in_peers_environment]
