@@ -12,6 +12,7 @@ from electra_tf.data.order import windows
 from electra_tf.data.pipeline import training_batches
 from tests import numbered_records, tiny_records
 
+pytestmark = pytest.mark.slow
 MIB = 1 << 20
 SHARD = 33_000
 """Examples of 128 tokens that 16 MB of English give."""

@@ -33,6 +33,7 @@ def test_compiling_and_looking_for_a_gpu_are_silent():
     assert stderr_of("-c", program) == []
 
 
+@pytest.mark.slow
 def test_a_level_that_was_set_stays(monkeypatch):
     program = ("import os; from electra_tf.platform import native_logging; native_logging.quiet()\n"
                "os.environ['TF_CPP_MIN_LOG_LEVEL'] = '0'\n"

@@ -146,6 +146,7 @@ def test_results_of_other_settings_are_refused(place):
             run(place)
 
 
+@pytest.mark.slow
 def test_a_signal_ends_the_runs_and_the_same_command_goes_on(place):
     """In a process of its own, for signals reach main threads alone."""
     (place / "out" / "slow").touch()

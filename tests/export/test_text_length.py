@@ -1,12 +1,14 @@
 """A text of four times the length takes four times the memory, whatever it consists of."""
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from electra_tf.modeling.tracing import inference_mode
 from electra_tf.tasks.examples import Kind
 from tests.export.served_models import example, tiny_detector
 
+pytestmark = pytest.mark.slow
 UNITS = {"words": "the cafes won (in) ", "letters": "a", "spaces": " ", "punctuation": "(",
          "Chinese": "世", "marks": "a\u0301\u0323", "zero-width": "\u200b ", "controls": "\x00"}
 LENGTH = 2000
