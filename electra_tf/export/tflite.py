@@ -16,7 +16,7 @@ from electra_tf.export.servable import Servable
 from electra_tf.export.signatures import TOKEN_IDS, Served
 from electra_tf.export.tflite_check import Network
 from electra_tf.modeling.task_heads import RecurrentHead
-from electra_tf.platform import storage
+from electra_tf.platform import native_logging, storage
 from electra_tf.platform.atomic_file import make_directory, replacing
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
@@ -125,7 +125,8 @@ def _converted(trained: Served, target: TfliteTarget) -> bytes:
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
         if target.quantization is Quantization.FLOAT16:
             converter.target_spec.supported_types = [tf.float16]
-        return converter.convert()
+        with native_logging.stderr_closed():  # It lists the options that it ignores.
+            return converter.convert()
 
 
 def _compared(lite: tflite_check.Lite, trained: Served, references: Mapping[str, Network],

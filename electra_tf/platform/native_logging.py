@@ -25,7 +25,7 @@ def quiet() -> None:
 
 @contextlib.contextmanager
 def stderr_closed() -> Iterator[None]:
-    """Drops what native code writes to stderr: TensorFlow Lite's log has no level to set.
+    """Drops what native code writes to stderr, such as TensorFlow Lite, whose log has no level.
 
     For a call whose failure is an exception.
     """

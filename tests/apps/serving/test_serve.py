@@ -15,6 +15,7 @@ from electra_tf.apps.serving import serve, settings
 from electra_tf.platform.errors import UserError
 from tests import command_flags
 from tests.apps.serving import running, string_models
+from tests.own_lines import own_lines
 
 ROOT = Path(__file__).parents[3]
 
@@ -52,7 +53,7 @@ def test_a_port_in_use_is_one_line(model_dir):
         process = subprocess.run(
             [sys.executable, "-m", "electra_tf.apps.serving.serve", f"--model_dir={model_dir}",
              f"--port={taken.getsockname()[1]}"], cwd=ROOT, capture_output=True, text=True)
-    (line,) = process.stderr.splitlines()
+    (line,) = own_lines(process.stderr)
     assert process.returncode and "address already in use" in line
 
 
