@@ -23,7 +23,7 @@ COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 MOST_LISTED = 20
 """Skipped documents whose messages are kept; the others are counted."""
 _SHOWN = 10
-"""Of them, those that are printed."""
+"""Number of noted problems that are printed."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

@@ -28,7 +28,7 @@ WARM_UP = ({"steps": 1}, {"steps": 10})
 """In every turn: a card's clocks rise, and CUDA graphs are recorded."""
 TRACED_STEPS = 5
 _MEMORY_FRACTION = "0.92"
-"""Of the card's memory, for JAX, whose default is 0.75: PyTorch may have all of it."""
+"""Fraction of the card's memory for JAX (default 0.75); PyTorch may take all of it."""
 
 
 def systems_of(device: str, steps_dir: pathlib.Path) -> list[System]:

@@ -19,7 +19,7 @@ from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError
 
 _DEVIATION = 0.02
-"""Of initial weights (ELECTRA, appendix A: as BERT)."""
+"""Standard deviation of initial weights (ELECTRA, appendix A: as BERT)."""
 _EXPORT = "python -m benchmarks.accelerator.export"
 
 

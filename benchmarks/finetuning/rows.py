@@ -6,7 +6,7 @@ Needs NumPy alone: both environments have it.
 import numpy as np
 
 PAD_ID = 0
-"""Of BERT's vocabulary."""
+"""Id of [PAD] in BERT's vocabulary."""
 CLASSES = 2
 DROPOUT = 0.1
 LEARNING_RATE, WEIGHT_DECAY, ADAM_EPSILON, CLIP_NORM = 3e-4, 0.01, 1e-6, 1.0

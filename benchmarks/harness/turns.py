@@ -26,10 +26,10 @@ class System:
     """One setting of one implementation, run by a worker process."""
 
     name: str
-    """As `--systems` takes it."""
+    """Name for `--systems`."""
     title: str
     module: str
-    """Of its worker, with its package."""
+    """Full name of the worker's module."""
     role: Role = Role.PEER
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Fields of the worker's first request, besides those of the case."""
@@ -37,7 +37,7 @@ class System:
     """Environment variables of the process, besides the harness's own."""
     in_peers_environment: bool = False
     always: bool = False
-    """Whether `--systems` can't leave it out."""
+    """True for a system that `--systems` cannot leave out."""
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -52,7 +52,7 @@ class Measurement:
     start_seconds: float | None = None
     """From the start of the process to the end of its first warm-up request."""
     start_cpu_seconds: float = 0.0
-    """Of the process, until it is ready."""
+    """CPU seconds of the process until it is ready."""
     warm_up: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     turns: dict[str, list[dict[str, Any]]] = dataclasses.field(default_factory=dict)
     """Turn's name -> replies, one for each round."""

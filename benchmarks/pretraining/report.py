@@ -51,7 +51,7 @@ class Result:
 
     workload: Workload
     steps: int
-    """Of a turn."""
+    """Steps of a turn."""
     measured: Sequence[Measurement]
     peak: float | None = None
     """Dense bfloat16 FLOP/s of the card by its data sheet; None for the CPU, or if unknown."""

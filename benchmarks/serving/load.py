@@ -49,7 +49,7 @@ class Target:
     host: str
     port: int
     path: str
-    """Of the model: /v1/models/NAME."""
+    """Path of the model in URLs: /v1/models/NAME."""
 
     def request(self, texts: Sequence[str]) -> bytes:
         """Returns a predict request as bytes."""

@@ -39,7 +39,7 @@ from electra_tf.text.vocabulary import Vocabulary
 PAPER_RATE = 5e-4
 """ELECTRA-Small's, the highest in the paper: the networks here are narrower still."""
 _MOST_STEPS = 50_000
-"""Whose examples are written for the peer; a longer run begins again with the first."""
+"""Steps whose examples are written for the baseline; a longer run starts over with the first."""
 _SYSTEMS = {system.name: system for system in (
     *(System(name=name, title=f"electra_tf, --recipe={name}", role=Role.OURS,
              module="benchmarks.time_to_quality.ours") for name in ("short", "paper")),

@@ -68,11 +68,11 @@ class ShuffleWindow:
     part: int
     """Which part of each shard's examples, from 0 on; see `part_of`."""
     parts: int
-    """Of how many."""
+    """Number of parts."""
     rows: int
     """In all shards' parts together."""
     seed: int
-    """Of the shuffle, 62 bits."""
+    """Seed of the shuffle, 62 bits."""
     start: int
     """First row, counted after the shuffle, that belongs to the stream."""
     stop: int

@@ -19,7 +19,7 @@ from electra_tf.data.order import SPECIAL, Order, RowPlaces, ShuffleWindow, part
 LOADED_WINDOWS_AHEAD = 1
 BATCHES_AHEAD = 4
 SHARDS_READ_TOGETHER = 4
-"""Of a window; an object store gives one reader some 50 MB/s."""
+"""Shards of a window read at once; an object store gives one reader some 50 MB/s."""
 _BUFFER_BYTES = 1 << 20
 """Read at once; from an object store every read is a request."""
 

@@ -25,9 +25,9 @@ TOKENS_TOGETHER = 1 << 18
 _LOOKED_AT = 16
 """Shards of which the first example is read: a few milliseconds each, wherever they are."""
 _HEADER, _FOOTER = struct.Struct("<Q4x"), struct.Struct("<I")
-"""Of a TFRecord: the length of its content and that number's checksum; the content's checksum."""
+"""Framing of a TFRecord: length, that number's checksum; the content's checksum."""
 _MOST_BYTES = 4 * LONGEST_SEQUENCE + 256
-"""Of an example."""
+"""Largest size of a record."""
 _CUT_OFF = "a record is cut off or changed"
 
 

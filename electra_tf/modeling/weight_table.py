@@ -37,7 +37,7 @@ class Network:
 
     name: str
     encoder: EncoderConfig
-    """Of every tower."""
+    """Configuration of every tower."""
     body: Shapes
     """The weights below the heads."""
     heads: tuple[Head, ...]

@@ -26,7 +26,7 @@ RATE = 0.15
 """Of the tokens that aren't special, drawn anew; a draw of the token itself replaces nothing."""
 KINDS = ("unigram", "bigram")
 COUNTED_EXAMPLES = 1 << 16
-"""Of the training records, evenly over the shards: 8 million tokens of 128 each."""
+"""Training examples to count, evenly over the shards: 8 million tokens at L = 128."""
 _MOST_SHARDS = 256
 """Looked into, evenly over them: opening one takes milliseconds here, more where it is far away."""
 

@@ -28,9 +28,9 @@ _MOST_CHANGED_LETTERS = 0.01
 _VARIATION_SELECTORS = range(0xFE00, 0xFE10)
 """Marks that say how a symbol looks."""
 _MOST_SCRIPTS = 3
-"""That are named."""
+"""Scripts named in a warning, at most."""
 _LEAST_SHARE = 0.001
-"""Of a script that is named."""
+"""Smallest fraction of the letters for a script to be named."""
 
 
 def count_words(ids: np.ndarray, vocabulary: Vocabulary) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import WordSplitter
 
 DIGITS, SIGNS, OTHER = "digits", "signs", "other scripts"
-"""Of text without letters, and of letters that `_NAMES` hasn't."""
+"""Groups of words without letters, and of words whose letters `_NAMES` lacks."""
 _NAMES = dict(enumerate(
     ("Arabic", "Armenian", "Bengali", "Bopomofo", "Cherokee", "Coptic", "Cyrillic", "Deseret",
      "Devanagari", "Ethiopic", "Georgian", "Gothic", "Greek", "Gujarati", "Gurmukhi", "Han",

@@ -44,7 +44,7 @@ class Network:
 
     @property
     def most_tokens(self) -> float:
-        """Of the measured runs; beyond, the AUC is extrapolated."""
+        """Returns the most tokens of a measured run; beyond them the AUC is extrapolated."""
         return self.measured[-1][0]
 
     def auc(self, tokens: float) -> float:

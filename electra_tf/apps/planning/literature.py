@@ -39,7 +39,7 @@ class PublishedModel:
     printed_inference_flops: float | None = None
     """ELECTRA, table 1."""
     source: str
-    """Of shape, batch, length and steps."""
+    """Source of shape, batch, length and steps."""
 
 
 def _shape(hidden: int, layers: int, *, embedding: int = 0,

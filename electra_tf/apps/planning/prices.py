@@ -104,7 +104,7 @@ class Bill:
     """Of the devices with the data centre's overhead, without the machines around them; None
     where the power isn't known."""
     kilograms_co2: float | None
-    """Of the electricity alone, not of making the devices."""
+    """Emissions of the electricity, without those of making the devices."""
 
 
 def bill(products_flops: float, device: Device, *, count: int, utilization: float | None,
