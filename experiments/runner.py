@@ -117,8 +117,8 @@ class Runner:
         if PRETRAINING in self._missing(job):
             seconds = self._call("run_pretraining.py", job.pretraining_flags(
                 self._data_dir, self._budget), job, PRETRAINING)
-            found = strict_json.read_any(
-                job.directory / "pretrained" / EVALUATION_FILE, most=_MOST_BYTES)
+            found = strict_json.read(
+                job.directory / "pretrained" / EVALUATION_FILE, dict, most=_MOST_BYTES)
             self._add(job, {name: value for name, value in found.items() if name in measures()},
                       task=PRETRAINING, main="loss", pretraining_seconds=seconds, task_seconds=0.0,
                       task_settings="")

@@ -66,8 +66,8 @@ def scores(task: str, model_dir: Path) -> Mapping[str, float]:
     from electra_tf.finetuning.pseudo_likelihood import RESULTS_FILE as BLIMP_RESULTS
 
     if not JUDGES[task].trained:
-        return strict_json.read_any(model_dir / BLIMP_RESULTS, most=_MOST_BYTES)["mean"]
-    found = strict_json.read_any(model_dir / RESULTS_FILE, most=_MOST_BYTES)
+        return strict_json.read(model_dir / BLIMP_RESULTS, dict, most=_MOST_BYTES)["mean"]
+    found = strict_json.read(model_dir / RESULTS_FILE, dict, most=_MOST_BYTES)
     metrics = next(iter(found["summary"].values()))
     first = JUDGES[task].metric or found["metrics"][0]
     names = [first, *(name for name in found["metrics"] if name != first)]

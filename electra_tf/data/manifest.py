@@ -59,18 +59,18 @@ class Counts:
     """Parts between white space."""
     text_bytes: int = 0
     """UTF-8, without line ends."""
-    letterless_lines: int = strict_json.added(0)
+    letterless_lines: int = 0
     """These, and the others up to `dropped_text_bytes`, went by cleaning: each is counted once,
     and not among `lines`; the documents are among `documents`."""
-    boilerplate_lines: int = strict_json.added(0)
-    short_or_long_lines: int = strict_json.added(0)
-    other_language_documents: int = strict_json.added(0)
-    near_duplicate_documents: int = strict_json.added(0)
-    lines_of_dropped_documents: int = strict_json.added(0)
-    duplicate_lines: int = strict_json.added(0)
-    contaminated_lines: int = strict_json.added(0)
+    boilerplate_lines: int = 0
+    short_or_long_lines: int = 0
+    other_language_documents: int = 0
+    near_duplicate_documents: int = 0
+    lines_of_dropped_documents: int = 0
+    duplicate_lines: int = 0
+    contaminated_lines: int = 0
     """They held a text of a benchmark's test."""
-    dropped_text_bytes: int = strict_json.added(0)
+    dropped_text_bytes: int = 0
     """Of all these lines, UTF-8, without line ends."""
     text_tokens: int = 0
     """Word pieces that the text gave."""
@@ -86,14 +86,14 @@ class Counts:
     unknown_words: int = 0
     """Those that became [UNK]."""
     characters: int = 0
-    changed_characters: int = strict_json.added(0)
+    changed_characters: int = 0
     """Letters that stripping accents changes, whether it is done or not."""
-    hangul_characters: int = strict_json.added(0)
+    hangul_characters: int = 0
     """Korean syllables, which earlier versions counted instead."""
-    skipped_documents: int = strict_json.added(0)
+    skipped_documents: int = 0
     """Of the documents, those that are damaged and were left out (--on_error=skip); of a document
     in parts, the damaged parts."""
-    unknown_by_script: Mapping[str, int] | None = strict_json.added(None)
+    unknown_by_script: Mapping[str, int] | None = None
     """Script (`text.unknown_words`) -> number of unknown words in it; None: not counted."""
 
     def __add__(self, other: "Counts") -> "Counts":
@@ -139,9 +139,9 @@ class Manifest:
     counts: Counts
     """Over both splits."""
     shards: tuple[Shard, ...]
-    sources: tuple[SourceCounts, ...] = strict_json.added(())
+    sources: tuple[SourceCounts, ...] = ()
     """Of a text of several sources, in the order of --input."""
-    skipped: tuple[str, ...] = strict_json.added(())
+    skipped: tuple[str, ...] = ()
     """What is wrong with the first of the `skipped_documents`, a line each."""
 
     def save(self, data_dir: str | Path) -> None:

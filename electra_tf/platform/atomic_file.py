@@ -12,38 +12,17 @@ from electra_tf.platform.storage import Path, RemotePath
 
 TEMPORARY_PREFIX = ".unfinished-"
 _FIXES = {
-    errno.ENOSPC: "free some space or choose another directory",
-    errno.EDQUOT: "the disk quota is used up: free some space or choose another directory",
-    errno.EFBIG: "raise the file size limit (ulimit -f) or choose another directory",
-    errno.EACCES: "choose a directory that you may write to",
-    errno.EPERM: "choose a directory that you may write to",
-    errno.EROFS: "the file system is read-only: choose another directory",
-    errno.ENOTDIR: "a part of this path is a file: choose another directory",
-    errno.EEXIST: "a file of that name is in the way: choose another directory",
-}
-
-
-class DiskFull(UserError):
-    """There is no room for a file."""
+    errno.ENOSPC: "free some space or ", errno.EDQUOT: "free some space or ",
+    errno.EFBIG: "raise the file size limit (ulimit -f) or ",
+    errno.EROFS: "the file system is read-only: ", errno.ENOTDIR: "a part of this path is a file: ",
+    errno.EEXIST: "a file of that name is in the way: "}
 
 
 def write_error(path: Path, error: OSError) -> UserError:
     """Returns the one-line error for a path that could not be written, with the fix."""
-    fix = _FIXES.get(error.errno, "choose another directory")
-    reason = error.strerror or str(error)
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFull(f"cannot write {path}: {reason}{_room(path)}; {fix}.")
-    return UserError(f"cannot write {path}: {reason}; {fix}.")
-
-
-def _room(path: Path) -> str:
-    """Returns how much room is left around a path, in words; "" where nobody knows."""
-    if isinstance(path, RemotePath):
-        return ""
-    try:
-        return f" ({shutil.disk_usage(path.parent).free / 1e6:,.1f} MB are free)"
-    except OSError:
-        return ""
+    return UserError(f"cannot write {path}: {error.strerror or error}; "
+                     f"{_FIXES.get(error.errno, '')}choose another directory that "
+                     "you may write to.")
 
 
 def make_directory(path: Path) -> None:
@@ -58,13 +37,13 @@ def make_directory(path: Path) -> None:
 def replacing(path: Path) -> Iterator[Path]:
     """Yields a temporary path beside `path`, renamed to it after the block ends well.
 
-    The content reaches the disk before the rename. After an error nothing is left behind, and a
-    process killed in between leaves only a file named `.unfinished-...`.
+    The content reaches the disk before the rename. An error removes the temporary file, and a
+    killed process leaves only a file named `.unfinished-...`.
 
     Raises:
         UserError: the directory is full or may not be written to.
     """
-    # Processes of several machines, or containers, may have one number and write one file.
+    # Processes of several machines or containers can have the same number.
     temporary = path.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-{path.name}")
     try:
         yield temporary
@@ -85,17 +64,16 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def remove_unfinished(directory: Path) -> None:
-    """Removes what killed processes left behind in a directory that no other process writes."""
+    """Removes the temporary files of killed processes; no other process may write there."""
     for path in directory.glob(f"{TEMPORARY_PREFIX}*"):
         path.unlink(missing_ok=True)
 
 
 def remove_abandoned(directory: Path) -> None:
-    """Removes files and directories that died processes left in a directory that others write too.
+    """Removes temporary files and directories of dead processes; other processes may write there.
 
-    Names tell their process; whatever belongs to one that lives stays. This process must not have
-    begun to write there: a container gives every process the same number. On other file systems
-    the writers may be elsewhere, and nothing is removed.
+    Call it before this process writes there: in containers, processes have equal numbers. Remote
+    directories keep theirs, because a writer can run on another machine.
     """
     if isinstance(directory, RemotePath):
         return
@@ -114,13 +92,13 @@ def _is_another_alive(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # Somebody else's.
+    except PermissionError:  # Another user's process.
         pass
     return True
 
 
 def flush_to_disk(path: Path) -> None:
-    """Returns when a file's content, or a directory's names, would outlast a power cut."""
+    """Returns when a file's content, or a directory's names, survive a power failure."""
     if isinstance(path, RemotePath):  # Written when it was closed.
         return
     descriptor = os.open(path, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Files read up to a limit: an endless one, or one of another kind, can't fill the memory."""
+"""Files read up to a limit, which keeps an endless file from filling the memory."""
 
 import contextlib
 import errno
@@ -17,13 +17,9 @@ MIB = 1 << 20
 def read_bytes(path: Path, most: int) -> bytes:
     """Returns a file's content.
 
-    Args:
-        path: of the file.
-        most: bytes that a file of its kind can have.
-
     Raises:
-        UserError: it has more.
-        OSError: it can't be read; also where the name can't be one.
+        UserError: the file has more than `most` bytes, which no file of its kind has.
+        OSError: it can't be read, or the path is not a file name.
     """
     with _opened(path) as file:
         content = file.read(most + 1)
@@ -37,29 +33,28 @@ def read_lines(path: Path, *, longest: int, most: int) -> Iterator[tuple[int, by
     r"""Yields the lines of a file that may be larger than the memory.
 
     Args:
-        path: unpacked on the way if it ends in ".gz".
-        longest: bytes that a line of such a file can have, its end included.
-        most: bytes that such a file can have, unpacked.
+        path: decompressed if it ends in ".gz".
+        longest: bytes of the longest line, its end included.
+        most: bytes of the largest file, decompressed.
 
     Yields:
         The line's number, from 1, and the line with its "\n".
 
     Raises:
-        UserError: it can't be read, isn't whole gzip, or is larger: a packed file of some KB can
-            hold more than any disk.
+        UserError: the file can't be read, is damaged gzip, or exceeds a limit.
     """
     size = 0
     try:
-        with _opened(path) as raw, _unpacked(path, raw) as file:
+        with _opened(path) as raw, (gzip.open(raw) if path.suffix == ".gz"
+                                    else contextlib.nullcontext(raw)) as file:
             for number in itertools.count(1):
                 line = file.readline(longest + 1)
                 size += len(line)
-                if len(line) > longest:
-                    raise UserError(f"{path}:{number}: a line of more than {_size(longest)}, which "
-                                    "no file of its kind has; name the right file.")
-                if size > most:
-                    raise UserError(f"{path}:{number}: more than {_size(most)} unpacked, which no "
-                                    "file of its kind has; name the right file.")
+                if len(line) > longest or size > most:
+                    limit = (f"a line of more than {_size(longest)}" if len(line) > longest
+                             else f"more than {_size(most)} unpacked")
+                    raise UserError(f"{path}:{number}: {limit}, which no file of its kind has; "
+                                    "name the right file.")
                 if not line:
                     return
                 yield number, line
@@ -71,7 +66,7 @@ def read_lines(path: Path, *, longest: int, most: int) -> Iterator[tuple[int, by
 
 
 def cannot_read(path: Path, error: OSError) -> UserError:
-    """Returns the one-line error for a file that couldn't be read."""
+    """Returns the one-line error for a file that can't be read."""
     return UserError(f"cannot read {path}: {error.strerror or error}.")
 
 
@@ -79,11 +74,7 @@ def _opened(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except ValueError as error:  # A NUL character.
-        raise OSError(errno.EINVAL, f"no name of a file, {shown(str(path))}") from error
-
-
-def _unpacked(path: Path, raw: BinaryIO) -> contextlib.AbstractContextManager[BinaryIO]:
-    return gzip.open(raw) if path.suffix == ".gz" else contextlib.nullcontext(raw)
+        raise OSError(errno.EINVAL, f"not a file name: {shown(str(path))}") from error
 
 
 def _size(count: int) -> str:

@@ -1,22 +1,19 @@
-"""What a user is told of a mistake: one line that is safe to print."""
+"""Errors for users: one line that is safe to print."""
 
 import re
 import reprlib
 
 LONGEST_MESSAGE = 800
 """Characters of an error; two long paths and a sentence fit."""
-LONGEST_COMMAND = 8000
-"""Characters of an error that ends with a command."""
-LONGEST_VALUE = 80
-"""Characters of a value within an error."""
+_LONGEST_COMMAND = 8000
+_LONGEST_VALUE = 80
 
 
 def one_line(text: str, longest: int = LONGEST_MESSAGE) -> str:
-    r"""Returns text that is safe to print: one line, shortened, nothing a terminal would obey.
+    r"""Returns text on one line, without characters that control a terminal.
 
-    What isn't printable is written as Python escapes it: control characters, escape sequences,
-    marks that turn the direction of writing, lone surrogates. A long text loses its middle, for
-    the file stands at the beginning and the fix at the end.
+    Characters that aren't printable are written as Python escapes them. A long text loses its
+    middle, because it begins with the file and ends with the fix.
 
     >>> one_line("a\n  b \x1b[31m"), one_line("0123456789", longest=7)
     ('a b \\x1b[31m', '01...89')
@@ -34,8 +31,8 @@ def _shortened(text: str, longest: int) -> str:
     return f"{text[:half]}...{text[-half:]}"
 
 
-def shown(value: object, longest: int = LONGEST_VALUE) -> str:
-    """Returns a value as an error shows it: as Python writes it, shortened, on one line.
+def shown(value: object, longest: int = _LONGEST_VALUE) -> str:
+    """Returns a value as Python writes it, shortened, on one line.
 
     >>> shown("x" * 1000, longest=9), shown([1, 2])
     ("'xx...xx'", '[1, 2]')
@@ -44,16 +41,15 @@ def shown(value: object, longest: int = LONGEST_VALUE) -> str:
     brief.maxstring = brief.maxother = longest
     try:
         return one_line(brief.repr(value), longest)
-    except ValueError:  # Python doesn't write whole numbers of more than 4,300 digits.
+    except ValueError:  # Python refuses to write more than 4,300 digits.
         return f"a {type(value).__name__} with too many digits"
 
 
 class UserError(ValueError):
-    """A mistake in what the user gave: a file, a row, a flag or a setting.
+    """A mistake in a user's file, row, flag or setting.
 
-    Its message is one line that names the thing, says what was received and how to mend it.
-    Command lines print it without a traceback. Whatever the message quotes, it is made safe to
-    print by `one_line`.
+    The message is one line that names the thing, the value received and the fix; it may quote any
+    text. Command lines print it without a traceback.
     """
 
     def __init__(self, message: str):
@@ -61,10 +57,10 @@ class UserError(ValueError):
 
 
 class Abandoned(UserError):
-    """What else takes part in the work is gone: the process ends without waiting for it.
+    """The loss of another worker, after which the process ends without waiting for others.
 
-    The message ends with a command to be typed, which mustn't lose its middle.
+    The message ends with a command to type and is longer than other errors.
     """
 
     def __init__(self, message: str):
-        ValueError.__init__(self, one_line(message, longest=LONGEST_COMMAND))
+        ValueError.__init__(self, one_line(message, longest=_LONGEST_COMMAND))

@@ -8,27 +8,26 @@ import sys
 from collections.abc import Iterator
 
 _DRIVERS = ("/dev/nvidiactl", "/dev/dxg")
-"""One of them exists if a GPU may be present: NVIDIA's driver, or Windows' below Linux."""
+"""Devices of NVIDIA's driver and of Windows' driver below Linux."""
 
 
 def quiet() -> None:
     """Makes TensorFlow, imported later in this process, log errors only.
 
     Without a GPU the errors of searching for one are hidden too. TF_CPP_MIN_LOG_LEVEL=0 in the
-    environment shows everything. Lines of Abseil's log, such as XLA's "Compiled cluster", stay:
+    environment shows all lines. Lines of Abseil's log, such as XLA's "Compiled cluster", stay:
     TensorFlow has no switch for them.
     """
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # It reports building its font cache.
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2" if _may_have_gpu() else "3")
+    may_have_gpu = os.environ.get("CUDA_VISIBLE_DEVICES") not in ("", "-1") and any(
+        pathlib.Path(path).exists() for path in _DRIVERS)
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2" if may_have_gpu else "3")
 
 
 @contextlib.contextmanager
 def stderr_closed() -> Iterator[None]:
-    """Drops what native code writes to stderr, such as TensorFlow Lite, whose log has no level.
-
-    For a call whose failure is an exception.
-    """
+    """Drops what native code writes to stderr, during a call whose failure is an exception."""
     sys.stderr.flush()
     kept = os.dup(2)
     try:
@@ -38,8 +37,3 @@ def stderr_closed() -> Iterator[None]:
     finally:
         os.dup2(kept, 2)
         os.close(kept)
-
-
-def _may_have_gpu() -> bool:
-    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
-    return not hidden and any(pathlib.Path(path).exists() for path in _DRIVERS)

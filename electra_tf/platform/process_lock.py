@@ -1,4 +1,4 @@
-"""One process at a time in a directory."""
+"""A lock that admits one process to a directory."""
 
 import contextlib
 import fcntl
@@ -14,16 +14,13 @@ LOCK_FILE = ".lock"
 
 @contextlib.contextmanager
 def only_process(directory: Path, busy: str) -> Iterator[None]:
-    """Holds the directory's lock, which ends with the process, however that ends.
+    """Holds the lock of an existing directory, which the operating system releases at the latest.
 
-    File systems elsewhere know no locks: there nobody is kept out.
-
-    Args:
-        directory: exists.
-        busy: what is said if another live process holds it.
+    Remote file systems have no locks: all processes are admitted there.
 
     Raises:
-        UserError: another process holds it, or the directory isn't writable.
+        UserError: with the message `busy`, another process holds the lock; or the directory isn't
+            writable.
     """
     if isinstance(directory, RemotePath):
         yield
@@ -43,7 +40,7 @@ def only_process(directory: Path, busy: str) -> Iterator[None]:
 
 
 def _locked(path: Path) -> int:
-    """Returns the descriptor of a locked file that is still there under its name."""
+    """Returns the descriptor of a locked file that still has its name."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:

@@ -1,14 +1,14 @@
-"""SIGTERM and Ctrl-C: work ends in order, and at once if it is asked a second time.
+"""SIGTERM and Ctrl-C: the first signal ends the work in order, the second one at once.
 
     with Interrupts():                  # Around a program: a signal raises `Interrupted`.
         ...
-        with StopRequest() as stop:     # Around work that has to come to a good place first.
+        with StopRequest() as stop:     # Around work that must reach a good place first.
             while stop.number is None:
                 work()
 
-Python calls its handlers in the main thread, between two of its own instructions: not while
-TensorFlow compiles, computes or waits for another machine. So a thread looks at signals too, and
-ends the process if a second one comes or if the first isn't heeded in time.
+Python calls its handlers in the main thread, between two of its instructions, and not while
+TensorFlow compiles, computes or waits for another machine. Therefore a thread reads signals too. It
+ends the process at a second signal, or if the work does not react to the first one in time.
 """
 
 import contextlib
@@ -22,11 +22,11 @@ from types import FrameType
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 SAME_REQUEST_SECONDS = 0.5
-"""Signals so close together are one request: `timeout` and some launchers send each one twice."""
+"""Signals this close together are one request: `timeout` and some launchers send each one twice."""
 
 DEAF_SECONDS = 20.0
-"""`Interrupts` ends the process if its main thread hasn't run so long after a signal: longer than a
-step of fine-tuning, shorter than the 30 s after which most schedulers kill."""
+"""Seconds after which `Interrupts` ends a process whose main thread has not run since a signal:
+longer than a step of fine-tuning, shorter than the 30 s after which most schedulers kill."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -38,26 +38,26 @@ class Interrupted(KeyboardInterrupt):
 
     @property
     def status(self) -> int:
-        """What the process exits with, as a shell reports signals: 130 for Ctrl-C, 143."""
+        """Exit status, as a shell reports signals: 130 for Ctrl-C, 143 for SIGTERM."""
         return 128 + self.number
 
 
 class StopRequest:
     """Notes the first signal while it is open, and ends the process at the second.
 
-    Once a signal came it stays in force: the process is about to end, and a second signal has to
-    end it also while it cleans up. Open it in the main thread, after whatever else sets handlers.
+    It stays in force after a signal, so that a second signal also ends a process that cleans up.
+    Open it in the main thread, after other code has set its handlers.
     """
 
     def __init__(self, *, grace_seconds: float | None = None, late: str = ""):
-        """Takes how long the work may take to heed a signal.
+        """Takes the time limit of the work after a signal.
 
         Args:
-            grace_seconds: the process ends so long after the first signal; None for never.
+            grace_seconds: the process ends so long after the first signal; None for no limit.
             late: the line that is printed then.
         """
         self.number: int | None = None
-        """Of the first signal; None as long as there is none."""
+        """The first signal."""
         self._grace_seconds, self._late = grace_seconds, late
 
     def __enter__(self) -> "StopRequest":
@@ -76,9 +76,8 @@ class StopRequest:
             self.close()
 
     def close(self) -> None:
-        """Restores what was in force before, also after a signal."""
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        """Restores the handlers from before, also after a signal."""
+        _restore(self._before)
         signal.set_wakeup_fd(self._fd_before)
         os.write(self._writes, b"\0")
         self._watcher.join()
@@ -86,8 +85,7 @@ class StopRequest:
         os.close(self._writes)
 
     def _in_main_thread(self, number: int, _frame: FrameType | None) -> None:
-        if self.number is None:
-            self.number = number
+        self.number = self.number or number
 
     def _watch(self) -> None:
         """Reads the numbers that the operating system's handler writes, until a zero."""
@@ -103,27 +101,20 @@ class StopRequest:
             for number in os.read(self._reads, 64):
                 if not number:
                     return
-                if not self._is_ours(number):
+                # Signals of other handlers arrive here too, such as a server's.
+                if number not in STOPPING or signal.getsignal(number) != self._in_main_thread:
                     continue
                 if first is None:
                     first = time.monotonic()
-                    self._noted(number)
+                    self.number = self.number or number
                 elif time.monotonic() - first > SAME_REQUEST_SECONDS:
                     _end_at_once(number, "ended at once.")
-
-    def _noted(self, number: int) -> None:
-        if self.number is None:
-            self.number = number
-
-    def _is_ours(self, number: int) -> bool:
-        """Other handlers' signals arrive here too: a server's inside of `Interrupts`."""
-        return number in STOPPING and signal.getsignal(number) == self._in_main_thread
 
 
 class Interrupts(StopRequest):
     """Raises `Interrupted` in the main thread at the first signal.
 
-    If that thread doesn't come to it, being inside of a library, the process ends soon after.
+    The process ends after `DEAF_SECONDS` if a library keeps the main thread from running.
     """
 
     def __init__(self):
@@ -131,29 +122,31 @@ class Interrupts(StopRequest):
 
     def _in_main_thread(self, number: int, _frame: FrameType | None) -> None:
         if self._grace_seconds is not None:
-            self._grace_seconds = None  # It came to it: cleaning up may take its time.
+            self._grace_seconds = None  # Cleaning up has no time limit.
             self.number = number
             raise Interrupted(number)
 
 
 @contextlib.contextmanager
 def left_to_the_system() -> Iterator[None]:
-    """Lets a signal end the process at once, without a word, while no Python can run.
+    """Lets a signal end the process at once while TensorFlow keeps Python from running.
 
-    TensorFlow keeps all of Python waiting while it waits for other workers to join, up to an hour,
-    and takes SIGTERM for itself there, only to note it; Ctrl-C it leaves alone. Afterwards the
-    handlers are those that were there before.
+    TensorFlow waits up to an hour for other workers to join and notes SIGTERM without reacting to
+    it. Afterwards the handlers from before are restored.
     """
     before = {number: signal.signal(number, signal.SIG_DFL) for number in STOPPING}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        _restore(before)
+
+
+def _restore(handlers: dict) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 def _end_at_once(number: int, line: str) -> None:
-    """Ends the process from any thread, whatever the others do."""
     if line:
-        os.write(2, f"{line}\n".encode())  # `sys.stderr` may be locked by a stopped thread.
+        os.write(2, f"{line}\n".encode())  # A stopped thread may hold the lock of `sys.stderr`.
     os._exit(128 + number)

@@ -1,8 +1,8 @@
 """Paths that users give: of this machine, or URLs of file systems that TensorFlow has.
 
-`gs://bucket/records` and the like are paths as `pathlib`'s are, with the methods that this program
-uses. `tf.io.gfile` does the work, so what a training step can read or save to, every other part of
-the program can too. Paths of this machine stay `pathlib.Path` and never load TensorFlow.
+`tf.io.gfile` reads and writes `gs://bucket/records` and the like, so what a training step can read
+or save to, all of the program can. Paths of this machine stay `pathlib.Path` and do not load
+TensorFlow.
 """
 
 import contextlib
@@ -14,25 +14,19 @@ import os
 import pathlib
 import re
 import shutil
+import types
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from electra_tf.platform.errors import UserError
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://")
 
 
-class FileStatus(NamedTuple):
-    """What `RemotePath.stat` tells, by the names of `os.stat_result`."""
-
-    st_size: int
-    """Bytes."""
-
-
 class RemotePath(pathlib.PurePosixPath):
-    """A file or directory of a file system that isn't this machine's, `scheme://host/name`.
+    """A file or directory of another file system, `scheme://host/name`.
 
-    Methods mean what `pathlib.Path`'s mean and raise `OSError` where those do.
+    Methods have the meaning of `pathlib.Path`'s and raise `OSError` where those do.
 
     Example:
         >>> shard = RemotePath("gs://bucket/records") / "train-00000.tfrecord"
@@ -45,49 +39,42 @@ class RemotePath(pathlib.PurePosixPath):
         return f"{scheme}//{'/'.join(rest)}"
 
     def exists(self) -> bool:
-        """Tells whether a file or directory is there."""
-        with _os_errors(self) as gfile:
-            return gfile.exists(str(self))
+        """Returns whether a file or directory of this name exists."""
+        return _gfile(self, "exists")
 
     def is_dir(self) -> bool:
-        """Tells whether it is a directory."""
-        with _os_errors(self) as gfile:
-            return gfile.isdir(str(self))
+        """Returns whether it is a directory."""
+        return _gfile(self, "isdir")
 
     def is_file(self) -> bool:
-        """Tells whether it is a file."""
+        """Returns whether it is a file."""
         return self.exists() and not self.is_dir()
 
-    def stat(self) -> FileStatus:
-        """Returns the file's size."""
-        with _os_errors(self) as gfile:
-            return FileStatus(st_size=gfile.stat(str(self)).length)
+    def stat(self) -> types.SimpleNamespace:
+        """Returns the size in bytes as `st_size`."""
+        return types.SimpleNamespace(st_size=_gfile(self, "stat").length)
 
     def iterdir(self) -> "Iterator[RemotePath]":
-        """Yields what a directory holds."""
-        with _os_errors(self) as gfile:
-            names = gfile.listdir(str(self))
-        return (self / name.rstrip("/") for name in names)
+        """Yields the entries of a directory."""
+        return (self / name.rstrip("/") for name in _gfile(self, "listdir"))
 
     def glob(self, pattern: str) -> "Iterator[RemotePath]":
-        """Yields what a directory holds under names that match; nothing if there is none."""
-        if self.is_dir():
-            yield from (one for one in self.iterdir() if fnmatch.fnmatch(one.name, pattern))
+        """Yields the entries of a directory whose names match; none without a directory."""
+        entries = self.iterdir() if self.is_dir() else ()
+        return (entry for entry in entries if fnmatch.fnmatch(entry.name, pattern))
 
     def mkdir(self, parents: bool = False, exist_ok: bool = False) -> None:
-        """Creates a directory and, whatever `parents` says, those above it."""
+        """Creates a directory and its parents; `parents` has no effect."""
         if not exist_ok and self.exists():
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(self))
-        with _os_errors(self) as gfile:
-            gfile.makedirs(str(self))
+        _gfile(self, "makedirs")
 
-    def open(self, mode: str = "r", encoding: str | None = None) -> Any:
+    def open(self, mode: str = "r", encoding: str = "utf-8") -> Any:
         """Opens the file; `mode` is "r", "w" or "a", with or without "b"; text is UTF-8."""
         if "r" not in mode:
-            with _os_errors(self) as gfile:
-                return gfile.GFile(str(self), mode)
+            return _gfile(self, "GFile", mode)
         raw = io.BufferedReader(_Reader(self))
-        return raw if "b" in mode else io.TextIOWrapper(raw, encoding=encoding or "utf-8")
+        return raw if "b" in mode else io.TextIOWrapper(raw, encoding=encoding)
 
     def read_bytes(self) -> bytes:
         """Returns the file's content."""
@@ -100,20 +87,17 @@ class RemotePath(pathlib.PurePosixPath):
 
     def write_bytes(self, content: bytes) -> None:
         """Writes the file."""
-        with _os_errors(self) as gfile, gfile.GFile(str(self), "wb") as file:
+        with _os_errors(self), self.open("wb") as file:
             file.write(content)
 
     def replace(self, target: "RemotePath") -> None:
-        """Renames a file; one that is there goes."""
-        with _os_errors(self) as gfile:
-            gfile.rename(str(self), str(target), overwrite=True)
+        """Renames a file and replaces an existing target."""
+        _gfile(self, "rename", str(target), overwrite=True)
 
     def unlink(self, missing_ok: bool = False) -> None:
         """Removes a file."""
-        if missing_ok and not self.exists():
-            return
-        with _os_errors(self) as gfile:
-            gfile.remove(str(self))
+        if not missing_ok or self.exists():
+            _gfile(self, "remove")
 
     def absolute(self) -> "RemotePath":
         """Returns the path itself: a URL is never relative."""
@@ -123,20 +107,20 @@ class RemotePath(pathlib.PurePosixPath):
 
 
 class _Reader(io.RawIOBase):
-    """A remote file as Python's own readers (`lzma`, `gzip`, `csv`) want it."""
+    """A remote file for Python's readers such as `lzma`, `gzip` and `csv`."""
 
     def __init__(self, path: RemotePath):
         super().__init__()
         self._path = path
-        with _os_errors(path) as gfile:
-            self._file = gfile.GFile(str(path), "rb")
+        with _os_errors(path):
+            self._file = _gfile(path, "GFile", "rb")
             self._size = self._file.size()
+        self.tell = self._file.tell
 
     def readable(self) -> bool:
         return True
 
-    def seekable(self) -> bool:
-        return True
+    seekable = readable
 
     def readinto(self, buffer: memoryview) -> int:
         with _os_errors(self._path):
@@ -145,24 +129,21 @@ class _Reader(io.RawIOBase):
         return len(content)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self.tell(), io.SEEK_END: self._size}[whence]
-        self._file.seek(start + offset)
-        return start + offset
-
-    def tell(self) -> int:
-        return self._file.tell()
+        place = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self.tell(), io.SEEK_END: self._size}[whence]
+        self._file.seek(place)
+        return place
 
 
 Path = pathlib.Path | RemotePath
 
 
 def is_remote(name: str) -> bool:
-    """Tells whether a path is a URL."""
+    """Returns whether a path is a URL."""
     return _SCHEME.match(name) is not None
 
 
 def path(name: str | os.PathLike) -> Path:
-    """Returns what a user's path names.
+    """Returns a user's path.
 
     Raises:
         UserError: a URL of a file system that this TensorFlow doesn't have.
@@ -171,15 +152,14 @@ def path(name: str | os.PathLike) -> Path:
         >>> path("runs/small"), path("file:///tmp/small")
         (PosixPath('runs/small'), PosixPath('/tmp/small'))
     """
-    name = os.fspath(name)
+    name = os.fspath(name).removeprefix("file://")
     scheme = _SCHEME.match(name)
     if scheme is None:
         return pathlib.Path(name)
-    if scheme[1] == "file":
-        return pathlib.Path(name.removeprefix("file://"))
-    import tensorflow as tf  # Only now: it takes seconds.
+    import tensorflow as tf  # It takes seconds.
 
-    known = sorted({*filter(None, map(_text, tf.io.gfile.get_registered_schemes()))} - {"file"})
+    names = (tf.compat.as_text(one) for one in tf.io.gfile.get_registered_schemes())
+    known = sorted({*names} - {"", "file"})
     if scheme[1] not in known:
         raise UserError(f"{name}: TensorFlow has no file system for {scheme[0]} here; it has "
                         f"{', '.join(f'{one}://' for one in known)} and paths of this machine.")
@@ -187,38 +167,35 @@ def path(name: str | os.PathLike) -> Path:
 
 
 def require_local(place: Path, flag: str, why: str) -> pathlib.Path:
-    """Returns a path of this machine; `UserError` if it is none.
-
-    Args:
-        place: what the user gave.
-        flag: how, for example "--output".
-        why: what can't be done elsewhere, as an end of the sentence.
-    """
+    """Returns the path that `flag` gave; raises UserError with a reason if it is remote."""
     if isinstance(place, RemotePath):
         raise UserError(f"{flag}={place} must be a path of this machine: {why}.")
     return place
 
 
 def matching(pattern: str) -> list[Path]:
-    """Returns the files that a user's pattern names, sorted; `**` is for any directories."""
-    if _SCHEME.match(pattern):
-        place = path(pattern)
-        if isinstance(place, RemotePath):
-            with _os_errors(place) as gfile:
-                found = [RemotePath(name) for name in gfile.glob(pattern)]
-            return sorted(one for one in found if one.is_file())
-        pattern = str(place)
-    names = sorted(glob.glob(pattern, recursive=True))
-    return [pathlib.Path(name) for name in names if pathlib.Path(name).is_file()]
+    """Returns the files that match a user's pattern, sorted; `**` stands for any directories."""
+    place = path(pattern)
+    if isinstance(place, RemotePath):
+        found = [RemotePath(name) for name in _gfile(place, "glob")]
+    else:
+        found = [pathlib.Path(name) for name in glob.glob(str(place), recursive=True)]
+    return sorted(one for one in found if one.is_file())
 
 
 def remove_tree(directory: Path) -> None:
-    """Removes a directory with all that it holds; nothing happens if there is none."""
+    """Removes a directory with its content, if it exists."""
     if isinstance(directory, RemotePath):
-        with contextlib.suppress(FileNotFoundError), _os_errors(directory) as gfile:
-            gfile.rmtree(str(directory))
-        return
-    shutil.rmtree(directory, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):
+            _gfile(directory, "rmtree")
+    else:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _gfile(place: RemotePath, function: str, *arguments: Any, **options: Any) -> Any:
+    """Returns what a function of `tf.io.gfile` returns for a path."""
+    with _os_errors(place) as gfile:
+        return getattr(gfile, function)(str(place), *arguments, **options)
 
 
 @contextlib.contextmanager
@@ -236,7 +213,3 @@ def _os_errors(place: RemotePath) -> Iterator[Any]:
         message = os.strerror(code) if code == errno.ENOENT else " ".join(
             (error.message or os.strerror(code)).split())
         raise OSError(code, message, str(place)) from error
-
-
-def _text(name: str | bytes) -> str:
-    return name.decode() if isinstance(name, bytes) else name

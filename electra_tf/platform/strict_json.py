@@ -1,17 +1,14 @@
 """Strict JSON for files that people and other programs can change.
 
-Duplicate keys, NaN and infinities, whole numbers past 64 bits, deep nesting, NUL characters and
-halves of characters are refused. A file of a known form is read into a dataclass; a value of
-another type, a missing key or an unknown one is an error that names the place.
+pydantic checks a file of a known form against a dataclass: types, unknown and missing keys. All
+JSON is refused that readers understand differently: duplicate keys, NaN, numbers past 64 bits, NUL
+characters and unpaired surrogates.
 """
 
-import collections
-import dataclasses
 import functools
 import json
 import math
 import re
-from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from electra_tf.platform.bounded import cannot_read, read_bytes
@@ -21,35 +18,18 @@ from electra_tf.platform.storage import Path
 Form = TypeVar("Form")
 
 STRICT = {"strict": True, "extra": "forbid", "allow_inf_nan": False}
-"""`__pydantic_config__` of a dataclass whose every key is known and there, defaults or not."""
+"""`__pydantic_config__` of a dataclass that has a field for every key; fields without a default
+must be in the file."""
 OPEN = STRICT | {"extra": "ignore"}
-"""Of one that others write, of which we read some keys."""
+"""`__pydantic_config__` of a dataclass with some keys of a file that other programs write."""
 
-_LARGEST = 2**63
-"""Bound of whole numbers: 64 bits."""
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
-_HALF = re.compile(r"\\u[dD][89a-fA-F]")
-"""Half of a surrogate pair, whose other half may be missing."""
-
-_WORDS = {
-    "int_type": "must be a whole number", "int_from_float": "must be a whole number",
-    "float_type": "must be a number", "finite_number": "must be a finite number",
-    "string_type": "must be a string", "bool_type": "must be true or false",
-    "list_type": "must be a list", "tuple_type": "must be a list",
-    "dict_type": "must be an object", "mapping_type": "must be an object",
-    "dataclass_type": "must be an object", "dataclass_exact_type": "must be an object",
-    "missing": "is missing", "missing_argument": "is missing",
-    "missing_keyword_only_argument": "is missing", "unexpected_keyword_argument": "is unknown",
-    "extra_forbidden": "is unknown",
-}
-"""What pydantic calls an error -> what we say."""
-
-_ADDED = "added"
-
-
-def added(default: Any) -> Any:
-    """Returns a field of a `STRICT` dataclass that older files don't have."""
-    return dataclasses.field(default=default, metadata={_ADDED: True})
+_WORDS = (("Input should be", "must be"), ("valid integer", "whole number"),
+          ("a valid boolean", "true or false"), ("valid array", "list"), ("valid ", ""),
+          ("Field required", "is missing"),
+          ("Extra inputs are not permitted", "is unknown"),
+          ("Unexpected keyword argument", "is unknown"), ("Value error,", "is wrong:"))
+"""Parts of pydantic's messages, and what this program writes instead."""
 
 
 class Unreadable(ValueError):
@@ -57,67 +37,20 @@ class Unreadable(ValueError):
 
 
 def read(path: Path, form: type[Form], *, most: int, absent: str = "", fix: str = "") -> Form:
-    """Returns what a file of a known form holds.
+    """Returns the content of a file of a known form.
 
     Args:
-        path: of the file.
-        form: a dataclass with `STRICT` or `OPEN`, or a type made of such.
-        most: bytes that the file may have.
-        absent: the error if there is no such file; a plain one if empty.
-        fix: for a file of our own, what to do if it is damaged.
+        path: the file.
+        form: a dataclass with `STRICT` or `OPEN`, or a type made of such; Any for any JSON.
+        most: largest size in bytes.
+        absent: the error if there is no such file; a general one if empty.
+        fix: for a file that this program wrote, what to do if it is damaged.
 
     Raises:
-        UserError: no such file, unreadable, no JSON, of another form.
+        UserError: no such file, unreadable, not JSON, or of another form.
     """
-    return _named(path, most, absent, fix, lambda content: loads(content, form))
-
-
-def read_any(path: Path, *, most: int, absent: str = "", fix: str = "") -> Any:
-    """Returns what a file holds, whatever its form; arguments and errors as for `read`."""
-    return _named(path, most, absent, fix, parse)
-
-
-def loads(content: bytes, form: type[Form]) -> Form:
-    """Returns JSON of a known form as that; `Unreadable` if it isn't."""
-    from pydantic import ValidationError  # Here: commands that read no JSON needn't wait 0.2 s.
-
-    tree = parse(content)
     try:
-        found = _adapter(form).validate_json(_text(content), strict=True)
-    except ValidationError as error:
-        raise Unreadable(_problem(error)) from error
-    if getattr(form, "__pydantic_config__", None) == STRICT:
-        _refuse_gaps(found, tree, "")
-    return found
-
-
-def dumps(value: Form, form: type[Form]) -> bytes:
-    """Returns what `loads` reads back as `value`."""
-    return _adapter(form).dump_json(value)
-
-
-def parse(content: bytes | str) -> Any:
-    """Returns JSON as Python's values; `Unreadable` if it isn't, or isn't unambiguous."""
-    text = content if isinstance(content, str) else _text(content)
-    try:
-        tree = json.loads(text, object_pairs_hook=_unique, parse_int=_whole, parse_float=_fraction,
-                          parse_constant=_constant)
-        if _NUL.search(text):
-            raise Unreadable("a string holds a NUL")
-        if _HALF.search(text):
-            json.dumps(tree, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise Unreadable("a string holds half of a character") from None
-    except RecursionError:
-        raise Unreadable("nested too deeply") from None
-    except json.JSONDecodeError as error:
-        raise Unreadable(f"not JSON: {error}") from error
-    return tree
-
-
-def _named(path: Path, most: int, absent: str, fix: str, reader: Any) -> Any:
-    try:
-        return reader(read_bytes(path, most))
+        return loads(read_bytes(path, most), form)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise UserError(absent) if absent else cannot_read(path, error) from error
     except OSError as error:
@@ -127,11 +60,41 @@ def _named(path: Path, most: int, absent: str, fix: str, reader: Any) -> Any:
         raise UserError(verdict) from error
 
 
-def _text(content: bytes) -> str:
+def loads(content: bytes, form: type[Form]) -> Form:
+    """Returns JSON of a known form; raises `Unreadable` for another form."""
+    from pydantic import ValidationError  # 0.2 s that commands without JSON do not wait.
+
+    parse(content)
     try:
-        return content.decode("utf-8-sig")
+        return _adapter(form).validate_json(content.removeprefix(b"\xef\xbb\xbf"), strict=True)
+    except ValidationError as error:
+        raise Unreadable(_problem(error.errors(include_url=False))) from error
+
+
+def dumps(value: Form, form: type[Form]) -> bytes:
+    """Returns JSON that `loads` reads as `value`."""
+    return _adapter(form).dump_json(value)
+
+
+def parse(content: bytes | str) -> Any:
+    """Returns JSON as Python values; raises `Unreadable` if it is damaged or ambiguous."""
+    try:
+        text = content if isinstance(content, str) else content.decode("utf-8-sig")
+        tree = json.loads(text, object_pairs_hook=_unique, parse_int=_number, parse_float=_number,
+                          parse_constant=_number)
+        if _NUL.search(text):
+            raise Unreadable("a string holds a NUL")
+        if "\\u" in text:  # An escape can be one half of a surrogate pair.
+            json.dumps(tree, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise Unreadable("a string holds half of a character") from None
     except UnicodeDecodeError as error:
         raise Unreadable(f"not UTF-8: bad byte at offset {error.start}") from error
+    except RecursionError:
+        raise Unreadable("nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise Unreadable(f"not JSON: {error}") from error
+    return tree
 
 
 @functools.cache
@@ -142,71 +105,40 @@ def _adapter(form: type[Form]) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = collections.Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise Unreadable(f"the key {shown(twice)} stands twice in one object")
+    found = {}
+    for key, value in pairs:
+        if key in found:
+            raise Unreadable(f"the key {shown(key)} stands twice in one object")
+        found[key] = value
     return found
 
 
-def _whole(digits: str) -> int:
-    if len(digits) > 20 or not -_LARGEST <= int(digits) < _LARGEST:
-        raise Unreadable(f"the number {shown(digits)[1:-1]} is past 64 bits")
-    return int(digits)
+def _number(text: str) -> int | float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise Unreadable(f"{shown(text)[1:-1]} is no JSON number of 64 bits")
+    if not text.lstrip("-").isdigit():
+        return number
+    if not -2**63 <= int(text) < 2**63:
+        raise Unreadable(f"the number {shown(text)[1:-1]} is past 64 bits")
+    return int(text)
 
 
-def _fraction(digits: str) -> float:
-    if math.isinf(float(digits)):
-        raise Unreadable(f"the number {shown(digits)[1:-1]} is too large")
-    return float(digits)
-
-
-def _constant(name: str) -> float:
-    raise Unreadable(f"{name} is no JSON")
-
-
-def _refuse_gaps(found: Any, tree: Any, place: str) -> None:
-    """Refuses a missing key that has a default: our files have all but those of `added`."""
-    if dataclasses.is_dataclass(found):
-        for field in dataclasses.fields(found):
-            if field.name in tree:
-                _refuse_gaps(getattr(found, field.name), tree[field.name],
-                             f"{place}{_key(field.name)}: ")
-            elif not field.metadata.get(_ADDED):
-                raise Unreadable(f"{place}{shown(field.name)} is missing")
-    elif isinstance(found, Mapping):
-        for key, value in found.items():
-            _refuse_gaps(value, tree[key], f"{place}{_key(str(key))}: ")
-    elif isinstance(found, list | tuple):
-        for index, value in enumerate(found):
-            _refuse_gaps(value, tree[index], f"{place}[{index}]: ")
-
-
-def _problem(error: Any) -> str:
-    """Returns the first problem, with the place of the value in the file before it."""
-    first, *others = error.errors(include_url=False)
-    problem, location = _WORDS.get(first["type"]) or _own_words(first), first["loc"]
-    received = f". Received: {shown(first['input'])}"
-    if problem.startswith("is "):
-        received = ""
-    elif any(other["loc"][:-1] == location[:-1] and other["input"] == first["input"]
-             for other in others):  # A union: the last part of the place is one of its types.
-        problem, location = "is of a wrong type", location[:-1]
-    place = "".join(f"[{part}]" if isinstance(part, int) else f".{_key(part)}"
-                    for part in location[:-1]).removeprefix(".")
-    last = location[-1] if location else ""
+def _problem(errors: list[dict[str, Any]]) -> str:
+    """Returns the first of pydantic's errors, with the place of the value in the file before it."""
+    first, *others = errors
+    *outer, last = first["loc"] or ("",)
+    problem = first["msg"]
+    for theirs, ours in _WORDS:
+        problem = problem.replace(theirs, ours)
+    if any(other["loc"][:-1] == tuple(outer) and other["input"] == first["input"]
+           for other in others):  # A union: the last part of the place is one of its types.
+        *outer, last = outer or ("",)
+        problem = "must be of another type"
+    if problem.startswith("must"):
+        problem += f". Received: {shown(first['input'])}"
     if isinstance(last, int):
-        place, last = f"{place}[{last}]", ""
-    subject = f"{place}: {shown(last)}" if place and last else shown(last) if last else place
-    return f"{subject} {problem}{received}".strip()
-
-
-def _key(name: str) -> str:
-    """Returns a key as it stands in the name of a place."""
-    return shown(name, 40)[1:-1]
-
-
-def _own_words(first: dict[str, Any]) -> str:
-    if first["type"] == "value_error":  # Raised by our dataclass, which quotes the value.
-        return f"is wrong: {first['ctx']['error']}"
-    return first["msg"].replace("Input should be", "must be")
+        outer, last = [*outer, last], ""
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{shown(part, 40)[1:-1]}"
+                    for part in outer).removeprefix(".")
+    return " ".join(filter(None, [": ".join(filter(None, [place, last and shown(last)])), problem]))

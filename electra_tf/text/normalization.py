@@ -25,7 +25,7 @@ class Normalization:
     strip_accents: bool = True
     """Decompose characters (NFD) and drop their accents, and with them the vowel signs of Indic
     scripts and Thai; Korean syllables are taken apart."""
-    nfc: bool = strict_json.added(False)
+    nfc: bool = False
     """Compose characters (NFC); and no word is [UNK] for its length: what is written without spaces
     is cut after 100 characters each."""
 
@@ -48,7 +48,7 @@ class Normalization:
             **{name: saved[name] for name in FACTS if name in saved or name in NEEDED_FACTS})
 
     def facts(self) -> dict[str, Any]:
-        """Returns the fields by name, as all files keep them: `added` ones only if they are on."""
+        """Returns the fields by name, as all files keep them: `nfc` only if it is on."""
         return {name: getattr(self, name) for name in FACTS
                 if getattr(self, name) or name in NEEDED_FACTS}
 
@@ -61,9 +61,8 @@ class Normalization:
 
 FACTS = tuple(field.name for field in dataclasses.fields(Normalization))
 """Names of the fields."""
-NEEDED_FACTS = tuple(
-    field.name for field in dataclasses.fields(Normalization) if not field.metadata)
-"""Those that every file has; the others are `strict_json.added`."""
+NEEDED_FACTS = ("lower_case", "strip_accents")
+"""Names of the fields that every file has."""
 UNCASED = Normalization()
 """As BERT's uncased models."""
 NFC = Normalization(lower_case=False, strip_accents=False, nfc=True)

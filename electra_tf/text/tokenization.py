@@ -78,6 +78,8 @@ class Tokenization(Normalization):
 
     __pydantic_config__ = strict_json.STRICT
 
+    lower_case: bool = dataclasses.field()  # Without the defaults of `Normalization`.
+    strip_accents: bool = dataclasses.field()
     size: int
     """Number of tokens, V."""
     sha256: str

@@ -34,10 +34,10 @@ def exact(tree):
     return ("truth", tree) if isinstance(tree, bool) else tree
 
 
-def with_added(form, tree):
-    """What files of earlier versions don't have, by its default."""
+def with_defaults(form, tree):
+    """Returns a tree with the defaults of the keys that a file may leave out."""
     return {field.name: field.default for field in dataclasses.fields(form)
-            if field.metadata.get("added")} | tree
+            if field.default is not dataclasses.MISSING} | tree
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +66,8 @@ def test_a_changed_manifest_is_refused_or_describes_the_same_records(records, da
 
     found = attempt("manifest.json", read)
     if found is not REFUSED:
-        said = with_added(manifest.Manifest, json.loads(content.decode("utf-8-sig")))
-        said["counts"] = with_added(manifest.Counts, said["counts"])
+        said = with_defaults(manifest.Manifest, json.loads(content.decode("utf-8-sig")))
+        said["counts"] = with_defaults(manifest.Counts, said["counts"])
         assert exact(said) == exact(
             dataclasses.asdict(found) | {"vocabulary": found.vocabulary.facts()})
         same = dataclasses.replace(

@@ -83,7 +83,7 @@ def test_a_damaged_line_is_named_with_its_row(tmp_path):
             ('{"kind": "train", "step": -1}', '"step" must be 0 or more'),
             ('{"kind": "lunch", "step": 1}', '"kind" train or eval'), ('{"step": 1}', '"kind"'),
             ('{"kind": "train", "step": 1, "loss": "1.5"}', "'loss' must be a number"),
-            ('{"kind": "train", "step": 1, "loss": NaN}', "NaN is no JSON")):
+            ('{"kind": "train", "step": 1, "loss": NaN}', "NaN is no JSON number")):
         path.write_text(f'{json.dumps(train(1))}\n{damaged}\n{json.dumps(train(3))}\n')
         with pytest.raises(UserError, match=f"metrics.jsonl:2: .*{words}.*; delete the line."):
             read_metrics(path)

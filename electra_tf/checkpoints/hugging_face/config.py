@@ -74,7 +74,7 @@ def read(directory: Path) -> Config:
         UserError: no such file, no JSON, no ELECTRA; a value that is missing or of another type.
     """
     path = directory / CONFIG_FILE
-    found = strict_json.read_any(path, most=_MOST_BYTES)
+    found = strict_json.read(path, Any, most=_MOST_BYTES)
     if not isinstance(found, dict):
         raise UserError(f"{path} must hold a JSON object. Received: {shown(found)}")
     for name, value in (_FIXED | _OTHERWISE).items():
