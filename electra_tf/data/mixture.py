@@ -1,4 +1,4 @@
-"""The directories of records that a run reads, and each one's share of its examples."""
+"""The directories of records that --data_dir names, and each one's share of the examples."""
 
 import dataclasses
 import fractions
@@ -9,86 +9,73 @@ import re
 from collections.abc import Sequence
 
 from electra_tf.data import manifest as manifests
-from electra_tf.data.manifest import Manifest, Tokenization
+from electra_tf.data import order
+from electra_tf.data.manifest import Manifest
+from electra_tf.data.order import SHARES
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
+from electra_tf.text.tokenization import Tokenization
 
-SHARES = 10_000
-"""Examples of a block, of which every directory has a fixed number: shares are ten-thousandths."""
 _WEIGHTED = re.compile(r"(?P<directory>.+):(?P<weight>\d{1,9}(?:\.\d{0,9})?|\.\d{1,9})")
-"""A path may hold colons of its own; what follows the last one is a weight if it is a number."""
+"""A path may contain colons; the text after the last one is a weight if it is a number."""
 _EXAMPLE = "--data_dir=books:0.3,web:0.7"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Source:
-    """One directory."""
+class Source(order.Source):
+    """One directory with its manifest."""
 
     data_dir: Path
     manifest: Manifest
-    share: int
-    """Training examples of it among `SHARES`, at least 1."""
 
-    def shards(self, split: str) -> list[tuple[str, int]]:
-        """Returns path and number of examples of every shard of "train" or "eval", in order."""
-        return [(str(self.data_dir / shard.name), shard.examples)
-                for shard in self.manifest.shards_of(split)]
-
-    def examples(self, split: str) -> int:
-        """Returns how many examples "train" or "eval" has."""
-        return sum(shard.examples for shard in self.manifest.shards_of(split))
+    @classmethod
+    def of(cls, data_dir: Path, manifest: Manifest, share: int = SHARES) -> "Source":
+        """Returns a directory's shards as its manifest lists them."""
+        return cls(data_dir=data_dir, manifest=manifest, share=share, shards={
+            split: [(str(data_dir / shard.name), shard.examples)
+                    for shard in manifest.shards_of(split)] for split in manifests.SPLITS})
 
 
-@dataclasses.dataclass(frozen=True)
-class Mixture:
-    """What a run reads: one directory, or several in fixed shares; see `load`.
-
-    The order of the directories is part of it: it decides which example comes when.
-    """
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Mixture(order.Records):
+    """The records of a run: one directory, or several in fixed shares; see `load`."""
 
     sources: tuple[Source, ...]
 
-    @property
-    def max_seq_length(self) -> int:
-        """Tokens that an example has at most, L of the build."""
-        return self.sources[0].manifest.max_seq_length
+    @classmethod
+    def of(cls, sources: Sequence[Source]) -> "Mixture":
+        """Returns directories that have the same vocabulary and length."""
+        first = sources[0].manifest
+        return cls(sources=tuple(sources), max_seq_length=first.max_seq_length,
+                   token_bytes=first.token_bytes)
 
     @property
     def packing(self) -> str:
-        """"full" if it is that of all directories, else another."""
+        """"full" if every directory was built with it, another directory's packing otherwise."""
         return max((source.manifest.packing for source in self.sources),
                    key=lambda packing: packing != "full")
 
     @property
-    def token_bytes(self) -> int:
-        """Bytes of a stored id."""
-        return self.sources[0].manifest.token_bytes
-
-    @property
     def vocabulary(self) -> Tokenization:
-        """The vocabulary, and what was done to text."""
+        """The vocabulary's digest and the normalization of the text."""
         return self.sources[0].manifest.vocabulary
 
     @property
     def vocabulary_path(self) -> Path:
-        """A copy of the vocabulary beside the records."""
+        """Path of the copy of the vocabulary beside the records."""
         return self.sources[0].data_dir / manifests.VOCABULARY_NAME
 
     def tokens(self, split: str) -> int:
-        """Returns how many tokens "train" or "eval" has in all directories together."""
+        """Returns the number of tokens of "train" or "eval" in all directories."""
         return sum(shard.tokens for source in self.sources
                    for shard in source.manifest.shards_of(split))
 
-    def examples(self, split: str) -> int:
-        """Returns how many examples "train" or "eval" has in all directories together."""
-        return sum(source.examples(split) for source in self.sources)
-
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Hexadecimal sha256 over what decides the examples and their order, wherever they are.
+        """Hexadecimal sha256 over the examples and their order, independent of the location.
 
-        That of the manifest if there is one directory.
+        One directory has its manifest's fingerprint.
         """
         parts = [(source.share, source.manifest.fingerprint) for source in self.sources]
         if len(parts) == 1:
@@ -108,19 +95,18 @@ def load(data_dir: str | Path) -> Mixture:
     """Reads the manifests of what --data_dir names.
 
     Args:
-        data_dir: a directory; or several with commas between them, all followed by a colon and a
-            weight ("a:0.5,gs://x/b:0.5"), or none: then every example is as likely as any other.
+        data_dir: a directory, or several separated by commas. Each of several has a colon and a
+            weight ("a:0.5,gs://x/b:0.5"); without weights, all examples are equally likely.
 
     Raises:
-        UserError: a manifest can't be read, the directories don't go together, or a weight is
-            missing, zero or less than a ten-thousandth of their sum.
+        UserError: a manifest is unreadable, the directories have different vocabularies or
+            lengths, or a weight is missing or less than a ten-thousandth of their sum.
     """
     names, weights = _parsed(str(data_dir))
     loaded = [(storage.path(name), manifests.load(name)) for name in names]
     _require_alike(loaded)
     if len(loaded) == 1:
-        (directory, manifest), = loaded
-        return Mixture((Source(data_dir=directory, manifest=manifest, share=SHARES),))
+        return Mixture.of([Source.of(*loaded[0])])
     for directory, manifest in loaded:
         if not any(shard.examples for shard in manifest.shards_of("train")):
             raise UserError(f"the records in {directory} hold no training examples; leave them out "
@@ -128,13 +114,12 @@ def load(data_dir: str | Path) -> Mixture:
     if weights is None:
         weights = [fractions.Fraction(sum(shard.examples for shard in manifest.shards_of("train")))
                    for _, manifest in loaded]
-    return Mixture(tuple(
-        Source(data_dir=directory, manifest=manifest, share=share) for (directory, manifest), share
-        in zip(loaded, _shares(names, weights), strict=True)))
+    return Mixture.of([Source.of(directory, manifest, share) for (directory, manifest), share
+                       in zip(loaded, _shares(names, weights), strict=True)])
 
 
 def _parsed(text: str) -> tuple[list[str], list[fractions.Fraction] | None]:
-    """Returns directories, and their weights if they have any."""
+    """Returns the directories and their weights; None without weights."""
     entries = text.split(",")
     if len(entries) == 1:
         return entries, None
@@ -170,7 +155,7 @@ def _require_alike(loaded: Sequence[tuple[Path, Manifest]]) -> None:
 
 
 def _shares(names: Sequence[str], weights: Sequence[fractions.Fraction]) -> list[int]:
-    """Returns whole numbers that add up to `SHARES`: rounded down, the largest rests up."""
+    """Returns integers that sum to `SHARES`, rounded by the largest remainder."""
     total = sum(weights)
     exact = [weight * SHARES / total if total else fractions.Fraction(0) for weight in weights]
     for name, share in zip(names, exact, strict=True):

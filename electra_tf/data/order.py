@@ -2,40 +2,68 @@
 
 An epoch visits the shards in an order drawn from (seed, epoch), `SHARDS_MIXED` or more at a time. A
 window of bounded size takes an equal part of each of these, and its rows are shuffled completely:
-a shard is a stretch of one book or of one encyclopedia's letter, a window is a bit of everything.
-The stream can be entered at any position at the cost of one window, without replaying or saving a
-shuffle buffer. `reader` and `pipeline` read in this order.
+a shard is one stretch of text, a window samples many stretches. The stream can be entered at any
+position for the cost of one window, without replaying or saving a shuffle buffer. `reader` and
+`pipeline` read in this order.
 """
 
 import dataclasses
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from electra_tf.data.mixture import SHARES, Mixture
-
+SHARES = 10_000
+"""Rows of a block, in which every directory has a fixed number of rows."""
 SHARDS_MIXED = 64
-"""A window has a part of at least so many shards, if there are as many."""
+"""Least number of shards that a window reads from, if there are as many."""
 SPECIAL = 2
 """[CLS] and the last [SEP] of a row."""
 SHORTEST_ROW = 8
-"""Tokens, where examples are cut into rows."""
+"""Fewest tokens of a row that is cut from a longer example."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Source:
+    """One directory of records, as its readers need it."""
+
+    shards: Mapping[str, Sequence[tuple[str, int]]]
+    """Path and number of examples of every shard of "train" and of "eval", in order."""
+    share: int
+    """Training rows of this directory among `SHARES`, at least 1."""
+
+    def examples(self, split: str) -> int:
+        """Returns the number of examples of "train" or "eval"."""
+        return sum(examples for _, examples in self.shards[split])
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Records:
+    """The directories that a run reads, in an order that affects the order of examples."""
+
+    sources: tuple[Source, ...]
+    max_seq_length: int
+    """Most tokens of an example."""
+    token_bytes: int
+    """Bytes of a stored id, 2 or 4."""
+
+    def examples(self, split: str) -> int:
+        """Returns the number of examples of "train" or "eval" in all directories."""
+        return sum(source.examples(split) for source in self.sources)
 
 
 @dataclasses.dataclass(frozen=True)
 class RowPlaces:
-    """How many rows an example gives, and where they begin.
+    """The number of rows that an example is cut into, and their positions.
 
     An example [CLS] A [SEP] B [SEP] of the build's length has room for R = (built - 2) // (L - 2)
-    rows [CLS] ... [SEP], which hold its text in order. What is left over, (built - 2) % (L - 2)
-    tokens (6 of 510, for 128 from 512), stays out: at the example's beginning and end, another
-    part in another epoch.
+    rows [CLS] ... [SEP], which hold its text in order. The remaining (built - 2) % (L - 2) tokens
+    (6 of 510, for 128 from 512) are left out at the example's ends, differently in each epoch.
     """
 
     built: int
-    """Tokens of an example as stored."""
+    """Most tokens of a stored example."""
     length: int
     """L, tokens of a row, at most `built`."""
 
@@ -46,7 +74,7 @@ class RowPlaces:
 
     @property
     def left_over(self) -> int:
-        """Tokens of an example that are in none of its rows."""
+        """Number of tokens of an example that are in none of its rows."""
         return (self.built - SPECIAL) % (self.length - SPECIAL)
 
     def first_tokens(self, rows: Any, draw: Any) -> Any:
@@ -54,44 +82,44 @@ class RowPlaces:
 
         Args:
             rows: int64 [n], number of the row within its example.
-            draw: int64 [], 0 or more; decides how much of the rest is before the first row.
+            draw: int64 [], 0 or more; decides how many of the remaining tokens precede row 0.
         """
         return 1 + draw % (self.left_over + 1) + rows * (self.length - SPECIAL)
 
 
 @dataclasses.dataclass(frozen=True)
 class ShuffleWindow:
-    """Rows that are shuffled together: by `permutation(rows, (seed, rows))`."""
+    """Rows that are shuffled together, by `permutation(rows, (seed, rows))`."""
 
     shards: tuple[int, ...]
-    """Their numbers."""
+    """Numbers of the shards that the window reads from."""
     part: int
-    """Which part of each shard's examples, from 0 on; see `part_of`."""
+    """Index of the part that is read of each shard; see `part_of`."""
     parts: int
-    """Number of parts."""
+    """Number of parts of each shard."""
     rows: int
-    """In all shards' parts together."""
+    """Rows of all shards' parts together."""
     seed: int
     """Seed of the shuffle, 62 bits."""
     start: int
     """First row, counted after the shuffle, that belongs to the stream."""
     stop: int
-    """One past the last."""
+    """One past the last such row."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Order:
     """The order of all rows of a run.
 
-    Of several directories each has an endless stream of its own, epoch after epoch. Every block of
-    `SHARES` rows takes as many from each as its share says, in an order drawn from (seed, block).
+    Each directory has its own endless stream, epoch after epoch. With several directories, every
+    block of `SHARES` rows takes each one's share of rows, in an order drawn from (seed, block).
     """
 
-    records: Mixture
+    records: Records
     places: RowPlaces
     seed: int
     window_examples: int
-    """Rows of a window at most; several directories divide them by share."""
+    """Most rows of a window; several directories divide them by share."""
 
     def blocks(self, start: int, stop: int) -> range:
         """Returns the numbers of the blocks that hold rows [start, stop)."""
@@ -99,23 +127,23 @@ class Order:
 
     @property
     def members(self) -> np.ndarray:
-        """Number of a directory for every row of a block, int64 [SHARES], before its shuffle.
+        """Directory's number of every row of a block, int64 [SHARES].
 
-        Block b is shuffled by `permutation(SHARES, (seed, b))`.
+        `permutation(SHARES, (seed, b))` shuffles block b.
         """
         shares = [source.share for source in self.records.sources]
         return np.repeat(np.arange(len(shares)), shares)
 
     def streams(self, start: int, stop: int) -> list[Iterator[ShuffleWindow]]:
-        """Returns the windows to read of every directory.
+        """Returns every directory's windows.
 
-        They hold the rows [start, stop) of the run if there is one directory, and those of the
-        `blocks` otherwise.
+        One directory's windows hold rows [start, stop) of the run; those of several directories
+        hold all rows of the `blocks`.
         """
         blocks, sources = self.blocks(start, stop), self.records.sources
         spans = [(start, stop)] if len(sources) == 1 else [
             (blocks.start * source.share, blocks.stop * source.share) for source in sources]
-        return [windows([examples for _, examples in source.shards("train")], seed=self.seed,
+        return [windows([examples for _, examples in source.shards["train"]], seed=self.seed,
                         window_rows=-(-self.window_examples * source.share // SHARES),
                         start=first, stop=last, rows=self.places.rows, stream=number)
                 for number, (source, (first, last)) in enumerate(zip(sources, spans, strict=True))]
@@ -126,15 +154,13 @@ def windows(sizes: Sequence[int], *, seed: int, window_rows: int, start: int, st
     """Yields the windows that hold positions [start, stop) of the endless stream of rows.
 
     Args:
-        sizes: how many examples each shard of the dataset holds, in the manifest's order.
-        seed: of the run.
-        window_rows: how many rows a window holds at most; it may exceed this by the rows of not
-            more than one example of each of its shards.
+        sizes: number of examples of each shard of the dataset, in the manifest's order.
+        seed: the run's seed.
+        window_rows: most rows of a window, give or take the rows of one example per shard.
         start: first position; position p is in epoch p // (rows of the dataset).
         stop: one past the last position.
-        rows: that an example is cut into.
-        stream: number of the dataset, where several are read side by side: each has an order of
-            its own.
+        rows: rows that an example is cut into.
+        stream: number of the dataset among those read together; each has its own order.
     """
     epoch_size = rows * sum(sizes)
     if epoch_size == 0:
@@ -153,7 +179,7 @@ def windows(sizes: Sequence[int], *, seed: int, window_rows: int, start: int, st
 
 
 def part_of(examples: Any, part: Any, parts: Any) -> tuple[Any, Any]:
-    """Returns a part's first example and one past its last, numbers or arrays of them."""
+    """Returns a part's first example and one past its last; takes numbers or arrays."""
     return examples * part // parts, examples * (part + 1) // parts
 
 
@@ -173,12 +199,12 @@ def _epoch(sizes: Sequence[int], draw: random.Random, window_rows: int,
 
 
 def permutation(size: int, seed: tuple[int, int]) -> list[int]:
-    """Returns what `tf.random.experimental.stateless_shuffle` makes of range(size).
+    """Returns range(size) as `tf.random.experimental.stateless_shuffle` shuffles it.
 
-    Fisher and Yates' shuffle with Philox's draws, as TensorFlow 2.20's CPU kernels have them.
+    TensorFlow 2.20's CPU kernel is the Fisher-Yates shuffle with draws from Philox.
 
     Args:
-        size: how many.
+        size: number of elements.
         seed: two numbers of 64 bits.
     """
     # TensorFlow draws a key and a counter from the seed, under a key of its own.
@@ -197,8 +223,8 @@ def philox(key: int, counter: tuple[int, int], count: int) -> np.ndarray:
 
     Args:
         key: 64 bits.
-        counter: its lower and its upper 64 bits; what is carried over from the lower ones counts.
-        count: how many words.
+        counter: lower and upper 64 bits of the counter.
+        count: number of words.
 
     Returns:
         uint32 [count].

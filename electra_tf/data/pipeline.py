@@ -6,6 +6,7 @@ without Python functions, so that the hosts of a TPU pod can run it: TensorFlow'
 windows and blocks, and `order.permutation` equals it.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -13,13 +14,23 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.data.example import Batch, id_dtype
-from electra_tf.data.mixture import Mixture, Source
-from electra_tf.data.order import SPECIAL, Order, RowPlaces, ShuffleWindow, part_of
+from electra_tf.data.order import (
+    SPECIAL,
+    Order,
+    Records,
+    RowPlaces,
+    ShuffleWindow,
+    Source,
+    part_of,
+)
 
 LOADED_WINDOWS_AHEAD = 1
 BATCHES_AHEAD = 4
 SHARDS_READ_TOGETHER = 4
 """Shards of a window read at once; an object store gives one reader some 50 MB/s."""
+MOST_OPENED = 256
+"""Shards that `first_examples` opens, which takes milliseconds each, more in an object store."""
+BATCH_READ = 1024
 _BUFFER_BYTES = 1 << 20
 """Read at once; from an object store every read is a request."""
 
@@ -33,7 +44,7 @@ class StoredRow(NamedTuple):
     """int64 [...], as `RowPlaces.first_tokens`."""
 
 
-def training_batches(records: Mixture, *, pad_id: int, seed: int, window_examples: int,
+def training_batches(records: Records, *, pad_id: int, seed: int, window_examples: int,
                      global_batch_size: int, first_step: int, last_step: int,
                      context: tf.distribute.InputContext,
                      length: int | None = None) -> tf.data.Dataset:
@@ -69,7 +80,7 @@ def training_batches(records: Mixture, *, pad_id: int, seed: int, window_example
     )
 
 
-def evaluation_batches(records: Mixture, *, pad_id: int, global_batch_size: int,
+def evaluation_batches(records: Records, *, pad_id: int, global_batch_size: int,
                        context: tf.distribute.InputContext,
                        length: int | None = None) -> tf.data.Dataset:
     """Returns one worker's share of all held-out examples, each with all of its rows.
@@ -87,7 +98,7 @@ def evaluation_batches(records: Mixture, *, pad_id: int, global_batch_size: int,
         return tf.data.Dataset.from_tensor_slices(
             StoredRow(tf.fill([places.rows], example), first))
 
-    held_out = [tf.data.TFRecordDataset([path for path, _ in source.shards("eval")])
+    held_out = [tf.data.TFRecordDataset([path for path, _ in source.shards["eval"]])
                 for source in records.sources if source.examples("eval")]
     in_turn = tf.data.Dataset.range(len(held_out)).repeat()
     return (
@@ -98,6 +109,33 @@ def evaluation_batches(records: Mixture, *, pad_id: int, global_batch_size: int,
                                   for part in _parse(rows, records, places, pad_id))))
         .flat_map(lambda batch: _own_share(batch, global_batch_size, context))
         .prefetch(BATCHES_AHEAD)
+    )
+
+
+def first_examples(records: Records, source: Source, most: int, pad_id: int) -> tf.data.Dataset:
+    """Returns batches of the first training examples of a directory's shards.
+
+    Args:
+        records: the records that the directory belongs to.
+        source: the directory.
+        most: number of examples to read, in proportion to the shards' sizes.
+        pad_id: id of [PAD].
+
+    Returns:
+        Dataset of `Batch`, up to `BATCH_READ` rows each. At most `MOST_OPENED` shards are read.
+    """
+    shards = source.shards["train"]
+    shards = shards[::math.ceil(len(shards) / MOST_OPENED)]
+    part = min(1.0, most / max(1, sum(examples for _, examples in shards)))
+    paths, counts = zip(*((path, math.ceil(examples * part)) for path, examples in shards),
+                        strict=True)
+    return (
+        tf.data.Dataset.from_tensor_slices((list(paths), tf.constant(counts, tf.int64)))
+        .flat_map(lambda path, count: tf.data.TFRecordDataset(
+            path, buffer_size=_BUFFER_BYTES).take(count))
+        .batch(BATCH_READ)
+        .map(lambda examples: parse_examples(
+            examples, records.max_seq_length, records.token_bytes, pad_id))
     )
 
 
@@ -134,7 +172,7 @@ def _rows(order: Order, start: int, stop: int) -> tf.data.Dataset:
 def _stream(source: Source, windows: Iterator[ShuffleWindow],
             places: RowPlaces) -> tf.data.Dataset:
     """Yields the rows of one directory's windows; the next window loads meanwhile."""
-    paths, sizes = zip(*source.shards("train"), strict=True)
+    paths, sizes = zip(*source.shards["train"], strict=True)
     members, numbers = _table(windows)
     paths, sizes, members = tf.constant(paths), tf.constant(sizes, tf.int64), tf.constant(members)
 
@@ -195,7 +233,7 @@ def _read(files: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
     return contents.ragged_batch(tf.size(files, tf.int64)).get_single_element().values
 
 
-def _parse(rows: StoredRow, records: Mixture, places: RowPlaces, pad_id: int) -> Batch:
+def _parse(rows: StoredRow, records: Records, places: RowPlaces, pad_id: int) -> Batch:
     whole = parse_examples(rows.example, records.max_seq_length, records.token_bytes, pad_id)
     return cut(whole, rows.first, places, pad_id)
 

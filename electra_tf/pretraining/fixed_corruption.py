@@ -9,16 +9,15 @@ example. (How many examples: `runtime.eval_steps` batches.)
 """
 
 import dataclasses
-import math
 from collections.abc import Mapping
 
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.data import reader
 from electra_tf.data.example import Batch
-from electra_tf.data.manifest import Shard
-from electra_tf.data.mixture import SHARES, Mixture, Source
+from electra_tf.data.mixture import Mixture
+from electra_tf.data.order import SHARES
+from electra_tf.data.pipeline import first_examples
 from electra_tf.modeling.masking import SpecialTokens, maskable
 from electra_tf.modeling.token_replacement import Corrupted
 
@@ -27,8 +26,6 @@ RATE = 0.15
 KINDS = ("unigram", "bigram")
 COUNTED_EXAMPLES = 1 << 16
 """Training examples to count, evenly over the shards: 8 million tokens at L = 128."""
-_MOST_SHARDS = 256
-"""Looked into, evenly over them: opening one takes milliseconds here, more where it is far away."""
 
 
 def token_counts(records: Mixture, special: SpecialTokens) -> np.ndarray:
@@ -44,22 +41,13 @@ def token_pairs(records: Mixture, special: SpecialTokens) -> tuple[np.ndarray, n
     """Returns the token before, int32 [T], and each token that isn't special, int32 [T]."""
     before, tokens = [], []
     for source in records.sources:
-        for shard, count in _counted(source):
-            for batch in reader.examples(source.data_dir, source.manifest, shard,
-                                         pad_id=special.pad, stop=count):
-                counted = np.asarray(maskable(batch.ids, batch.valid, special))[:, 1:]
-                before.append(batch.ids[:, :-1][counted])
-                tokens.append(batch.ids[:, 1:][counted])
+        most = COUNTED_EXAMPLES * source.share / SHARES
+        for ids, valid, _ in first_examples(
+                records, source, most, special.pad).as_numpy_iterator():
+            counted = np.asarray(maskable(ids, valid, special))[:, 1:]
+            before.append(ids[:, :-1][counted])
+            tokens.append(ids[:, 1:][counted])
     return np.concatenate(before), np.concatenate(tokens)
-
-
-def _counted(source: Source) -> list[tuple[Shard, int]]:
-    """Returns every shard, or some if there are very many, and how many first examples count."""
-    shards = source.manifest.shards_of("train")
-    shards = shards[::math.ceil(len(shards) / _MOST_SHARDS)]
-    examples = sum(shard.examples for shard in shards)
-    part = min(1.0, COUNTED_EXAMPLES * source.share / SHARES / max(1, examples))
-    return [(shard, math.ceil(shard.examples * part)) for shard in shards]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

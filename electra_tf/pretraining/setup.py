@@ -186,6 +186,6 @@ def _check_length(config: PretrainingConfig, records: Mixture) -> None:
             f"the records in {records} are {length} tokens long, but the model has "
             f"model.max_position_embeddings={config.model.max_position_embeddings}. "
             f"Add --set model.max_position_embeddings={length}, or build shorter records.")
-    if not any(source.manifest.shards_of("train") for source in records.sources):
+    if not any(source.shards["train"] for source in records.sources):
         raise UserError(f"the records in {records} hold no training examples. Build them again "
                         "with more text or a smaller --held_out_fraction.")

@@ -13,7 +13,7 @@ from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager, training_manager
 from electra_tf.checkpoints.weights import assign_parts
-from electra_tf.data.mixture import SHARES
+from electra_tf.data.order import SHARES
 from electra_tf.data.pipeline import training_batches
 from electra_tf.modeling.device_peaks import peak_flops, peak_fraction
 from electra_tf.objectives.objective import count_parameters

@@ -109,8 +109,9 @@ def test_held_out_examples_come_in_turn_until_all_are_read(place):
 def test_a_directory_that_holds_nothing_out_is_passed_over(place):
     first, second = load(place, 0.5, 0.5).sources
     shards = tuple(shard for shard in first.manifest.shards if shard.split == "train")
-    first = dataclasses.replace(first, manifest=dataclasses.replace(first.manifest, shards=shards))
-    records = mixture.Mixture((first, second))
+    first = mixture.Source.of(
+        first.data_dir, dataclasses.replace(first.manifest, shards=shards), first.share)
+    records = mixture.Mixture.of([first, second])
     assert records.examples("eval") == 5
     seen = evaluated(records)
     assert [label for label, _, _ in said(seen[:5])] == [1] * 5 and not seen[5:].any()

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from electra_tf.data import manifest, mixture
+from electra_tf.data import manifest, mixture, order
 from electra_tf.platform.errors import UserError
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests import tiny_records
@@ -32,7 +32,7 @@ def shares(text):
 def test_one_directory_is_as_it_was():
     found, made = mixture.load("a"), manifest.load("a")
     assert found.fingerprint == made.fingerprint
-    assert [source.share for source in found.sources] == [mixture.SHARES]
+    assert [source.share for source in found.sources] == [order.SHARES]
     assert (found.examples("train"), found.examples("eval")) == (86, 10)
     assert found.max_seq_length == made.max_seq_length and found.vocabulary == made.vocabulary
 
