@@ -1,20 +1,20 @@
-"""From beams over windows to answers as the contexts write them, and their scores.
+"""Decodes answers from the beams of windows, and scores them as SQuAD 2.0's evaluation does.
 
 `best_answers` returns several answers per question, for predictions; `graph_answers` the best one,
-inside the graph of an exported model. Scores are those of Model Garden's copy of SQuAD 2.0's
-evaluation. On files in which every question has an answer it gives SQuAD 1.1's numbers, except for
-answers that consist of articles and punctuation: such a gold answer doesn't count beside others
-here, and alone it stands for "no answer", which an answer of articles meets with an F1 of 1 (0 in
-SQuAD 1.1).
+inside the graph of an exported model. Where every question has an answer, the scores are SQuAD
+1.1's, except for gold answers that consist of articles and punctuation: such an answer is ignored
+beside others, and alone it stands for "no answer".
 """
 
+import collections
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+import re
+import string
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
-from official.nlp.tools import squad_evaluate_v2_0 as official
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import Row
@@ -243,40 +243,79 @@ def answer_scores(gold: Mapping[str, Sequence[str]],
                   predictions: Mapping[str, str]) -> dict[str, float]:
     """Returns exact match and F1, in [0, 1], over all questions and by whether they have answers.
 
-    Case, punctuation, articles and spaces don't count; of several gold answers the nearest does.
+    Case, punctuation, articles and spaces are ignored; the best of several gold answers counts.
 
     Args:
-        gold: id -> answers of people; none where the context has no answer.
-        predictions: id -> answer, empty for "no answer"; one for every question at least.
+        gold: id -> the annotators' answers; none where the context has no answer.
+        predictions: id -> answer, empty for "no answer"; at least one for every question.
     """
-    results = official.evaluate(_articles(gold), {key: predictions[key] for key in gold})
-    names = {"exact": "exact_match", "f1": "f1", "HasAns_exact": "answerable_exact_match",
-             "HasAns_f1": "answerable_f1", "NoAns_exact": "unanswerable_accuracy"}
-    return {ours: results[theirs] / 100.0 for theirs, ours in names.items() if theirs in results}
+    exact, f1 = ({key: score(texts, predictions[key]) for key, texts in gold.items()}
+                 for score in (_exact, _f1))
+    answerable = [key for key in gold if gold[key]]
+    unanswerable = [key for key in gold if not gold[key]]
+    scores = {"exact_match": _mean(exact, gold), "f1": _mean(f1, gold)}
+    if answerable:
+        scores |= {"answerable_exact_match": _mean(exact, answerable),
+                   "answerable_f1": _mean(f1, answerable)}
+    if unanswerable:
+        scores["unanswerable_accuracy"] = _mean(exact, unanswerable)
+    return scores
 
 
 def best_threshold(gold: Mapping[str, Sequence[str]], keys: Sequence[str],
                    found: Sequence[Sequence[Prediction]], scores: Sequence[float]) -> float:
     """Returns the logit of "no answer" above which to give none, for the best F1.
 
-    The official script searches among probabilities.
-
     Args:
         gold: as for `answer_scores`.
-        keys: of the questions.
-        found: candidate answers to each, likeliest first.
+        keys: ids of the questions.
+        found: candidate answers to each, most likely first.
         scores: logit of "no answer" of each.
     """
     always = chosen_answers(keys, found, scores, np.inf)
-    probabilities = 1.0 / (1.0 + np.exp(-np.asarray(scores, np.float64)))
-    best = float(official.evaluate(_articles(gold), always, dict(zip(
-        keys, map(float, probabilities), strict=True)))["final_f1_thresh"])
-    # Below all of them no question has an answer; a finite number, so that JSON can hold it.
-    return max((score for score, probability in zip(scores, probabilities, strict=True)
-                if probability <= best), default=min(scores) - 1.0)
+    # Compared as probabilities, as SQuAD's script does: they saturate where logits do not.
+    probabilities = dict(zip(keys, (1.0 / (1.0 + np.exp(-np.asarray(scores, np.float64)))).tolist(),
+                             strict=True))
+    total = best_total = float(sum(not texts for texts in gold.values()))
+    best = 0.0
+    for key in sorted(keys, key=probabilities.get):
+        if gold[key]:
+            total += _f1(gold[key], always[key])
+        elif always[key]:
+            total -= 1.0
+        if total > best_total:
+            best, best_total = probabilities[key], total
+    # Below the lowest logit no question has an answer; a finite number can be stored as JSON.
+    return max((value for key, value in zip(keys, scores, strict=True)
+                if probabilities[key] <= best), default=min(scores) - 1.0)
 
 
-def _articles(gold: Mapping[str, Sequence[str]]) -> list[Mapping[str, Any]]:
-    questions = [{"id": key, "answers": [{"text": text} for text in texts]}
-                 for key, texts in gold.items()]
-    return [{"paragraphs": [{"qas": questions}]}]
+def _tokens(text: str) -> list[str]:
+    """Returns the words that count, in lower case and without punctuation and articles."""
+    plain = text.lower().translate(str.maketrans("", "", string.punctuation))
+    return re.sub(r"\b(a|an|the)\b", " ", plain).split()
+
+
+def _accepted(gold: Sequence[str]) -> list[list[str]]:
+    return list(filter(None, map(_tokens, gold))) or [[]]
+
+
+def _exact(gold: Sequence[str], prediction: str) -> float:
+    return float(_tokens(prediction) in _accepted(gold))
+
+
+def _f1(gold: Sequence[str], prediction: str) -> float:
+    return max(_overlap(one, _tokens(prediction)) for one in _accepted(gold))
+
+
+def _overlap(gold: Sequence[str], found: Sequence[str]) -> float:
+    if not gold or not found:
+        return float(gold == found)
+    common = (collections.Counter(gold) & collections.Counter(found)).total()
+    precision, recall = common / len(found), common / len(gold)
+    return 2 * precision * recall / (precision + recall) if common else 0.0
+
+
+def _mean(values: Mapping[str, float], keys: Collection[str]) -> float:
+    # By way of per cent: the same rounding as SQuAD's script.
+    return 100.0 * sum(values[key] for key in keys) / len(keys) / 100.0

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from official.nlp.tools import squad_evaluate_v1_1
+from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
 
 from electra_tf.tasks.kinds.answers import Prediction, answer_scores, best_threshold
 from electra_tf.tasks.kinds.tagging import span_scores
@@ -93,6 +93,46 @@ def test_questions_with_and_without_answers_are_told_apart():
     assert scores == pytest.approx({
         "exact_match": 1 / 3, "f1": 1 / 3, "answerable_exact_match": 1 / 2,
         "answerable_f1": 1 / 2, "unanswerable_accuracy": 0.0})
+
+
+def test_scores_and_threshold_equal_model_gardens_on_many_predictions():
+    numbers = np.random.default_rng(8)
+    words = ["the", "The", "a", "an", "Denver", "Broncos", "denver's", "24–10", "10,000", "(1999)",
+             "U.S.", "Café", "in", "—", "won", "é", "\xa0of", "state-of-the-art", ".", "Ünal"]
+
+    def text(most=5):
+        return " ".join(numbers.choice(words, numbers.integers(1, most)))
+
+    for learned in (0.0, 0.4):
+        gold, candidates = {}, []
+        for index in range(2000):
+            none = numbers.random() < learned
+            gold[f"q{index}"] = [] if none else [text() for _ in range(numbers.integers(1, 4))]
+            answer = text()
+            if not none and numbers.random() < 0.4:
+                answer = gold[f"q{index}"][0].upper() + " ."
+            candidates.append([] if numbers.random() < 0.1 else [
+                Prediction(text=answer, start=0, log_probability=-1.0)])
+        logits = np.round(numbers.normal(0.0, 3.0, len(gold)), 1).tolist()
+        logits[:4] = [60.0, 50.0, -800.0, 40.0]  # Probabilities of 1 and 0.
+        predictions = {key: found[0].text if found else ""
+                       for key, found in zip(gold, candidates, strict=True)}
+        data = [{"paragraphs": [{"qas": [
+            {"id": key, "answers": [{"text": one} for one in texts]}
+            for key, texts in gold.items()]}]}]
+        with np.errstate(over="ignore"):
+            odds = dict(zip(gold, map(float, 1 / (1 + np.exp(-np.array(logits)))), strict=True))
+            threshold = best_threshold(gold, list(gold), candidates, logits)
+        theirs = squad_evaluate_v2_0.evaluate(data, predictions, odds)["final_f1_thresh"]
+        assert threshold == max((one for one, odd in zip(logits, odds.values(), strict=True)
+                                 if odd <= theirs), default=min(logits) - 1.0)
+        theirs, ours = squad_evaluate_v2_0.evaluate(data, predictions), answer_scores(
+            gold, predictions)
+        names = {"exact": "exact_match", "f1": "f1", "HasAns_exact": "answerable_exact_match",
+                 "HasAns_f1": "answerable_f1", "NoAns_exact": "unanswerable_accuracy"}
+        assert ours == {names[name]: value / 100.0 for name, value in theirs.items()
+                        if name in names}
+        assert 0.1 < ours["f1"] < 0.9
 
 
 def test_the_best_threshold_lies_between_what_has_answers_and_what_has_none():
