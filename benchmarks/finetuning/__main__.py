@@ -81,7 +81,7 @@ def _encode(data_dir: str, vocab_file: str, count: int, path: pathlib.Path) -> l
     import numpy as np
 
     from electra_tf.config.finetuning import TaskConfig
-    from electra_tf.tasks import glue, glue_files
+    from electra_tf.tasks import glue
     from electra_tf.tasks.kinds.registry import KINDS
     from electra_tf.tasks.task import TaskSpec
     from electra_tf.text.rows import RowEncoder
@@ -89,7 +89,7 @@ def _encode(data_dir: str, vocab_file: str, count: int, path: pathlib.Path) -> l
     from electra_tf.text.vocabulary import Vocabulary
 
     task, vocabulary = glue.TASKS["sst2"], Vocabulary.load(vocab_file)
-    examples = glue_files.read_split(task, pathlib.Path(data_dir), "train")[:count]
+    examples = glue.read_split(task, pathlib.Path(data_dir), "train")[:count]
     found = KINDS[task.kind].encode(
         TaskSpec.of_glue(task), examples, RowEncoder(TextSettings(vocabulary=vocabulary), 128),
         TaskConfig()).rows

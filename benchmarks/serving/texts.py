@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from electra_tf.platform.errors import UserError
-from electra_tf.tasks import glue, glue_files
+from electra_tf.tasks import glue
 from electra_tf.text.tokenizer import Tokenizer
 
 SPECIAL = 2
@@ -20,7 +20,7 @@ def sentences(data_dir: pathlib.Path) -> list[str]:
     Raises:
         UserError: there is no such file, or a damaged one.
     """
-    examples = glue_files.read_split(glue.TASKS["sst2"], data_dir, "dev")
+    examples = glue.read_split(glue.TASKS["sst2"], data_dir, "dev")
     return [example.texts[0].strip() for example in examples]
 
 

@@ -14,7 +14,7 @@ from data_prep.cleaning.word_ngrams import ngram_hashes, word_hashes, words_of
 from electra_tf.platform.bounded import cannot_read
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.tasks import glue, glue_files, mrqa, squad, tables, tagging
+from electra_tf.tasks import glue, mrqa, squad, tables, tagging
 
 _GLUE = {task.directory: task for task in glue.TASKS.values()}
 _TAGGED = ("dev", "valid", "test")
@@ -78,7 +78,7 @@ def _texts(path: Path) -> Iterable[str] | None:
     """Returns the texts of a task file; None if it is none."""
     task, split = _GLUE.get(path.parent.name), path.name.removesuffix(".tsv")
     if task and path.suffix == ".tsv" and split in (*task.dev, *dict(task.tests)):
-        return [text for example in glue_files.read_split(task, path.parent, split)
+        return [text for example in glue.read_split(task, path.parent, split)
                 for text in example.texts]
     if path.name.endswith(".jsonl.gz") or (path.suffix == ".jsonl" and _is_mrqa(path)):
         return [one.question for one in mrqa.read_mrqa(path, labelled=False).examples]

@@ -1,11 +1,17 @@
-"""GLUE (Wang et al., 2019): nine tasks and the diagnostic set, as a table; `glue_files` reads them.
+"""GLUE (Wang et al., 2019): nine tasks and the diagnostic set, and the files of the benchmark.
 
-https://gluebenchmark.com/tasks has the data.
+https://gluebenchmark.com/tasks has the data; https://gluebenchmark.com/submit takes a zip of files,
+each "index<TAB>prediction".
 """
 
 import dataclasses
+import math
+from collections.abc import Sequence
 
-from electra_tf.tasks.examples import Kind
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
+from electra_tf.tasks.examples import Kind, TextExample
+from electra_tf.tasks.tables import TableRow, read_rows
 
 BINARY = ("0", "1")
 ENTAILMENT = ("entailment", "not_entailment")
@@ -21,13 +27,13 @@ class GlueTask:
     name: str
     """Value of `--task`."""
     directory: str
-    """Within the data directory."""
+    """Name of the task's directory in the data directory."""
     texts: tuple[str, ...]
     """Columns of the one or two texts."""
-    label: str
+    label: str = "label"
     """Column of the label."""
     inputs: tuple[str, ...] = ()
-    """Names of the texts in an export, where their columns are no plain words."""
+    """Names of the texts in an export, where a column's name is not an identifier."""
     labels: tuple[str, ...] = BINARY
     """The label set, empty for regression; the index is the class."""
     label_words: tuple[str, ...] = ()
@@ -35,31 +41,29 @@ class GlueTask:
     metrics: tuple[str, ...] = ("accuracy",)
     """Reported metrics; the benchmark's score is their mean."""
     dev: tuple[str, ...] = ("dev",)
-    """Splits with labels that aren't trained on."""
+    """Labelled splits that are not trained on."""
     tests: tuple[tuple[str, str], ...] = ()
     """Pairs of a split without labels and the name of the file that the server takes for it."""
     key: str = "index"
-    """Column of the test rows' names."""
+    """Column that names the test rows."""
     headerless: tuple[str, ...] = ()
     """Columns of the labelled files, where these have no header."""
-    test_texts: tuple[str, ...] = ()
-    """Columns of the texts in the test files, where they differ."""
     largest: float = 0.0
     """Largest label of a regression; the smallest is 0."""
 
     @property
     def kind(self) -> Kind:
-        """Returns which head the task takes."""
+        """Returns the task's kind, which decides its head."""
         return Kind.CLASSIFICATION if self.labels else Kind.REGRESSION
 
 
 TASKS = {task.name: task for task in (
     GlueTask(
-        name="cola", directory="CoLA", texts=("sentence",), label="label", metrics=("mcc",),
+        name="cola", directory="CoLA", texts=("sentence",), metrics=("mcc",),
         label_words=("unacceptable", "acceptable"),
         headerless=("source", "label", "mark", "sentence"), tests=(("test", "CoLA.tsv"),)),
     GlueTask(
-        name="sst2", directory="SST-2", texts=("sentence",), label="label",
+        name="sst2", directory="SST-2", texts=("sentence",),
         label_words=("negative", "positive"), tests=(("test", "SST-2.tsv"),)),
     GlueTask(
         name="mrpc", directory="MRPC", texts=("#1 String", "#2 String"), label="Quality",
@@ -79,30 +83,95 @@ TASKS = {task.name: task for task in (
         tests=(("test_matched", "MNLI-m.tsv"), ("test_mismatched", "MNLI-mm.tsv"),
                ("diagnostic", "AX.tsv"))),
     GlueTask(
-        name="qnli", directory="QNLI", texts=("question", "sentence"), label="label",
+        name="qnli", directory="QNLI", texts=("question", "sentence"),
         labels=ENTAILMENT, tests=(("test", "QNLI.tsv"),)),
     GlueTask(
-        name="rte", directory="RTE", texts=("sentence1", "sentence2"), label="label",
+        name="rte", directory="RTE", texts=("sentence1", "sentence2"),
         labels=ENTAILMENT, tests=(("test", "RTE.tsv"),)),
     GlueTask(
-        name="wnli", directory="WNLI", texts=("sentence1", "sentence2"), label="label",
+        name="wnli", directory="WNLI", texts=("sentence1", "sentence2"),
         label_words=("not_entailment", "entailment"), tests=(("test", "WNLI.tsv"),)),
 )}
 """Name -> task, in the benchmark's order."""
 
 
 def label_words(name: str, labels: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns how a person calls the classes of a task: its labels, unless those are numbers.
-
-    Args:
-        name: of one of these tasks, or of any other.
-        labels: as its files write them.
-    """
+    """Returns readable names of a task's labels: words for GLUE's numbered classes."""
     task = TASKS.get(name)
     return task.label_words if task and task.label_words and task.labels == labels else labels
 
 
 def input_names(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns what an export calls the texts of a task: its columns, or plain words for them."""
+    """Returns the names of a task's texts in an export: its columns, or identifiers for them."""
     task = TASKS.get(name)
     return task.inputs if task and task.inputs and task.texts == texts else texts
+
+
+def read_split(task: GlueTask, data_dir: Path, split: str) -> list[TextExample]:
+    """Returns all examples of a file of the benchmark.
+
+    Args:
+        task: a value of `TASKS`.
+        data_dir: holds the tasks' directories, or the files themselves.
+        split: "train", one of `task.dev`, or the first of a pair of `task.tests`.
+
+    Raises:
+        UserError: no such file, a damaged row, or a label outside the label set; with the line.
+    """
+    candidates = _candidates(task, data_dir, split)
+    path = next((one for one in candidates if one.exists()), None)
+    if path is None:
+        raise UserError(f"no {candidates[0]}; --data_dir must hold GLUE's files in their original "
+                        "layout; some of the tasks can be named alone, with commas between them.")
+    is_test = split in dict(task.tests)
+    rows = read_rows(path, columns=None if is_test else task.headerless or None)
+    return [TextExample(key=row.text(task.key) if is_test else str(row.line),
+                        texts=tuple(map(row.text, task.texts)),
+                        label=None if is_test else _label(task, row)) for row in rows]
+
+
+def has_split(task: GlueTask, data_dir: Path, split: str) -> bool:
+    """Tells whether a file exists; test files are only needed for a submission."""
+    return any(path.exists() for path in _candidates(task, data_dir, split))
+
+
+def submission(task: GlueTask, split: str, keys: Sequence[str],
+               predictions: Sequence[str | float]) -> tuple[str, str]:
+    """Returns name and content of the file that the benchmark's server takes.
+
+    Args:
+        task: a value of `TASKS`.
+        split: the first of a pair of `task.tests`.
+        keys: names of the examples, in the file's order.
+        predictions: label words, or numbers, which are clipped to the task's scale.
+    """
+    # The server takes the labels of the files.
+    written = dict(zip(label_words(task.name, task.labels), task.labels, strict=True))
+    words = [written[word] if isinstance(word, str) else f"{min(max(word, 0.0), task.largest):.3f}"
+             for word in predictions]
+    lines = ["index\tprediction",
+             *(f"{key}\t{word}" for key, word in zip(keys, words, strict=True))]
+    return dict(task.tests)[split], "\n".join(lines) + "\n"
+
+
+def _label(task: GlueTask, row: TableRow) -> str | float:
+    word = row.text(task.label)
+    if task.labels:
+        if word not in task.labels:
+            raise row.error(f"{task.label!r} must be one of {', '.join(task.labels)}. "
+                            f"Received: {word!r}")
+        return word
+    try:
+        number = float(word)
+    except ValueError:
+        number = math.nan
+    if not 0.0 <= number <= task.largest:
+        raise row.error(f"{task.label!r} must be a number from 0 to {task.largest:g}. "
+                        f"Received: {word!r}")
+    return number
+
+
+def _candidates(task: GlueTask, data_dir: Path, split: str) -> list[Path]:
+    """Returns the file in the task's directory, beside it, and in a directory of its own."""
+    return [data_dir / task.directory / f"{split}.tsv", data_dir / f"{split}.tsv",
+            data_dir / split / f"{split}.tsv"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from electra_tf.platform.atomic_file import make_directory, write_atomically
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.tasks import glue, glue_files
+from electra_tf.tasks import glue
 from electra_tf.tasks.benchmarks import QUESTIONS
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.kinds.kind import Record
@@ -48,7 +48,7 @@ def write_submission(directory: Path, name: str, predictions: Mapping[str, Seque
         The files; none if the task has no server.
     """
     if name in glue.TASKS:
-        files = dict(glue_files.submission(
+        files = dict(glue.submission(
             glue.TASKS[name], split, [record["key"] for record in records],
             [record["prediction"] for record in records])
             for split, records in predictions.items())

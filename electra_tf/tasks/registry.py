@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.tasks import files, glue, glue_files, minimal_pairs, mrqa, tfds_source
+from electra_tf.tasks import files, glue, minimal_pairs, mrqa, tfds_source
 from electra_tf.tasks.benchmarks import CONLL, MRQA, QUESTIONS, SQUAD
 from electra_tf.tasks.examples import Example, Kind
 from electra_tf.tasks.files import Columns, Files
@@ -117,10 +117,10 @@ def read_file(spec: TaskSpec, path: Path, *, labelled: bool,
 
 def _glue(task: glue.GlueTask, data_dir: Path) -> Task:
     return Task(
-        spec=TaskSpec.of_glue(task), train=glue_files.read_split(task, data_dir, "train"),
-        dev={split: glue_files.read_split(task, data_dir, split) for split in task.dev},
-        test={split: glue_files.read_split(task, data_dir, split) for split, _ in task.tests
-              if glue_files.has_split(task, data_dir, split)})
+        spec=TaskSpec.of_glue(task), train=glue.read_split(task, data_dir, "train"),
+        dev={split: glue.read_split(task, data_dir, split) for split in task.dev},
+        test={split: glue.read_split(task, data_dir, split) for split, _ in task.tests
+              if glue.has_split(task, data_dir, split)})
 
 
 def _question_file(name: str, data_dir: Path, split: str) -> Path:

@@ -3,7 +3,7 @@
 import pytest
 
 from electra_tf.platform.errors import UserError
-from electra_tf.tasks import glue, glue_files
+from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Kind
 
 MNLI = ["index", "promptID", "pairID", "genre", "sentence1_binary_parse", "sentence2_binary_parse",
@@ -58,10 +58,10 @@ def check_layout(tmp_path, task, labelled, unlabelled, first_row):
     for split, _ in task.tests:
         write(tmp_path / task.directory / f"{split}.tsv", unlabelled)
     for split in splits:
-        first = glue_files.read_split(task, tmp_path, split)[0]
+        first = glue.read_split(task, tmp_path, split)[0]
         assert (first.texts, first.label) == (texts, label)
     for split, _ in task.tests:
-        (first,) = glue_files.read_split(task, tmp_path, split)
+        (first,) = glue.read_split(task, tmp_path, split)
         assert (first.key, len(first.texts), first.label) == ("0", len(texts), None)
 
 
@@ -76,17 +76,17 @@ def test_the_diagnostic_set_may_lie_beside_the_tasks(tmp_path):
     for place in ("one/diagnostic.tsv", "two/diagnostic/diagnostic.tsv"):
         write(tmp_path / place, [["index", "sentence1", "sentence2"], ["7", "a", "b"]])
         data_dir = tmp_path / place.split("/")[0]
-        assert glue_files.read_split(glue.TASKS["mnli"], data_dir, "diagnostic")[0].key == "7"
+        assert glue.read_split(glue.TASKS["mnli"], data_dir, "diagnostic")[0].key == "7"
 
 
 def test_predictions_are_written_as_the_server_reads_them():
-    assert glue_files.submission(glue.TASKS["rte"], "test", ["0", "1"], glue.ENTAILMENT) == (
+    assert glue.submission(glue.TASKS["rte"], "test", ["0", "1"], glue.ENTAILMENT) == (
         "RTE.tsv", "index\tprediction\n0\tentailment\n1\tnot_entailment\n")
-    assert glue_files.submission(glue.TASKS["cola"], "test", ["0", "1"], [
+    assert glue.submission(glue.TASKS["cola"], "test", ["0", "1"], [
         "acceptable", "unacceptable"]) == ("CoLA.tsv", "index\tprediction\n0\t1\n1\t0\n")
-    assert glue_files.submission(glue.TASKS["wnli"], "test", ["0"], ["entailment"])[1] == (
+    assert glue.submission(glue.TASKS["wnli"], "test", ["0"], ["entailment"])[1] == (
         "index\tprediction\n0\t1\n")
-    assert glue_files.submission(glue.TASKS["stsb"], "test", ["0", "1"], [5.2, 1.23456]) == (
+    assert glue.submission(glue.TASKS["stsb"], "test", ["0", "1"], [5.2, 1.23456]) == (
         "STS-B.tsv", "index\tprediction\n0\t5.000\n1\t1.235\n")
 
 
@@ -99,9 +99,9 @@ def test_bad_rows_and_missing_files_are_named(tmp_path):
         task = glue.TASKS[name]
         write(tmp_path / task.directory / "dev.tsv", [FILES[name][0][0], row])
         with pytest.raises(UserError, match=message):
-            glue_files.read_split(task, tmp_path, "dev")
+            glue.read_split(task, tmp_path, "dev")
     with pytest.raises(UserError, match=r"no .*CoLA/train\.tsv; --data_dir must hold GLUE's"):
-        glue_files.read_split(glue.TASKS["cola"], tmp_path, "train")
+        glue.read_split(glue.TASKS["cola"], tmp_path, "train")
 
 
 def test_only_classes_that_are_numbered_have_other_words():
