@@ -1,23 +1,22 @@
-"""Says what a pre-training run costs: FLOPs, time, money, electricity; beside other models.
+"""Estimates a pre-training run: FLOPs, time, money, electricity; next to published models.
 
     python -m electra_tf.apps.planning.estimate_cost --model_size=small
     python -m electra_tf.apps.planning.estimate_cost --model_size=base --devices=a100 --count=8 \
         --region=eu
     python -m electra_tf.apps.planning.estimate_cost --plot=scores.png --glue_dir=runs/glue
 
-Nothing is trained. docs/cost.md says how it counts and where prices, powers and scores are from;
---prices=FILE puts your own in their place. --max_seq_length is the published run's if it isn't
-given: 128 tokens, 512 for base and large.
+It trains nothing. docs/cost.md explains the counts and the sources of prices, powers and scores;
+--prices=FILE replaces them. The default of --max_seq_length is that of the published run: 128
+tokens, 512 for base and large.
 """
 
-import pathlib
 from collections.abc import Iterator, Sequence
 
 from absl import flags
 
 from electra_tf.apps.planning import prices, scores
 from electra_tf.apps.planning.literature import INFERENCE_LENGTH, PUBLISHED
-from electra_tf.apps.planning.prices import Bill, Prices, Quantity, bill
+from electra_tf.apps.planning.prices import Device, Prices
 from electra_tf.apps.planning.workload import PUBLISHED_LENGTHS, Workload
 from electra_tf.config import pretraining_flags, recipes, setting_flags
 from electra_tf.config.pretraining import PretrainingConfig
@@ -28,26 +27,24 @@ from electra_tf.modeling.weight_table import Network
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.reporting.scores import draw_scores
+from electra_tf.reporting.tables import Table, table_text
 
 SETTINGS = (*of_fields("training", "num_train_steps", "train_batch_size"),
             *of_fields("data", "max_seq_length"))
-LITERATURE = pathlib.Path(__file__).parents[3] / "docs" / "literature.csv"
 _DEVICES = ("v100", "a100", "h100", "tpu v3")
-_MOST_DEVICES = 20
-"""Kinds of devices in one table."""
+_MOST_DEVICES = 1_000_000
 _LONG = 512
 """Tokens of the second answer that is counted."""
 _WIDE = 768
-"""Units: BERT-Base's width, at which devices are about as busy as the table assumes."""
+"""BERT-Base's hidden size; the assumed utilizations are of such networks."""
 _PUBLISHED_RUNS = {"small": "ELECTRA-Small", "base": "ELECTRA-Base", "large": "ELECTRA-400K"}
-_GLUE = "glue_dev"
 
 
 def main() -> None:
-    """Prints what the run costs, and draws the picture if one is asked for.
+    """Prints the estimate, and draws the plot if --plot is given.
 
     Raises:
-        UserError: a flag, a setting or a row of a table that can't be.
+        UserError: a flag, a setting or a number of the prices is not acceptable.
     """
     values = flags.FLAGS
     size = values.model_size or "small"
@@ -56,45 +53,47 @@ def main() -> None:
             size, values.recipe, setting_flags.given_settings(SETTINGS))
     work = Workload.of(config, config.data.max_seq_length or PUBLISHED_LENGTHS[size])
     table = prices.load(storage.path(values.prices) if values.prices else None)
-    grid, bills = table.grid(values.region), _bills(work, table)
+    devices = list(map(table.device, values.devices))
+    if not 1 <= values.count <= _MOST_DEVICES:
+        raise UserError(f"--count must be from 1 to {_MOST_DEVICES:,}. Received: {values.count}")
+    if values.utilization is not None and not 0.0 < values.utilization <= 1.0:
+        raise UserError("--utilization must be in (0, 1], a fraction of the peak. "
+                        f"Received: {values.utilization}")
     own = [*map(scores.given, values.own),
            *(scores.of_glue(storage.path(name)) for name in values.glue_dir)]
-    parts = (_what(work, config, size), _bill_lines(bills, table, grid, values.region),
-             _source_lines(bills, work.networks[0].encoder.hidden_size), _comparison(work))
-    print("\n\n".join("\n".join(lines) for lines in parts))
+    tables = (_run(work, config, size), _flops(work), _bills(work, devices, table),
+              _sources(devices, work.networks[0].encoder.hidden_size), _published(work))
+    print("\n\n".join(map(table_text, tables)))
     for point in own:
         print(f"your run {point.name}: {scientific(point.flops)} FLOPs, GLUE {point.score:.1f}")
     if values.plot:
-        literature = scores.literature(storage.path(values.literature or LITERATURE), _GLUE)
-        draw_scores([*literature, *own], storage.path(values.plot),
+        draw_scores([*scores.literature(), *own], storage.path(values.plot),
                     label="GLUE, average of eight development sets")
         print(f"wrote {values.plot}")
 
 
-def scientific(value: float) -> str:
-    """Returns a number of FLOPs as the paper writes it, with a digit more.
+def scientific(value: float | None, digits: int = 2) -> str:
+    """Returns a number of FLOPs in the paper's notation; "-" for an unknown one.
 
-    >>> scientific(1.294e18), scientific(0.0)
-    ('1.29e18', '0')
+    >>> scientific(1.294e18), scientific(3.1e21, 1), scientific(None)
+    ('1.29e18', '3.1e21', '-')
     """
-    return f"{value:.2e}".replace("e+", "e") if value else "0"
+    return "-" if value is None else f"{value:.{digits}e}".replace("e+", "e")
 
 
 def brief(value: float | None) -> str:
-    """Returns a number with three digits, or all before the point; "-" for what isn't known.
+    """Returns a number with three digits, or all before the point; "-" for an unknown one.
 
     >>> brief(1234.5), brief(12.345), brief(0.01234), brief(None)
     ('1,234', '12.3', '0.0123', '-')
     """
-    if value is None:
-        return "-"
-    if value >= 1e9:
+    if value is None or value >= 1e9:
         return scientific(value)
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def duration(hours: float) -> str:
-    """Returns hours as a person says them.
+    """Returns hours in a readable unit.
 
     >>> duration(96.0), duration(6.0), duration(0.25), duration(20000.0), duration(1e-4)
     ('4.0 days', '6.0 h', '15 min', '2.3 years', '0.36 s')
@@ -106,137 +105,118 @@ def duration(hours: float) -> str:
     return f"{hours * 3600:.2g} s"
 
 
-def _what(work: Workload, config: PretrainingConfig, size: str) -> Iterator[str]:
-    """Yields what is trained and what it computes."""
+def _run(work: Workload, config: PretrainingConfig, size: str) -> Table:
     training = config.training
-    yield (f"{size}, objective {config.objective.name}: {training.num_train_steps:,} steps of "
-           f"{training.train_batch_size:,} examples of {work.sequence_length} tokens, "
-           f"{brief(work.tokens / 1e6)} million tokens")
-    yield _parameters(work.networks)
-    yield ""
-    yield f"{'FLOPs':<32}{'the paper counts':>18}{'matrix products':>18}"
-    rows = {"training, a token": (work.paper_per_token, work.products_per_token),
-            "training, all of it": (work.paper_flops, work.products_flops)}
-    for length in (INFERENCE_LENGTH, _LONG):
-        rows[f"an answer about {length} tokens"] = work.inference(length)
-    for name, counts in rows.items():
-        yield f"{name:<32}" + "".join(f"{scientific(count):>18}" for count in counts)
-    yield from _share_lines(work, size)
+    rows = [("training", f"{training.num_train_steps:,} steps of {training.train_batch_size:,} "
+             f"examples, {brief(work.tokens / 1e6)} million tokens"),
+            ("parameters", _parameters(work.networks))]
+    for model in PUBLISHED:
+        if model.name == _PUBLISHED_RUNS.get(size):
+            share = 100 * work.paper_flops / model.counted.train
+            rows.append((f"part of the published {model.name}", f"{share:.4g} %, by the paper's "
+                         f"count; published: {scientific(model.counted.train)} by this count, "
+                         f"{scientific(model.printed.train, 1)} in the paper's tables"))
+    return Table(title=f"{size}, objective {config.objective.name}", rows=tuple(rows))
 
 
 def _parameters(networks: Sequence[Network]) -> str:
     """Returns the weights of every network, biases and layer norms included."""
     trained = weight_table.trained(networks)
     if len(networks) == 1:
-        return f"parameters: {trained:,}"
-    own = [weight_table.size(network.weights) for network in networks]
-    listed = ", ".join(f"{network.name} {size:,}" for network, size in zip(
-        networks, own, strict=True))
-    shared = sum(size for network, size in zip(networks, own, strict=True)
-                 if network.trained) - trained
-    return (f"parameters: {listed}" + (f", {shared:,} of them shared" if shared else "")
-            + f"; trained {trained:,}")
+        return f"{trained:,}"
+    own = {network.name: weight_table.size(network.weights) for network in networks}
+    shared = sum(own[network.name] for network in networks if network.trained) - trained
+    listed = [f"{name} {size:,}" for name, size in own.items()]
+    if shared:
+        listed.append(f"{shared:,} of them shared")
+    return f"{', '.join(listed)}; trained {trained:,}"
 
 
-def _share_lines(work: Workload, size: str) -> Iterator[str]:
-    """Yields which part of the published run this one is."""
-    name = _PUBLISHED_RUNS.get(size)
-    for model in PUBLISHED:
-        if model.name == name:
-            yield (f"{100 * work.paper_flops / model.train_flops:.4g} % of the published {name}, "
-                   f"which has {scientific(model.train_flops)} by this count and "
-                   f"{model.printed_train_flops:.1e} in the paper's tables".replace("e+", "e"))
+def _flops(work: Workload) -> Table:
+    counts = {"training, per token": (work.paper_per_token, work.matmuls_per_token),
+              "training, whole run": (work.paper_flops, work.matmul_flops)}
+    for length in (INFERENCE_LENGTH, _LONG):
+        counts[f"inference, {length} tokens"] = work.inference(length)
+    return Table(title="FLOPs", heading=("", "the paper's count", "matmuls"), rows=tuple(
+        (name, *map(scientific, both)) for name, both in counts.items()))
 
 
-def _bills(work: Workload, table: Prices) -> list[Bill]:
+def _bills(work: Workload, devices: Sequence[Device], table: Prices) -> Table:
     values = flags.FLAGS
-    if not 1 <= len(values.devices) <= _MOST_DEVICES:
-        raise UserError(f"--devices must name 1 to {_MOST_DEVICES} of {', '.join(table.devices)}.")
-    return [bill(work.products_flops, table.device(name), count=values.count,
-                 utilization=values.utilization, pue=table.pue.value,
-                 grams_co2_per_kwh=table.grid(values.region).value) for name in values.devices]
+    grid, rows = table.grid(values.region), []
+    for device in devices:
+        utilization = values.utilization or device.utilization.value
+        bill = prices.bill(work.matmul_flops, device, count=values.count, utilization=utilization,
+                           pue=table.pue.value, grams_co2_per_kwh=grid.value)
+        rows.append((f"{values.count:,} x {device.name}", f"{device.peak / 1e12:,.4g}",
+                     f"{utilization:.3g}", duration(bill.hours),
+                     *map(brief, (bill.hours * values.count, *bill[1:]))))
+    return Table(
+        title="Devices", rows=tuple(rows),
+        heading=("device", "peak, TFLOP/s", "utilization", "time", "device-h", "dollars", "kWh",
+                 "kg CO2"),
+        notes=("Time: FLOPs of matmuls / (peak x utilization); several devices share the work "
+               "without loss.",
+               f"Electricity: devices at full load, times {table.pue.value:g} for the data centre "
+               f"({table.pue.origin}); {values.region}: {grid.value:g} g CO2/kWh ({grid.origin})."))
 
 
-def _bill_lines(bills: Sequence[Bill], table: Prices, grid: Quantity,
-                region: str) -> Iterator[str]:
-    """Yields a row for every kind of device, and what the electricity rests on."""
-    yield (f"{'device':<14}{'peak, TFLOP/s':>14}{'utilization':>13}{'time':>12}{'device-h':>11}"
-           f"{'dollars':>11}{'kWh':>10}{'kg CO2':>10}")
-    for one in bills:
-        yield (f"{f'{one.count:,} x {one.device.name}':<14}{one.device.peak / 1e12:>14,.4g}"
-               f"{one.utilization:>13.3g}{duration(one.hours):>12}"
-               f"{brief(one.hours * one.count):>11}{brief(one.dollars):>11}"
-               f"{brief(one.kilowatt_hours):>10}{brief(one.kilograms_co2):>10}")
-    yield ("Time: matrix products over peak times utilization; several devices are taken to share "
-           "the work without loss.")
-    yield (f"Electricity: devices at full load, times {table.pue.value:g} for the data centre "
-           f"({_origin(table.pue)}); {region}: {grid.value:g} g CO2/kWh ({_origin(grid)}).")
+def _sources(devices: Sequence[Device], width: int) -> Table:
+    given, notes = flags.FLAGS.utilization, []
+    if width < _WIDE and given is None:
+        notes.append(f"Assumed utilizations are of networks with a hidden size of {_WIDE} or more. "
+                     f"This one has {width}: a fast device will take longer.")
+    notes.append("run_pretraining.py logs the % of peak that your device reaches; give it as "
+                 "--utilization.")
+    return Table(title="Sources", notes=tuple(notes), rows=tuple(
+        (device.name, "; ".join(_origins(device, given))) for device in devices))
 
 
-def _source_lines(bills: Sequence[Bill], width: int) -> Iterator[str]:
-    """Yields where the numbers of every device are from."""
-    for one in bills:
-        device, stated = one.device, one.device.utilization
-        yield f"{device.name}"
-        yield (f"  utilization {one.utilization:g}: " + (
-            _origin(stated) if one.utilization == stated.value else "given")
-            + f"; of {device.peak / 1e12:,.4g} TFLOP/s")
-        if device.dollars_per_hour:
-            price = device.dollars_per_hour
-            yield f"  ${price.value:,.2f} an hour: {_origin(price)}"
-        if device.watts:
-            yield f"  {device.watts.value:g} W: {_origin(device.watts)}"
-    if width < _WIDE and flags.FLAGS.utilization is None:
-        yield (f"What is assumed is of networks {_WIDE} wide or more. This one has {width}: a fast "
-               "device will take longer.")
-    yield ("The % of peak in run_pretraining.py's progress lines is what yours reaches; give it as "
-           "--utilization.")
+def _origins(device: Device, given: float | None) -> Iterator[str]:
+    stated, price, watts = device.utilization, device.dollars_per_hour, device.watts
+    yield (f"utilization {given:g}: --utilization" if given
+           else f"utilization {stated.value:g}: {stated.origin}")
+    if price:
+        yield f"${price.value:,.2f} an hour: {price.origin}"
+    if watts:
+        yield f"{watts.value:g} W: {watts.origin}"
 
 
-def _origin(quantity: Quantity) -> str:
-    return f"{quantity.source} ({quantity.date})"
-
-
-def _comparison(work: Workload) -> Iterator[str]:
-    """Yields what other models cost beside this run."""
-    yield (f"{'':<17}{'parameters':>10}{'training':>11}{'paper':>9}{'x this run':>12}"
-           f"{'an answer':>11}{'paper':>9}")
-    for model in PUBLISHED:
-        cells = [model.train_flops, model.inference_flops]
-        printed = [model.printed_train_flops, model.printed_inference_flops]
-        counted = ["-" if cell is None else scientific(cell) for cell in cells]
-        tables = ["-" if cell is None else f"{cell:.1e}".replace("e+", "e") for cell in printed]
-        yield (f"{model.name:<17}{model.parameters:>10}{counted[0]:>11}{tables[0]:>9}"
-               f"{brief(model.train_flops / work.paper_flops):>12}{counted[1]:>11}{tables[1]:>9}")
-    yield (f"FLOPs by the paper's count, and as its tables print them; an answer is about "
-           f"{INFERENCE_LENGTH} tokens.")
+def _published(work: Workload) -> Table:
+    return Table(
+        title="Published models",
+        heading=("", "parameters", "training", "paper", "x this run", "inference", "paper"),
+        rows=tuple(
+            (model.name, model.parameters, scientific(model.counted.train),
+             scientific(model.printed.train, 1), brief(model.counted.train / work.paper_flops),
+             scientific(model.counted.inference), scientific(model.printed.inference, 1))
+            for model in PUBLISHED),
+        notes=("FLOPs by the paper's count, and as its tables print them; inference reads "
+               f"{INFERENCE_LENGTH} tokens.",))
 
 
 def define() -> None:
-    """Registers the flags."""
+    """Defines the flags."""
     flags.DEFINE_string("model_size", None, "tiny, small, base or large. Default: small.")
     flags.DEFINE_string("recipe", recipes.PAPER, "paper or short, as for run_pretraining.py.")
     setting_flags.define(SETTINGS, SIZES)
     flags.DEFINE_list("devices", list(_DEVICES), "Kinds of devices, separated by commas.")
-    flags.DEFINE_integer("count", 1, "How many of each.")
-    flags.DEFINE_float("utilization", None, "Part of the peak rate that matrix products reach, in "
-                       "(0, 1]. Default: the table's.")
-    flags.DEFINE_string("prices", None, "YAML file of your own prices, powers, utilizations and "
-                        "grids, of the form of electra_tf/apps/planning/prices.yaml.")
-    flags.DEFINE_string("region", "world", "Whose electricity: a grid of the table.")
-    flags.DEFINE_string("plot", None, "PNG of scores against FLOPs to write.")
-    flags.DEFINE_list("glue_dir", [], "Runs of run_finetuning.py --task=glue that appear there; "
-                      "what their encoders cost is read from the pre-training runs.")
-    flags.DEFINE_multi_string("own", [], "name:FLOPs:score of another run that appears there; any "
-                              "number of times.")
-    flags.DEFINE_string("literature", None, "Table of the models that appear there. Default: "
-                        "docs/literature.csv.")
+    flags.DEFINE_integer("count", 1, "Number of devices of each kind.")
+    flags.DEFINE_float("utilization", None, "Fraction of the peak that matmuls reach, in (0, 1]. "
+                       "Default: the table's.")
+    flags.DEFINE_string("prices", None, "YAML file with your own prices, powers, utilizations and "
+                        "grids, in the form of electra_tf/apps/planning/prices.yaml.")
+    flags.DEFINE_string("region", "world", "Grid of the table that supplies the electricity.")
+    flags.DEFINE_string("plot", None, "PNG file for a plot of scores against FLOPs.")
+    flags.DEFINE_list("glue_dir", [], "Runs of run_finetuning.py --task=glue to plot; their cost "
+                      "is read from the pre-training runs.")
+    flags.DEFINE_multi_string("own", [], "name:FLOPs:score of another run to plot; repeatable.")
 
 
 GROUPS = {
     "The run": ["model_size", "recipe", *(flag.name for flag in SETTINGS), *ANY_SETTING],
     "Devices": ["devices", "count", "utilization", "prices", "region"],
-    "Scores": ["plot", "glue_dir", "own", "literature"]}
+    "Scores": ["plot", "glue_dir", "own"]}
 
 if __name__ == "__main__":
     define()

@@ -1,7 +1,7 @@
-"""How good a discriminator gets by how many tokens: measured runs, and curves through them.
+"""Learning curves of the discriminator by training tokens, fitted to measured runs.
 
-The measure is `unigram_auc`, the area under the curve on replacements that are the same for every
-run. The AUC against a run's own generator doesn't compare runs: it falls when the generator learns.
+The measure is `unigram_auc`, the AUC on replacements that are the same for every run. The AUC
+against a run's own generator falls when the generator learns, so it cannot compare runs.
 """
 
 import dataclasses
@@ -11,13 +11,11 @@ import numpy as np
 
 
 def fit(points: Sequence[tuple[float, float]], limit: float) -> Callable[[float], float]:
-    """Returns tokens -> AUC = limit - scale x tokens^-exponent through runs, at least 0.5.
-
-    The logarithm of limit - AUC is a straight line.
+    """Returns a fit of tokens -> AUC = max(0.5, limit - scale x tokens^-exponent).
 
     Args:
         points: tokens and AUC of two runs or more.
-        limit: the AUC after endless training, above that of every run.
+        limit: the asymptotic AUC, above that of every run.
 
     >>> law = fit([(1e6, 0.70), (4e6, 0.80), (16e6, 0.85)], limit=0.9)
     >>> f"{law(64e6):.3f} {law(1.0):.1f}"
@@ -30,30 +28,24 @@ def fit(points: Sequence[tuple[float, float]], limit: float) -> Callable[[float]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Network:
-    """A network, and the results of measured runs."""
+    """A network with the results of measured runs."""
 
     name: str
     """Layers x hidden size."""
     flags: tuple[str, ...]
-    """Of run_pretraining.py."""
+    """Flags of run_pretraining.py."""
     measured: tuple[tuple[float, float], ...]
-    """Tokens and AUC of whole runs, whose learning rate fell to 0; fewest tokens first."""
+    """Tokens and AUC of whole runs, fewest tokens first; their learning rate decayed to 0."""
     limit: float
-    """AUC after endless training: where three runs were measured, the one that makes them a
-    straight line; assumed for the others. It matters far beyond the measured tokens."""
-
-    @property
-    def most_tokens(self) -> float:
-        """Returns the most tokens of a measured run; beyond them the AUC is extrapolated."""
-        return self.measured[-1][0]
+    """Asymptotic AUC: fitted where three runs were measured, assumed for the others."""
 
     def auc(self, tokens: float) -> float:
-        """Returns the AUC that a run over so many tokens should end with."""
+        """Returns the expected final AUC of a run with this number of tokens."""
         return fit(self.measured, self.limit)(tokens)
 
 
 _TINY = ("--model_size=tiny", "--set=model.num_heads=4",
-         "--set=model.max_position_embeddings=512")  # 128 by default; records may be longer.
+         "--set=model.max_position_embeddings=512")  # The default is 128; records may be longer.
 NETWORKS = (
     Network(name="2 x 128", flags=_TINY, limit=0.91,
             measured=((2.05e6, 0.752), (8.19e6, 0.835), (18.4e6, 0.861))),

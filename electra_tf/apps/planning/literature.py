@@ -1,11 +1,12 @@
-"""What other models of the literature cost: shapes and lengths of training, counted as the paper.
+"""Published models: their shapes, and the FLOPs of their training by the paper's count.
 
-The count is that of Google's table of FLOPs, of which ELECTRA prints two digits (tables 1 to 4). It
-is a reading of the other papers, simpler than their models in places: ALBERT's and RoBERTa's
-differences from BERT are left out, and GPT is counted with ELECTRA's head over all tokens.
+The count is that of Google's table of FLOPs; ELECTRA prints two digits of it (tables 1 to 4). It
+simplifies other models: it ignores how ALBERT and RoBERTa differ from BERT, and counts GPT with
+ELECTRA's head over all tokens.
 """
 
 import dataclasses
+from typing import NamedTuple
 
 from electra_tf.apps.planning.workload import PUBLISHED_LENGTHS
 from electra_tf.config.model import EncoderConfig
@@ -23,23 +24,22 @@ INFERENCE_LENGTH = 128
 _BERT_VOCABULARY = 30522
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class PublishedModel:
-    """A model, what it cost by our count, and what the paper's tables say."""
+class Cost(NamedTuple):
+    """FLOPs of a model; None where they are unknown."""
+
+    train: float | None
+    inference: float | None = None
+    """FLOPs of one forward pass over 128 tokens."""
+
+
+class PublishedModel(NamedTuple):
+    """A model, its cost by our count, and the cost that ELECTRA's tables 1 to 4 print."""
 
     name: str
     parameters: str
-    """As published, in millions (M) or billions (B)."""
-    train_flops: float
-    """Counted."""
-    printed_train_flops: float | None = None
-    """ELECTRA, tables 1 to 4; None for what is in none of them."""
-    inference_flops: float | None = None
-    """Counted, of one answer about 128 tokens; None where it isn't counted."""
-    printed_inference_flops: float | None = None
-    """ELECTRA, table 1."""
-    source: str
-    """Source of shape, batch, length and steps."""
+    """The published number, in millions (M) or billions (B)."""
+    counted: Cost
+    printed: Cost
 
 
 def _shape(hidden: int, layers: int, *, embedding: int = 0,
@@ -52,37 +52,28 @@ def _shape(hidden: int, layers: int, *, embedding: int = 0,
         attention_dropout=0.1, initializer_range=0.02, **sizes)
 
 
-def _language_model(
-    shape: EncoderConfig, *, batch: int, steps: float, length: int = 512,
-    fraction: float | None = None
-) -> dict[str, float]:
+def _language_model(shape: EncoderConfig, *, batch: int, steps: float, length: int = 512,
+                    fraction: float | None = None) -> Cost:
     """Returns the cost of a network that predicts a fraction of the tokens; None for BERT's."""
-    network = language_model(
-        "language model", shape, whole_encoder(shape), fraction=fraction)
-    return {
-        "train_flops": batch * length * steps * paper_flops.per_token([network], length),
-        "inference_flops": paper_flops.inference(shape, INFERENCE_LENGTH)}
+    network = language_model("language model", shape, whole_encoder(shape), fraction=fraction)
+    return Cost(batch * length * steps * paper_flops.per_token([network], length),
+                paper_flops.inference(shape, INFERENCE_LENGTH))
 
 
-def _electra(size: str, steps: int | None = None) -> dict[str, float]:
-    """Returns what ELECTRA costs, with the settings that this program has for a model size."""
+def _electra(size: str, steps: int | None = None) -> Cost:
+    """Returns the cost of ELECTRA with the settings of a model size."""
     model, training, length = SIZES[size].model, SIZES[size].training, PUBLISHED_LENGTHS[size]
     networks = discriminator(model.discriminator), generator(model)
-    return {"train_flops": training.train_batch_size * length
-            * (steps or training.num_train_steps) * paper_flops.per_token(networks, length),
-            "inference_flops": paper_flops.inference(model.discriminator, INFERENCE_LENGTH)}
+    tokens = training.train_batch_size * length * (steps or training.num_train_steps)
+    return Cost(tokens * paper_flops.per_token(networks, length),
+                paper_flops.inference(model.discriminator, INFERENCE_LENGTH))
 
 
-def _counted(train_flops: float) -> dict[str, float]:
-    """Returns the cost of a model whose answers aren't counted."""
-    return {"train_flops": train_flops}
+def _t5() -> Cost:
+    """Returns the cost of T5's encoder and decoder, each over 512 tokens.
 
-
-def _t5_train_flops() -> float:
-    """Returns what T5's encoder and decoder cost, each over 512 tokens.
-
-    The weighted sum of values and the output of attention count as if all heads were as wide as H,
-    as in Google's table; they are 16 times as wide.
+    As in Google's table, the weighted sum of values and the output of attention count as if all
+    heads together were H wide. They are 16 times as wide.
     """
     shape = _shape(1024, 24, vocabulary=32000, num_heads=128, intermediate_size=65536)
     length, batch, steps, projected = 512, 2048, 1e6, 128 * 128
@@ -92,50 +83,48 @@ def _t5_train_flops() -> float:
     # The head above no layers, and the embeddings of encoder and decoder.
     ends = paper_flops.embedding(shape, length) + paper_flops.forward(language_model(
         "T5", dataclasses.replace(shape, num_layers=0), {}, fraction=1.0), length)
-    return 2 * batch * steps * (blocks + ends)
+    return Cost(2 * batch * steps * (blocks + ends))
 
 
-# ELMo and XLNet are no Transformer encoders as `flops` counts them. Google had TensorFlow count the
-# operations of a forward pass, and so many it were.
-_ELMO_FLOPS_PER_BATCH, _ELMO_BATCH_TOKENS = 568_093_262_680, 20 * 128
-_ELMO_WORDS = 768_648_884
-_XLNET_FLOPS_PER_BATCH, _XLNET_BATCH = 15_064_773_691_518, 32
-
-_BERT = "Devlin et al., 2019, appendix A.2"
+# ELMo and XLNet are not Transformer encoders that `paper_flops` can count. Google let TensorFlow
+# count the FLOPs of a forward pass of one batch.
+_ELMO_FLOPS, _ELMO_TOKENS, _ELMO_WORDS = 568_093_262_680, 20 * 128, 768_648_884
+_XLNET_FLOPS, _XLNET_BATCH = 15_064_773_691_518, 32
+_BERT_BASE, _BERT_LARGE = _shape(768, 12), _shape(1024, 24)
 _ROBERTA = _shape(1024, 24, vocabulary=50265)
-_ROWS = (
-    ("ELMo", "96M", 3.3e18, 2.6e10, _counted(
-        2 * 10 * _ELMO_WORDS * _ELMO_FLOPS_PER_BATCH / _ELMO_BATCH_TOKENS),
-     "Peters et al., 2018: 10 epochs of the 1 Billion Word Benchmark"),
-    ("GPT", "117M", 4.0e19, 3.0e10, _language_model(
+_UNKNOWN = Cost(None)
+PUBLISHED = (
+    # Peters et al., 2018: 10 epochs of the 1 Billion Word Benchmark.
+    PublishedModel("ELMo", "96M", Cost(2 * 10 * _ELMO_WORDS * _ELMO_FLOPS / _ELMO_TOKENS),
+                   Cost(3.3e18, 2.6e10)),
+    # Radford et al., 2018: every token is predicted.
+    PublishedModel("GPT", "117M", _language_model(
         _shape(768, 12, vocabulary=40000), batch=128, steps=960_800, fraction=1.0),
-     "Radford et al., 2018: every token is predicted"),
-    ("BERT-Small", "14M", 1.4e18, 3.7e9, _language_model(
-        _shape(256, 12, embedding=128), batch=128, steps=1.45e6, length=128),
-     "ELECTRA, section 3.3: trained for as many FLOPs as ELECTRA-Small"),
-    ("ELECTRA-Small", "14M", 1.4e18, 3.7e9, _electra("small"), "ELECTRA, table 6"),
-    ("BERT-Base", "110M", 6.4e19, 2.9e10, _language_model(
-        _shape(768, 12), batch=256, steps=1e6), _BERT),
-    ("ELECTRA-Base", "110M", 6.4e19, 2.9e10, _electra("base"), "ELECTRA, table 6"),
-    ("BERT-Large", "335M", 1.9e20, None, _language_model(
-        _shape(1024, 24), batch=256, steps=1e6), _BERT),
-    ("RoBERTa-100K", "356M", 6.4e20, None, _language_model(
-        _ROBERTA, batch=8000, steps=100_000), "Liu et al., 2019, table 4"),
-    ("ELECTRA-400K", "335M", 7.1e20, None, _electra("large"), "ELECTRA, table 6"),
-    ("ELECTRA-1.75M", "335M", 3.1e21, None, _electra("large", 1_750_000),
-     "ELECTRA, section 3.4"),
-    ("RoBERTa-500K", "356M", 3.2e21, None, _language_model(
-        _ROBERTA, batch=8000, steps=500_000), "Liu et al., 2019, table 4"),
-    ("XLNet", "360M", 3.9e21, None, _counted(
-        2 * 500_000 * 8192 * _XLNET_FLOPS_PER_BATCH / _XLNET_BATCH),
-     "Yang et al., 2019: 500,000 steps of 8,192"),
-    ("ALBERT-xxlarge", "235M", 3.1e22, None, _language_model(
-        _shape(4096, 12, embedding=128, vocabulary=30000), batch=4096, steps=1.5e6),
-     "Lan et al., 2020"),
-    ("T5-11B", "11B", None, None, _counted(_t5_train_flops()),
-     "Raffel et al., 2020: 1,000,000 steps of 2,048 x 512"),
-)
-PUBLISHED = tuple(PublishedModel(
-    name=name, parameters=parameters, printed_train_flops=train, printed_inference_flops=inference,
-    source=source, **counted) for name, parameters, train, inference, counted, source in _ROWS)
-"""Cheapest of a generation first."""
+        Cost(4.0e19, 3.0e10)),
+    # ELECTRA, section 3.3: trained for as many FLOPs as ELECTRA-Small.
+    PublishedModel("BERT-Small", "14M", _language_model(
+        _shape(256, 12, embedding=128), batch=128, steps=1.45e6, length=128), Cost(1.4e18, 3.7e9)),
+    PublishedModel("ELECTRA-Small", "14M", _electra("small"), Cost(1.4e18, 3.7e9)),
+    # Devlin et al., 2019, appendix A.2.
+    PublishedModel("BERT-Base", "110M", _language_model(_BERT_BASE, batch=256, steps=1e6),
+                   Cost(6.4e19, 2.9e10)),
+    PublishedModel("ELECTRA-Base", "110M", _electra("base"), Cost(6.4e19, 2.9e10)),
+    PublishedModel("BERT-Large", "335M", _language_model(_BERT_LARGE, batch=256, steps=1e6),
+                   Cost(1.9e20)),
+    # Liu et al., 2019, table 4.
+    PublishedModel("RoBERTa-100K", "356M", _language_model(_ROBERTA, batch=8000, steps=100_000),
+                   Cost(6.4e20)),
+    PublishedModel("ELECTRA-400K", "335M", _electra("large"), Cost(7.1e20)),
+    # ELECTRA, section 3.4.
+    PublishedModel("ELECTRA-1.75M", "335M", _electra("large", 1_750_000), Cost(3.1e21)),
+    PublishedModel("RoBERTa-500K", "356M", _language_model(_ROBERTA, batch=8000, steps=500_000),
+                   Cost(3.2e21)),
+    # Yang et al., 2019: 500,000 steps of 8,192.
+    PublishedModel("XLNet", "360M", Cost(2 * 500_000 * 8192 * _XLNET_FLOPS / _XLNET_BATCH),
+                   Cost(3.9e21)),
+    # Lan et al., 2020.
+    PublishedModel("ALBERT-xxlarge", "235M", _language_model(
+        _shape(4096, 12, embedding=128, vocabulary=30000), batch=4096, steps=1.5e6), Cost(3.1e22)),
+    # Raffel et al., 2020: 1,000,000 steps of 2,048 x 512.
+    PublishedModel("T5-11B", "11B", _t5(), _UNKNOWN))
+"""The published models, cheapest of a generation first."""

@@ -16,23 +16,24 @@ from collections.abc import Sequence
 
 from absl import flags
 
-from electra_tf.apps.planning import throughput as rate
+from electra_tf.apps.planning import throughput
 from electra_tf.apps.planning.learning_curves import NETWORKS, Network
 from electra_tf.data import mixture
 from electra_tf.platform import command_line
 from electra_tf.platform.errors import UserError
+from electra_tf.reporting.tables import Table, table_text
 
 BATCH = 16
-"""Examples of a step, as in the measured runs: small batches learn most from as many tokens."""
+"""Examples of a step, as in the measured runs: small batches learn most from the same tokens."""
 START_SECONDS = 40.0
-"""Until the first step and after the last one: imports, tracing, drawing."""
+"""Time before the first step and after the last one: imports, tracing, drawing."""
 SPARE = 0.05
-"""Share of the rest for checkpoints, and for a machine that is slower later on."""
+"""Share of the remaining time for checkpoints, and for a machine that slows down."""
 EVALUATED = 0.1
-"""Share of the rest for evaluations at most. A held-out token, which the discriminator reads three
-times but no gradient follows, takes about as long as one that is trained on."""
+"""Largest share of the remaining time for evaluations. A held-out token takes about as long as a
+training token: the discriminator reads it three times, without gradients."""
 PAPERS_TOKENS = 16.4e9
-"""Of the paper's ELECTRA-Small: 1,000,000 steps of 128 examples of 128 tokens."""
+"""Training tokens of the paper's ELECTRA-Small: 1,000,000 steps of 128 x 128."""
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _MOST_EVALUATIONS = 20
 _EVAL_BATCH = 32
@@ -42,7 +43,7 @@ _MANY_PASSES = 10
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Plan:
-    """A run of one network that fills the budget."""
+    """A run of one network that uses the whole budget."""
 
     network: Network
     tokens_per_second: float
@@ -50,23 +51,21 @@ class Plan:
     tokens: float
     eval_every_steps: int
     eval_batches: int
-    """Of every evaluation."""
 
     @property
     def auc(self) -> float:
-        """What the discriminator should reach on the text of the measured runs."""
+        """Returns the expected AUC on the text of the measured runs."""
         return self.network.auc(self.tokens)
 
     @property
-    def recipe(self) -> str:
-        """The paper's where the paper's number of tokens fits."""
-        return "short" if self.tokens < PAPERS_TOKENS else "paper"
+    def extrapolated(self) -> bool:
+        """Returns True for more tokens than any measured run of the network had."""
+        return self.tokens > self.network.measured[-1][0]
 
-    def line(self) -> str:
-        """Returns a row of the table; `HEADING` is above it."""
-        beyond = self.tokens > self.network.most_tokens
-        return (f"{self.network.name:<10}{self.tokens_per_second:>10,.0f}{self.steps:>13,}"
-                f"{self.tokens / 1e6:>11,.1f}{self.auc:>9.3f}{' *' if beyond else ''}")
+    @property
+    def recipe(self) -> str:
+        """Returns "paper" if the run has as many tokens as the paper's."""
+        return "short" if self.tokens < PAPERS_TOKENS else "paper"
 
     def command(self, data_dir: str, model_dir: str) -> list[str]:
         """Returns the words of the command that trains it."""
@@ -77,14 +76,11 @@ class Plan:
                 f"--eval_batch_size={_EVAL_BATCH}", f"--eval_steps={self.eval_batches}"]
 
 
-HEADING = f"{'network':<10}{'tokens/s':>10}{'steps':>13}{'M tokens':>11}{'AUC':>9}"
-
-
 def seconds_of(text: str) -> float:
-    """Returns the seconds that a time as a person writes it has.
+    """Returns the seconds of a duration.
 
     Raises:
-        UserError: not such a time, or less than a minute.
+        UserError: the text is not a duration, or less than a minute.
 
     >>> seconds_of("1h30m"), seconds_of("0.5h"), seconds_of("2d")
     (5400.0, 1800.0, 172800.0)
@@ -101,11 +97,11 @@ def seconds_of(text: str) -> float:
 
 
 def plan(network: Network, tokens_per_second: float, seconds: float, length: int) -> Plan:
-    """Returns the longest run of a network within a time.
+    """Returns the longest run of a network within a budget in seconds.
 
     Args:
-        network: which.
-        tokens_per_second: what this machine trains of it.
+        network: the network.
+        tokens_per_second: its training throughput on this machine.
         seconds: the budget.
         length: tokens of an example.
     """
@@ -120,21 +116,24 @@ def plan(network: Network, tokens_per_second: float, seconds: float, length: int
 
 
 def report(plans: Sequence[Plan], best: Plan, records: mixture.Mixture) -> str:
-    """Returns the table and what must be known to read it."""
-    lines = [HEADING, *(proposed.line() + ("  <- proposed" if proposed is best else "")
-                        for proposed in plans)]
-    lines.append("AUC: unigram_auc, as runs on English Wikipedia and books ended; other text and "
-                 "vocabularies differ (docs/budgets.md).")
-    if any(proposed.tokens > proposed.network.most_tokens for proposed in plans):
-        lines.append("*  beyond what was measured: extrapolated by a power law.")
+    """Returns the table with its notes."""
+    notes = ["AUC: final unigram_auc of runs on English Wikipedia and books; other text and "
+             "vocabularies differ (docs/budgets.md)."]
+    if any(proposed.extrapolated for proposed in plans):
+        notes.append("* more tokens than were measured: extrapolated by a power law.")
     passes = best.tokens / records.tokens("train")
-    lines.append(f"The proposed run reads the records {passes:,.1f} times"
-                 + ("; more text would make it better." if passes > _MANY_PASSES else "."))
-    return "\n".join(lines)
+    notes.append(f"The proposed run reads the records {passes:,.1f} times"
+                 + ("; more text would improve it." if passes > _MANY_PASSES else "."))
+    return table_text(Table(
+        title="Runs within the budget", notes=tuple(notes),
+        heading=("network", "tokens/s", "steps", "M tokens", "AUC", ""),
+        rows=tuple((each.network.name, f"{each.tokens_per_second:,.0f}", f"{each.steps:,}",
+                    f"{each.tokens / 1e6:,.1f}", f"{each.auc:.3f}{' *' * each.extrapolated}",
+                    "<- proposed" * (each is best)) for each in plans)))
 
 
 def main() -> None:
-    """Measures, prints the plan, and with --run becomes the run.
+    """Measures, prints the plan, and starts the proposed run if --run is given.
 
     Raises:
         UserError: no budget, no records, or --run without --model_dir.
@@ -145,10 +144,10 @@ def main() -> None:
             raise UserError(f"--{name} is needed: {values[name].help}")
     seconds = seconds_of(values.budget)
     records = mixture.load(values.data_dir)
-    print(f"measuring this machine, {rate.STEPS} steps of each network ...", flush=True)
+    print(f"measuring this machine, {throughput.STEPS} steps of each network ...", flush=True)
     plans = []
     for network in NETWORKS:
-        measured = rate.tokens_per_second(
+        measured = throughput.tokens_per_second(
             [f"--data_dir={values.data_dir}", *network.flags, f"--train_batch_size={BATCH}",
              "--recipe=short"])
         plans.append(plan(network, measured, seconds, records.max_seq_length))
@@ -157,15 +156,15 @@ def main() -> None:
     command = best.command(values.data_dir, values.model_dir or "runs/planned")
     print(f"python {shlex.join(command)}", flush=True)
     if values.run:
-        os.execv(sys.executable, [sys.executable, str(rate.SCRIPT), *command[1:]])
+        os.execv(sys.executable, [sys.executable, str(throughput.SCRIPT), *command[1:]])
 
 
 def define() -> None:
-    """Registers the flags."""
-    flags.DEFINE_string("budget", None, "Time that the run may take, such as 45m, 1h30m or 2d.")
+    """Defines the flags."""
+    flags.DEFINE_string("budget", None, "Duration of the run, such as 45m, 1h30m or 2d.")
     flags.DEFINE_string("data_dir", None, "Directory of records that data_prep built, or several "
                         "with weights, as run_pretraining.py takes them.")
-    flags.DEFINE_string("model_dir", None, "Where the run goes; needed with --run.")
+    flags.DEFINE_string("model_dir", None, "Directory of the run; required with --run.")
     flags.DEFINE_bool("run", False, "Start the proposed run.")
 
 

@@ -1,34 +1,31 @@
-"""What devices cost and draw, what electricity emits, and the bill of some work.
+"""Prices and powers of devices, emissions of electricity, and the bill of a computation.
 
-`prices.yaml`, beside this file, is the table and says what its columns mean. A user's file of the
-same form replaces sections of it. Every number has a source and a date.
+The table is `prices.yaml` beside this file, which explains its fields. A user's file of the same
+form replaces sections of it. Every number has a source and a date.
 """
 
 import dataclasses
-import math
 import pathlib
-import re
 from collections.abc import Mapping
+from typing import NamedTuple
+
+from annotated_types import Interval
 
 from electra_tf.modeling.device_peaks import peak_flops
 from electra_tf.platform import strict_yaml
 from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.settings import Setting
 from electra_tf.platform.storage import Path
 
 TABLE = pathlib.Path(__file__).with_name("prices.yaml")
 FLAG = "--prices"
-MOST_DEVICES = 1_000_000
-_SECONDS_PER_HOUR = 3600
-_DEVICE, _GRID, _OVERHEAD = "device ", "grid ", "electricity overhead"
-_NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?", re.ASCII)
-_RANGES = {
-    "dollars_per_hour": (0.0, 1e6), "watts": (0.0, 1e6), "utilization": (0.0, 1.0),
-    "peak_teraflops": (0.0, 1e9), "grams_co2_per_kwh": (0.0, 1e4), "pue": (1.0, 10.0)}
-"""Number -> its bounds. The lower one is allowed for prices, emissions and the PUE."""
-_MAY_BE_LEAST = ("dollars_per_hour", "grams_co2_per_kwh", "pue")
-_NUMBERS = {_DEVICE: ("utilization", "dollars_per_hour", "watts", "peak_teraflops"),
-            _GRID: ("grams_co2_per_kwh",), _OVERHEAD: ("pue",)}
-"""Beginning of a section -> its numbers, the first of which it must have."""
+_OVERHEAD = "electricity overhead"
+_BOUNDS: Mapping[str, Mapping[str, Interval]] = {
+    "device": {"utilization": Interval(gt=0, le=1), "dollars_per_hour": Interval(ge=0, le=1e6),
+               "watts": Interval(gt=0, le=1e6), "peak_teraflops": Interval(gt=0, le=1e9)},
+    "grid": {"grams_co2_per_kwh": Interval(ge=0, le=1e4)},
+    _OVERHEAD: {"pue": Interval(ge=1, le=10)}}
+"""Kind of section -> bounds of its numbers. The first number is required."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -39,30 +36,30 @@ class Quantity:
     source: str
     date: str
 
+    @property
+    def origin(self) -> str:
+        """Returns the source with its date."""
+        return f"{self.source} ({self.date})"
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Device:
-    """One accelerator: how fast it is used, what it costs, what it draws."""
+    """A kind of accelerator: its speed, price and power."""
 
     name: str
     utilization: Quantity
-    """Fraction of the peak that a step's matrix products reach, in (0, 1]."""
+    """Fraction of the peak that a step's matmuls reach, in (0, 1]."""
     dollars_per_hour: Quantity | None = None
     watts: Quantity | None = None
     peak_teraflops: Quantity | None = None
-    """1e12 FLOP/s; None for a device that `device_peaks` has."""
-
-    @property
-    def precision(self) -> str:
-        """The precision of --precision=auto there: bfloat16 if it has units for it, or float32."""
-        return "float32" if peak_flops(self.name, "bfloat16") is None else "bfloat16"
+    """1e12 FLOP/s; None for a device that `device_peaks` lists."""
 
     @property
     def peak(self) -> float | None:
-        """The peak rate in FLOP/s that the utilization is a fraction of; None if unknown."""
+        """Returns the peak in FLOP/s of the type that --precision=auto takes; None if unknown."""
         if self.peak_teraflops is not None:
             return self.peak_teraflops.value * 1e12
-        return peak_flops(self.name, self.precision)
+        return peak_flops(self.name, "bfloat16") or peak_flops(self.name, "float32")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -73,145 +70,106 @@ class Prices:
     grids: Mapping[str, Quantity]
     """Region -> g CO2 per kWh."""
     pue: Quantity
-    """Power of a data centre over that of its computers, 1 or more."""
+    """Power of a data centre relative to that of its computers, 1 or more."""
 
     def device(self, name: str) -> Device:
-        """Returns a device by its name; case, "-" and "_" don't matter.
-
-        Raises:
-            UserError: the table doesn't have it.
-        """
+        """Returns a device; `UserError` for an unknown name. Case, "-" and "_" are ignored."""
         return _named(self.devices, name, "--devices: no device")
 
     def grid(self, region: str) -> Quantity:
-        """Returns the emissions of a region's electricity; `UserError` for an unknown one."""
+        """Returns the emissions of a region's electricity; `UserError` for an unknown region."""
         return _named(self.grids, region, "--region: no grid")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Bill:
-    """What some work costs on one kind of device."""
+class Bill(NamedTuple):
+    """The cost of a computation. A number is None if the table has no price or no power."""
 
-    device: Device
-    count: int
-    utilization: float
-    """Fraction of the peak, in (0, 1]."""
     hours: float
-    """From start to end: the devices share the work without loss."""
+    """Duration, if the devices share the work without loss."""
     dollars: float | None
-    """None where the price isn't known."""
     kilowatt_hours: float | None
-    """Of the devices with the data centre's overhead, without the machines around them; None
-    where the power isn't known."""
+    """Energy of the devices and the data centre, without host machines."""
     kilograms_co2: float | None
-    """Emissions of the electricity, without those of making the devices."""
+    """Emissions of the electricity, without those of manufacturing."""
 
 
-def bill(products_flops: float, device: Device, *, count: int, utilization: float | None,
-         pue: float, grams_co2_per_kwh: float) -> Bill:
-    """Returns what some work costs.
-
-    Args:
-        products_flops: of its matrix products.
-        device: that does it.
-        count: how many of them, from 1.
-        utilization: fraction of the peak that they reach, in (0, 1]; None for the table's.
-        pue: power of the data centre over that of its computers.
-        grams_co2_per_kwh: of the electricity.
-
-    Raises:
-        UserError: a count or a utilization out of range.
-    """
-    if not 1 <= count <= MOST_DEVICES:
-        raise UserError(f"--count must be from 1 to {MOST_DEVICES:,}. Received: {count}")
-    if utilization is None:
-        utilization = device.utilization.value
-    if not 0.0 < utilization <= 1.0:
-        raise UserError("--utilization must be in (0, 1]: the part of the peak rate that is "
-                        f"reached. Received: {utilization}")
-    device_hours = products_flops / (device.peak * utilization) / _SECONDS_PER_HOUR
-    energy = None if device.watts is None else device_hours * device.watts.value * pue / 1000
-    return Bill(
-        device=device, count=count, utilization=utilization, hours=device_hours / count,
-        dollars=None if device.dollars_per_hour is None
-        else device_hours * device.dollars_per_hour.value,
-        kilowatt_hours=energy,
-        kilograms_co2=None if energy is None else energy * grams_co2_per_kwh / 1000)
+def bill(flops: float, device: Device, *, count: int, utilization: float, pue: float,
+         grams_co2_per_kwh: float) -> Bill:
+    """Returns the cost of matmuls with `flops` FLOPs on `count` devices."""
+    device_hours = flops / (device.peak * utilization) / 3600
+    price, watts = device.dollars_per_hour, device.watts
+    energy = None if watts is None else device_hours * watts.value * pue / 1000
+    return Bill(device_hours / count, None if price is None else device_hours * price.value, energy,
+                None if energy is None else energy * grams_co2_per_kwh / 1000)
 
 
 def load(path: Path | None = None) -> Prices:
     """Returns the table, with the sections of a user's file in place of its own.
 
     Args:
-        path: of the user's file; None for the table as it is.
+        path: the user's file; None for the table alone.
 
     Raises:
-        UserError: the file can't be read, is too large, is no such table, or has a section or a
-            number out of range.
+        UserError: the file cannot be read, or has an unknown section or field, a number out of
+            range, or a number without source and date.
     """
     sections = _read(TABLE) | ({} if path is None else _read(path))
+    names = {kind: [key for key in sections if key.startswith(f"{kind} ")] for kind in _BOUNDS}
     return Prices(
-        devices={key.removeprefix(_DEVICE): Device(name=key.removeprefix(_DEVICE), **numbers)
-                 for key, numbers in sections.items() if key.startswith(_DEVICE)},
-        grids={key.removeprefix(_GRID): numbers["grams_co2_per_kwh"]
-               for key, numbers in sections.items() if key.startswith(_GRID)},
+        devices={(name := key.removeprefix("device ")): Device(name=name, **sections[key])
+                 for key in names["device"]},
+        grids={key.removeprefix("grid "): sections[key]["grams_co2_per_kwh"]
+               for key in names["grid"]},
         pue=sections[_OVERHEAD]["pue"])
 
 
 def _read(path: Path) -> dict[str, dict[str, Quantity]]:
-    """Returns section -> number -> quantity of a file."""
+    """Returns section -> field -> quantity."""
     found = {}
     for title, fields in strict_yaml.read_sections(path, FLAG).items():
         place, section = f"{FLAG}={path}: {shown(title)[1:-1]}", _key(title)
-        if section in found:
-            raise UserError(f"{place} stands there twice.")
-        kind = next((kind for kind in _NUMBERS if section == kind == _OVERHEAD
-                     or kind != _OVERHEAD and section.startswith(kind)), None)
-        if kind is None:
-            raise UserError(f"{place} is no section of the table: write `device NAME`, `grid "
+        kind = section if section == _OVERHEAD else section.partition(" ")[0]
+        if kind not in _BOUNDS or kind == section != _OVERHEAD:
+            raise UserError(f"{place} is not a section of the table; write `device NAME`, `grid "
                             f"NAME` or `{_OVERHEAD}`.")
-        numbers = found[section] = _numbers(place, fields, _NUMBERS[kind])
-        if kind == _DEVICE and Device(name=section.removeprefix(kind), **numbers).peak is None:
-            raise UserError(f"{place}: no peak rate is known of this device; add peak_teraflops, "
+        if section in found:
+            raise UserError(f"{place} appears twice; remove one.")
+        found[section] = _quantities(place, fields, _BOUNDS[kind])
+        name = section.removeprefix("device ")
+        if kind == "device" and Device(name=name, **found[section]).peak is None:
+            raise UserError(f"{place}: the peak of this device is unknown; add peak_teraflops, "
                             "its source and date.")
     return found
 
 
-def _numbers(place: str, fields: Mapping[str, str],
-             allowed: tuple[str, ...]) -> dict[str, Quantity]:
-    parts = {name: (name, f"{name}_source", f"{name}_date") for name in allowed}
+def _quantities(place: str, fields: Mapping[str, str],
+                bounds: Mapping[str, Interval]) -> dict[str, Quantity]:
+    parts = {name: (name, f"{name}_source", f"{name}_date") for name in bounds}
     for field in fields:
         if field not in sum(parts.values(), ()):
-            raise UserError(f"{place}: unknown {shown(field)}. There are: {', '.join(allowed)}, "
-                            "each with _source and _date.")
-    numbers = {}
+            raise UserError(f"{place}: unknown {shown(field)}; allowed: {', '.join(bounds)}, each "
+                            "with _source and _date.")
+    found = {}
     for name, names in parts.items():
-        if name != allowed[0] and fields.keys().isdisjoint(names):
+        if found and fields.keys().isdisjoint(names):
             continue
         for field in names:
             if not fields.get(field, "").strip():
-                raise UserError(f"{place}: {field} is missing; every number has a source and a "
+                raise UserError(f"{place}: {field} is missing; every number needs a source and a "
                                 "date.")
+        setting = Setting(name=f"{place}: {name}", owner=Quantity, field="value", kind=float,
+                          default=0.0, bounds=bounds[name], choices=())
         value, source, date = (fields[field] for field in names)
-        numbers[name] = Quantity(value=_value(place, name, value), source=source, date=date)
-    return numbers
-
-
-def _value(place: str, name: str, text: str) -> float:
-    least, most = _RANGES[name]
-    value = float(text) if _NUMBER.fullmatch(text) else math.nan
-    if not (least < value <= most or (value == least and name in _MAY_BE_LEAST)):
-        span = f"{'[' if name in _MAY_BE_LEAST else '('}{least:g}, {most:,.0f}]"
-        raise UserError(f"{place}: {name} must be a number in {span}. Received: {shown(text)}")
-    return value
+        found[name] = Quantity(value=setting.read(value), source=source, date=date)
+        setting.check(found[name].value)
+    return found
 
 
 def _named(table: Mapping[str, Device | Quantity], name: str, problem: str) -> Device | Quantity:
-    found = table.get(_key(name))
-    if found is None:
-        raise UserError(f"{problem} {shown(name)} in the table. There are: {', '.join(table)}; "
-                        f"add others by {FLAG}=FILE.")
-    return found
+    if _key(name) not in table:
+        raise UserError(f"{problem} {shown(name)}; known: {', '.join(table)}. Add others by "
+                        f"{FLAG}=FILE.")
+    return table[_key(name)]
 
 
 def _key(name: str) -> str:

@@ -1,4 +1,4 @@
-"""How fast run_pretraining.py trains on this machine: some steps in a process of its own."""
+"""Measures the training throughput of this machine: some steps in a separate process."""
 
 import pathlib
 import subprocess
@@ -13,17 +13,17 @@ from electra_tf.reporting.metrics_log import TRAIN, read_metrics
 
 SCRIPT = pathlib.Path(__file__).parents[3] / "run_pretraining.py"
 STEPS = 40
-"""Of which the second half counts: the first has tracing and the first touch of memory in it."""
+"""Steps of a measurement. The second half counts: the first includes tracing."""
 
 
 def tokens_per_second(flags: Sequence[str]) -> float:
-    """Trains for `STEPS` steps and returns the rate.
+    """Returns the throughput of a run of `STEPS` steps.
 
     Args:
         flags: of run_pretraining.py, without --model_dir and --num_train_steps.
 
     Raises:
-        UserError: the command refuses its flags, or fails; the message is its own.
+        UserError: the command fails; with its message.
     """
     with tempfile.TemporaryDirectory() as directory:
         ended = subprocess.run(

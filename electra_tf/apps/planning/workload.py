@@ -1,4 +1,4 @@
-"""What a pre-training run computes: weights, tokens, and FLOPs by both counts."""
+"""The computation of a pre-training run: networks, tokens, and FLOPs by both counts."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -17,57 +17,52 @@ PUBLISHED_LENGTHS = {"tiny": 128, "small": 128, "base": 512, "large": 512}
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Workload:
-    """What a whole pre-training run computes."""
+    """The computation of a whole pre-training run."""
 
     networks: Sequence[Network]
     """The network that is kept comes first."""
     tokens: float
     """Batch x length x steps, padding included."""
-    sequence_length: int
     paper_per_token: float
-    """Training FLOPs per token as the paper counts them."""
-    products_per_token: float
-    """FLOPs of a training step's matrix products per token."""
+    """Training FLOPs per token by the paper's count."""
+    matmuls_per_token: float
+    """FLOPs of a training step's matmuls per token."""
 
     @classmethod
-    def of(cls, config: PretrainingConfig, sequence_length: int) -> "Workload":
-        """Returns what a run with these settings computes.
-
-        Args:
-            config: its settings; objective, shapes, batch and steps count.
-            sequence_length: L, tokens of an example.
+    def of(cls, config: PretrainingConfig, length: int) -> "Workload":
+        """Returns the computation of a run whose examples have `length` tokens.
 
         Raises:
             UserError: examples longer than the positions, or no generator that the objective needs.
         """
         model, training = config.model, config.training
-        if sequence_length > model.max_position_embeddings:
+        if length > model.max_position_embeddings:
             raise UserError(
-                f"--max_seq_length={sequence_length} is more than the model's "
+                f"--max_seq_length={length} is more than the model's "
                 f"{model.max_position_embeddings} positions; give --set "
-                f"model.max_position_embeddings={sequence_length} too.")
+                f"model.max_position_embeddings={length} too.")
         objective = _objective(config)
         networks = objective.networks()
         return cls(
-            networks=networks, sequence_length=sequence_length,
-            tokens=float(training.train_batch_size * training.num_train_steps * sequence_length),
-            paper_per_token=paper_flops.per_token(networks, sequence_length),
-            products_per_token=objective.flops_per_token(sequence_length))
+            networks=networks,
+            tokens=float(training.train_batch_size * training.num_train_steps * length),
+            paper_per_token=paper_flops.per_token(networks, length),
+            matmuls_per_token=objective.flops_per_token(length))
 
     @property
     def paper_flops(self) -> float:
-        """Training FLOPs of the whole run as the paper counts them: its "Train FLOPs"."""
+        """Returns the "Train FLOPs" of the paper."""
         return self.paper_per_token * self.tokens
 
     @property
-    def products_flops(self) -> float:
-        """FLOPs of the whole run's matrix products: what a device's peak rate is of."""
-        return self.products_per_token * self.tokens
+    def matmul_flops(self) -> float:
+        """Returns the FLOPs of all matmuls, which a device's peak refers to."""
+        return self.matmuls_per_token * self.tokens
 
     def inference(self, length: int) -> tuple[float, float]:
-        """Returns the FLOPs of one answer about L tokens: the paper's count, matrix products.
+        """Returns the FLOPs of one answer about L tokens: the paper's count, and matmuls.
 
-        The first has the head of pre-training in the place of a task's, the second none.
+        The first includes the discriminator's head in place of a task's, the second no head.
         """
         encoder = self.networks[0].encoder
         return (paper_flops.inference(encoder, length),
@@ -75,8 +70,8 @@ class Workload:
 
 
 def _objective(config: PretrainingConfig):
-    """Returns a run's objective, to describe its networks; there are no records."""
-    # Here, because they import TensorFlow, which the flags' help can do without.
+    """Returns a run's objective without records, which describes its networks."""
+    # Imported here: TensorFlow takes seconds, which --help does not need.
     from electra_tf.checkpoints import formats
     from electra_tf.modeling.masking import SpecialTokens, TokenKinds
     from electra_tf.objectives.objective import Given, GivenGenerator

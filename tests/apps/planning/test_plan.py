@@ -2,8 +2,7 @@
 
 import pytest
 
-from electra_tf.apps.planning import plan
-from electra_tf.apps.planning import throughput as rate
+from electra_tf.apps.planning import plan, throughput
 from electra_tf.apps.planning.learning_curves import Network
 from electra_tf.platform.errors import UserError
 from tests import command_flags, tiny_records
@@ -32,7 +31,7 @@ def machine(monkeypatch):
     """Two networks, the second ten times slower."""
     monkeypatch.setattr(plan, "NETWORKS", (QUICK, SLOW))
     monkeypatch.setattr(
-        rate, "tokens_per_second",
+        throughput, "tokens_per_second",
         lambda given: next(RATES[flag] for flag in given if flag in RATES))
 
 
@@ -72,7 +71,7 @@ def test_little_time_is_for_the_quick_network_and_much_for_the_other(machine, re
         lines = capsys.readouterr().out.splitlines()
         proposed += [line.split()[0] for line in lines if line.endswith("<- proposed")]
         marked.append([line.split()[0] for line in lines
-                       if line.startswith(("quick", "slow")) and "*" in line])
+                       if line.strip().startswith(("quick", "slow")) and "*" in line])
     assert proposed == ["quick", "slow"]
     assert marked == [[], ["quick", "slow"]]  # At most 5.4 million tokens; 10 were measured.
 
@@ -83,7 +82,7 @@ def test_run_becomes_the_command_that_was_printed(machine, records, capsys, monk
     command_flags.call(plan.main, "--budget=10m", f"--data_dir={records}", "--model_dir=a run",
                        "--run")
     printed = capsys.readouterr().out.splitlines()[-1]
-    assert started[0][1] == str(rate.SCRIPT)
+    assert started[0][1] == str(throughput.SCRIPT)
     assert "'--model_dir=a run'" in printed and "--recipe=short" in printed
     assert f"--num_train_steps={plan.plan(QUICK, 10_000.0, 600.0, length=32).steps} " in printed
     assert printed.split()[2].removeprefix("--data_dir=") == str(records) == (
@@ -102,6 +101,6 @@ def test_mistakes_are_one_line(machine, arguments, words):
 @pytest.mark.slow
 def test_a_rate_is_measured_by_a_real_run(records):
     flags = [f"--data_dir={records}", "--model_size=tiny", "--train_batch_size=4"]
-    assert rate.tokens_per_second(flags) > 0
+    assert throughput.tokens_per_second(flags) > 0
     with pytest.raises(UserError, match="run_pretraining.py: .*--train_batch_size"):
-        rate.tokens_per_second([*flags, "--train_batch_size=-1"])
+        throughput.tokens_per_second([*flags, "--train_batch_size=-1"])

@@ -43,26 +43,16 @@ def test_a_bill_by_hand(load):
     table = load(DEVICE + PRICE.format("1.5") + "  watts: 200\n  watts_source: a\n"
                  "  watts_date: 2026\n")
     # 7.2e16 at 1e12 a second: 20 hours of one device, 5 of four; 20 h x 0.2 kW x 1.5 = 6 kWh.
-    found = bill(7.2e16, table.device("mine"), count=4, utilization=None, pue=1.5,
+    found = bill(7.2e16, table.device("mine"), count=4, utilization=0.5, pue=1.5,
                  grams_co2_per_kwh=100.0)
     assert (found.hours, found.dollars) == (5.0, 30.0)
     assert (found.kilowatt_hours, found.kilograms_co2) == pytest.approx((6.0, 0.6))
     twice = bill(7.2e16, table.device("mine"), count=4, utilization=1.0, pue=1.5,
                  grams_co2_per_kwh=100.0)
     assert twice.hours == 2.5
-    unknown = bill(7.2e16, load(DEVICE).device("mine"), count=1, utilization=None, pue=1.5,
+    unknown = bill(7.2e16, load(DEVICE).device("mine"), count=1, utilization=0.5, pue=1.5,
                    grams_co2_per_kwh=100.0)
     assert (unknown.dollars, unknown.kilowatt_hours, unknown.kilograms_co2) == (None, None, None)
-
-
-@pytest.mark.parametrize(("changes", "words"), [
-    ({"utilization": 1.01}, r"--utilization must be in \(0, 1\]"),
-    ({"utilization": float("nan")}, r"--utilization must be in \(0, 1\]"),
-    ({"count": 0}, "--count must be from 1 to 1,000,000")])
-def test_an_impossible_bill_is_one_line(changes, words):
-    with pytest.raises(UserError, match=words):
-        bill(1.0, TABLE.device(" TPU_v3 "), pue=1.0, grams_co2_per_kwh=1.0,
-             **{"count": 1, "utilization": None} | changes)
 
 
 def test_a_users_section_takes_the_place_of_the_whole_one(load):
@@ -79,19 +69,20 @@ def test_a_users_section_takes_the_place_of_the_whole_one(load):
 
 
 @pytest.mark.parametrize(("text", "words"), [
-    (DEVICE + PRICE.format("-3"), r"dollars_per_hour must be a number in \[0, 1,000,000\]. Receiv"),
+    (DEVICE + PRICE.format("-3"), "dollars_per_hour must be 0 or more .* Received: -3"),
     (DEVICE + PRICE.format("nan"), "Received: 'nan'"),
-    (DEVICE.replace("0.5", "1.5"), r"utilization must be a number in \(0, 1\]. Received: '1.5'"),
-    (DEVICE + "  dollars: 3\n", "unknown 'dollars'. There are: utilization, dollars_per_hour"),
+    (DEVICE.replace("0.5", "1.5"), r"utilization must be in \(0, 1\]. Received: 1.5"),
+    (DEVICE + "  dollars: 3\n", "unknown 'dollars'; allowed: utilization, dollars_per_hour"),
     (DEVICE + "  watts: 3\n  watts_date: 2026\n", "watts_source is missing"),
     (DEVICE + "  watts_source: us\n  watts_date: 2026\n", "watts is missing"),
     (DEVICE.replace("utilization", "watts"), "utilization is missing"),
     ("device mine:\n  utilization: 0.5\n  utilization_source: a\n  utilization_date: b\n",
-     "no peak rate is known of this device; add peak_teraflops"),
-    (DEVICE + DEVICE.replace("mine", "Mine"), "device Mine stands there twice"),
-    ("v100:\n  watts: 300\n", "v100 is no section of the table: write `device NAME`"),
+     "add peak_teraflops, its source"),
+    (DEVICE + DEVICE.replace("mine", "Mine"), "device Mine appears twice"),
+    ("v100:\n  watts: 300\n", "v100 is not a section of the table; write `device NAME`"),
     ("grid x:\n  pue: 1\n", "unknown 'pue'"),
-    ("electricity overhead:\n  pue: 0.9\n  pue_source: a\n  pue_date: b\n", "pue must be a number"),
+    ("electricity overhead:\n  pue: 0.9\n  pue_source: a\n  pue_date: b\n",
+     r"pue must be in \[1, 10\]"),
     ("device,price\nv100,3\n", "must hold sections"),
     (b"\xff\xfe\x00", "is not valid YAML"),
     (b"#" * (1 << 17), "is larger than 64 KiB"),

@@ -28,14 +28,14 @@ def test_the_defaults_are_the_published_runs_and_their_answers():
 def test_steps_and_objectives_are_counted():
     whole, part = work("small"), work("small", training__num_train_steps=62_500)
     assert part.paper_flops == whole.paper_flops / 16
-    assert part.products_flops == whole.products_flops / 16
+    assert part.matmul_flops == whole.matmul_flops / 16
     bert = work("small", objective__name="mlm", training__num_train_steps=1_450_000)
     assert bert.paper_flops == pytest.approx(1.4187399146496e18, rel=1e-12)
-    assert bert.products_per_token < whole.products_per_token
+    assert bert.matmuls_per_token < whole.matmuls_per_token
 
 
 def test_every_objective_is_counted_and_stages_cost_their_share():
-    counted = {name: work("small", objective__name=name).products_per_token
+    counted = {name: work("small", objective__name=name).matmuls_per_token
                for name in OBJECTIVES if name != "frozen_generator"}
     # Every objective that trains the encoder over all tokens costs three forward passes of it.
     encoder = 3 * work("small").inference(128)[1] / 128
@@ -52,4 +52,4 @@ def test_every_objective_is_counted_and_stages_cost_their_share():
 def test_what_cant_be_counted_is_one_line(changes, length, words):
     with pytest.raises(UserError, match=words):
         Workload.of(override(SIZES["small"], changes), length)
-    assert Workload.of(SIZES["small"], 512).sequence_length == 512
+    assert Workload.of(SIZES["small"], 512).tokens == 4 * work("small").tokens
