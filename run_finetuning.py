@@ -23,25 +23,20 @@ from absl import flags
 from electra_tf.config import finetuning_flags, setting_flags
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.section_flags import from_flags
 from electra_tf.tasks import glue
-
-MODES = ("train", "eval", "predict", "export")
 
 
 def main() -> None:
     """Runs the mode that the flags ask for."""
-    values = flags.FLAGS
-    if values.mode not in MODES:
-        raise UserError(f"--mode must be one of {', '.join(MODES)}. Received: {values.mode!r}")
-    if values.data_source not in (finetuning_flags.FILES, finetuning_flags.TFDS):
-        raise UserError(f"--data_source must be {finetuning_flags.FILES} or "
-                        f"{finetuning_flags.TFDS}. Received: {values.data_source!r}")
-    if list(values.task or ()) == [glue.AVERAGE]:
+    for section in (finetuning_flags.TaskFlags, finetuning_flags.ModelFlags):
+        from_flags(section)  # Raises for a value out of bounds.
+    if flags.FLAGS.task == [glue.AVERAGE]:
         _report_glue_average()
         return
-    finetuning_flags.require("model_dir", *finetuning_flags.NEEDED[values.mode])
+    finetuning_flags.require("model_dir", *finetuning_flags.NEEDED[flags.FLAGS.mode])
     with setting_flags.naming_flags(finetuning_flags.SETTINGS):
-        _run(values.mode)
+        _run(flags.FLAGS.mode)
 
 
 def _report_glue_average() -> None:

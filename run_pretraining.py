@@ -22,9 +22,7 @@ paper's settings: hence --recipe=short (docs/recipes.md).
 from absl import flags
 
 from electra_tf.config import pretraining_flags, recipes, setting_flags, sizes
-from electra_tf.platform import command_line, errors, storage
-
-MODES = ("train", "eval", "samples")
+from electra_tf.platform import command_line, errors, section_flags, storage
 
 
 def main() -> None:
@@ -34,18 +32,11 @@ def main() -> None:
 
 
 def _run() -> None:
-    values = flags.FLAGS
-    if values.mode == "export":
-        raise errors.UserError(
-            "--mode=export is a command of its own: python -m electra_tf.apps.tools.export_model "
-            f"--model_dir={values.model_dir or 'RUN'} --export_dir={values.export_dir or 'DIR'}")
-    if values.mode not in MODES:
-        raise errors.UserError(
-            f"--mode must be one of {', '.join(MODES)}. Received: {values.mode!r}")
+    values = section_flags.from_flags(pretraining_flags.PretrainingFlags)
     for name in ("model_dir", "data_dir"):
-        if not values[name].value:
-            raise errors.UserError(f"--{name} is needed: {values[name].help}")
-    changes = pretraining_flags.given_settings()
+        if not getattr(values, name):
+            raise errors.UserError(f"--{name} is needed: {flags.FLAGS[name].help}")
+    changes = setting_flags.given_settings(pretraining_flags.SETTINGS)
     config = pretraining_flags.build_config(values.model_size, values.recipe, changes)
 
     # TensorFlow takes seconds to import: only once the flags are right.

@@ -7,25 +7,41 @@ words in 20 s and learns 30,522 tokens in 11 s, 8,192 in 10 s. Expect exactly th
 or a note that the text has fewer; the same text always gives the same vocabulary.
 """
 
+import dataclasses
 import sys
 import time
+from typing import Annotated
 
 from absl import flags
+from annotated_types import Interval
 
 from data_prep import local_runner, runner_flags, text_flags, vocabulary_learner
 from data_prep.cleaning.settings import LINE_RULES, CleaningSettings
 from data_prep.sources import several
+from data_prep.vocabulary_learner import LARGEST_VOCABULARY, SMALLEST_VOCABULARY
 from electra_tf.platform import atomic_file, command_line, errors, signals, storage
 from electra_tf.platform.section_flags import define_flags, from_flags
+from electra_tf.platform.settings import Section
 from electra_tf.platform.storage import Path
 from electra_tf.text.normalization import FLAGS, NFC, asked_for
 from electra_tf.text.tokenization import TextSettings
 
-flags.DEFINE_string("output", "", "The vocabulary file to write.")
-flags.DEFINE_integer("vocab_size", 30522, "Tokens, with the special and the reserved ones.")
-flags.DEFINE_integer("reserved_tokens", 0, "Entries [unused0], [unused1] and so on, as BERT's, for "
-                     "tokens that are added later.")
-flags.DEFINE_bool("overwrite", False, "Replace --output if it exists.")
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VocabularySettings(Section, prefix="--"):
+    """The size of the vocabulary, and its file."""
+
+    output: str = ""
+    """The vocabulary file to write."""
+    overwrite: bool = False
+    """Replace --output if it exists."""
+    vocab_size: Annotated[int, Interval(ge=SMALLEST_VOCABULARY, le=LARGEST_VOCABULARY)] = 30522
+    """Tokens, with the special and the reserved ones."""
+    reserved_tokens: Annotated[int, Interval(ge=0, le=LARGEST_VOCABULARY)] = 0
+    """Entries [unused0], [unused1] and so on, as BERT's, for tokens that are added later."""
+
+
+define_flags(VocabularySettings)
 define_flags(CleaningSettings, LINE_RULES)
 
 GROUPS = {
@@ -39,19 +55,19 @@ GROUPS = {
 def main() -> None:
     """Learns the vocabulary that the flags ask for and says what came out."""
     try:
-        _learn(flags.FLAGS)
+        _learn(from_flags(VocabularySettings))
     except signals.Interrupted as interrupted:
         raise signals.Interrupted(interrupted.number,
                                   "interrupted; no vocabulary was written.") from None
 
 
-def _learn(values: flags.FlagValues) -> None:
+def _learn(values: VocabularySettings) -> None:
     output = _free_output(values.output, values.overwrite)
     vocabulary_learner.check_size(values.vocab_size, values.reserved_tokens)
     local_runner.quiet_tensorflow()
     start = time.monotonic()
     source = text_flags.source()
-    asked = asked_for(values)
+    asked = asked_for(flags.FLAGS)
     counts = vocabulary_learner.count_corpus_words(
         source, asked or NFC, runner_flags.runner(output.with_name(f".beam-{output.name}")),
         from_flags(CleaningSettings, LINE_RULES))

@@ -1,15 +1,94 @@
 """Command-line flags of `run_finetuning.py`."""
 
+import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from absl import flags
 
-from electra_tf.config import export_flags, setting_flags
+from electra_tf.config import setting_flags
 from electra_tf.config.finetuning import finetuning_config
 from electra_tf.config.setting_flags import ANY_SETTING, HARDWARE, of_fields
 from electra_tf.config.sizes import SIZES
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.section_flags import define_flags
+from electra_tf.platform.settings import Section
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TaskFlags(Section, prefix="--"):
+    """The task, and the files with its examples."""
+
+    task: tuple[str, ...] | None = None
+    """cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli; several of them with commas, or glue for
+    all nine; squad, squad2; searchqa, triviaqa, newsqa, naturalqs (of MRQA); chunk (CoNLL-2000),
+    ner (CoNLL-2003); blimp (pairs of sentences, scored without fine-tuning); or for your own files
+    classification, regression, tagging, question_answering. glue_average prints one row of what
+    --task=glue left in --model_dir."""
+    data_dir: str = ""
+    """Directory of a benchmark's files as it publishes them."""
+    data_source: Literal["files", "tfds"] = "files"
+    """files, or tfds for TensorFlow Datasets, whose own directory --data_dir then is."""
+    train: str = ""
+    """Your training file: .tsv, .csv or .jsonl with a row per example; for tagging CoNLL columns or
+    .jsonl with lists; for questions SQuAD's .json or MRQA's .jsonl.gz."""
+    dev: str = ""
+    """Your file to score on, of the same form."""
+    test: str = ""
+    """Your file to predict after training, labels not needed."""
+    text_columns: tuple[str, ...] | None = None
+    """Your one or two columns of text. Default: text."""
+    label_column: str = ""
+    """Your column of labels. Default: label."""
+    key_column: str = ""
+    """Your column that names rows. Default: line numbers."""
+    strict: bool = False
+    """Refuse a file of questions in which an answer isn't at its offset."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ModelFlags(Section, prefix="--"):
+    """What the command does, and with which model."""
+
+    model_dir: str = ""
+    """Directory of this run: settings, weights, results."""
+    mode: Literal["train", "eval", "predict", "export"] = "train"
+    """train; eval scores --model_dir's model on dev; predict reads --input and writes --output;
+    export writes --model_dir's model to --export_dir."""
+    restart: bool = False
+    """Remove what an earlier run left in --model_dir, and begin again."""
+    input: str = ""
+    """To predict: a file like --test."""
+    output: str = ""
+    """Predictions: .jsonl; or .tsv for labels and numbers, .txt for tags, .json for answers."""
+    init_checkpoint: str = ""
+    """The pre-trained encoder: a run's directory, Google's checkpoint or a directory of Hugging
+    Face's; none trains from scratch."""
+    model_size: str = ""
+    """From scratch: tiny, small, base or large. Otherwise it must match the checkpoint's size."""
+    vocab_file: str = ""
+    """From scratch: the vocabulary. Otherwise it must match the checkpoint's vocabulary."""
+    normalization: str = "auto"
+    """From scratch: bert_uncased, bert_cased, nfc, or auto: as the vocabulary was learned.
+    Otherwise it must match the checkpoint's."""
+    lower_case: bool | None = None
+    """Lower-case the text. Replaces --normalization."""
+    strip_accents: bool | None = None
+    """Strip accents. Replaces --normalization. Default: as --lower_case."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExportFlags(Section, prefix="--"):
+    """Where an exported model goes, and its precision."""
+
+    export_dir: str = ""
+    """Where to write the model for TensorFlow Serving, in a directory named after its version; when
+    training, at the end."""
+    export_version: str = "1"
+    """Version of the exported model, a positive integer; servers take the highest."""
+    serving_precision: str = "float32"
+    """float32, or bfloat16: half the size, and faster on CPUs that multiply it."""
+
 
 RECIPE = (
     *of_fields("training", "num_train_epochs"),
@@ -25,90 +104,44 @@ TRIALS = (
     *of_fields("runtime", "log_every_steps", "log_every_seconds", "eval_batch_size"),
 )
 SETTINGS = RECIPE + TRIALS + HARDWARE
-FILES, TFDS = "files", "tfds"
-"""What `--data_source` takes."""
 NEEDED = {"train": ("task", "init_checkpoint"), "eval": (), "predict": ("input", "output"),
           "export": ("export_dir",)}
-"""Flags that a mode can't do without, besides --model_dir."""
+"""Flags that a mode requires, besides --model_dir."""
 GROUPS = {
-    "Task and data": ("task", "data_dir", "data_source", "train", "dev", "test", "text_columns",
-                      "label_column", "key_column", "strict"),
-    "Model": ("model_dir", "mode", "restart", "input", "output", "init_checkpoint", "model_size",
-              "vocab_file", "normalization", "lower_case", "strip_accents"),
+    "Task and data": tuple(field.name for field in dataclasses.fields(TaskFlags)),
+    "Model": tuple(field.name for field in dataclasses.fields(ModelFlags)),
     "Recipe": tuple(flag.name for flag in RECIPE),
     "Trials and reports": tuple(flag.name for flag in TRIALS),
     "Hardware": tuple(flag.name for flag in HARDWARE),
-    "Export": export_flags.NAMES,
+    "Export": tuple(field.name for field in dataclasses.fields(ExportFlags)),
     "Any other setting": ANY_SETTING,
 }
 
 
 def define() -> None:
-    """Defines all flags of `run_finetuning.py`; None means that a flag wasn't given."""
-    flags.DEFINE_list(
-        "task", None, "cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli; several of them with "
-        "commas, or glue for all nine; squad, squad2; searchqa, triviaqa, newsqa, naturalqs (of "
-        "MRQA); chunk (CoNLL-2000), ner (CoNLL-2003); blimp (pairs of sentences, scored without "
-        "fine-tuning); or for your own files classification, regression, tagging, "
-        "question_answering. glue_average prints one row of what --task=glue left in --model_dir.")
-    flags.DEFINE_string("data_dir", None, "Directory of a benchmark's files as it publishes them.")
-    flags.DEFINE_string(
-        "data_source", FILES,
-        "files, or tfds for TensorFlow Datasets, whose own directory --data_dir then is.")
-    flags.DEFINE_string(
-        "train", None, "Your training file: .tsv, .csv or .jsonl with a row per example; for "
-        "tagging CoNLL columns or .jsonl with lists; for questions SQuAD's .json or MRQA's "
-        ".jsonl.gz.")
-    flags.DEFINE_string("dev", None, "Your file to score on, of the same form.")
-    flags.DEFINE_string("test", None, "Your file to predict after training, labels not needed.")
-    flags.DEFINE_list("text_columns", None, "Your one or two columns of text. Default: text.")
-    flags.DEFINE_string("label_column", None, "Your column of labels. Default: label.")
-    flags.DEFINE_string("key_column", None, "Your column that names rows. Default: line numbers.")
-    flags.DEFINE_bool(
-        "strict", False, "Refuse a file of questions in which an answer isn't at its offset.")
-    flags.DEFINE_string("model_dir", None, "Directory of this run: settings, weights, results.")
-    flags.DEFINE_bool(
-        "restart", False, "Remove what an earlier run left in --model_dir, and begin again.")
-    flags.DEFINE_string(
-        "mode", "train", "train, eval (scores --model_dir's model on dev), predict (reads --input, "
-        "writes --output) or export (writes --model_dir's model to --export_dir).")
-    flags.DEFINE_string("input", None, "To predict: a file like --test.")
-    flags.DEFINE_string(
-        "output", None, "Predictions: .jsonl; or .tsv for labels and numbers, .txt for tags, .json "
-        "for answers.")
-    flags.DEFINE_string(
-        "init_checkpoint", None, "The encoder to begin with: a run's directory, Google's "
-        "checkpoint or a directory of Hugging Face's; none trains from scratch.")
-    flags.DEFINE_string(
-        "model_size", None, "From scratch: tiny, small, base or large. Else refuses another size.")
-    flags.DEFINE_string(
-        "vocab_file", None, "From scratch: the vocabulary. Else refuses another one.")
-    flags.DEFINE_string(
-        "normalization", "auto", "From scratch: bert_uncased, bert_cased, nfc, or auto: as the "
-        "vocabulary was learned. Else refuses another one.")
-    flags.DEFINE_bool("lower_case", None, "Instead of --normalization: lower-case the text.")
-    flags.DEFINE_bool("strip_accents", None, "Likewise: strip accents; as --lower_case.")
-    export_flags.define()
+    """Defines all flags of `run_finetuning.py`."""
+    for section in (TaskFlags, ModelFlags, ExportFlags):
+        define_flags(section)
     setting_flags.define(SETTINGS, {
         size: finetuning_config(config.model) for size, config in SIZES.items()})
 
 
 def given_settings() -> dict[str, Any]:
-    """Returns setting -> value of everything that the command line and its file set."""
+    """Returns setting -> value of all settings of the command line and its file."""
     return setting_flags.given_settings(SETTINGS)
 
 
 def refuse_all_but(task: str, known: Sequence[str]) -> None:
-    """Raises `UserError` if a flag was given that a task which trains nothing can't use.
+    """Raises `UserError` for a given flag that a task without training does not have.
 
     Args:
         task: its name.
-        known: flags that it can use, besides --task and --mode.
+        known: its flags, besides --task and --mode.
     """
     own = {name for group in GROUPS.values() for name in group}
     more = sorted(name for name in own - {"task", "mode", *known} if flags.FLAGS[name].present)
     if more:
-        raise UserError(f"--task={task} trains nothing and knows no --{more[0]}; it takes "
+        raise UserError(f"--task={task} does not train and has no --{more[0]}; it takes "
                         f"{', '.join(f'--{name}' for name in known)}.")
 
 

@@ -1,15 +1,44 @@
-"""Command-line flags of `run_pretraining.py`, and the configuration that they make."""
+"""Command-line flags of `run_pretraining.py`, and the configuration that they select."""
 
+import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
-from absl import flags
-
-from electra_tf.config import export_flags, recipes, setting_flags
+from electra_tf.config import recipes, setting_flags
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.setting_flags import ANY_SETTING, HARDWARE, of_fields
 from electra_tf.config.sizes import SIZES, pretraining_config
+from electra_tf.platform.section_flags import define_flags
+from electra_tf.platform.settings import Section
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PretrainingFlags(Section, prefix="--"):
+    """What the command does, and with which files."""
+
+    data_dir: str = ""
+    """Directory of records that data_prep built; or several with their weights, a:0.5,b:0.5
+    (docs/data_reading.md)."""
+    model_dir: str = ""
+    """Directory of this run: checkpoints, metrics, curves."""
+    model_size: str = ""
+    """tiny, small, base or large. Default: small."""
+    recipe: Literal["paper", "short"] = "paper"
+    """paper, for a million steps; or short, for minutes to days on little hardware, with other
+    initial weights, learning rate and dropout (docs/recipes.md)."""
+    mode: Literal["train", "eval", "samples"] = "train"
+    """train continues where the run stopped, eval scores the newest checkpoint on the held-out
+    shards, samples shows its corruptions and verdicts for some sentences."""
+    restart: bool = False
+    """Remove what an earlier run left in --model_dir, and begin again."""
+    init_checkpoint: str = ""
+    """Initial networks of the same shapes and vocabulary: another run's directory (other records,
+    another length, or a masked language model before ELECTRA), Google's checkpoint or a directory
+    of Hugging Face's. Default: new weights."""
+    vocab_file: str = ""
+    """Must equal the records' vocabulary. Default: theirs."""
+
 
 TRAINING = (
     *of_fields("training", "num_train_steps", "train_batch_size"),
@@ -24,8 +53,7 @@ REPORTING = of_fields(
 DEVICES = (*HARDWARE, *of_fields("runtime", "steps_per_loop"))
 SETTINGS = TRAINING + DEVICES + REPORTING
 GROUPS = {
-    "Model and data": ("data_dir", "model_dir", "model_size", "recipe", "mode", "restart",
-                       "init_checkpoint", "vocab_file"),
+    "Model and data": tuple(field.name for field in dataclasses.fields(PretrainingFlags)),
     "Training": tuple(flag.name for flag in TRAINING),
     "Hardware": tuple(flag.name for flag in DEVICES),
     "Checkpoints and reports": tuple(flag.name for flag in REPORTING),
@@ -34,33 +62,9 @@ GROUPS = {
 
 
 def define() -> None:
-    """Defines all flags of `run_pretraining.py`; None means that a flag wasn't given."""
-    flags.DEFINE_string(
-        "data_dir", None, "Directory of records that data_prep built; or several with their "
-        "weights, a:0.5,b:0.5 (docs/data_reading.md).")
-    flags.DEFINE_string("model_dir", None, "Directory of this run: checkpoints, metrics, curves.")
-    flags.DEFINE_bool(
-        "restart", False, "Remove what an earlier run left in --model_dir, and begin again.")
-    flags.DEFINE_string("model_size", None, "tiny, small, base or large. Default: small.")
-    flags.DEFINE_string(
-        "recipe", recipes.PAPER, "paper, made for a million steps, or short, for minutes to days "
-        "on little hardware: other initial weights, rate and dropout; docs/recipes.md.")
-    flags.DEFINE_string(
-        "mode", "train", "train (continues where the run stopped), eval (scores the newest "
-        "checkpoint on the held-out shards) or samples (shows what it does to some sentences).")
-    flags.DEFINE_string(
-        "init_checkpoint", None, "Networks to begin with, of the same shapes and vocabulary: "
-        "another run's directory (other records, another length, or a masked language model before "
-        "ELECTRA), Google's checkpoint or a directory of Hugging Face's. Default: new weights.")
-    flags.DEFINE_string(
-        "vocab_file", None, "Checked against the records' vocabulary. Default: theirs.")
-    export_flags.define()  # For the message of --mode=export, which names the new command.
+    """Defines all flags of `run_pretraining.py`."""
+    define_flags(PretrainingFlags)
     setting_flags.define(SETTINGS, SIZES)
-
-
-def given_settings() -> dict[str, Any]:
-    """Returns setting -> value of everything that the command line and its file set."""
-    return setting_flags.given_settings(SETTINGS)
 
 
 def build_config(model_size: str | None, recipe: str,

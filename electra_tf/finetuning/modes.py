@@ -117,7 +117,7 @@ def _data_dir() -> Path | None:
 
 
 def _from_tfds() -> bool:
-    return flags.FLAGS.data_source == finetuning_flags.TFDS
+    return flags.FLAGS.data_source == "tfds"
 
 
 def _own_files() -> Files:

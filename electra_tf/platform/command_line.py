@@ -118,6 +118,7 @@ def grouped_help(summary: str, groups: Mapping[str, Sequence[str]]) -> str:
 
 def _describe(flag: flags.Flag) -> list[str]:
     head = f"  --[no]{flag.name}" if flag.boolean else f"  --{flag.name}=VALUE"
-    default = "" if flag.default is None else f" (default: {flag.default_as_str})"
+    shown_already = flag.default in (None, "", []) or "Default: " in flag.help
+    default = "" if shown_already else f" Default: {flag.default}."
     return [head, *textwrap.wrap(
         f"{flag.help}{default}", width=92, initial_indent="      ", subsequent_indent="      ")]

@@ -10,28 +10,41 @@ from electra_tf.platform.settings import Section, Setting, settings_of
 Kind = TypeVar("Kind", bound=Section)
 
 
-def define_flag(name: str, setting: Setting, default: str) -> None:
-    """Defines the flag of a setting; its value is None unless it is given.
+def define_flag(name: str, setting: Setting, default: str, value: Any = None) -> None:
+    """Defines the flag of a setting.
 
     Args:
-        name: of the flag.
+        name: the flag's name.
         setting: its declaration.
         default: shown in the help text.
+        value: the flag's value unless it is given.
     """
     text = setting.meaning.replace("`", "") + (f" Default: {default}." if default else "")
-    (flags.DEFINE_bool if setting.kind is bool else flags.DEFINE_string)(name, None, text)
+    define = {bool: flags.DEFINE_bool, tuple: flags.DEFINE_list}.get(
+        setting.kind, flags.DEFINE_string)
+    define(name, value, text)
 
 
-def define_flags(kind: type[Section], names: Iterable[str]) -> None:
-    """Defines flags with the names of some fields of a section."""
-    for name in names:
-        setting = settings_of(kind)[name]
-        define_flag(name, setting, "" if setting.default is None else setting.shown(
-            setting.default))
+def define_flags(kind: type[Section], names: Iterable[str] | None = None) -> None:
+    """Defines flags with the names of a section's fields, by default of all fields.
+
+    The value of a flag that is not given is the default of texts and truth values, otherwise None.
+    """
+    known = settings_of(kind)
+    for name in names or known:
+        default = known[name].default
+        define_flag(name, known[name], "" if default is None else known[name].shown(default),
+                    default if isinstance(default, str | bool) else None)
 
 
-def from_flags(kind: type[Kind], names: Iterable[str], **others: Any) -> Kind:
-    """Returns a section with the values of the given flags, and of `others` for the rest."""
-    given = {name: flags.FLAGS[name].value for name in names}
-    return kind(**(others | {name: settings_of(kind)[name].read(value)
-                             for name, value in given.items() if value is not None}))
+def from_flags(kind: type[Kind], names: Iterable[str] | None = None, **others: Any) -> Kind:
+    """Returns a section with the values of given flags, and of `others` for the rest.
+
+    Raises:
+        UserError: a value of another type or out of bounds.
+    """
+    known = settings_of(kind)
+    given = {name: flags.FLAGS[name].value for name in names or known}
+    return kind(**(others | {
+        name: tuple(value) if known[name].kind is tuple else known[name].read(value)
+        for name, value in given.items() if value is not None}))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import yaml
 
-from electra_tf.platform.bounded import cannot_read, read_bytes
+from electra_tf.platform.bounded import read_bytes
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 
@@ -30,7 +30,7 @@ def read_sections(path: Path, flag: str) -> Sections:
     try:
         root = yaml.compose(read_bytes(path, _MOST_BYTES).decode("utf-8-sig"), yaml.BaseLoader)
     except OSError as error:
-        raise cannot_read(path, error) from error
+        raise UserError(f"{place} can't be read: {error.strerror or error}.") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UserError(f"{place} is not valid YAML: {error}") from error
     except RecursionError:

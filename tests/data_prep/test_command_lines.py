@@ -32,7 +32,7 @@ MISTAKES = {
     ],
     "build_vocab": [
         ({"output": ""}, "--output is missing"),
-        ({"vocab_size": 50}, "--vocab_size must be in [100, 1000000]. Received: 50"),
+        ({"vocab_size": 50}, "--vocab_size must be 100 or more and at most 1,000,000. Received"),
         ({"input": "nothing*"}, "--input: no file matches 'nothing*'"),
     ],
 }

@@ -19,6 +19,7 @@ import uvicorn
 
 from electra_tf.apps.serving import settings
 from electra_tf.platform import command_line
+from electra_tf.platform.section_flags import define_flags, from_flags
 
 if TYPE_CHECKING:
     from electra_tf.apps.serving.model_versions import ModelVersions
@@ -65,7 +66,7 @@ def main() -> None:
     from electra_tf.apps.serving import model_versions
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    config = settings.from_flags()
+    config = from_flags(settings.ServerConfig)
     models = model_versions.of_config(config)
     for model in models.values():
         model.start()
@@ -73,5 +74,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    settings.define()
+    define_flags(settings.ServerConfig)
     command_line.run(main, summary=__doc__, groups=settings.GROUPS)

@@ -56,7 +56,7 @@ def _run() -> None:
     if values.topology and (values.export or values.take_back):
         raise UserError("--topology compiles, --export and --take_back don't; give one of them.")
     config = pretraining_flags.build_config(
-        values.model_size, values.recipe, pretraining_flags.given_settings())
+        values.model_size, values.recipe, setting_flags.given_settings(pretraining_flags.SETTINGS))
     if values.topology:
         _compile(config, values.topology.split(","))
     else:

@@ -8,11 +8,12 @@ run_finetuning.py --mode=export does the same for a fine-tuned model. docs/servi
 
 from absl import flags
 
-from electra_tf.config import export_flags
+from electra_tf.config.finetuning_flags import ExportFlags
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.section_flags import define_flags
 
-GROUPS = {"Model": ("model_dir",), "Export": export_flags.NAMES}
+GROUPS = {"Model": ("model_dir",), "Export": tuple(ExportFlags.__dataclass_fields__)}
 
 
 def main() -> None:
@@ -34,7 +35,7 @@ def define() -> None:
     """Defines the flags."""
     flags.DEFINE_string("model_dir", None, "Directory of a pre-training run, or another checkpoint "
                         "with a discriminator.")
-    export_flags.define()
+    define_flags(ExportFlags)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import pytest
 
 from electra_tf.apps.serving import serve, settings
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.section_flags import define_flags
 from tests import command_flags
 from tests.apps.serving import running, string_models
 from tests.own_lines import own_lines
@@ -28,7 +29,8 @@ def model_dir(tmp_path_factory):
 
 
 def refused(*arguments):
-    with command_flags.defined(settings.define), pytest.raises(UserError) as error:
+    with (command_flags.defined(lambda: define_flags(settings.ServerConfig)),
+          pytest.raises(UserError) as error):
         command_flags.call(serve.main, *arguments)
     assert "\n" not in str(error.value)
     return str(error.value)
