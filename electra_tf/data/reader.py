@@ -5,14 +5,12 @@ The reader compares the checksum of every record and names a damaged file. It ke
 """
 
 import itertools
-import os
-import struct
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from electra_tf.data.consistency import LONGEST_SEQUENCE
+from electra_tf.data import tfrecord
 from electra_tf.data.example import Batch, stored_ids
 from electra_tf.data.manifest import MANIFEST_NAME, Manifest, Shard
 from electra_tf.data.mixture import Source
@@ -21,14 +19,9 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 
 TOKENS_TOGETHER = 1 << 18
-"""Positions read together: some megabytes, and NumPy's calls take no time."""
+"""Positions of the examples that are read together: some megabytes."""
 _LOOKED_AT = 16
-"""Shards of which the first example is read: a few milliseconds each, wherever they are."""
-_HEADER, _FOOTER = struct.Struct("<Q4x"), struct.Struct("<I")
-"""Framing of a TFRecord: length, that number's checksum; the content's checksum."""
-_MOST_BYTES = 4 * LONGEST_SEQUENCE + 256
-"""Largest size of a record."""
-_CUT_OFF = "a record is cut off or changed"
+"""Shards whose first example is read, which takes a few milliseconds each."""
 
 
 class _Row(NamedTuple):
@@ -94,7 +87,6 @@ def look_at_first_examples(directory: Path, manifest: Manifest) -> None:
 
 
 def _damaged(path: Path, problem: str) -> UserError:
-    """Returns the error for a shard that isn't what its manifest says."""
     return UserError(f"{path} isn't what {MANIFEST_NAME} says: {problem}; restore the file, or "
                      "build the records again with --overwrite.")
 
@@ -132,66 +124,17 @@ def _examples(directory: Path, manifest: Manifest, shard: Shard, start: int,
     path, found = directory / shard.name, start
     together = max(1, TOKENS_TOGETHER // manifest.max_seq_length)
     try:
-        with path.open("rb") as file:
-            records = itertools.islice(_records(file, start), stop - start)
-            while some := list(itertools.islice(records, together)):
-                contents, checksums = zip(*some, strict=True)
-                if (_checksums(contents) != checksums).any():
-                    raise ValueError(_CUT_OFF)
-                rows = [_Row(*stored_ids(content, manifest.token_bytes)) for content in contents]
-                _require_in_range(rows, manifest)
-                found += len(rows)
-                yield rows
+        for contents in tfrecord.read(path, start, stop, together):
+            rows = [_Row(*stored_ids(content, manifest.token_bytes)) for content in contents]
+            _require_in_range(rows, manifest)
+            found += len(rows)
+            yield rows
     except OSError as error:
         raise _damaged(path, f"it can't be read ({error.strerror})") from error
     except ValueError as error:
         raise _damaged(path, f"{error} (after {found:,} examples or more)") from error
     if found < stop:
         raise _damaged(path, f"it has {found:,} examples instead of {shard.examples:,}")
-
-
-def _records(file: BinaryIO, start: int) -> Iterator[tuple[bytes, int]]:
-    """Yields content and checksum of the TFRecords from one on; ValueError if one is cut off."""
-    for number in itertools.count():
-        header = file.read(_HEADER.size)
-        if not header:
-            return
-        size = _HEADER.unpack(header)[0] if len(header) == _HEADER.size else _MOST_BYTES + 1
-        if size > _MOST_BYTES:
-            raise ValueError(_CUT_OFF)
-        if number < start:
-            file.seek(size + _FOOTER.size, os.SEEK_CUR)
-            continue
-        content, footer = file.read(size), file.read(_FOOTER.size)
-        if len(footer) < _FOOTER.size:
-            raise ValueError(_CUT_OFF)
-        yield content, *_FOOTER.unpack(footer)
-
-
-def _checksums(contents: Sequence[bytes]) -> np.ndarray:
-    """Returns CRC-32C as TFRecords have it, uint32 [n], all contents side by side."""
-    sizes = np.array([len(content) for content in contents])
-    places, begins = np.arange(sizes.max()), (sizes.max() - sizes)[:, np.newaxis]
-    table = np.zeros([len(contents), len(places)], np.uint8)
-    table[places >= begins] = np.frombuffer(b"".join(contents), np.uint8)
-    # All bits of the first four bytes are inverted: then zeros before them change nothing.
-    table[(places >= begins) & (places < begins + 4)] ^= 255
-    state = np.zeros(len(contents), np.uint32)
-    for column in np.ascontiguousarray(table.T):
-        state = _CRC_OF_BYTE[(state ^ column) & 255] ^ state >> 8
-    state = ~state
-    return (state >> 15 | state << 17) + np.uint32(0xA282EAD8)
-
-
-def _crc_of_byte() -> np.ndarray:
-    """Returns the remainder of every byte by Castagnoli's polynomial, uint32 [256]."""
-    found = np.arange(256, dtype=np.uint32)
-    for _ in range(8):
-        found = np.where(found & 1, found >> 1 ^ 0x82F63B78, found >> 1).astype(np.uint32)
-    return found
-
-
-_CRC_OF_BYTE = _crc_of_byte()
 
 
 def _require_in_range(rows: Sequence[_Row], manifest: Manifest) -> None:
