@@ -1,7 +1,7 @@
 """Batches of examples of similar length, padded to one of a few lengths.
 
-A sentence of 20 tokens takes a batch of 24 columns, not of 128. Every length is a shape that is
-compiled once. Which examples share a batch is a pure function of (lengths, seed, epoch).
+Every length is a shape that is compiled once. The batches are a pure function of (lengths, seed,
+epoch).
 """
 
 import dataclasses
@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 MOST_LENGTHS = 8
-"""Compiled shapes; each takes seconds at first."""
+"""Most compiled shapes; each takes seconds to compile."""
 STEP = 4
-"""Lengths are multiples of it."""
+"""Divisor of all lengths but the longest."""
 POOL_BATCHES = 50
-"""Batches' worth of shuffled examples that are sorted by length together."""
+"""Number of batches whose examples are sorted by length together."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Row:
     segment_ids: np.ndarray
     """int32 [n], 0 or 1."""
     targets: Mapping[str, np.ndarray]
-    """What the head needs besides: scalars, or one value per word, at most n."""
+    """The head's other inputs: scalars, or one value per word, at most n."""
 
 
 class RowBatch(NamedTuple):
@@ -40,19 +40,19 @@ class RowBatch(NamedTuple):
     segment_ids: np.ndarray
     """int32 [B, L]."""
     present: np.ndarray
-    """bool [B], False for rows that fill up the last batch."""
+    """bool [B], False on the padding rows of the last batch."""
     targets: Mapping[str, np.ndarray]
-    """[B], or [B, L] filled up with zeros."""
+    """[B], or [B, L] padded with zeros."""
 
 
 def bucket_lengths(lengths: Sequence[int], max_length: int,
                    most: int = MOST_LENGTHS) -> tuple[int, ...]:
-    """Chooses the lengths to pad to: those with the least padding, if every row had its own batch.
+    """Chooses the lengths that give the least padding if every row has its own batch.
 
     Args:
         lengths: tokens of every example, at most `max_length`.
-        max_length: always one of the lengths, so that every row of the task has one.
-        most: how many, at least 2.
+        max_length: the last of the chosen lengths.
+        most: most lengths to choose, at least 2.
 
     >>> bucket_lengths([5] * 90 + [17] * 20 + [90], 128, most=3)
     (8, 20, 128)
@@ -62,8 +62,8 @@ def bucket_lengths(lengths: Sequence[int], max_length: int,
     if candidates[-1] == max_length:
         candidates, counts = candidates[:-1], counts[:-1]
     below = np.concatenate([[0], np.cumsum(counts)])
-    # best[k][end]: fewest tokens of the rows up to `end` candidates, padded to k of them, the last
-    # included; and which.
+    # best[k][end]: fewest tokens if the rows of the first `end` candidates are padded to k of them,
+    # the last one included; and the chosen candidates.
     best: list[dict[int, tuple[float, tuple[int, ...]]]] = [{0: (0.0, ())}]
     for _ in range(most - 1):
         best.append({end: min(
@@ -79,16 +79,13 @@ def bucket_lengths(lengths: Sequence[int], max_length: int,
 
 def plan_epoch(lengths: Sequence[int], batch_size: int, *, seed: int,
                epoch: int) -> list[np.ndarray]:
-    """Decides which examples share a batch: all of them once, in a shuffled order.
+    """Returns the indices of every batch's examples, in an epoch's shuffled order.
 
     Args:
-        lengths: [N], tokens of every example.
-        batch_size: B; only one batch has fewer, if B doesn't divide N.
-        seed: of the run.
-        epoch: from 0; every epoch has an order of its own.
-
-    Returns:
-        Indices of the examples of every batch.
+        lengths: tokens of every example.
+        batch_size: B; one batch has fewer examples if B doesn't divide their number.
+        seed: the run's seed.
+        epoch: number of the epoch, from 0.
     """
     numbers = np.random.default_rng([seed, epoch])
     order = numbers.permutation(len(lengths))
@@ -103,10 +100,7 @@ def plan_epoch(lengths: Sequence[int], batch_size: int, *, seed: int,
 
 
 def plan_in_order_of_length(lengths: Sequence[int], batch_size: int) -> list[np.ndarray]:
-    """Returns the indices of every batch for evaluation: all examples once, longest first.
-
-    The longest batch comes first, so that too little memory shows at once.
-    """
+    """Returns the indices of every batch, longest first: a lack of memory shows at once."""
     order = np.argsort(-np.asarray(lengths), kind="stable")
     return [order[first:first + batch_size] for first in range(0, len(order), batch_size)]
 
@@ -116,13 +110,10 @@ def make_batch(rows: Sequence[Row], batch_size: int, lengths: Sequence[int],
     """Pads rows to the shortest length that holds them all, and the batch to its full size.
 
     Args:
-        rows: at least 1, at most B.
+        rows: 1 to B rows.
         batch_size: B.
-        lengths: ascending; no row is longer than the last.
-        pad_id: fills up `ids`.
-
-    Returns:
-        A batch of [B, L], L one of `lengths`.
+        lengths: possible values of L, ascending; no row is longer than the last.
+        pad_id: id of [PAD].
     """
     longest = max(len(row.ids) for row in rows)
     length = next(length for length in lengths if length >= longest)

@@ -29,7 +29,7 @@ class Batch(typing.NamedTuple):
 
 
 def id_dtype(token_bytes: int) -> np.dtype:
-    """Returns how ids of 2 or 4 bytes are stored, see `manifest.token_bytes_for`."""
+    """Returns the type of stored ids of 2 or 4 bytes, see `manifest.token_bytes_for`."""
     return _DTYPES[token_bytes]
 
 
@@ -38,8 +38,7 @@ def serialize_example(ids: Sequence[int], first_segment_length: int, token_bytes
 
     Args:
         ids: the tokens with [CLS] and [SEP], without padding.
-        first_segment_length: how many tokens belong to segment 0, with [CLS] and its [SEP]; the
-            number of all tokens if there is one segment.
+        first_segment_length: number of tokens of segment 0, with [CLS] and its [SEP].
         token_bytes: 2 or 4, see `manifest.token_bytes_for`. Ids are stored raw, little-endian.
 
     Raises:
@@ -50,11 +49,7 @@ def serialize_example(ids: Sequence[int], first_segment_length: int, token_bytes
 
 
 def serialize_stored(raw: bytes, first_segment_length: int, token_bytes: int) -> bytes:
-    """Like `serialize_example`, of ids as `id_dtype` stores them.
-
-    Raises:
-        ValueError: `first_segment_length` is not in [1, number of ids].
-    """
+    """Returns an example whose ids are given as `id_dtype` stores them."""
     if not 1 <= first_segment_length <= len(raw) // token_bytes:
         raise ValueError(f"first_segment_length must be in [1, {len(raw) // token_bytes}]. "
                          f"Received: {first_segment_length}")
@@ -62,11 +57,7 @@ def serialize_stored(raw: bytes, first_segment_length: int, token_bytes: int) ->
 
 
 def stored_ids(serialized: bytes, token_bytes: int) -> tuple[np.ndarray, int]:
-    """Returns the ids of one serialized example, and the length of its first segment.
-
-    Args:
-        serialized: by `serialize_example`.
-        token_bytes: 2 or 4, as written.
+    """Returns the ids of one serialized example and the length of its first segment.
 
     Raises:
         ValueError: the bytes are not those of `serialize_example`.
@@ -83,10 +74,9 @@ def stored_ids(serialized: bytes, token_bytes: int) -> tuple[np.ndarray, int]:
 
 @functools.lru_cache(maxsize=1 << 14)
 def _before_ids(first_segment_length: int, size: int) -> bytes:
-    """Returns all bytes of a `tf.train.Example` but the ids, `size` bytes at its very end.
+    """Returns all bytes of a `tf.train.Example` before the ids, its last `size` bytes.
 
-    Their key sorts last, and deterministic serialization sorts. Protobuf takes 10 times as long as
-    putting the two together.
+    Deterministic serialization sorts keys. Protobuf takes 10 times as long.
     """
     boundary = (_field(1, b"first_segment_length")
                 + _field(2, _field(3, _field(1, _number(first_segment_length)))))
@@ -95,7 +85,7 @@ def _before_ids(first_segment_length: int, size: int) -> bytes:
 
 
 def _field(number: int, content: bytes, following: int = 0) -> bytes:
-    """Returns a field of a message; so many bytes of its content follow later."""
+    """Returns a field of a message, without the last `following` bytes of its content."""
     return bytes([number << 3 | _BYTES]) + _number(len(content) + following) + content
 
 

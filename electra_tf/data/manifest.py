@@ -1,4 +1,4 @@
-"""`manifest.json`: what a directory of records holds. Written last, and what training trusts."""
+"""The description of a directory of records, `manifest.json`; a build writes it last."""
 
 import collections
 import concurrent.futures
@@ -20,9 +20,9 @@ MANIFEST_NAME = "manifest.json"
 VOCABULARY_NAME = "vocab.txt"
 SPLITS = ("train", "eval")
 _MOST_BYTES = 64 * MIB
-"""An entry of a shard takes 300 bytes: room for 200,000 shards, 3 TB of text."""
+"""Limit of the file's size: 200,000 shards of 300 bytes each, 3 TB of text."""
 _SIZES_AT_ONCE = 32
-"""Requests to an object store, which take 30 ms each: 30,000 shards in half a minute."""
+"""Parallel requests to an object store, 30 ms each: 30,000 shards take half a minute."""
 _BUILD = "`python -m data_prep.build_pretraining_data`"
 
 
@@ -38,7 +38,7 @@ class Shard:
     """"train" or "eval"."""
     examples: int
     tokens: int
-    """Tokens of all examples, special ones included, padding not."""
+    """Tokens of all examples, with special tokens and without padding."""
     bytes: int
     sha256: str
 
@@ -49,19 +49,19 @@ class Shard:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Counts:
-    """What went in and what came out; counts add up over shards with `+`."""
+    """Numbers of what a build read, dropped and wrote; `+` adds those of two shards."""
 
     __pydantic_config__ = strict_json.STRICT
 
     documents: int = 0
     lines: int = 0
     words: int = 0
-    """Parts between white space."""
+    """Strings between white space."""
     text_bytes: int = 0
-    """UTF-8, without line ends."""
+    """Bytes of UTF-8 without line ends."""
     letterless_lines: int = 0
-    """These, and the others up to `dropped_text_bytes`, went by cleaning: each is counted once,
-    and not among `lines`; the documents are among `documents`."""
+    """This count and those up to `dropped_text_bytes` are what cleaning dropped: every line is
+    counted once and not among `lines`; the documents are among `documents`."""
     boilerplate_lines: int = 0
     short_or_long_lines: int = 0
     other_language_documents: int = 0
@@ -69,11 +69,11 @@ class Counts:
     lines_of_dropped_documents: int = 0
     duplicate_lines: int = 0
     contaminated_lines: int = 0
-    """They held a text of a benchmark's test."""
+    """Lines with a text of a benchmark's test set."""
     dropped_text_bytes: int = 0
-    """Of all these lines, UTF-8, without line ends."""
+    """Bytes of all dropped lines."""
     text_tokens: int = 0
-    """Word pieces that the text gave."""
+    """Word pieces of the text."""
     content_tokens: int = 0
     """Tokens of the examples that are neither special nor padding; equals `text_tokens`."""
     special_tokens: int = 0
@@ -82,19 +82,18 @@ class Counts:
     examples: int = 0
     single_segment_examples: int = 0
     tokenizer_words: int = 0
-    """Words as the tokenizer splits the text, a punctuation mark being one."""
+    """Words of the tokenizer; a punctuation mark is a word."""
     unknown_words: int = 0
-    """Those that became [UNK]."""
+    """Words that became [UNK]."""
     characters: int = 0
     changed_characters: int = 0
-    """Letters that stripping accents changes, whether it is done or not."""
+    """Letters that stripping accents changes or would change."""
     hangul_characters: int = 0
-    """Korean syllables, which earlier versions counted instead."""
+    """Always 0."""
     skipped_documents: int = 0
-    """Of the documents, those that are damaged and were left out (--on_error=skip); of a document
-    in parts, the damaged parts."""
+    """Damaged documents, or parts of one, that --on_error=skip left out."""
     unknown_by_script: Mapping[str, int] | None = None
-    """Script (`text.unknown_words`) -> number of unknown words in it; None: not counted."""
+    """Unknown words of every script (`text.unknown_words`); None if they were not counted."""
 
     def __add__(self, other: "Counts") -> "Counts":
         sums = {name: value + getattr(other, name) for name, value in vars(self).items()
@@ -108,14 +107,14 @@ class Counts:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SourceCounts:
-    """What came of one source of several."""
+    """Counts of one source of several."""
 
     __pydantic_config__ = strict_json.STRICT
 
     name: str
-    """As --input names it."""
+    """Name of the source in --input."""
     share: float
-    """Asked for, of the text bytes, in (0, 1]; 0: none was."""
+    """Requested fraction of the text bytes, in (0, 1]; 0 without a request."""
     documents: int
     text_bytes: int
     """UTF-8, without line ends."""
@@ -123,26 +122,26 @@ class SourceCounts:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """All that a reader of the records needs to know; see `load`, `save` and `verify_shards`."""
+    """Description of a directory of records; see `load`, `save` and `verify_shards`."""
 
     __pydantic_config__ = strict_json.STRICT
 
     format_version: int
     max_seq_length: int
-    """L: no example has more tokens."""
+    """L, most tokens of an example."""
     packing: str
     token_bytes: int
     """Bytes of one stored id: 2 or 4."""
     vocabulary: Tokenization
     settings: Mapping[str, str | int | float | bool | None]
-    """Every setting that decided the examples, and `corpus_sha256`."""
+    """Every setting that affects the examples, and `corpus_sha256`."""
     counts: Counts
-    """Over both splits."""
+    """Counts of both splits together."""
     shards: tuple[Shard, ...]
     sources: tuple[SourceCounts, ...] = ()
-    """Of a text of several sources, in the order of --input."""
+    """Counts of each source in the order of --input, if there are several."""
     skipped: tuple[str, ...] = ()
-    """What is wrong with the first of the `skipped_documents`, a line each."""
+    """Errors of the first `skipped_documents`, a line each."""
 
     def save(self, data_dir: str | Path) -> None:
         """Writes manifest.json atomically; raises UserError if it can't."""
@@ -158,10 +157,7 @@ class Manifest:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Hexadecimal sha256 over what decides the examples; equal for equal data, wherever it is.
-
-        A run that resumes compares it to know that it still reads the same examples.
-        """
+        """Hexadecimal sha256 over the examples, independent of the directory's location."""
         decisive = [self.max_seq_length, self.token_bytes, self.vocabulary.facts(),
                     [(shard.split, shard.examples, shard.sha256) for shard in self.shards]]
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
@@ -169,7 +165,7 @@ class Manifest:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Version:
-    """What a manifest of any version has."""
+    """Part of a manifest that every version has."""
 
     __pydantic_config__ = strict_json.OPEN
 
@@ -180,8 +176,8 @@ def load(data_dir: str | Path) -> Manifest:
     """Reads and checks `data_dir`/manifest.json.
 
     Raises:
-        UserError: there is none (the build didn't finish, or it is another directory), it is
-            unreadable, of another format version, or its values contradict each other.
+        UserError: the file is missing, unreadable or of another format version, or its values
+            contradict each other.
     """
     path = storage.path(data_dir) / MANIFEST_NAME
     fix = f"build the records again with {_BUILD} --overwrite."
@@ -198,25 +194,15 @@ def load(data_dir: str | Path) -> Manifest:
     return manifest
 
 
-def verify_shards(
-    data_dir: str | Path, manifest: Manifest, checksums: bool = True
-) -> None:
-    """Checks that every shard is there and is what the manifest says.
-
-    Args:
-        data_dir: where the shards are.
-        manifest: from `load(data_dir)`.
-        checksums: read every byte and compare the sha256 (about 1 GB/s); else sizes only.
+def verify_shards(data_dir: str | Path, manifest: Manifest, checksums: bool = True) -> None:
+    """Checks every shard's size and, with `checksums`, its sha256 (about 1 GB/s).
 
     Raises:
         UserError: a shard is missing, truncated or changed.
     """
     directory = storage.path(data_dir)
     with concurrent.futures.ThreadPoolExecutor(max_workers=_SIZES_AT_ONCE) as pool:
-        # In order: the first shard that is wrong is named.
-        for _ in pool.map(lambda shard: _check_size(directory / shard.name, shard),
-                          manifest.shards):
-            pass
+        list(pool.map(lambda shard: _check_size(directory / shard.name, shard), manifest.shards))
     if checksums:
         with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
             digests = pool.map(lambda shard: file_sha256(directory / shard.name), manifest.shards)

@@ -1,9 +1,8 @@
 """Reads TFRecord shards into batches of static shape with `tf.data`, in the order of `order`.
 
-Memory holds a few windows of serialized examples, and a table of the windows that the run will
-read, some bytes per shard; it does not grow with the number of examples. The pipeline is one graph
-without Python functions, so that the hosts of a TPU pod can run it: TensorFlow's op shuffles
-windows and blocks, and `order.permutation` equals it.
+Memory holds a few windows of serialized examples and some bytes per shard, independent of the
+number of examples. The pipeline is one graph without Python functions, so that the hosts of a TPU
+pod can run it. TensorFlow's op shuffles windows and blocks as `order.permutation` does.
 """
 
 import math
@@ -27,16 +26,16 @@ from electra_tf.data.order import (
 LOADED_WINDOWS_AHEAD = 1
 BATCHES_AHEAD = 4
 SHARDS_READ_TOGETHER = 4
-"""Shards of a window read at once; an object store gives one reader some 50 MB/s."""
+"""Shards of a window that are read at once; an object store gives one reader about 50 MB/s."""
 MOST_OPENED = 256
 """Shards that `first_examples` opens, which takes milliseconds each, more in an object store."""
 BATCH_READ = 1024
 _BUFFER_BYTES = 1 << 20
-"""Read at once; from an object store every read is a request."""
+"""Bytes of one read, which is a request to an object store."""
 
 
 class StoredRow(NamedTuple):
-    """A serialized example, and which row of it is meant."""
+    """A serialized example and the position of one of its rows."""
 
     example: tf.Tensor
     """string [...]."""
@@ -50,20 +49,19 @@ def training_batches(records: Records, *, pad_id: int, seed: int, window_example
                      length: int | None = None) -> tf.data.Dataset:
     """Returns one worker's share of the batches of steps [first_step, last_step).
 
-    The global batch of a step doesn't depend on how many replicas share it: replica r of R reads
-    rows [r * B / R, (r + 1) * B / R).
+    Replica r of R reads rows [r * B / R, (r + 1) * B / R) of the step's global batch.
 
     Args:
-        records: to read.
-        pad_id: id that fills up short examples.
-        seed: of the order.
-        window_examples: as `Order` has it.
+        records: the records to read.
+        pad_id: id of [PAD].
+        seed: seed of the order.
+        window_examples: see `Order`.
         global_batch_size: B, a multiple of the number of replicas.
-        first_step: a run that resumes at step t begins there.
-        last_step: one past the last step; the dataset ends.
-        context: which worker of how many.
-        length: L, tokens of a row; less than the records' cuts examples into rows, which are
-            shuffled one by one. Default: the records'.
+        first_step: step at which a run resumes.
+        last_step: one past the last step.
+        context: the worker's number and the numbers of workers and replicas.
+        length: L, tokens of a row; a smaller L than the records' cuts examples into rows, which
+            are shuffled one by one. Default: the records'.
 
     Returns:
         Dataset of `Batch` with B / R rows; successive elements go to the worker's replicas.
@@ -83,12 +81,10 @@ def training_batches(records: Records, *, pad_id: int, seed: int, window_example
 def evaluation_batches(records: Records, *, pad_id: int, global_batch_size: int,
                        context: tf.distribute.InputContext,
                        length: int | None = None) -> tf.data.Dataset:
-    """Returns one worker's share of all held-out examples, each with all of its rows.
+    """Returns one worker's share of all rows of the held-out examples; see `training_batches`.
 
-    They come in the order of the manifest; of several directories one example of each in turn,
-    until all are read. The last batch is filled up with empty rows, on which nothing is valid.
-
-    Args and returns as for `training_batches`.
+    Examples come in the order of the manifest, and from several directories in turn. The last
+    batch is padded with rows without valid positions.
     """
     places = RowPlaces(records.max_seq_length, length or records.max_seq_length)
 
@@ -164,14 +160,14 @@ def _rows(order: Order, start: int, stop: int) -> tf.data.Dataset:
             seed=tf.stack([tf.constant(order.seed, tf.int64), number])))
 
     choices = tf.data.Dataset.range(blocks.start, blocks.stop).flat_map(block)
-    # Less than a block is read in vain where a run resumes.
+    # A run that resumes skips less than a block.
     return (tf.data.Dataset.choose_from_datasets(streams, choices)
             .skip(start - blocks.start * len(members)).take(stop - start))
 
 
 def _stream(source: Source, windows: Iterator[ShuffleWindow],
             places: RowPlaces) -> tf.data.Dataset:
-    """Yields the rows of one directory's windows; the next window loads meanwhile."""
+    """Yields the rows of one directory's windows and loads the next window meanwhile."""
     paths, sizes = zip(*source.shards["train"], strict=True)
     members, numbers = _table(windows)
     paths, sizes, members = tf.constant(paths), tf.constant(sizes, tf.int64), tf.constant(members)
@@ -191,10 +187,10 @@ def _stream(source: Source, windows: Iterator[ShuffleWindow],
 
 
 def _table(needed: Iterable[ShuffleWindow]) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the windows' shards end to end, int32 [M], and int64 [W, 8] that says the rest.
+    """Returns the windows' shards end to end, int32 [M], and the windows' numbers, int64 [W, 8].
 
-    Of each window: its first shard and one past the last, then `ShuffleWindow`'s numbers. Windows
-    of the same shards follow each other and name them once.
+    The numbers are the window's first shard, one past its last, and those of `ShuffleWindow`.
+    Successive windows of the same shards share them.
     """
     members: list[int] = []
     numbers: list[tuple[int, ...]] = []
@@ -241,20 +237,11 @@ def _parse(rows: StoredRow, records: Records, places: RowPlaces, pad_id: int) ->
 def parse_examples(
     serialized: tf.Tensor, max_seq_length: int, token_bytes: int, pad_id: int
 ) -> Batch:
-    """Parses a batch of serialized examples in one op and pads them.
-
-    Args:
-        serialized: string [B].
-        max_seq_length: L.
-        token_bytes: 2 or 4, as written.
-        pad_id: id of [PAD].
-
-    Returns:
-        A `Batch`; its shapes are static where B is.
+    """Parses serialized examples, string [B], in one op and pads them to L = `max_seq_length`.
 
     Raises:
         tf.errors.InvalidArgumentError: (when it runs) an example is longer than `max_seq_length`
-            or its fields contradict each other; nothing is truncated.
+            or its fields contradict each other.
     """
     parsed = tf.io.parse_example(serialized, {
         "ids": tf.io.FixedLenFeature([], tf.string),
@@ -288,22 +275,16 @@ def _checks(sizes: tf.Tensor, first: tf.Tensor, max_seq_length: int, token_bytes
 
 
 def cut(batch: Batch, first: tf.Tensor, places: RowPlaces, pad_id: int) -> Batch:
-    """Returns rows [B, L] of examples [B, built]; the examples themselves if that is L.
+    """Returns rows [B, L] of examples [B, built] at `first`, int64 [B]; see `RowPlaces`.
 
-    A row that holds parts of both segments has two, any other has one. A row past the end of
-    a short example is empty: nothing of it is valid.
-
-    Args:
-        batch: examples.
-        first: int64 [B], by `RowPlaces.first_tokens`.
-        places: L and the build's length.
-        pad_id: fills up.
+    A row with parts of both segments has two segments, any other row has one. A row past the end
+    of a short example has no valid position.
     """
     if places.length == places.built:
         return batch
     lengths = tf.reduce_sum(tf.cast(batch.valid, tf.int32), axis=1, keepdims=True)
     first = tf.cast(first, tf.int32)[:, tf.newaxis]
-    # Tokens of text in the row; the example's last [SEP] isn't one.
+    # Tokens of text in the row, without the example's last [SEP].
     held = tf.clip_by_value(lengths - 1 - first, 0, places.length - SPECIAL)
     place = tf.range(places.length)[tf.newaxis]
     source = tf.where(place <= held, first + place - 1, lengths - 1)
