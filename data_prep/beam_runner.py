@@ -48,10 +48,10 @@ Words = collections.Counter[bytes]
 
 @dataclasses.dataclass(frozen=True)
 class BeamRunner:
-    """Works on one of Beam's runners.
+    """An Apache Beam runner and its options.
 
     Raises:
-        UserError: (at once) Beam doesn't understand an option; (from the methods) the job can't be
+        UserError: (at once) Beam does not know an option; (from the methods) the job cannot be
             started, or a function raised one.
     """
 
@@ -94,10 +94,7 @@ class BeamRunner:
 
     @contextlib.contextmanager
     def _place(self) -> Iterator[Path]:
-        """Yields a directory for the results of one job.
-
-        Its name is new, since workers of a job that was killed may still write to theirs.
-        """
+        """Yields a new directory for one job: workers of a killed job may still write to theirs."""
         storage.remove_tree(self.scratch)
         place = self.scratch / os.urandom(8).hex()
         atomic_file.make_directory(place)
@@ -108,7 +105,7 @@ class BeamRunner:
 
     def _finish(self, place: Path, rest: Callable, pieces: Iterable[Piece],
                 cut: Callable[[Piece], Iterable]) -> None:
-        """Runs a job to its end: pieces, their units spread over the workers, the rest."""
+        """Runs a job to its end."""
         options = _checked_options(self.name, self.arguments)
         with _quiet(), _Explained(place, self.name) as explained:
             _require_job_server(options)
@@ -159,7 +156,7 @@ def _runner(name: str) -> PipelineRunner:
 
 
 def _first(interrupt: BaseException) -> BaseException:
-    """Returns the interrupt that came: where it came in a worker's function Beam made another."""
+    """Returns the original interrupt; Beam wraps an interrupt that came in a worker's function."""
     while isinstance(interrupt.__context__, KeyboardInterrupt):
         interrupt = interrupt.__context__
     return interrupt
@@ -178,7 +175,7 @@ def _require_job_server(options: PipelineOptions) -> None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keeps Beam's talk off stderr: what matters of it is in the exception that ends a job."""
+    """Keeps Beam's output off stderr; the exception that ends a job has the cause."""
     before = logging.root.manager.disable
     logging.disable(logging.ERROR)
     try:
@@ -190,7 +187,7 @@ def _quiet() -> Iterator[None]:
 
 
 class _Explained:
-    """Turns the failure of a job into one line: what a worker left, or why it couldn't begin."""
+    """A context that turns the failure of a job into one line."""
 
     def __init__(self, place: Path, runner: str):
         self._place, self._runner = place, runner
@@ -213,7 +210,7 @@ class _Explained:
 
 @contextlib.contextmanager
 def _refusing(place: Path) -> Iterator[None]:
-    """Leaves a `UserError`'s line where the process that waits for the job looks for it."""
+    """Writes a `UserError`'s line to a file that the waiting process reads."""
     local_runner.quiet_worker()
     try:
         yield

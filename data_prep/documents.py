@@ -53,16 +53,12 @@ Parser = Callable[[DocumentPart], Iterable[str]]
 
 
 class SkippedDocument(UserError):
-    """A document, or a part of a longer one, is damaged, and the user wants it left out."""
+    """An error for a damaged document, or part of one, that the user wants left out."""
 
 
 @dataclasses.dataclass(frozen=True)
 class SkippingParser:
-    """Reads as another parser does, whole parts or nothing, for --on_error=skip.
-
-    Raises:
-        SkippedDocument: the part is damaged.
-    """
+    """A parser for --on_error=skip: whole parts or a `SkippedDocument` error."""
 
     parse: Parser
 
@@ -78,7 +74,7 @@ class SkippingParser:
 
 @dataclasses.dataclass(frozen=True)
 class ParserBySource:
-    """Reads a part with the parser of the source that it comes from."""
+    """A parser that passes each part to the parser of its source."""
 
     parsers: tuple[Parser, ...]
 
@@ -93,25 +89,16 @@ def key_of(content: bytes) -> int:
 
 
 def parse_plain_text(part: DocumentPart) -> Iterator[str]:
-    """Returns the lines of UTF-8 text. Windows line ends and a byte-order mark are fine.
+    """Returns the lines of UTF-8 text; `UserError` if it is not UTF-8.
 
-    Raises:
-        UserError: it is not UTF-8.
+    A byte-order mark is dropped.
     """
     text = decoded(part, "convert the file, for example with `iconv -f latin1 -t utf-8`")
     return stripped(text if part.offset else text.removeprefix("\ufeff"))
 
 
 def decoded(part: DocumentPart, fix: str) -> str:
-    """Returns a part's content as text.
-
-    Args:
-        part: any.
-        fix: what the user can do about bytes that aren't UTF-8, as an end of the sentence.
-
-    Raises:
-        UserError: it is not UTF-8.
-    """
+    """Returns a part's content as text; `UserError`, ending with `fix`, if it is not UTF-8."""
     try:
         return part.content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -128,7 +115,7 @@ def stripped(text: str) -> Iterator[str]:
 
 @dataclasses.dataclass
 class ReadingNotes:
-    """What a reader of documents notes besides their text; `+` adds those of several units."""
+    """Counts of what a reader read and skipped; `+` adds those of several units."""
 
     __pydantic_config__ = strict_json.STRICT
 
@@ -156,7 +143,7 @@ class ReadingNotes:
         self.text_bytes[source] = self.text_bytes.get(source, 0) + size
 
     def summary(self) -> str:
-        """Returns what was skipped, in a line, and in one more for each of the first ones."""
+        """Returns the number of skipped documents, and a line for each of the first ones."""
         shown = [f"  {one_line(message)}" for message in self.messages[:_SHOWN]]
         others = self.skipped - len(shown)
         return "\n".join([f"{self.skipped:,} damaged document{'s' * (self.skipped != 1)} skipped "
@@ -171,15 +158,10 @@ class ReadingNotes:
 
 def lines_of(parts: Iterable[DocumentPart], parse: Parser, notes: ReadingNotes | None = None
              ) -> Iterator[str]:
-    """Yields the lines of documents, and `DOCUMENT_END` after each document's last one.
+    """Yields the lines of documents, and `DOCUMENT_END` after each document's last line.
 
-    Args:
-        parts: the parts of one document after another.
-        parse: reads them.
-        notes: gets what was read and skipped; without it nothing is skipped.
-
-    Raises:
-        UserError: a part is damaged, and `parse` doesn't skip it.
+    `notes` counts what is read and skipped; without it, and for a part that `parse` does not skip,
+    damage raises a `UserError`.
     """
     for part in parts:
         try:

@@ -24,10 +24,10 @@ MOST_WORKERS = 1000
 
 @dataclasses.dataclass(frozen=True)
 class LocalRunner:
-    """Works in processes of this machine.
+    """Processes of this machine.
 
     Raises:
-        UserError: (from `run`) a worker died, of memory most likely, or the function raised one.
+        UserError: (from `run`) a worker died, or the function raised one.
         Interrupted: (from `run`) a signal came; no worker is left.
     """
 
@@ -36,10 +36,7 @@ class LocalRunner:
 
     def run(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
             work: Callable[[Item], Result], kind: type[Result]) -> Iterator[Result]:
-        """See `Runner`. Results come in order; `num_workers` + 2 items exist at most at a time.
-
-        This process reads the pieces, whose `source.position()` tells how far it is.
-        """
+        """See `Runner`. Results come in order; at most `num_workers` + 2 items exist at a time."""
         items = itertools.chain.from_iterable(map(cut, pieces))
         if self.num_workers == 1:
             return map(work, items)
@@ -78,10 +75,8 @@ class LocalRunner:
 
 
 def worker_count(asked: int | None) -> int:
-    """Returns the number of processes: as asked, or one per usable CPU.
-
-    Raises:
-        UserError: `asked` is less than 1, or more than any machine has cores.
+    """Returns the number of processes: as asked, or one per usable CPU; `UserError` if out of
+    bounds.
     """
     if asked is None:
         return len(os.sched_getaffinity(0))
@@ -93,10 +88,9 @@ def worker_count(asked: int | None) -> int:
 
 
 def quiet_tensorflow() -> None:
-    """Keeps TensorFlow, imported later in this process, from start-up chatter and from GPUs.
+    """Silences TensorFlow, imported later in this process, and hides the GPUs.
 
-    And from Keras 3, which would take a quarter of the start and 90 MB: TensorFlow imports a Keras
-    in any case, and the other one is lighter.
+    TensorFlow imports a Keras in any case; Keras 3 would take 25 % of the start and 90 MB.
     """
     native_logging.quiet()
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
@@ -112,7 +106,7 @@ def quiet_worker() -> None:
 
 @contextlib.contextmanager
 def _signals_blocked() -> Iterator[None]:
-    """Workers that are started here never see SIGTERM or Ctrl-C: they are for the parent."""
+    """Blocks SIGTERM and Ctrl-C in workers that are started here: the parent handles them."""
     signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
     try:
         yield
@@ -121,7 +115,7 @@ def _signals_blocked() -> Iterator[None]:
 
 
 def _start_worker() -> None:
-    """Lets a worker end with its parent, however that ended."""
+    """Ends this worker when its parent ends."""
     quiet_worker()
     parent = multiprocessing.parent_process()
 

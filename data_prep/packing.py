@@ -15,8 +15,6 @@ import typing
 
 import numpy as np
 
-from electra_tf.platform.errors import UserError
-
 SHORTEST_SEQUENCE = 5
 """[CLS] a [SEP] b [SEP]."""
 
@@ -42,18 +40,18 @@ class Example(typing.NamedTuple):
 
 
 class Packing(typing.Protocol):
-    """What both packings do. Examples come out as soon as their tokens are there."""
+    """The interface of both packings. Examples come out as soon as their tokens are there."""
 
     def add(self, lines: TokenizedLines) -> list[Example]:
-        """Takes the next lines of the text, however many."""
+        """Takes the next lines of the text."""
 
     def finish(self) -> list[Example]:
-        """Hands out what is left; nothing may follow."""
+        """Returns the remaining examples; no lines may follow."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Layout:
-    """What an example looks like; both packings share it."""
+    """The form of an example, which both packings share."""
 
     max_seq_length: int
     """L."""
@@ -85,18 +83,16 @@ class Layout:
 
 
 class FullPacking:
-    """Examples of exactly L tokens: documents run on, with a [SEP] between them.
+    """Examples of exactly L tokens: documents follow each other with a [SEP] between them.
 
-    The text is one stream of tokens with a [SEP] between documents, cut every L - 2 or L - 3
-    tokens; only the last example may be shorter. With probability `single_segment_rate` an example
-    is one segment. Else its two segments meet
+    The stream of tokens is cut every L - 2 or L - 3 tokens; only the last example may be shorter.
+    With probability `single_segment_rate` an example is one segment. Otherwise two segments meet
 
     1. at the [SEP] between two documents, the one nearest to the middle; or
     2. at a [SEP] put at the line end nearest to the middle, within the middle half; or
     3. at a [SEP] put at the word start nearest to the middle (a paragraph without such a line end).
 
-    A [SEP] between documents that would begin an example is dropped, since the example's end
-    already parts the two.
+    A [SEP] between documents that would begin an example is dropped.
     """
 
     def __init__(self, layout: Layout, generator: random.Random):
@@ -127,9 +123,8 @@ class FullPacking:
         return self._stream.size > 0 and self._stream[-1] != self._layout.sep_id
 
     def _whole_examples(self, at_least: int) -> list[Example]:
-        """Cuts examples while `at_least` tokens are in the stream: one more than fits, or any.
-
-        One more, because a [SEP] right behind an example belongs to it and is dropped.
+        """Cuts examples while `at_least` tokens are left: L - 1, so that a following [SEP] is seen,
+        or 1.
         """
         examples = []
         tokens, marks = memoryview(self._stream), self._marks()
@@ -201,16 +196,15 @@ def _nearest(marks: bytes, low: int, middle: int, high: int) -> int:
 
 
 class ReferencePacking:
-    """Examples as in ELECTRA's build_pretraining_dataset.py, but nothing is thrown away.
+    """Examples as in ELECTRA's build_pretraining_dataset.py, but every token is kept.
 
     Lines of one document are joined up to a target length: L, or with probability
     `short_example_rate` a random length in [5, L]. The first segment aims at (target - 3) / 2
     tokens, and a line that passes it still joins with probability 1/2; the rest is the second
     segment. A document's end ends the example.
 
-    Where the reference drops what doesn't fit and makes one segment of a long line, a line is
-    split at a word start, and its rest goes to the second segment or the next example. Where the
-    reference may put a later short line before an earlier long one, the order is kept.
+    The reference drops what does not fit; here a line is split at a word start, and its rest goes
+    to the second segment or the next example. The order of lines is kept.
     """
 
     def __init__(self, layout: Layout, generator: random.Random):
@@ -301,10 +295,3 @@ class ReferencePacking:
 
 
 PACKINGS = {"full": FullPacking, "reference": ReferencePacking}
-
-
-def packing_named(name: str, layout: Layout, generator: random.Random) -> Packing:
-    """Returns a new packing; raises UserError for a name that is not in `PACKINGS`."""
-    if name not in PACKINGS:
-        raise UserError(f"--packing must be one of {', '.join(PACKINGS)}. Received: {name!r}")
-    return PACKINGS[name](layout, generator)

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from data_prep.cleaning.plan import NO_CLEANING, CleaningPlan
 from data_prep.documents import DOCUMENT_END, ReadingNotes, batches
-from data_prep.packing import Example, Layout, Packing, TokenizedLines, packing_named
+from data_prep.packing import PACKINGS, Example, Layout, Packing, TokenizedLines
 from data_prep.settings import BuildSettings
 from data_prep.work_units import WorkUnit
 from electra_tf.data import example, manifest, shards
@@ -29,14 +29,7 @@ def build_shard(
     unit: WorkUnit, directory: Path, text: TextSettings, settings: BuildSettings,
     cleaning: CleaningPlan = NO_CLEANING
 ) -> tuple[manifest.Shard, manifest.Counts, ReadingNotes]:
-    """Writes the shard of a unit of work: its bytes depend on these arguments only.
-
-    Args:
-        unit: the text.
-        directory: gets `<unit.name>.tfrecord`, atomically.
-        text: how text becomes token ids.
-        settings: everything else.
-        cleaning: what goes of the text.
+    """Writes `<unit.name>.tfrecord` atomically; its bytes depend on these arguments only.
 
     Returns:
         The shard's entry for the manifest, what went in and came out, and what was skipped.
@@ -57,12 +50,9 @@ def build_shard(
 
 
 class Chain:
-    """Text of one unit to examples, counting.
+    """The chain from the text of one unit to examples.
 
-    Args:
-        text: how text becomes token ids.
-        settings: lengths, packing, rates, seed.
-        name: of the unit; with the seed it decides the random draws.
+    Seed and unit name decide the random draws.
     """
 
     def __init__(self, text: TextSettings, settings: BuildSettings, name: str):
@@ -75,13 +65,13 @@ class Chain:
             dtype=example.id_dtype(manifest.token_bytes_for(vocabulary.size)),
             single_segment_rate=settings.single_segment_rate,
             short_example_rate=settings.short_example_rate)
-        self._packing: Packing = packing_named(
-            settings.packing, self._layout, random.Random(f"{settings.seed}/{name}"))
+        self._packing: Packing = PACKINGS[settings.packing](
+            self._layout, random.Random(f"{settings.seed}/{name}"))
         self._tally: collections.Counter[str] = collections.Counter()
 
     @property
     def counts(self) -> manifest.Counts:
-        """Of what `examples` has handed out so far, but for documents."""
+        """Returns the counts of what `examples` has yielded so far, without documents."""
         return manifest.Counts(
             **self._tally, unknown_by_script=dict(self._unknown_scripts.counts))
 

@@ -8,11 +8,7 @@ _INTERVAL = 10.0
 
 
 class ByteProgress:
-    """Prints how far a job is, at most every ten seconds.
-
-    Args:
-        size: bytes of input in all.
-    """
+    """A progress line, printed at most every ten seconds; `size` is the input in bytes."""
 
     def __init__(self, size: int):
         self._size = size
@@ -20,16 +16,11 @@ class ByteProgress:
 
     @property
     def seconds(self) -> float:
-        """Since the start."""
+        """Returns the seconds since the start."""
         return time.monotonic() - self._start
 
     def update(self, position: int, amounts: dict[str, int]) -> None:
-        """Prints a line if one is due.
-
-        Args:
-            position: bytes of input read.
-            amounts: what to show beside it, name -> number made so far.
-        """
+        """Prints a line if one is due: bytes of input read, and amounts made by name."""
         now = time.monotonic()
         if now - self._last < _INTERVAL or not position:
             return

@@ -31,22 +31,14 @@ def build_records(
     source: Source, text: TextSettings, settings: BuildSettings, output_dir: Path, runner: Runner,
     *, overwrite: bool = False,
 ) -> manifest.Manifest | None:
-    """Builds all records, or what an earlier interrupted call with equal arguments left undone.
-
-    Args:
-        source: the text.
-        text: how text becomes token ids; the vocabulary is copied to `output_dir`/vocab.txt.
-        settings: what decides the examples.
-        output_dir: made if need be; holds one build.
-        runner: does the work; the bytes don't depend on it.
-        overwrite: remove another build from `output_dir` first.
+    """Builds all records, or what an interrupted call with equal arguments left undone.
 
     Returns:
-        The manifest, or None if `output_dir` already held this very build, finished.
+        The manifest, or None if `output_dir` already holds this build, finished.
 
     Raises:
         UserError: see `Source`, `RecordDirectory.claim` and `write_shard`; there is no text; the
-            directory of --decontaminate is none; or another process builds there.
+            directory of --decontaminate does not exist; or another process builds there.
     """
     texts = plan.benchmark_texts(settings.cleaning)
     atomic_file.make_directory(output_dir)

@@ -27,7 +27,7 @@ _MOST_BYTES = MIB
 
 @dataclasses.dataclass(frozen=True)
 class _Receipt:
-    """Says that a shard is finished."""
+    """A file that says that a shard is finished."""
 
     __pydantic_config__ = strict_json.STRICT
 
@@ -43,24 +43,17 @@ class _Receipt:
 class RecordDirectory:
     """A directory that holds one build.
 
-    While it is being built, `unfinished_build.json` says which settings and text it is of, and a
-    receipt per shard says that this one is finished. The manifest, written last, replaces them.
+    Until the manifest is written, `unfinished_build.json` has the build's identity, and a receipt
+    per shard says that this one is finished.
     """
 
     path: Path
 
     def claim(self, identity: Mapping[str, Any], overwrite: bool) -> bool:
-        """Makes the directory ready for a build, or finds that nothing is left to do.
-
-        Args:
-            identity: JSON-like settings and digests that decide the examples.
-            overwrite: remove what another build left here.
-
-        Returns:
-            True if the directory holds exactly this build, finished.
+        """Prepares the directory for a build; returns True if it holds this build, finished.
 
         Raises:
-            UserError: it holds a build of other settings or another text, or can't be written to.
+            UserError: it holds a build of other settings or another text, or cannot be written to.
         """
         atomic_file.make_directory(self.path)
         if overwrite:
@@ -82,11 +75,10 @@ class RecordDirectory:
     def build_or_reuse(
         self, unit: WorkUnit, build: Callable[[WorkUnit], Outcome], identity: Mapping[str, Any]
     ) -> Outcome:
-        """Returns what `build` returns for the unit, calling it only if its shard isn't there.
+        """Returns what `build` returns for the unit, or its stored result if the shard is there.
 
         Raises:
-            UserError: another build has the directory by now: a cluster's worker can outlive the
-                build that it was of.
+            UserError: another build has the directory; a cluster's worker can outlive its build.
         """
         if self._claimed_for() != identity:
             raise UserError(f"{self.path} was taken over by another build, or finished by another "
@@ -137,7 +129,7 @@ class RecordDirectory:
 
 
 def _receipt_key(unit: WorkUnit, identity: Mapping[str, Any], outcome: Outcome) -> str:
-    """Returns a digest of all that a receipt is about, and of what it says."""
+    """Returns a digest of the unit, the build's identity and the receipt's content."""
     digest = hashlib.sha256(_json(identity))
     for part in unit.parts:
         digest.update(b"%d %d %d\n" % (len(part.content), part.begins, part.ends))

@@ -27,14 +27,8 @@ def count_corpus_words(
 ) -> collections.Counter[bytes]:
     """Returns how often each word of a text occurs; the same for every runner.
 
-    Args:
-        source: the text.
-        normalization: how the tokenizer reads it.
-        runner: does the work.
-        line_rules: measures of cleaning that look at a line alone.
-
     Raises:
-        UserError: the text can't be read, or it (or what cleaning leaves of it) holds no word.
+        UserError: the text cannot be read, or it (or what `line_rules` leave of it) holds no word.
     """
     # Here, because only the processes that split words need TensorFlow.
     from data_prep import word_counter
@@ -63,14 +57,7 @@ def count_corpus_words(
 
 def choose_normalization(counts: collections.Counter[bytes]
                          ) -> tuple[Normalization, collections.Counter[bytes], str]:
-    """Chooses the normalization that a text wants.
-
-    Args:
-        counts: of its words under `normalization.NFC`.
-
-    Returns:
-        The normalization, the counts under it, and the reason in words.
-    """
+    """Returns normalization, counts and reason, from counts under `normalization.NFC`."""
     from data_prep import word_counter
     characters = coverage.count_characters_of_words(counts)
     chosen = coverage.proposed(characters)
@@ -80,10 +67,7 @@ def choose_normalization(counts: collections.Counter[bytes]
 
 
 def korean_warning(counts: collections.Counter[bytes]) -> str:
-    """Returns what to say of words in which Korean syllables were taken apart; "" if they are few.
-
-    Conjoining letters stand in no text but where stripping accents put them.
-    """
+    """Returns a warning if stripping accents took Korean syllables apart, otherwise ""."""
     korean = sum(count for word, count in counts.items() if _CONJOINING.match(word.decode()))
     if korean <= coverage.MOST_CHANGED * counts.total():
         return ""
@@ -105,17 +89,10 @@ def check_size(vocab_size: int, reserved_tokens: int = 0) -> None:
 
 def learn(counts: collections.Counter[bytes], vocab_size: int, reserved_tokens: int = 0
           ) -> Vocabulary:
-    """Learns WordPieces from word counts.
+    """Returns a vocabulary of `vocab_size` tokens, fewer if no other pair occurs twice.
 
-    Args:
-        counts: word (UTF-8) -> how often it occurs, from any runner.
-        vocab_size: the tokens, all of these included; fewer come out if the text has no more pieces
-            that occur twice.
-        reserved_tokens: how many entries stay free for words to come, as BERT's "[unused0]".
-
-    Returns:
-        The special tokens first, then the reserved ones, characters, and longer pieces by about
-        falling count.
+    The order is special tokens, `reserved_tokens` entries [unused0] and so on, characters, and
+    longer pieces by about falling count.
 
     Raises:
         UserError: `vocab_size` or `reserved_tokens` is out of range.

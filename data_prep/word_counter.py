@@ -20,10 +20,7 @@ MOST_WORDS = 4_000_000
 def count_words(
     unit: WorkUnit, normalization: Normalization, cleaning: CleaningPlan = NO_CLEANING
 ) -> collections.Counter[bytes]:
-    """Returns how often each word, as the tokenizer sees it, stands in a unit of text.
-
-    What is skipped as damaged isn't told here: the build of records does.
-    """
+    """Returns how often each word, as the tokenizer sees it, occurs in a unit of text."""
     splitter = _splitter(normalization)
     counts: collections.Counter[bytes] = collections.Counter()
     lines = cleaning.cleaner(unit).clean(unit.lines(ReadingNotes()))
@@ -35,12 +32,7 @@ def count_words(
 def normalized_counts(
     counts: collections.Counter[bytes], normalization: Normalization
 ) -> collections.Counter[bytes]:
-    """Returns the counts that a text gives under another normalization.
-
-    Args:
-        counts: of the text's words under `normalization.NFC`, which loses nothing.
-        normalization: the other one.
-    """
+    """Returns the counts under a normalization, from those under `normalization.NFC`."""
     splitter = _splitter(normalization)
     total: collections.Counter[bytes] = collections.Counter()
     for batch in batches((word.decode() for word in counts), _BATCH_CHARACTERS):
@@ -54,10 +46,7 @@ def normalized_counts(
 def merge_counts(
     parts: Iterable[collections.Counter[bytes]], most_words: int = MOST_WORDS
 ) -> collections.Counter[bytes]:
-    """Adds counts up; the rarest words go whenever there are more than `most_words`.
-
-    The result depends on the order of `parts` only where words had to go.
-    """
+    """Adds up counts and drops the rarest words when there are more than `most_words`."""
     total: collections.Counter[bytes] = collections.Counter()
     for part in parts:
         total.update(part)

@@ -21,7 +21,7 @@ _KEYS = 2**64
 
 @dataclasses.dataclass(frozen=True)
 class HeldOut:
-    """A rule that knows a document by its key, a hash in [0, 2^64)."""
+    """A rule that holds out documents by their keys, hashes in [0, 2^64)."""
 
     below: int = 0
     """Keys below are held out; 0: none."""
@@ -37,7 +37,7 @@ NOTHING = HeldOut()
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WorkUnit:
-    """Documents of one split. What is made of them depends on nothing else but settings."""
+    """Documents of one split, which become one shard."""
 
     split: str
     """"train" or "eval"."""
@@ -58,15 +58,11 @@ class WorkUnit:
 
     @property
     def documents(self) -> int:
-        """How many begin here."""
+        """Returns the number of documents that begin here."""
         return sum(part.begins for part in self.parts)
 
     def lines(self, notes: ReadingNotes | None = None) -> Iterator[str]:
-        """Yields the lines of text, and `DOCUMENT_END` after each document that ends here.
-
-        Args:
-            notes: gets what was read and skipped; without it nothing is skipped.
-        """
+        """Yields the lines; see `documents.lines_of`."""
         return lines_of(self.parts, self.parse, notes)
 
 
@@ -83,7 +79,7 @@ class Piece:
         return self.number or 0, self.source.sha256()
 
     def itself(self) -> "tuple[Piece, ...]":
-        """Returns the piece as the one unit of its own, for work on it as a whole."""
+        """Returns the piece as its only item."""
         return (self,)
 
     def units(self, unit_bytes: int, held_out: HeldOut = NOTHING) -> Iterator[WorkUnit]:
@@ -106,7 +102,7 @@ def read_bytes(pieces: Iterable[Piece]) -> int:
 
 
 def corpus_sha256(pieces: Sequence[Piece], runner: "Runner") -> str:
-    """Returns the digest of a corpus: of one piece its own, of several one of theirs in order."""
+    """Returns the digest of a corpus: that of one piece, or one of all pieces' in order."""
     digests = dict(runner.run(pieces, Piece.itself, Piece.digest, tuple[int, str]))
     if len(pieces) == 1:
         return digests[0]
@@ -114,10 +110,10 @@ def corpus_sha256(pieces: Sequence[Piece], runner: "Runner") -> str:
 
 
 class Runner(typing.Protocol):
-    """What units are worked on by: processes of this machine, or a cluster.
+    """The interface of what does the work: processes of this machine, or a cluster.
 
-    Functions can be pickled and may run in any process; several times for an item, if a process
-    dies. The pieces are consumed as they can be worked on, so that memory stays flat.
+    Functions are pickled, may run in any process, and run again if a process dies. Pieces are read
+    as the work proceeds, so that memory stays flat.
     """
 
     def run(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
@@ -128,32 +124,21 @@ class Runner(typing.Protocol):
             pieces: of the corpus.
             cut: returns the items of a piece.
             work: has small results.
-            kind: of the results: a type that JSON can hold.
+            kind: type of the results, which JSON can hold.
 
         Raises:
-            UserError: a function raised it, or the work can't be done.
+            UserError: a function raised it, or the work cannot be done.
         """
 
     def add_up(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
                count: Callable[[Item], collections.Counter[bytes]],
                ) -> Iterator[collections.Counter[bytes]]:
-        """Yields counts of UTF-8 words that add up to those of all items: `count(item)` or sums.
-
-        The arguments are those of `run`, and so are the errors.
-        """
+        """Yields counts of UTF-8 words whose sum is that of all items' `count(item)`; see `run`."""
 
 
 def work_units(parts: Iterable[DocumentPart], parse: Parser, unit_bytes: int,
                held_out: HeldOut = NOTHING, piece: int | None = None) -> Iterator[WorkUnit]:
-    """Groups parts of documents into units.
-
-    Args:
-        parts: the documents, the parts of one after another.
-        parse: reads them.
-        unit_bytes: a unit has at most so many bytes, more if a single part has.
-        held_out: the documents that go to the units of split "eval".
-        piece: `WorkUnit.piece`.
-    """
+    """Groups parts of documents into units of `unit_bytes` at most, more for a longer part."""
     waiting: dict[str, list[DocumentPart]] = {"train": [], "eval": []}
     sizes: collections.Counter[str] = collections.Counter()
     made: collections.Counter[str] = collections.Counter()
@@ -175,15 +160,10 @@ def work_units(parts: Iterable[DocumentPart], parse: Parser, unit_bytes: int,
 
 
 def held_out_of(parts: Iterable[DocumentPart], fraction: float) -> HeldOut:
-    """Returns the rule for a text, after a look at its first documents.
+    """Returns the rule that holds out a fraction, in [0, 0.5], of the documents.
 
-    These are at least 1 / (2 * fraction), and as many as it takes to meet one that is held out
-    and one that isn't. Of fewer documents the one of median length is held out, if there are at
-    least two.
-
-    Args:
-        parts: the documents in any order, the parts of one after another.
-        fraction: f, the probability of being held out. 0 holds out none.
+    It reads at least 1 / (2 * fraction) documents, and until it met one that is held out and one
+    that is not. Of fewer documents the one of median length is held out, if there are at least two.
     """
     if not fraction:
         return NOTHING

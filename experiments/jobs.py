@@ -80,13 +80,6 @@ def plan(sweep: Sweep, budget: Budget, manifest: Manifest, home: Path,
          seeds: int) -> list[Job]:
     """Returns the runs of a sweep, all variants of a seed before those of the next.
 
-    Args:
-        sweep: what is compared.
-        budget: its scale.
-        manifest: of the records.
-        home: of all runs.
-        seeds: how many of each variant.
-
     Raises:
         UserError: settings that contradict each other or the records.
     """

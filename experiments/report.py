@@ -33,7 +33,7 @@ class Spread(NamedTuple):
 
     @classmethod
     def of(cls, scores: Sequence[float]) -> "Spread":
-        """Returns what so many scores in [0, 1] have in common."""
+        """Returns the mean and error of scores in [0, 1]."""
         values = 100 * np.array(scores, dtype=float)
         error = values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
         return cls(float(values.mean()), float(error), len(values))
@@ -78,15 +78,7 @@ def write(sweep: Sweep, budget: Budget, table: Table, directory: Path) -> None:
 
 def section(sweep: Sweep, budget: Budget, table: Table, directory: Path,
             picture: str) -> list[str]:
-    """Returns the comparison as Markdown, and draws its picture once there is a score.
-
-    Args:
-        sweep: what is compared, by its tasks.
-        budget: of every run.
-        table: with the rows of all runs.
-        directory: of the page.
-        picture: its name in the directory.
-    """
+    """Returns the comparison as Markdown, and draws its `picture` once there is a score."""
     rows = table.rows(sweep.name, budget.name)
     scores = scores_of(sweep.tasks, [variant.name for variant in sweep.variants], rows)
     lines = [text for text in (sweep.question, f"After: {sweep.source}.", sweep.note) if text]

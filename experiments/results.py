@@ -26,11 +26,7 @@ compared, and [budgets.md](budgets.md) what a time gives."""
 
 
 def main() -> None:
-    """Writes page and pictures.
-
-    Raises:
-        UserError: no table, or nothing in it.
-    """
+    """Writes page and pictures; `UserError` if the table is missing or empty."""
     source, page = Path(flags.FLAGS.results), Path(flags.FLAGS.output)
     if not source.is_file():
         raise UserError(f"there is no results table {source}: run `python -m experiments.run` "
@@ -42,7 +38,6 @@ def main() -> None:
     found = dict.fromkeys((row.sweep, row.budget) for row in rows.rows())
     if not found:
         raise UserError(f"the results table {source} is empty.")
-    records = flags.FLAGS.records
     records = flags.FLAGS.records
     lines = [_HEAD, *(["", f"Records: {records}."] if records else [])]
     for name, budget in found:

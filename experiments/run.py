@@ -30,7 +30,7 @@ def main() -> None:
     """Runs the sweep that the command names.
 
     Raises:
-        UserError: no such sweep or budget, settings that contradict each other, a run that failed.
+        UserError: a sweep or budget is unknown, settings contradict each other, or a run failed.
     """
     values = flags.FLAGS
     if values.list:

@@ -33,7 +33,7 @@ _MOST_BYTES = 1 << 20
 
 
 class JobFailed(Exception):
-    """A process of a run ended with an error; the message is one line."""
+    """The error of a run's process; the message is one line."""
 
 
 class Runner:
@@ -50,11 +50,7 @@ class Runner:
         self._lock = threading.Lock()
 
     def run(self, jobs: Sequence[Job], side_by_side: int) -> list[str]:
-        """Runs what the table hasn't yet; returns a line for every job that failed.
-
-        Raises:
-            UserError: the table has results of a variant under other settings.
-        """
+        """Runs the jobs that the table lacks; returns a line for every job that failed."""
         for job in jobs:
             self._copy_results(job)
         waiting = [job for job in jobs if self._missing(job)]
@@ -66,7 +62,7 @@ class Runner:
         def work(job: Job) -> None:
             cores = free.pop()  # There are as many as threads.
             try:
-                if cores and hasattr(os, "sched_setaffinity"):
+                if cores:
                     os.sched_setaffinity(0, cores)  # Of this thread and the processes it starts.
                 self._do(job)
             except (JobFailed, UserError) as error:
@@ -101,7 +97,7 @@ class Runner:
                 if (row.variant, row.seed) == (job.variant.name, job.seed)]
 
     def _missing(self, job: Job) -> list[str]:
-        """Returns the tasks of a job that the table hasn't yet, "pretraining" among them."""
+        """Returns the tasks of a job that the table lacks, "pretraining" among them."""
         rows = self._rows(job)
         if any(row.settings != job.settings
                or row.task_settings not in ("", self._task_settings) for row in rows):
@@ -152,10 +148,8 @@ class Runner:
             for metric, score in scores.items()])
 
     def _call(self, program: str, arguments: Sequence[str], job: Job, task: str) -> float:
-        """Runs one of the two programs, its output in a file beside its results.
-
-        Returns:
-            Its seconds.
+        """Runs one of the two programs, its output in a file beside its results; returns its
+        seconds.
         """
         job.directory.mkdir(parents=True, exist_ok=True)
         begun, log = time.monotonic(), job.directory / f"{task}.log"
@@ -198,7 +192,5 @@ def _slots(count: int, threads: int) -> list[frozenset[int]]:
 
 
 def _cores() -> list[int]:
-    """Returns those that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
+    """Returns the cores that this process may use."""
+    return sorted(os.sched_getaffinity(0))

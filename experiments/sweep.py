@@ -40,11 +40,7 @@ class Variant:
     """Its name without them."""
 
     def config(self, budget: Budget) -> PretrainingConfig:
-        """Returns the settings of its runs, as run_pretraining.py makes them.
-
-        Raises:
-            UserError: a setting that there isn't, or that another objective has.
-        """
+        """Returns the settings of its runs; `UserError` for one it cannot have."""
         return build_config(budget.model_size, self.recipe or budget.recipe,
                             budget.settings | dict(self.settings))
 

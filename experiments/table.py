@@ -51,14 +51,10 @@ _TYPES = {str: "TEXT", int: "INTEGER", bool: "INTEGER", float: "REAL"}
 
 
 class Table:
-    """The file; rows of finished runs are there or not, never half."""
+    """An SQLite file whose rows of a finished run are written together."""
 
     def __init__(self, path: Path):
-        """Opens it, or creates it.
-
-        Raises:
-            UserError: it can't be read or written, or another version wrote it.
-        """
+        """Opens or creates the file; `UserError` if it can't, or another version wrote it."""
         self._path = path
         columns = ", ".join(f"{field.name} {_TYPES.get(field.type, 'REAL')}"
                             for field in dataclasses.fields(Row))

@@ -56,11 +56,7 @@ def flags_of(task: str, tasks_dir: Path) -> list[str]:
 
 
 def scores(task: str, model_dir: Path) -> Mapping[str, float]:
-    """Returns metric -> score of a finished run, the main one first.
-
-    Raises:
-        UserError: results.json, or blimp_results.json, can't be read.
-    """
+    """Returns metric -> score of a finished run, the main one first; `UserError` if unreadable."""
     # Here, because it takes TensorFlow, which a sweep that is refused doesn't wait for.
     from electra_tf.checkpoints.run_directory import RESULTS_FILE
     from electra_tf.finetuning.pseudo_likelihood import RESULTS_FILE as BLIMP_RESULTS

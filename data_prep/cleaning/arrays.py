@@ -24,11 +24,7 @@ def save(path: Path, arrays: Mapping[str, Any]) -> None:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[Mapping[str, np.ndarray]]:
-    """Yields the arrays of a file, which are read when they are asked for.
-
-    Raises:
-        UserError: the file can't be read, is damaged, or lacks an array.
-    """
+    """Yields the arrays of a file, read on demand; `UserError` if it is damaged or incomplete."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
             yield found

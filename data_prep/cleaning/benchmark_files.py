@@ -24,16 +24,12 @@ _WANTED = ("GLUE's .tsv, SQuAD's .json, MRQA's .jsonl(.gz), CoNLL's dev.txt, val
 
 
 def read(directory: Path, n: int) -> BenchmarkTexts:
-    """Reads the task files of a directory and those below it, but for training files.
+    """Returns the texts of a directory's task files as n-grams, without training files.
 
-    A file is for training if its name begins with "train", or its directory's name is "train".
-
-    Args:
-        directory: of the files.
-        n: words of an n-gram.
+    Files named "train*" and directories named "train" are training files.
 
     Raises:
-        UserError: there is no such directory, no task file in it, or one that can't be read.
+        UserError: the directory does not exist, has no task file, or has one that cannot be read.
     """
     if not directory.is_dir():
         raise UserError(f"--decontaminate={directory} is no directory; name one of task files: "

@@ -32,15 +32,10 @@ _FIELDS = tuple(field.name for field in dataclasses.fields(UnitDecision))
 
 
 def decide(surveys: Iterable[UnitSurvey], settings: CleaningSettings) -> dict[str, UnitDecision]:
-    """Returns what goes, by the unit's name.
+    """Returns what is dropped, by unit name; the units of a split come in the text's order.
 
-    Of equal lines and of similar documents the first stays. Training documents come first, then
-    those held out, both in the text's order: so nothing that is held out stands in what is
-    trained on.
-
-    Args:
-        surveys: of all units, those of a split in the text's order.
-        settings: the measures.
+    The first of equal lines and of similar documents is kept. Training documents come first, then
+    those held out, so no held-out text occurs in the training text.
     """
     ordered = sorted(surveys, key=lambda one: one.split != "train")
     foreign = list(_with_continuations(ordered, [~one.in_language for one in ordered]))
@@ -52,13 +47,7 @@ def decide(surveys: Iterable[UnitSurvey], settings: CleaningSettings) -> dict[st
 
 
 def save(path: Path, build: str, decisions: Mapping[str, UnitDecision]) -> None:
-    """Writes decisions atomically; raises UserError if it can't.
-
-    Args:
-        path: of the file.
-        build: a digest of all that they follow from.
-        decisions: by unit.
-    """
+    """Writes decisions atomically; `build` is a digest of all that they follow from."""
     arrays.save(path, {"build": np.array(build)} | {
         f"{name}/{field}": np.asarray(getattr(decision, field), np.uint32)
         for name, decision in decisions.items() for field in _FIELDS})
@@ -73,10 +62,8 @@ def are_saved(path: Path, build: str) -> bool:
 
 
 def load(path: Path, build: str, name: str) -> UnitDecision:
-    """Returns what goes of the unit of a name.
-
-    Raises:
-        UserError: the file is gone, damaged or of another build.
+    """Returns what is dropped of a unit; `UserError` if the file is gone, damaged or of another
+    build.
     """
     with arrays.opened(path) as found:
         if str(found["build"]) != build:
@@ -125,10 +112,8 @@ def _later_lines(surveys: Sequence[UnitSurvey], gone: Sequence[np.ndarray]
 
 
 def later_ones(hashes: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-    """Yields for each array bool [N]: which hashes stood earlier, in it or before it.
-
-    Args:
-        hashes: uint64 [N] each, in the text's order. What is needed besides is one sorted copy.
+    """Yields for each array, uint64 [N], bool [N]: which hashes occurred earlier, in it or before
+    it.
     """
     repeated = _repeated(hashes)
     seen = np.zeros(len(repeated), bool)

@@ -23,13 +23,9 @@ def require_known(codes: Sequence[str]) -> None:
 
 
 def is_in(text: str, codes: Sequence[str], confidence: float, min_letters: int) -> bool:
-    """Tells whether a text is in one of some languages, or too short to say.
+    """Returns whether a text's beginning is in one of some languages, or too short to tell.
 
-    Args:
-        text: its beginning is looked at.
-        codes: of the languages.
-        confidence: the least probability of all of them together.
-        min_letters: a text of fewer letters counts as being in any language.
+    `confidence` is the least probability of all languages together.
     """
     beginning = text[:_CHARACTERS]
     if sum(map(str.isalpha, beginning)) < min_letters:

@@ -29,11 +29,9 @@ def signature(text: str, permutations: int) -> np.ndarray:
 
 
 def copies(signatures: Sequence[np.ndarray], threshold: float) -> np.ndarray:
-    """Returns bool [D]: which documents nearly equal an earlier one that stays.
+    """Returns bool [D]: which documents nearly equal an earlier one that is kept.
 
-    Args:
-        signatures: uint32 [., P] each, D in all, in the documents' order.
-        threshold: the least similarity of copies, in (0, 1).
+    `signatures` are uint32 [., P] each, D in all, in order; `threshold` is the least similarity.
     """
     signatures = [rows for rows in signatures if len(rows)]
     found = np.zeros(sum(map(len, signatures)), bool)
@@ -55,9 +53,9 @@ def copies(signatures: Sequence[np.ndarray], threshold: float) -> np.ndarray:
 
 
 def _sharing(signatures: Sequence[np.ndarray], bands: tuple[int, int]) -> np.ndarray:
-    """Returns bool [D]: which documents have a band of their signature in common with another.
+    """Returns bool [D]: which documents share a band of their signature with another.
 
-    The others, nearly all, needn't go through an index, which takes kilobytes for each.
+    The others, nearly all, need no entry in the index, which takes kilobytes for each.
     """
     count, rows = bands
     sharing = np.zeros(sum(map(len, signatures)), bool)

@@ -24,16 +24,10 @@ _BATCH_CHARACTERS = 1 << 18
 
 
 class Cleaner:
-    """Lines of one unit, in and out.
+    """The cleaning of one unit's lines.
 
-    Args:
-        rules: the measures that look at a line alone.
-        texts: lines that hold one of these go.
-        decision: what else goes.
-        continues: whether the unit's first document began in an earlier one.
-
-    Attributes:
-        tally: what went, by the names of `manifest.Counts`.
+    `tally` counts what was dropped, by the names of `manifest.Counts`. `continues` says that the
+    unit's first document began in an earlier one.
     """
 
     def __init__(self, rules: LineRules, texts: BenchmarkTexts | None = None,
@@ -91,7 +85,7 @@ class Cleaner:
 
 @dataclasses.dataclass(frozen=True)
 class CleaningPlan:
-    """How the units of one build are cleaned. It can be pickled, and is small."""
+    """The cleaning of the units of one build. It can be pickled, and is small."""
 
     settings: CleaningSettings = CleaningSettings()
     directory: Path | None = None
@@ -100,11 +94,7 @@ class CleaningPlan:
     """A digest of all that decides the build."""
 
     def cleaner(self, unit: WorkUnit) -> Cleaner:
-        """Returns what cleans a unit.
-
-        Raises:
-            UserError: a file of the plan is gone or damaged.
-        """
+        """Returns the cleaner of a unit; `UserError` if a file of the plan is gone or damaged."""
         wanted = self.settings
         return Cleaner(
             LineRules(wanted),
@@ -123,11 +113,7 @@ def _texts(path: Path, _build: str) -> BenchmarkTexts:
 
 
 def benchmark_texts(settings: CleaningSettings) -> BenchmarkTexts | None:
-    """Returns what --decontaminate names, read; None if it names nothing.
-
-    Raises:
-        UserError: it names no directory of task files.
-    """
+    """Returns the texts that --decontaminate names; None without the flag."""
     if not settings.decontaminate:
         return None
     # Here, because it is for builds that ask for it.
@@ -148,17 +134,10 @@ def prepare(
     build: Mapping[str, object], pieces: Sequence[Piece],
     cut: Callable[[Piece], Iterable[WorkUnit]], runner: Runner, progress: Callable[[int], None],
 ) -> CleaningPlan:
-    """Surveys the text if need be, and leaves in the directory what the workers read.
+    """Surveys the text if need be, and writes the files that the workers read.
 
-    Args:
-        settings: the measures.
-        texts: from `benchmark_texts`.
-        directory: of the build, which belongs to it already.
-        build: all that decides the build; decisions of an interrupted one are used again.
-        pieces: of the corpus.
-        cut: returns the units of a piece.
-        runner: does the survey; nothing depends on it.
-        progress: is called with the number of documents surveyed so far.
+    `build` decides the build: decisions of an interrupted one are used again. `progress` is called
+    with the number of documents surveyed so far.
     """
     plan = CleaningPlan(settings, directory, decisions.digest(build))
     if texts is not None:

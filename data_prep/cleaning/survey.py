@@ -37,7 +37,7 @@ class UnitSurvey:
     """uint32 [S, P] of MinHash, of these documents' first parts."""
 
     def save(self, path: Path) -> None:
-        """Writes it atomically; raises UserError if it can't."""
+        """Writes the survey atomically; raises UserError if it can't."""
         arrays.save(path, dataclasses.asdict(self))
 
     @classmethod

@@ -39,14 +39,8 @@ def word_hashes(words: Sequence[str]) -> np.ndarray:
 
 
 def ngram_hashes(hashes: np.ndarray, n: int) -> np.ndarray:
-    """Returns a hash of every n-gram.
-
-    Args:
-        hashes: uint64 [W], of words.
-        n: words of an n-gram; n-grams of another n have other hashes.
-
-    Returns:
-        uint64 [max(0, W - n + 1)], by the n-gram's first word.
+    """Returns uint64 [max(0, W - n + 1)], a hash of every n-gram by its first word, from words'
+    [W].
     """
     count = max(0, len(hashes) - n + 1)
     found = np.full(count, n, np.uint64)
@@ -64,15 +58,7 @@ def row_hashes(rows: np.ndarray) -> np.ndarray:
 
 
 def positions(values: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns where values stand in a sorted array, and whether they do.
-
-    Args:
-        values: uint64 [N].
-        among: uint64 [M], ascending.
-
-    Returns:
-        Positions int64 [N], of meaning where the second, bool [N], is True.
-    """
+    """Returns positions int64 [N] of uint64 [N] in a sorted uint64 [M], and bool [N]: found."""
     if not len(among):
         return np.zeros(len(values), np.int64), np.zeros(len(values), bool)
     found = np.searchsorted(among, values)

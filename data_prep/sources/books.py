@@ -49,14 +49,7 @@ _ONE_BYTE = frozenset({"iso88591", "latin1", "isolatin1", "windows1252", "cp1252
 
 
 def books(pattern: str) -> FileSource:
-    """Returns the source that is books, a file each.
-
-    Args:
-        pattern: of text files, or a directory with .txt files in it, at any depth.
-
-    Raises:
-        UserError: no file matches.
-    """
+    """Returns the source of books, one per text file, from a pattern or a directory."""
     return FileSource(matching_files(pattern, names=_NAMES), StreamFormat("books", split_book),
                       parse_book)
 
@@ -86,7 +79,7 @@ def split_book(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
 
 
 def _utf8(content: bytes) -> bytes:
-    """Returns text of which its file says that a byte is a letter as UTF-8; it may be already."""
+    """Returns text in Windows-1252, if it is not UTF-8 already, as UTF-8."""
     try:
         content.decode()
     except UnicodeDecodeError:
@@ -95,9 +88,9 @@ def _utf8(content: bytes) -> bytes:
 
 
 def _blocks(file: typing.BinaryIO) -> Iterator[bytes]:
-    """Yields a file in blocks of 1 to 3 times `LONGEST_PART`, cut behind a blank line if possible.
+    """Yields a file in blocks of 1 to 3 times `LONGEST_PART`, cut after blank lines if possible.
 
-    A block ends at a line; so a mark of one line is whole, and no last block is small.
+    A block ends at a line, so a mark of one line is whole, and the last block is not small.
     """
     waiting: list[bytes] = []
     gathered: list[bytes] = []
@@ -114,13 +107,9 @@ def _blocks(file: typing.BinaryIO) -> Iterator[bytes]:
 
 
 def parse_book(part: DocumentPart) -> Iterator[str]:
-    """Returns the paragraphs of a book whose lines are wrapped, or the lines of one whose aren't.
+    """Returns the paragraphs of a book with wrapped lines, or the lines of another one.
 
-    A line that another one follows directly ends with a sentence in the latter (BooksCorpus has a
-    sentence a line), and mostly doesn't in the former.
-
-    Raises:
-        UserError: it is not UTF-8.
+    BooksCorpus has a sentence a line: there, a line that another one follows ends a sentence.
     """
     text = decoded(part, "convert the file, for example with `iconv -f latin1 -t utf-8`")
     paragraphs = _paragraphs(text.removeprefix("\ufeff"))
@@ -148,11 +137,7 @@ def _joined(lines: list[str]) -> str:
 
 
 def body_start(head: bytes) -> int:
-    """Returns where the book begins in the first bytes of its file: 0 if nothing stands before it.
-
-    Args:
-        head: the file's beginning, or all of it.
-    """
+    """Returns where the book begins in the first bytes of its file; 0 if it has no header."""
     head = head[:_HEAD]
     mark = _START.search(head) or _START_OPEN.search(head)
     begin = mark.end() if mark else 0
@@ -166,17 +151,12 @@ def body_start(head: bytes) -> int:
 
 
 def body_end(content: bytes, begin: int = 0) -> int:
-    """Returns where a footer or a licence begins in bytes of a book; -1 if none does.
-
-    Args:
-        content: whole lines of the file.
-        begin: where to look from, the start of a line.
-    """
+    """Returns where a footer or a licence begins in whole lines of a book; -1 if none does."""
     mark = _FOOTER.search(content, begin)
     return mark.start() if mark else -1
 
 
 def is_one_byte_text(head: bytes) -> bool:
-    """Tells whether the header says that a byte is a letter, as in files before about 2010."""
+    """Returns whether the header names a one-byte encoding, as in files before about 2010."""
     said = _ENCODING.search(head[:_HEAD])
     return bool(said) and re.sub(r"[ _-]", "", said[1].decode().lower()) in _ONE_BYTE

@@ -22,11 +22,7 @@ _ROWS = 256
 
 
 def columns(pattern: str, column: str) -> FileSource:
-    """Returns the source that is a column of Parquet or Arrow (IPC, Feather) files.
-
-    Raises:
-        UserError: no file matches.
-    """
+    """Returns the source of a text column of Parquet or Arrow (IPC, Feather) files."""
     return FileSource(matching_files(pattern), Table(f"parquet#{column}", column),
                       parse_plain_text)
 
@@ -45,7 +41,7 @@ class _Group(typing.NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """How documents lie in a file of columns; its first bytes tell which kind it is."""
+    """The format of files with columns: Parquet, Arrow file or stream, told by the first bytes."""
 
     name: str
     column: str
@@ -93,7 +89,7 @@ def _words(error: Exception) -> str:
 
 
 def _parquet(file: typing.BinaryIO) -> Iterator[Any]:
-    """Yields the schema, then the groups; as the next two do."""
+    """Yields the schema, then the groups, as the next two functions do."""
     import pyarrow.parquet
 
     table = pyarrow.parquet.ParquetFile(file, page_checksum_verification=True)

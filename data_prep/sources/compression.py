@@ -25,11 +25,8 @@ _BUFFER = 1 << 17
 
 
 def opened(raw: typing.BinaryIO, name: str) -> typing.BinaryIO:
-    """Returns the content of an open file, unpacked if its name says that it is compressed.
-
-    Args:
-        raw: the file as it is stored.
-        name: ends with .gz, .bz2, .xz, .zst, or anything else.
+    """Returns the content of an open file, decompressed if its name ends with .gz, .bz2, .xz or
+    .zst.
     """
     suffix = name[name.rfind("."):]
     if suffix == ".gz":

@@ -17,15 +17,10 @@ _WIKI40B = "wiki40b"
 
 
 def data_set(name: str, feature: str, options: Options) -> "DataSet":
-    """Returns the source that is a data set of TensorFlow Datasets, made if it isn't there yet.
-
-    Args:
-        name: such as "wiki40b/en" or "lm1b/subwords8k:1.1.0".
-        feature: of its rows, the text.
-        options: where it is, and which split.
+    """Returns the source of a data set of TensorFlow Datasets, prepared if need be.
 
     Raises:
-        UserError: there is no such data set, split or feature, and none can be had.
+        UserError: the data set, split or feature does not exist or cannot be downloaded.
     """
     wiki40b = name.partition("/")[0].partition(":")[0] == _WIKI40B
     return DataSet(name, feature, options,

@@ -76,8 +76,7 @@ class EmbeddedText(Source):
 def documents() -> tuple[tuple[str, ...], ...]:
     """Returns documents as paragraphs, one line each: topics first, then modules.
 
-    Grammar rules, code, headings and the marks of emphasis are left out. What comes depends on
-    the Python version; about a million characters.
+    The text has about a million characters and depends on the Python version.
     """
     topics = [_paragraphs(text) for _, text in sorted(pydoc_data.topics.topics.items())]
     modules = [[line for text in _docstrings(name) for line in _paragraphs(text)]

@@ -14,14 +14,14 @@ from electra_tf.platform.storage import Path
 
 
 class Meter:
-    """How much of a file has been read; whoever reads it says how that is known."""
+    """The position in the file that is being read, set by its reader."""
 
     def __init__(self):
         self.stored_bytes: Callable[[], int] = int
 
 
 class Format(typing.Protocol):
-    """How documents lie in a file. It can be pickled."""
+    """The layout of documents in a file. It can be pickled."""
 
     name: str
     """Of the format and what else decides its text; part of the source's digest."""
@@ -29,12 +29,10 @@ class Format(typing.Protocol):
     def documents(self, path: Path, meter: Meter) -> Iterator[DocumentPart]:
         """Yields the documents of one file.
 
-        A document without `ends` that an error follows is ended by `FileSource`.
-
         Raises:
             OSError: the file can't be read; without `errno`, and as `compression.CORRUPT`: it is
                 damaged, or cut short, and the rest of it is lost.
-            UserError: it isn't of this format at all.
+            UserError: it has another format.
         """
 
 
@@ -58,11 +56,7 @@ class StreamFormat:
 
 @dataclasses.dataclass
 class FileSource(Source):
-    """Files of one format.
-
-    Raises:
-        UserError: (from `documents`) a file can't be read.
-    """
+    """Files of one format; `documents` raises `UserError` for a file that cannot be read."""
 
     paths: tuple[Path, ...]
     format: Format
@@ -128,12 +122,7 @@ class FileSource(Source):
 
 
 def damaged_stretch(path: str, problem: str) -> DocumentPart:
-    """Returns what is handed out for a stretch of a file that holds no document.
-
-    Args:
-        path: of the file.
-        problem: names it, and where the stretch is.
-    """
+    """Returns the part for a stretch without documents; `problem` names the file and the place."""
     return DocumentPart(content=b"", key=NO_KEY, path=path,
                         damage=f"{problem}; get a whole copy of the file.")
 
@@ -141,10 +130,8 @@ def damaged_stretch(path: str, problem: str) -> DocumentPart:
 def matching_files(*patterns: str, names: str = "") -> tuple[Path, ...]:
     """Returns the files that match patterns, sorted, each once.
 
-    Args:
-        patterns: as `storage.matching` reads them.
-        names: where a directory may stand for a pattern, the patterns of the names of the files
-            in it (and, on this machine, below it), separated by spaces.
+    In a directory, files match whose names match one of `names`, patterns separated by spaces; on
+    this machine also in the directories below it.
 
     Raises:
         UserError: a pattern matches no file, or all files are empty.

@@ -41,15 +41,10 @@ class Entry:
 
 def entries_of(text: str, known: Collection[str], with_field: Collection[str]
                ) -> tuple[Entry, ...]:
-    """Returns the entries of --input, in order.
-
-    Args:
-        text: as the user wrote it.
-        known: names of sources.
-        with_field: those in which "#" is followed by a field.
+    """Returns the entries of --input; a "#" and a field may follow the sources `with_field`.
 
     Raises:
-        UserError: there is none, or one is ambiguous or not complete.
+        UserError: there is no entry, or one is ambiguous or incomplete.
     """
     entries = tuple(_entry(part, known, with_field)
                     for part in filter(None, map(str.strip, text.split(","))))

@@ -15,11 +15,7 @@ LONGEST_LINE = 64 << 20
 
 
 def json_lines(pattern: str, field: str) -> FileSource:
-    """Returns the source that is the strings under `field` in the objects of files.
-
-    Raises:
-        UserError: no file matches.
-    """
+    """Returns the source of the strings under `field` in the objects of files."""
     return FileSource(matching_files(pattern), StreamFormat(f"jsonl#{field}", split_lines),
                       JsonParser(field))
 

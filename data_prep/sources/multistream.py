@@ -36,11 +36,11 @@ class Stream:
 
 
 def unpacked_streams(path: Path) -> Iterator[Stream]:
-    """Yields the streams of a file in order, unpacked in threads: bz2 leaves Python's lock alone.
+    """Yields the streams of a file in order, decompressed in threads; bz2 releases the GIL.
 
     Raises:
         UserError: a stream is too long for the memory.
-        OSError: the file can't be read.
+        OSError: the file cannot be read.
     """
     threads = min(os.cpu_count() or 1, _MOST_THREADS)
     waiting: collections.deque[concurrent.futures.Future] = collections.deque()

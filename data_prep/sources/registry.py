@@ -41,11 +41,7 @@ _WITH_FIELD = ("jsonl", "parquet", "tfds")
 
 
 def open_source(text: str, options: Options = Options()) -> Source:  # noqa: B008 (frozen)
-    """Returns the source that --input names.
-
-    Args:
-        text: see `grammar`.
-        options: from the other flags.
+    """Returns the source that --input names; see `grammar`.
 
     Raises:
         UserError: it is ambiguous, a pattern matches no file, or all files are empty.

@@ -73,13 +73,10 @@ class Sequence(_Several):
 class Mixture(_Several):
     """Sources whose documents alternate so that each has its share of the text at any time.
 
-    The next document is always one of the source that is the furthest behind its share, so none
-    is ever further from it than by a document. What counts is text, which workers get out of
-    documents later; here it is estimated from the bytes of the documents and from a 64th of them,
-    parsed. The same sources and shares always give the same documents in the same order.
-
-    Where the source whose turn it is has no more documents, the mixture ends: nothing is read
-    twice, and what is left of the others isn't read.
+    The next document comes from the source that is furthest behind its share. Text bytes are
+    estimated from the documents' bytes and from a 64th of them, parsed. The same sources and shares
+    always give the same order. The mixture ends where the source that is next has no more
+    documents.
     """
 
     note = ""
@@ -109,7 +106,7 @@ class Mixture(_Several):
 
 
 class _Stream:
-    """The documents of a member, and how far it is."""
+    """The documents of a member, and the progress in them."""
 
     def __init__(self, member: Member):
         self._parts = member.tagged()
@@ -135,7 +132,7 @@ class _Stream:
 
     @property
     def progress(self) -> float:
-        """Bytes of text so far, estimated, by the share."""
+        """Returns the estimated bytes of text so far, divided by the share."""
         return self._bytes * max(1, self._text) / max(1, self._sampled) / self._share
 
 

@@ -11,7 +11,7 @@ PIECE_BYTES = 256 << 20
 
 
 class Source(abc.ABC):
-    """Where text comes from. It can be pickled, unless it is being read."""
+    """Text that can be read. It can be pickled, unless it is being read."""
 
     size: int
     """Bytes to read in all."""
@@ -20,10 +20,7 @@ class Source(abc.ABC):
 
     @abc.abstractmethod
     def documents(self) -> Iterator[DocumentPart]:
-        """Yields the documents, those that are too long in parts, from the first one on.
-
-        What can't be read is a part with `damage`.
-        """
+        """Yields the documents, long ones in parts; damaged stretches are parts with `damage`."""
 
     @abc.abstractmethod
     def position(self) -> int:
@@ -34,17 +31,16 @@ class Source(abc.ABC):
         """Returns a digest of everything that `documents` will yield, and of how it is read."""
 
     def pieces(self) -> "tuple[Source, ...]":
-        """Returns sources that can be read apart: in order they have the documents of this one.
+        """Returns sources of about `PIECE_BYTES` that have, in order, these documents.
 
-        They are cut between files, about `PIECE_BYTES` each, and `parse` reads them all. This is
-        for one that can't be cut.
+        `parse` reads them all. A source that cannot be cut returns itself.
         """
         return (self,)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Options:
-    """What flags say about sources; each concerns some of them."""
+    """The flags that concern sources."""
 
     headings: bool = False
     """Whether titles and headings of Wikipedia's articles are lines of the text."""

@@ -17,15 +17,7 @@ _NAMES = "wiki_* *.json *.jsonl"
 
 
 def wikiextractor(pattern: str, headings: bool) -> FileSource:
-    """Returns the source that is articles as WikiExtractor writes them.
-
-    Args:
-        pattern: of files, or the directory that WikiExtractor wrote (its wiki_00 and such).
-        headings: keep titles, a line each.
-
-    Raises:
-        UserError: no file matches.
-    """
+    """Returns the source of WikiExtractor's articles, from a pattern or the directory it wrote."""
     return FileSource(
         matching_files(pattern, names=_NAMES),
         StreamFormat(f"wikiextractor headings={headings}", split_articles),

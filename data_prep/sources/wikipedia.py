@@ -31,14 +31,10 @@ _HEADER = 1 << 17
 
 
 def wikipedia(pattern: str, headings: bool) -> FileSource:
-    """Returns the source that is the articles of dumps.
-
-    Args:
-        pattern: of .xml files, compressed or not.
-        headings: keep titles and headings of sections, a line each.
+    """Returns the source of the articles of .xml dumps, with titles and `headings` or without.
 
     Raises:
-        UserError: no file matches, or what matches is the index.
+        UserError: no file matches, or only the index matches.
     """
     paths = matching_files(pattern)
     dumps = tuple(path for path in paths if "-multistream-index" not in path.name)
@@ -101,12 +97,9 @@ def _by_streams(path: Path, meter: Meter) -> Iterator[DocumentPart]:
 
 
 def articles(chunks: Iterable[bytes], path: str, whole: bool = True) -> Iterator[DocumentPart]:
-    """Yields the pages of a dump that are articles, raw; other namespaces and redirects are not.
+    """Yields the raw pages of a dump that are articles, without other namespaces and redirects.
 
-    Args:
-        chunks: of the unpacked dump, in order.
-        path: its name for messages.
-        whole: it begins and ends as a dump does; else it is one of its streams.
+    `whole` chunks begin and end as a dump does; others are one of its streams.
     """
     for part in _pages(chunks, path, whole):
         if part.damage or _is_article(part.content):
@@ -157,12 +150,9 @@ def _stretches(chunks: Iterable[bytes]) -> Iterator[_Stretch]:
 
 
 def _page(stretch: _Stretch, header: int, path: str) -> Iterator[DocumentPart]:
-    """Yields the page of a stretch, and what is wrong with what stands before it.
+    """Yields the page of a stretch, and damage before it.
 
-    Args:
-        stretch: of a dump.
-        header: its first bytes that don't belong to pages.
-        path: of the dump.
+    `header` is the number of first bytes that do not belong to pages.
     """
     offset, content, ended = stretch
     begin = content.rfind(_BEGIN)

@@ -38,15 +38,10 @@ class Unreadable(ValueError):
 
 
 def prose(wikitext: str, *, headings: bool = False, namespaces: Iterable[str] = ()) -> list[str]:
-    r"""Returns the lines of an article: paragraphs and entries of lists.
+    r"""Returns the lines of an article: paragraphs, list entries and, if asked for, headings.
 
     Templates, tables, references, files, categories, formulas and code are left out, with the
-    brackets and commas that nothing is left between.
-
-    Args:
-        wikitext: of a page.
-        headings: keep the headings of sections, a line each.
-        namespaces: what the wiki calls files and categories, besides English.
+    brackets and commas left empty. `namespaces` are the wiki's names of files and categories.
 
     Raises:
         Unreadable: it is nested too deeply.

@@ -13,7 +13,6 @@ from data_prep.packing import (
     Layout,
     ReferencePacking,
     TokenizedLines,
-    packing_named,
 )
 
 CLS, SEP = 1, 2
@@ -77,7 +76,7 @@ def test_every_token_comes_out_once_in_well_formed_examples(name, max_seq_length
     documents = numbered(random_lengths(max_seq_length), 0.3)
     owner = {token: number for number, document in enumerate(documents)
              for line in document for token in line if token not in CONTINUATIONS}
-    examples = pack(packing_named(name, layout(max_seq_length, short_example_rate=0.05),
+    examples = pack(PACKINGS[name](layout(max_seq_length, short_example_rate=0.05),
                                   random.Random(7)), documents)
     assert [token for ids, _ in examples for token in content(ids)] == [
         token for document in documents for line in document for token in line]
@@ -96,7 +95,7 @@ def test_every_token_comes_out_once_in_well_formed_examples(name, max_seq_length
 @pytest.mark.parametrize("rate", [0.0, 0.1, 1.0])
 def test_single_segments_are_as_frequent_as_asked(name, rate):
     # One long document, so that nothing but the draw makes a single segment (save at its end).
-    examples = pack(packing_named(name, layout(single_segment_rate=rate, short_example_rate=0),
+    examples = pack(PACKINGS[name](layout(single_segment_rate=rate, short_example_rate=0),
                                   random.Random(5)), numbered([[40] * 4000]))[:-1]
     singles = sum(first == len(ids) for ids, first in examples)
     deviation = math.sqrt(rate * (1 - rate) * len(examples))
