@@ -35,9 +35,8 @@ Probability = Annotated[float, Interval(ge=0, lt=1)]
 
 _BOUNDS = (("gt", operator.gt, "greater than {:,}"), ("ge", operator.ge, "{:,} or more"),
            ("lt", operator.lt, "less than {:,}"), ("le", operator.le, "at most {:,}"))
-_WHOLE = re.compile(r"[+-]?(0|[1-9][0-9]*(_[0-9]+)*)", re.ASCII)
-_DECIMAL = re.compile(
-    r"[+-]?((0|[1-9][0-9]*(_[0-9]+)*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
+_NUMBER = re.compile(
+    r"[+-]?((0|[1-9][0-9]*(_[0-9]+)*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 _LONGEST_NUMBER = 40
 """Characters; an exact double can be written in 24."""
 _LARGEST = 1e30
@@ -50,14 +49,7 @@ _KIND_NAMES = {int: "a whole number", float: "a finite number", bool: "true or f
 
 
 def require(condition: bool, setting: str, allowed: str, received: object) -> None:
-    """Raises `UserError` unless `condition` holds.
-
-    Args:
-        condition: the result of the check.
-        setting: full name, for example "masking.rate".
-        allowed: the acceptable values, in words.
-        received: the value that was checked.
-    """
+    """Raises `UserError` unless `condition` holds: "masking.rate must be ALLOWED. Received: 2"."""
     if not condition:
         raise UserError(f"{setting} must be {allowed}. Received: {shown(received)}")
 
@@ -172,9 +164,9 @@ def _read_number(value: Any) -> int | float | None:
     """Returns a number, integers exactly; None for another value."""
     if isinstance(value, str):
         text = value.strip()
-        if len(text) <= _LONGEST_NUMBER and _WHOLE.fullmatch(text):
-            return int(text)
-        value = float(text) if len(text) <= _LONGEST_NUMBER and _DECIMAL.fullmatch(text) else None
+        if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
+            return None
+        return float(text) if re.search("[.eE]", text) else int(text)
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
@@ -207,8 +199,8 @@ def settings_of(kind: type[Section]) -> Mapping[str, Setting]:
     hints = typing.get_type_hints(kind, include_extras=True)
     found = {}
     for field in dataclasses.fields(kind):
-        hint, *marks = typing.get_args(hints[field.name]) if _is_annotated(hints[field.name]) else (
-            hints[field.name],)
+        marked = typing.get_origin(hints[field.name]) is Annotated
+        hint, *marks = typing.get_args(hints[field.name]) if marked else [hints[field.name]]
         if isinstance(hint, types.UnionType):  # A number or None.
             hint = typing.get_args(hint)[0]
         choices = typing.get_args(hint) if typing.get_origin(hint) is typing.Literal else ()
@@ -222,10 +214,6 @@ def settings_of(kind: type[Section]) -> Mapping[str, Setting]:
             default=field.default, choices=choices,
             bounds=next((mark for mark in marks if isinstance(mark, Interval)), Interval()))
     return found
-
-
-def _is_annotated(hint: Any) -> bool:
-    return typing.get_origin(hint) is typing.Annotated
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""`metrics.jsonl`: one JSON object per interval, each step once however often a run is killed."""
+"""`metrics.jsonl`: one JSON object per interval, each step once even if a run is killed."""
 
 import json
 import math
@@ -14,12 +14,9 @@ from electra_tf.reporting.json_file import plain
 Record = dict[str, Any]
 
 TRAIN, EVAL, CHECKPOINT = KINDS = ("train", "eval", "checkpoint")
-"""What a record can be about: an interval, an evaluation, a checkpoint that was saved."""
+"""Kinds of records: an interval, an evaluation, a saved checkpoint."""
 _MOST_BYTES = 256 << 20
 """A record takes 300 bytes: room for 800,000 of them."""
-
-# As runs of earlier versions wrote them. Now they are null, as in every JSON of the program.
-_NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 class MetricsLog:
@@ -106,25 +103,17 @@ def _parse(line: bytes, path: Path, row: int) -> Record:
         _check(record)
     except ValueError as error:
         raise UserError(f"{path}:{row}: {error}; delete the line.") from None
-    return {name: _number(value) for name, value in record.items()}
-
-
-def _number(value: Any) -> Any:
-    if value is None:
-        return math.nan
-    return _NOT_FINITE.get(value, value) if isinstance(value, str) else value
+    return {name: math.nan if value is None else value for name, value in record.items()}
 
 
 def _check(record: Any) -> None:
-    """Raises ValueError for what no record of ours is."""
+    """Raises ValueError unless a value is a record."""
     if not isinstance(record, Mapping) or type(record.get("step")) is not int:
         raise ValueError("not a JSON object with an integer \"step\": " + shown(record))
     if record["step"] < 0 or record.get("kind") not in KINDS:
         raise ValueError(f"\"step\" must be 0 or more and \"kind\" {' or '.join(KINDS)}. "
                          f"Received: {shown(record)}")
     for name, value in record.items():
-        number = value is None or isinstance(value, int | float) or (
-            isinstance(value, str) and value in _NOT_FINITE)
-        if name != "kind" and not number:
+        if name != "kind" and not isinstance(value, int | float | None):
             raise ValueError(f"{shown(name)} must be a number, as all metrics are. "
                              f"Received: {shown(value)}")

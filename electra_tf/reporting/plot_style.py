@@ -18,9 +18,11 @@ LABEL_SIZE, TICK_SIZE = 9, 8
 
 def figure(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, list[Any]]:
     """Returns a figure of `size` inches at 130 dots per inch, and its axes row by row."""
-    from matplotlib.figure import Figure  # `Figure` by itself draws with Agg.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
     made = Figure(figsize=size, dpi=130, layout="constrained")
+    FigureCanvasAgg(made)
     return made, list(made.subplots(rows, columns, squeeze=False).flat)
 
 

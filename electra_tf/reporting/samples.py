@@ -1,4 +1,4 @@
-"""Shows what becomes of a sentence: the words filled in, and the discriminator's verdicts."""
+"""Shows the corruption of a sentence: the words filled in, and the discriminator's verdicts."""
 
 import dataclasses
 import re
@@ -9,7 +9,6 @@ import numpy as np
 
 Outcome = Literal["untouched", "restored", "replaced", "caught", "missed", "false alarm"]
 
-PADDING = "[PAD]"
 _COLOURS = {"restored": "36", "caught": "32", "missed": "31", "false alarm": "33"}
 _MARKS = {"caught": "✓", "missed": "✗", "false alarm": "!"}
 
@@ -26,12 +25,12 @@ GUESSES_LEGEND = (
     "The network fills in hidden words with its best guess.\n"
     "  [chef→cook]  another word than the one that stood there\n"
     "  {the}        the right one")
-"""The same where nothing judges."""
+"""Explains the marks of a network without a discriminator."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Corruption:
-    """One sequence before and after the generator, token by token; padding may trail.
+    """One sequence before and after the generator, token by token, without padding.
 
     Raises:
         ValueError: the four fields differ in length.
@@ -48,7 +47,7 @@ class Corruption:
     where there is no discriminator."""
 
     def __post_init__(self):
-        lengths = {name: len(values) for name, values in self._sequences().items()}
+        lengths = {name: len(values) for name, values in vars(self).items() if values is not None}
         if len(set(lengths.values())) > 1:
             raise ValueError(f"all fields must have one length. Received: {lengths}")
 
@@ -78,14 +77,8 @@ class Corruption:
                     replaced_probability[row][real])))
         return found
 
-    def without_padding(self) -> "Corruption":
-        """Returns the tokens that aren't padding."""
-        kept = [index for index, token in enumerate(self.original) if token != PADDING]
-        return Corruption(**{name: [values[index] for index in kept]
-                             for name, values in self._sequences().items()})
-
     def tokens(self) -> Iterator[tuple[str, str, float, Outcome]]:
-        """Returns before, after, probability (0 if nobody judged) and outcome of every token."""
+        """Yields before, after, probability (0 without a discriminator) and outcome of tokens."""
         judged = self.replaced_probability is not None
         for before, after, chosen, probability in zip(
                 self.original, self.corrupted, self.selected,
@@ -93,30 +86,26 @@ class Corruption:
             yield before, after, probability, _outcome(
                 before != after, chosen, probability > 0.5, judged=judged)
 
-    def _sequences(self) -> dict[str, Sequence]:
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)
-                if getattr(self, field.name) is not None}
-
 
 def outcomes(sample: Corruption) -> list[Outcome]:
-    """Returns what became of every token; accused means a probability above one half."""
+    """Returns the outcome of every token; a probability above one half is an accusation."""
     return [outcome for *_, outcome in sample.tokens()]
 
 
 def summary(sample: Corruption) -> str:
-    """Returns the counts of one sequence as a line, padding left out."""
-    sample = sample.without_padding()
+    """Returns the counts of one sequence as a line."""
     counts = outcomes(sample)
     caught, missed = counts.count("caught"), counts.count("missed")
     replaced = caught + missed + counts.count("replaced")
-    # The right word may be accused, too: it is filled in as it was, and a false alarm.
+    # A restored token can also be a false alarm.
     restored = sum(chosen and before == after for before, after, chosen in zip(
         sample.original, sample.corrupted, sample.selected, strict=True))
     filled = f"{restored + replaced} of {len(counts)} tokens filled in: {restored} as they were"
     if sample.replaced_probability is None:
         return f"{filled}, {replaced} otherwise"
+    alarms = counts.count("false alarm")
     return (f"{filled}, {replaced} replaced ({caught} caught, {missed} missed); "
-            f"{_plural(counts.count('false alarm'))}")
+            f"{alarms} false alarm{'' if alarms == 1 else 's'}")
 
 
 def suspicion(samples: Sequence[Corruption]) -> str:
@@ -125,7 +114,7 @@ def suspicion(samples: Sequence[Corruption]) -> str:
     Early in training no probability exceeds one half, yet replaced tokens already stand out.
     """
     seen = [(before != after, probability) for sample in samples
-            for before, after, probability, _ in sample.without_padding().tokens()]
+            for before, after, probability, _ in sample.tokens()]
     means = []
     for wanted in (True, False):
         values = [probability for replaced, probability in seen if replaced is wanted]
@@ -146,13 +135,13 @@ def terminal_view(sample: Corruption, *, width: int = 100, colour: bool = False)
         code = _COLOURS.get(outcome)
         return f"\x1b[{code}m{text}\x1b[0m" if colour and code else text
 
-    words = _words(sample.without_padding(), lambda *token: paint(_mark(*token), token[-1]))
+    words = _words(sample, lambda *token: paint(_mark(*token), token[-1]))
     return "\n".join([summary(sample), *_wrap(words, width=width, indent="  ")])
 
 
 def markdown_view(sample: Corruption) -> str:
     """Returns one sequence as Markdown, for TensorBoard's text page."""
-    words = _words(sample.without_padding(), _markdown_mark)
+    words = _words(sample, _markdown_mark)
     return f"*{summary(sample)}*\n\n{' '.join(words)}"
 
 
@@ -189,38 +178,26 @@ def _outcome(replaced: bool, selected: bool, accused: bool, *, judged: bool) -> 
 
 
 def _mark(before: str, after: str, probability: float, outcome: Outcome) -> str:
-    """One token in plain text."""
-    percent = f"{_MARKS.get(outcome, '')}{probability:.0%}"
-    match outcome:
-        case "caught" | "missed":
-            return f"[{'→'.join(_pair(before, after))} {percent}]"
-        case "replaced":
-            return f"[{'→'.join(_pair(before, after))}]"
-        case "false alarm":
-            return f"[{_bare(before)} {percent}]"
-        case "restored":
-            return f"{{{_bare(before)}}}"
-    return _bare(before)
+    """Returns one token in plain text."""
+    percent = f" {_MARKS[outcome]}{probability:.0%}" if outcome in _MARKS else ""
+    if outcome in ("caught", "missed", "replaced"):
+        return f"[{'→'.join(_pair(before, after))}{percent}]"
+    word = _bare(before)
+    return {"false alarm": f"[{word}{percent}]", "restored": f"{{{word}}}"}.get(outcome, word)
 
 
 def _markdown_mark(before: str, after: str, probability: float, outcome: Outcome) -> str:
-    percent = f"{_MARKS.get(outcome, '')} {probability:.0%}"
-    match outcome:
-        case "caught" | "missed" | "replaced":
-            was, now = map(_escape, _pair(before, after))
-            verdict = "" if outcome == "replaced" else f" ({percent})"
-            return f"~~{was}~~ **{now}**{verdict}"
-        case "false alarm":
-            return f"{_escape(_bare(before))} (*{percent}*)"
-        case "restored":
-            return f"{{{_escape(_bare(before))}}}"
-    return _escape(_bare(before))
+    percent = f" ({_MARKS[outcome]} {probability:.0%})" if outcome in _MARKS else ""
+    if outcome in ("caught", "missed", "replaced"):
+        was, now = map(_escape, _pair(before, after))
+        return f"~~{was}~~ **{now}**{percent}"
+    word = _escape(_bare(before))
+    alarm = f"{word} (*! {probability:.0%}*)"
+    return {"false alarm": alarm, "restored": f"{{{word}}}"}.get(outcome, word)
 
 
-def _words(
-    sample: Corruption, mark: Callable[[str, str, float, Outcome], str]
-) -> list[str]:
-    """Marks every token and glues the pieces of the original's words together."""
+def _words(sample: Corruption, mark: Callable[[str, str, float, Outcome], str]) -> list[str]:
+    """Returns the words of the original with every token marked."""
     words: list[str] = []
     for before, after, probability, outcome in sample.tokens():
         marked = mark(before, after, probability, outcome)
@@ -257,7 +234,3 @@ def _bare(piece: str) -> str:
 
 def _escape(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]<>#|~])", r"\\\1", text)
-
-
-def _plural(count: int) -> str:
-    return f"{count} false alarm" + ("" if count == 1 else "s")

@@ -1,29 +1,28 @@
 """Draws scores against the FLOPs of training: the literature's models, and the user's runs."""
 
 import dataclasses
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from electra_tf.platform import atomic_file
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
+from electra_tf.reporting import plot_style
+from electra_tf.reporting.plot_style import INK
 
 OWN = "your runs"
 _STYLES: Mapping[str, tuple[str, str, int]] = {
     "electra": ("ELECTRA", "#1f5fa8", 6), "masked": ("masked language models", "#e08e1b", 6),
     "other": ("others", "#6b7280", 6), OWN: (OWN, "#d1495b", 12)}
-"""Kind -> what the legend calls it, colour, size."""
+"""Kind -> name in the legend, color, size."""
 KINDS = tuple(kind for kind in _STYLES if kind != OWN)
-_INK, _GRID = "#333333", "#e3e6ea"
 _GAP = 6
 """Points between a dot and its name."""
 _RADIUS = 4
-"""Of a dot with some room around it, in points."""
+"""Radius of a dot with some room around it, in points."""
 _PLACES = ((1, 0, "left", "center"), (-1, 0, "right", "center"), (0, 1, "center", "bottom"),
            (0, -1, "center", "top"), (1, 1, "left", "bottom"), (-1, 1, "right", "bottom"),
            (1, -1, "left", "top"), (-1, -1, "right", "top"))
-"""Where a name can stand: direction from the dot, and which of its sides is there."""
+"""Places of a name: direction from the dot, and the alignment of the text."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,45 +49,26 @@ def draw_scores(points: Sequence[Point], path: Path, *, label: str) -> None:
     Raises:
         UserError: nothing to draw, or the file can't be written.
     """
-    # Not for --help.
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     if not points:
         raise UserError(f"no models to draw into {path}.")
-    figure = Figure(figsize=(9, 5.6), dpi=130, layout="constrained")
-    axes = figure.subplots()
+    figure, (axes,) = plot_style.figure(1, 1, (9, 5.6))
     for kind, (name, colour, size) in _STYLES.items():
         shown = [point for point in points if point.kind == kind]
         if shown:
             axes.plot([point.flops for point in shown], [point.score for point in shown],
                       color=colour, linestyle="", marker="*" if kind == OWN else "o",
                       markersize=size, label=name)
-    _dress(axes, label)
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()  # So that places are known.
-    _name(canvas.get_renderer(), axes, points)
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", facecolor="white")
-    atomic_file.write_atomically(path, picture.getvalue())
-
-
-def _dress(axes: Any, label: str) -> None:
     axes.set_xscale("log")
     axes.margins(x=0.12, y=0.1)
-    axes.set_xlabel("FLOPs of training, as the paper counts them", fontsize=9, color=_INK)
-    axes.set_ylabel(label, fontsize=9, color=_INK)
-    axes.tick_params(which="both", labelsize=8, colors=_INK, length=0)
-    axes.grid(color=_GRID, linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.legend(frameon=False, fontsize=9, labelcolor=_INK, loc="lower right")
-    for side, spine in axes.spines.items():
-        spine.set_visible(side in ("left", "bottom"))
-        spine.set_color("#b5bac1")
+    plot_style.style_axes(axes, x="FLOPs of training, as the paper counts them", y=label)
+    axes.legend(frameon=False, fontsize=9, labelcolor=INK, loc="lower right")
+    figure.canvas.draw()  # The layout decides the places.
+    _name(figure.canvas.get_renderer(), axes, points)
+    plot_style.save(figure, path)
 
 
 def _name(renderer: Any, axes: Any, points: Sequence[Point]) -> None:
-    """Writes every name where it hides no dot and no name that is there already, if it can."""
+    """Writes every name where it hides the fewest dots and other names."""
     from matplotlib.transforms import Bbox
 
     radius = _RADIUS * renderer.points_to_pixels(1.0)

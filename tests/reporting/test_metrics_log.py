@@ -34,14 +34,6 @@ def test_not_a_number_is_strict_json_on_disk_and_a_float_again_when_read(tmp_pat
     assert all(math.isnan(record[name]) for name in "abc")
 
 
-def test_logs_of_earlier_versions_say_which_number_it_is(tmp_path):
-    path = tmp_path / "metrics.jsonl"
-    path.write_text('{"kind": "train", "step": 1, "a": "NaN", "b": "Infinity", "c": "-Infinity"}\n')
-    record = read_metrics(path)[0]
-    assert math.isnan(record["a"])
-    assert (record["b"], record["c"]) == (math.inf, -math.inf)
-
-
 def test_a_run_killed_in_a_write_and_resumed_has_each_step_once(tmp_path):
     log = MetricsLog(tmp_path / "metrics.jsonl")
     for step in (10, 20, 30):

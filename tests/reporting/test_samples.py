@@ -18,20 +18,20 @@ from electra_tf.reporting.samples import (
 )
 
 SAMPLE = Corruption(
-    original=["[CLS]", "the", "chef", "##s", "cook", "soup", "again", "[SEP]", "[PAD]"],
-    corrupted=["[CLS]", "the", "dog", "##ly", "cook", "meal", "again", "[SEP]", "[PAD]"],
-    selected=[False, True, True, True, False, True, False, False, False],
-    replaced_probability=[0.0, 0.3, 0.97, 0.88, 0.5, 0.12, 0.64, 0.0, 0.9],
+    original=["[CLS]", "the", "chef", "##s", "cook", "soup", "again", "[SEP]"],
+    corrupted=["[CLS]", "the", "dog", "##ly", "cook", "meal", "again", "[SEP]"],
+    selected=[False, True, True, True, False, True, False, False],
+    replaced_probability=[0.0, 0.3, 0.97, 0.88, 0.5, 0.12, 0.64, 0.0],
 )
 
 
 def test_every_token_has_one_outcome():
     assert outcomes(SAMPLE) == [
         "untouched", "restored", "caught", "caught", "untouched", "missed", "false alarm",
-        "untouched", "false alarm"]
+        "untouched"]
 
 
-def test_the_counts_leave_padding_out():
+def test_the_counts_of_a_sequence_are_one_line():
     assert summary(SAMPLE) == (
         "4 of 8 tokens filled in: 1 as they were, 3 replaced (2 caught, 1 missed); 1 false alarm")
 
@@ -93,9 +93,9 @@ def test_fields_of_unequal_length_are_refused():
 
 
 def test_suspicion_is_averaged_over_replaced_and_original_tokens():
-    sample = Corruption(original=["a", "b", "c", "[PAD]"], corrupted=["a", "x", "y", "[PAD]"],
-                        selected=[False, True, True, False],
-                        replaced_probability=[0.1, 0.3, 0.5, 0.9])
+    sample = Corruption(original=["a", "b", "c"], corrupted=["a", "x", "y"],
+                        selected=[False, True, True],
+                        replaced_probability=[0.1, 0.3, 0.5])
     assert suspicion([sample]) == (
         "On average the discriminator suspects a replaced token to 40.0% and an original one to "
         "10.0%.")
