@@ -1,4 +1,4 @@
-"""What every command line of the project shares: how it ends, and a grouped `--help`."""
+"""The command line of every program: its exit status, its errors and a grouped `--help`."""
 
 import atexit
 import os
@@ -25,16 +25,14 @@ def run(
 ) -> None:
     """Parses absl flags and runs `main`, printing a `UserError` or a signal to stop as one line.
 
-    Exits with 0, 1 after a `UserError`, 130 after Ctrl-C, 143 after SIGTERM, 141 when nobody reads
-    its output any more.
-
-    Libraries that are imported later are kept from talking on stderr.
+    Exits with 0, 1 after a `UserError`, 2 after a wrong flag, 130 after Ctrl-C, 143 after SIGTERM,
+    141 when its output is no longer read. Hides the log lines of libraries imported later.
 
     Args:
         main: takes no arguments, or the operand; reads `flags.FLAGS`.
-        summary: what the command does, printed first by `--help`.
+        summary: purpose of the command, printed first by `--help`.
         groups: title -> names of the flags under it, in the order of `--help`.
-        operand: name of the one argument that isn't a flag, such as "DIR"; "" if there is none.
+        operand: name of the one argument that isn't a flag, such as "DIR"; "" for none.
     """
 
     def parse(argv: Sequence[str]) -> list[str]:
@@ -91,23 +89,19 @@ def _refuse(problem: str) -> NoReturn:
 
 
 def _end(status: int) -> NoReturn:
-    """Ends the process now.
-
-    At its usual end TensorFlow waits for other workers, up to minutes, and for threads that still
-    read ahead, up to half a minute: nothing would be printed, and nobody needs what they read.
-    """
+    """Ends the process now: TensorFlow would wait minutes for other workers and its readers."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
 
 
 def same_command() -> str:
-    """Returns the command of this process, to be typed again."""
+    """Returns the command of this process, as it was typed."""
     return shlex.join(sys.orig_argv)
 
 
 def grouped_help(summary: str, groups: Mapping[str, Sequence[str]]) -> str:
-    """Returns the text of `--help`: the summary, then every group's flags with their defaults."""
+    """Returns the text of `--help`: the summary, then the flags by group with their defaults."""
     lines = [textwrap.dedent(summary).strip()]
     for title, names in groups.items():
         lines += ["", f"{title}:"]

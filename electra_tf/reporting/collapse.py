@@ -1,35 +1,34 @@
-"""Notices a discriminator that says the same of every token."""
+"""Detects a discriminator whose logits are equal for all tokens."""
 
 import math
 from collections.abc import Mapping
 from typing import Any
 
 LOST_DEVIATION = 0.01
-"""Of the logits over tokens, as a part of what it was."""
+"""Standard deviation of the logits over tokens, as a fraction of its largest value so far."""
 CHANCE = 0.01
-"""How near an AUC is to 0.50 to count as chance."""
+"""Largest distance of an AUC from 0.50 that counts as chance."""
 PATIENCE = 1000
-"""Steps, after the warm-up, that an AUC may stay there."""
+"""Steps, after the warm-up, that an AUC may stay at chance."""
 FIX = ("Begin again with half the --learning_rate or with more --warmup_steps; with "
        "--recipe=short, if it isn't that.")
 
 
 class CollapseWatch:
-    """Reads the records of metrics.jsonl as they come, and speaks once.
+    """A check of the records of metrics.jsonl that warns once.
 
-    A collapsed discriminator rarely comes back within a short run: its loss stands at that of a
-    constant, and the encoder learns no more from it.
+    A collapsed discriminator rarely recovers within a short run, and its encoder stops learning.
     """
 
     def __init__(self, warmup_steps: float):
-        """Takes the steps of warm-up, in which an AUC of 0.50 is no wonder."""
+        """Takes the steps of warm-up, during which an AUC of 0.50 is expected."""
         self._warmup_steps = warmup_steps
         self._largest = 0.0
         self._chance_since: int | None = None
         self._said = False
 
     def take(self, record: Mapping[str, Any]) -> str:
-        """Takes a record; returns what to say of it, "" nearly always."""
+        """Returns a warning about a record; mostly ""."""
         if self._said:
             return ""
         found = self._lost_deviation(record) or self._chance(record)
@@ -45,8 +44,7 @@ class CollapseWatch:
         if deviation >= LOST_DEVIATION * self._largest:
             return ""
         return (f"the discriminator has collapsed: at step {record['step']:,} its logits differ by "
-                f"{deviation:.1e} (standard deviation over tokens), and did by {self._largest:.2g}."
-                )
+                f"{deviation:.1e} (standard deviation over tokens), once by {self._largest:.2g}.")
 
     def _chance(self, record: Mapping[str, Any]) -> str:
         auc, step = record.get("discriminator_auc"), record["step"]

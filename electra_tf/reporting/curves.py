@@ -1,6 +1,5 @@
 """Draws `loss_curves.png` from the records of `metrics.jsonl`."""
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,25 +10,6 @@ from electra_tf.platform.storage import Path
 from electra_tf.reporting import plot_style
 from electra_tf.reporting.metrics_log import Record
 from electra_tf.reporting.plot_style import COLOURS, INK
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Panel:
-    """One pair of axes: what it shows and in which unit."""
-
-    label: str
-    """Of the vertical axis, with the unit."""
-    keys: Mapping[str, str]
-    """Record key -> name of the curve; the name is shown where a panel has several."""
-    noisy: bool = True
-    """Whether to smooth its curves; a schedule's corners are real."""
-
-
-def _panels() -> list[Panel]:
-    known = measures()
-    return [Panel(label=label, keys={name: known[name].curve for name in names},
-                  noisy=all(known[name].noisy for name in names))
-            for label, names in panels().items()]
 
 
 def draw_curves(runs: Mapping[str, Sequence[Record]], path: str | Path) -> None:
@@ -43,13 +23,15 @@ def draw_curves(runs: Mapping[str, Sequence[Record]], path: str | Path) -> None:
     Raises:
         UserError: nothing to draw, or the file cannot be written.
     """
-    filled = [panel for panel in _panels()
-              if any(_shown(panel, records) for records in runs.values())]
+    filled = {label: shown for label, names in panels().items()
+              if (shown := [name for name in names if any(
+                  _points(records, name, kind)[0] for records in runs.values()
+                  for kind in ("train", "eval"))])}
     if not filled:
         raise UserError(f"no training records to draw into {path}; train for an interval first.")
     figure, grid = _figure(len(filled))
-    for axes, panel in zip(grid, filled, strict=False):
-        _draw_panel(axes, panel, runs)
+    for axes, (label, names) in zip(grid, filled.items(), strict=False):
+        _draw_panel(axes, label, names, runs)
     limits = [axes.get_xlim() for axes in grid[:len(filled)]]
     for axes in grid[:len(filled)]:  # A panel with a single point shows the whole run too.
         axes.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
@@ -87,21 +69,21 @@ def _figure(count: int) -> tuple[Any, list[Any]]:
     return figure, grid
 
 
-def _draw_panel(axes: Any, panel: Panel, runs: Mapping[str, Sequence[Record]]) -> None:
-    shown = [key for key in panel.keys if any(_points(r, key, kind)[0] for r in runs.values()
-                                              for kind in ("train", "eval"))]
+def _draw_panel(axes: Any, label: str, shown: Sequence[str],
+                runs: Mapping[str, Sequence[Record]]) -> None:
+    known = measures()
     for run_index, records in enumerate(runs.values()):
         for key_index, key in enumerate(shown):
             style = _style(run_index, key_index, len(runs))
             training = _points(records, key, "train")
-            _draw_training(axes, *training, style, panel.noisy)
+            _draw_training(axes, *training, style, known[key].noisy)
             # Dots on a curve of training need no line between them; on their own they do.
             line = "" if training[0] else style["linestyle"]
             _draw_evaluations(axes, *_points(records, key, "eval"), style, line)
     if len(shown) > 1:
         styles = [_style(None, index, len(runs)) for index in range(len(shown))]
-        _legend(axes, [panel.keys[key] for key in shown], styles)
-    _dress(axes, panel.label)
+        _legend(axes, [known[key].curve for key in shown], styles)
+    _dress(axes, label)
 
 
 def _style(run: int | None, key: int, run_count: int) -> dict[str, str]:
@@ -173,7 +155,7 @@ def _key(figure: Any, names: Sequence[str], *, evaluated: bool) -> None:
 def _points(
     records: Sequence[Record], key: str, kind: str
 ) -> tuple[list[int], list[float]]:
-    """The finite values of one key: what is not a number has no place on an axis."""
+    """Returns the steps and the finite values of one key."""
     pairs = [(record["step"], record[key]) for record in records
              if record.get("kind") == kind and _is_finite(record.get(key))]
     return [step for step, _ in pairs], [value for _, value in pairs]
@@ -181,8 +163,3 @@ def _points(
 
 def _is_finite(value: Any) -> bool:
     return isinstance(value, int | float) and abs(value) < float("inf")
-
-
-def _shown(panel: Panel, records: Sequence[Record]) -> bool:
-    return any(_points(records, key, kind)[0]
-               for key in panel.keys for kind in ("train", "eval"))

@@ -1,4 +1,4 @@
-"""Scores as JSON that every program reads: what isn't a finite number is null."""
+"""Scores as strict JSON, with null for numbers that aren't finite."""
 
 import json
 import math
@@ -10,12 +10,12 @@ from electra_tf.platform.storage import Path
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Writes scores as strict JSON: what isn't a finite number becomes null."""
+    """Writes a value as strict JSON, as a whole or not at all."""
     write_atomically(path, (json.dumps(plain(content), indent=1) + "\n").encode())
 
 
 def plain(value: Any) -> Any:
-    """Returns a value with null for what JSON has no word for."""
+    """Returns a value with None for numbers that aren't finite."""
     if isinstance(value, Mapping):
         return {name: plain(one) for name, one in value.items()}
     if isinstance(value, list | tuple):

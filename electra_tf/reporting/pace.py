@@ -1,4 +1,4 @@
-"""How long steps take, and from that how long a run still will."""
+"""The time that steps take, and an estimate of a run's remaining time."""
 
 import collections
 import statistics
@@ -7,26 +7,12 @@ from collections.abc import Callable, Mapping
 
 SAMPLE_SECONDS = 10.0
 SAMPLES = 31
-"""The estimate looks at so many samples, each of at least `SAMPLE_SECONDS` of steps: five minutes
-of short steps. It is their median, so that a slow moment doesn't count, and follows a machine that
-stays slower after half of that."""
+"""Samples of `SAMPLE_SECONDS` or more whose median is the estimate: five minutes of short steps. It
+ignores a slow moment and follows a machine that stays slower."""
 
 
 class Pace:
-    """Measures steps and what is done between them, each apart.
-
-    Every call takes the time since the call before.
-
-    Example:
-        pace = Pace()
-        ...                       # Tracing, compiling and one step.
-        pace.first_step()
-        ...                       # 100 steps.
-        pace.steps(100)
-        ...                       # A checkpoint.
-        pace.aside("checkpoint")
-        pace.seconds_left(400, {"checkpoint": 4})
-    """
+    """A clock of steps and of the work between them; every call takes the time since the last."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         """Takes the clock, in seconds."""
@@ -42,11 +28,11 @@ class Pace:
         return self._clock() - self._began
 
     def first_step(self) -> float:
-        """Leaves the time of the first step out; returns its seconds."""
+        """Returns the seconds of the first step, which no estimate contains."""
         return self._lap()
 
     def steps(self, count: int) -> float:
-        """Takes the time as that of `count` steps, at least 1; returns its seconds."""
+        """Counts the time as that of `count` steps, at least 1; returns its seconds."""
         seconds = self._lap()
         self._open_steps += count
         self._open_seconds += seconds
@@ -56,15 +42,15 @@ class Pace:
         return seconds
 
     def aside(self, name: str) -> None:
-        """Takes the time as that of one piece of other work, like "checkpoint"."""
+        """Counts the time as that of one piece of other work, such as "checkpoint"."""
         self._asides[name].append(self._lap())
 
     def seconds_left(self, steps: int, asides: Mapping[str, int]) -> float | None:
-        """Returns an estimate of what remains; None before any step was timed.
+        """Returns the estimated seconds of remaining steps; None before any step was timed.
 
         Args:
-            steps: to go.
-            asides: how often each other work is still to come; what hasn't been seen takes no time.
+            steps: number of remaining steps.
+            asides: name -> number of remaining pieces of other work; 0 s each until one was seen.
         """
         step = self._seconds_per_step()
         if step is None:

@@ -1,4 +1,4 @@
-"""The line a person reads while a run goes on."""
+"""The progress line of a run."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Progress:
-    """What one line of progress tells: means over the interval since the line before."""
+    """The content of a progress line: means over the interval since the last line."""
 
     step: int
     """Steps finished."""
@@ -70,5 +70,4 @@ def duration(seconds: float) -> str:
 
 
 def _number(value: float) -> str:
-    """Six characters while below 100: a small loss keeps more decimals than a large one."""
     return f"{value:.4f}" if abs(value) < 1 else f"{value:>6.3f}"
