@@ -1,7 +1,7 @@
-"""Runs work on whatever Apache Beam runs on: this machine, Prism, Flink, Spark, Dataflow.
+"""Runs work on Apache Beam: this machine, Prism, Flink, Spark or Dataflow.
 
-The process that starts a job hands out pieces of the corpus and reads small results back from
-files; text goes from worker to worker only.
+The process that starts a job sends pieces of the corpus and reads small results from files. Text
+is exchanged between workers only.
 """
 
 import collections
@@ -34,9 +34,9 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 
 PARTS = 64
-"""Files that the results of a job are spread over, and groups of words that are added up apart."""
+"""Number of result files of a job, and of groups of words that are added up separately."""
 _MOST_BYTES = 1024 * MIB
-"""Of a file of results: 64 of them hold those of 50 million shards."""
+"""Largest file of results; 64 such files hold those of 50 million shards."""
 _DIRECT, _DATAFLOW = "DirectRunner", "DataflowRunner"
 _REFUSED = "refused-"
 _CANNOT_START = (OSError, ValueError, ImportError, RuntimeError)
@@ -56,12 +56,12 @@ class BeamRunner:
     """
 
     name: str
-    """Of the runner, as Beam's --runner has it. DirectRunner is Beam's own `FnApiRunner`: what
-    Beam calls DirectRunner would look for Prism's program first."""
+    """The value of Beam's --runner. DirectRunner is Beam's `FnApiRunner`: Beam's own DirectRunner
+    looks for Prism's program first."""
     arguments: tuple[str, ...]
     """Beam's other options, as on a command line."""
     scratch: Path
-    """A directory of nobody else, gone after each job, where workers can write."""
+    """A directory for this runner alone, writable by workers and removed after each job."""
 
     def __post_init__(self):
         _checked_options(self.name, self.arguments)

@@ -1,8 +1,7 @@
 """Documents as they are stored, and the parser that reads text out of them.
 
-A source hands documents out raw, so that workers do the parsing. One that is too long for the
-memory comes in parts. A stretch of a file that can't be read is handed out too, as a part that says
-what is wrong, so that nothing is lost without a word.
+A source yields raw documents, and workers parse them. A document that is too long for the memory
+comes in parts. An unreadable stretch of a file is a part with a description of the damage.
 """
 
 import collections
@@ -14,11 +13,11 @@ from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError, one_line
 
 DOCUMENT_END = ""
-"""Among lines of text, what stands behind each document."""
+"""The line that follows each document among lines of text."""
 LONGEST_PART = 1 << 20
-"""Bytes of a document that are handed out at once."""
+"""Largest part of a document in bytes."""
 NO_KEY = 2**64 - 1
-"""The `DocumentPart.key` of what can't be read: never held out."""
+"""The `DocumentPart.key` of unreadable stretches, which are never held out."""
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 MOST_LISTED = 20
 """Skipped documents whose messages are kept; the others are counted."""
@@ -33,7 +32,7 @@ class DocumentPart:
     content: bytes
     """At most about `LONGEST_PART` where a document can be read in parts; else all of it."""
     key: int
-    """In [0, 2^64): a hash of the document's first part, wherever it stands."""
+    """Hash of the document's first part, in [0, 2^64), independent of its place."""
     begins: bool = True
     """Whether it is the first part."""
     ends: bool = True
@@ -41,11 +40,11 @@ class DocumentPart:
     path: str = ""
     """The file that it stands in, for messages."""
     offset: int = 0
-    """Of the first byte in the file, which is unpacked if it is compressed."""
+    """Position of the first byte in the decompressed file."""
     source: int = 0
-    """Of several sources that are read together, which one it comes from."""
+    """Number of the source among several that are read together."""
     damage: str = ""
-    """What is wrong with a stretch of the file that nobody can read; `content` is then empty."""
+    """Description of an unreadable stretch of the file; `content` is then empty."""
 
 
 Parser = Callable[[DocumentPart], Iterable[str]]

@@ -22,7 +22,7 @@ from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.unknown_words import UnknownScripts
 
 BATCH_CHARACTERS = 1 << 19
-"""Text that goes through the tokenizer's graph at once."""
+"""Characters of one call of the tokenizer's graph."""
 
 
 def build_shard(

@@ -42,9 +42,9 @@ class WorkUnit:
     split: str
     """"train" or "eval"."""
     piece: int | None = None
-    """Which piece of the corpus it is of; None if there is one piece."""
+    """Number of its piece of the corpus; None if there is one piece."""
     index: int
-    """Counts the units of the split and piece."""
+    """Number of the unit within its split and piece."""
     parts: tuple[DocumentPart, ...]
     """Raw, in order; the first document may have begun in an earlier unit, the last may go on."""
     parse: Parser

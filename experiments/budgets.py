@@ -11,17 +11,17 @@ class Budget:
 
     name: str
     about: str
-    """Hardware and time, for people."""
+    """Description of hardware and time."""
     model_size: str
     recipe: str
     settings: dict[str, str]
-    """Of every run, by `section.field`."""
+    """Settings of every run, by `section.field`."""
     reference_steps: int
-    """Training steps of ELECTRA itself; what they cost in matrix products is every run's budget,
-    so that an objective that takes more per token sees fewer tokens."""
+    """Training steps of ELECTRA. Their FLOPs are every run's budget: an objective that costs more
+    per token reads fewer tokens."""
     seeds: int
     threads: int
-    """Cores of a run; as many runs stand side by side as the machine has room for. 0: all of it."""
+    """Cores of a run; as many runs as fit proceed at once. 0: all cores."""
 
 
 _NARROW = {"model.num_heads": "4", "model.max_position_embeddings": "512",

@@ -30,25 +30,25 @@ class Job:
     config: PretrainingConfig
     """With the records' vocabulary and length, and the number of steps."""
     flops: float
-    """Of all steps, in matrix products."""
+    """FLOPs of all steps, in matrix multiplications."""
     records: str
-    """Fingerprint of what it reads."""
+    """Fingerprint of its records."""
     home: Path
-    """Of all runs."""
+    """Directory of all runs."""
 
     @property
     def steps(self) -> int:
-        """Of the whole run."""
+        """Returns the steps of the run."""
         return self.config.training.num_train_steps
 
     @property
     def tokens(self) -> int:
-        """Read in all steps, padding included."""
+        """Returns the tokens of all steps, with padding."""
         return self.steps * self.config.training.train_batch_size * self.config.data.max_seq_length
 
     @property
     def settings(self) -> str:
-        """What decides the result, as JSON: settings that aren't defaults, and the records."""
+        """Returns what decides the result, as JSON: non-default settings and the records."""
         defaults = flatten(override(PretrainingConfig(), {
             "objective.name": self.config.objective.name}))
         own = {name: value for name, value in flatten(self.config).items()
@@ -58,7 +58,7 @@ class Job:
 
     @property
     def directory(self) -> Path:
-        """Of everything that it leaves; sweeps that want the same run share it."""
+        """Returns the directory of its files, shared by sweeps with the same run."""
         digest = hashlib.sha256(self.settings.encode()).hexdigest()[:16]
         return self.home / f"{self.config.objective.name}-seed{self.seed}-{digest}"
 

@@ -37,7 +37,7 @@ class JobFailed(Exception):
 
 
 class Runner:
-    """Works through the jobs of a sweep."""
+    """The execution of a sweep's jobs."""
 
     def __init__(self, sweep: Sweep, budget: Budget, table: Table, *, data_dir: Path,
                  tasks_dir: Path, say: Callable[[str], None] = print):

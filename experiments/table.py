@@ -1,4 +1,4 @@
-"""What all sweeps found: one SQLite file with a row per score."""
+"""Stores the results of all sweeps: one SQLite file with a row per score."""
 
 import contextlib
 import dataclasses
@@ -27,22 +27,22 @@ class Row:
     main: bool
     """Whether runs are compared by it."""
     score: float | None
-    """None for what is no number."""
+    """None if it is not a number."""
     steps: int
-    """Of pre-training."""
+    """Pre-training steps."""
     tokens: int
     flops: float
-    """In matrix products of the whole pre-training."""
+    """FLOPs of the whole pre-training, in matrix multiplications."""
     pretraining_seconds: float
     """From the last start of the process, on the machine that ran it."""
     task_seconds: float
-    """Likewise, of the task."""
+    """The same for the task."""
     settings: str
     """Those of the run that aren't defaults, and the records' fingerprint, as JSON."""
     task_settings: str
     """Those that the sweep fine-tunes with besides the task's own, as JSON; "" for none."""
     finished: str = ""
-    """When, in UTC."""
+    """Time of writing, in UTC."""
 
 
 _NAMES = tuple(field.name for field in dataclasses.fields(Row))

@@ -89,7 +89,7 @@ class CleaningPlan:
 
     settings: CleaningSettings = CleaningSettings()
     directory: Path | None = None
-    """Of the build, with this plan's files."""
+    """Directory of the build, with this plan's files."""
     build: str = ""
     """A digest of all that decides the build."""
 

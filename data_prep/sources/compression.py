@@ -20,7 +20,7 @@ CORRUPT = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 _STORED = 1 << 16
 """Compressed bytes read at once."""
 _STORED_ZSTD = 1 << 12
-"""Of a format that unpacks all that it is given: at most 128 MB come of so many."""
+"""Compressed bytes read at once of .zst files; they decompress to 128 MB at most."""
 _BUFFER = 1 << 17
 
 

@@ -23,9 +23,9 @@ class Member:
     name: str
     """As --input has it."""
     number: int
-    """Of its documents, `DocumentPart.source`."""
+    """`DocumentPart.source` of its documents."""
     share: float = 0.0
-    """Of a mixture's text bytes, the shares of all adding up to 1."""
+    """Fraction of a mixture's text bytes; the shares of all members add up to 1."""
 
     def tagged(self) -> Iterator[DocumentPart]:
         """Yields its documents, saying that they are its."""
@@ -80,7 +80,7 @@ class Mixture(_Several):
     """
 
     note = ""
-    """Why it ended, once `documents` has been read to its end."""
+    """Reason why it ended, after `documents` has been read to its end."""
 
     def documents(self) -> Iterator[DocumentPart]:
         """See `Source`."""
