@@ -1,7 +1,7 @@
 r"""Measures our exported training step on an NVIDIA GPU, beside Hugging Face's in PyTorch.
 
     python -m benchmarks.accelerator --steps=steps
-    python -m benchmarks.accelerator --steps=steps --cases=base-256x128 --profile=traces
+    python -m benchmarks.accelerator --steps=steps --cases=base-256x128 --systems=ours
 
 `python -m benchmarks.accelerator.export` writes the steps in an environment with TensorFlow; this
 command needs none. It prints a table per case and writes results.md and results.json. A case takes
@@ -16,17 +16,15 @@ import pathlib
 from absl import flags
 
 from benchmarks.accelerator import steps
-from benchmarks.harness import command, host
-from benchmarks.harness.turns import Role, System
+from benchmarks.harness import command, turns
+from benchmarks.harness.turns import Case, Role, System
 from benchmarks.pretraining import report
 from benchmarks.pretraining.workload import Setting
 from electra_tf.modeling.device_peaks import peak_flops
-from electra_tf.platform import command_line
 from electra_tf.platform.errors import UserError
 
 WARM_UP = ({"steps": 1}, {"steps": 10})
 """In every turn: a card's clocks rise, and CUDA graphs are recorded."""
-TRACED_STEPS = 5
 _MEMORY_FRACTION = "0.92"
 """Fraction of the card's memory for JAX (default 0.75); PyTorch may take all of it."""
 
@@ -52,7 +50,7 @@ def systems_of(device: str, steps_dir: pathlib.Path) -> list[System]:
     return [
         system("ours", "electra_tf", "accelerator.ours", Role.OURS, "on",
                steps_dir=str(steps_dir.absolute())),
-        system("rate", "rate", "pretraining.gemm_torch", Role.RATE, "off"),
+        system("matmuls", "matmuls", "pretraining.matmuls_torch", Role.LIMIT, "off"),
         *(system(f"hf-{name}", "Hugging Face", "pretraining.hugging_face", Role.PEER, compiler)
           for name, compiler in (("eager", "off"), ("compiled", "on"), ("graphs", "graphs")))]
 
@@ -66,28 +64,24 @@ def main() -> None:
     """
     values = flags.FLAGS
     directory = pathlib.Path(values.steps)
-    workloads = [dataclasses.replace(workload, threads=host.available_cores())
+    workloads = [dataclasses.replace(workload, threads=turns.available_cores())
                  for workload in steps.found(directory, values.cases)]
     bench = command.Bench.of_flags(systems_of(values.device, directory))
     results: list[report.Result] = []
     for workload in workloads:
-        case = {"workload": dataclasses.asdict(workload)}
-        measured = bench.measure(
-            workload.case, case, {"steps": {"steps": values.steps_per_turn}}, warm_up=WARM_UP,
-            rounds=values.rounds, alone=True)
+        measured = bench.measure(Case(
+            name=workload.case, fields={"workload": dataclasses.asdict(workload)},
+            turns={"steps": {"steps": values.steps_per_turn}}, warm_up=WARM_UP,
+            rounds=values.rounds), alone=True)
         name = next((one.accelerator for one in measured if one.accelerator), "")
         peak = (peak_flops(name, "bfloat16") if values.peak_tflops is None
                 else values.peak_tflops * 1e12)
         results.append(report.Result(
             workload=workload, steps=values.steps_per_turn, measured=measured, peak=peak,
             device=device_line(name, peak)))
-        print("\n" + "\n".join(report.section(results[-1])), flush=True)
-        bench.save("results", report.page(results, bench), report.content(results))
-        if values.profile:
-            _profile(bench, case, pathlib.Path(values.profile).absolute() / workload.case)
+        report.save(bench, results)
     if not any(one.values("steps") for result in results for one in result.measured):
         raise UserError("no system could be measured; the reasons are above.")
-    print("\n".join(["", *report.LEGEND, f"wrote {bench.output}/results.md, results.json"]))
 
 
 def device_line(name: str, peak: float | None) -> str:
@@ -104,16 +98,6 @@ def device_line(name: str, peak: float | None) -> str:
     return f"{name}: no peak in electra_tf/modeling/device_peaks.py; set --peak_tflops"
 
 
-def _profile(bench: command.Bench, case: dict, output: pathlib.Path) -> None:
-    """Writes a trace of some of our steps, for TensorBoard, XProf and ui.perfetto.dev."""
-    ours = [system for system in bench.systems if system.role is Role.OURS]
-    (traced,) = dataclasses.replace(bench, systems=ours).measure(
-        "profile", case, {"trace": {"steps": TRACED_STEPS, "trace": str(output)}},
-        warm_up=WARM_UP, rounds=1, alone=True) or [None]
-    if traced is not None:
-        print(f"no profile: {traced.failure}" if traced.failure else f"wrote {output}", flush=True)
-
-
 if __name__ == "__main__":
     flags.DEFINE_string("steps", "steps", "Directory that benchmarks.accelerator.export wrote.")
     flags.DEFINE_list("cases", [], "Names of steps in it; all if empty, the quickest first.")
@@ -122,10 +106,6 @@ if __name__ == "__main__":
     flags.DEFINE_float("peak_tflops", None, "The card's dense bfloat16 peak in 1e12 FLOP/s, "
                        "instead of electra_tf/modeling/device_peaks.py's.", lower_bound=1e-3)
     flags.DEFINE_integer("steps_per_turn", 20, "Training steps per turn.", lower_bound=1)
-    flags.DEFINE_string("profile", "", "Directory for a trace of five steps of ours, one below it "
-                        "per case; none if empty.")
     command.define_flags(rounds=3, systems=systems_of("cuda", pathlib.Path()), peers_python="")
-    command_line.run(main, summary=__doc__, groups={
-        "What": ["steps", "cases", "systems", "device", "peers_python", "peak_tflops"],
-        "How": ["rounds", "steps_per_turn", "timeout"],
-        "Results": ["output_dir", "profile"]})
+    command.run(main, summary=__doc__, what=["steps", "cases", "device", "peak_tflops"],
+                how=["steps_per_turn"])

@@ -23,28 +23,15 @@ def prepare(workload: Mapping[str, Any], setting: Mapping[str, Any], steps_dir: 
     work, how = workload_from(workload), Setting(**setting)
     step = steps.read(pathlib.Path(steps_dir), work.case)
     device = jax.devices(how.device)[0]
-    run = steps_of(lambda: build(step, work, device))
-
-    def turn(steps: int, trace: str = "") -> dict[str, float | None]:
-        if not trace:
-            return run(steps)
-        with jax.profiler.trace(trace, create_perfetto_trace=True):
-            return run(steps)
-
     return Ready(
-        label=f"{how.precision}, StableHLO on JAX", versions={"JAX": jax.__version__}, turn=turn,
+        label=f"{how.precision}, StableHLO on JAX", versions={"JAX": jax.__version__},
+        turn=steps_of(lambda: build(step, work, device)),
         accelerator="" if device.platform == "cpu" else device.device_kind,
         peak_bytes=functools.partial(_peak_bytes, device))
 
 
 def build(step: LiftedStep, workload: Workload, device: jax.Device) -> Step:
-    """Puts an initial state and synthetic batches on a device.
-
-    Args:
-        step: of the workload's case.
-        workload: the sizes of batches and vocabulary.
-        device: runs the step.
-    """
+    """Puts an initial state and synthetic batches on a device."""
     call = jax_step.JaxStep(step, [device], jax_step.platform_of(device))
     state = call.on_devices(steps.initial_state(step.layout))
     batches = itertools.cycle([jax.device_put(batch, device) for batch in _batches(workload)])
@@ -67,7 +54,7 @@ def _batches(workload: Workload) -> Iterator[tuple[np.ndarray, np.ndarray, np.nd
 
 
 def _peak_bytes(device: jax.Device) -> int:
-    """Returns that of JAX's allocator; of the CPU, which has none, the process's."""
+    """Returns the peak of JAX's allocator; on the CPU, which has none, the process's."""
     memory = device.memory_stats()
     return memory["peak_bytes_in_use"] if memory else peak_rss_bytes()
 

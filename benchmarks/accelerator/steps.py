@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks.pretraining.report import product_flops_per_token
+from benchmarks.pretraining.report import matmul_flops_per_token
 from benchmarks.pretraining.workload import Workload
 from electra_tf.apps.stablehlo import artefact
 from electra_tf.apps.stablehlo.artefact import LiftedStep
@@ -55,7 +55,7 @@ def found(directory: pathlib.Path, wanted: Sequence[str]) -> list[Workload]:
                             f"{', '.join(there)}")
     workloads = [_workload(directory, case) for case in wanted or there]
     return workloads if wanted else sorted(
-        workloads, key=lambda one: one.tokens * product_flops_per_token(one))
+        workloads, key=lambda one: one.tokens * matmul_flops_per_token(one))
 
 
 def read(directory: pathlib.Path, case: str) -> LiftedStep:

@@ -10,16 +10,15 @@ import concurrent.futures
 import dataclasses
 import pathlib
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from absl import flags
 
 from benchmarks.harness import command, tables
 from benchmarks.harness.process import Worker
-from benchmarks.harness.turns import Measurement, Role, System
+from benchmarks.harness.turns import Case, Measurement, Role, System
 from data_prep.sources.registry import open_source
-from electra_tf.platform import command_line
 from electra_tf.platform.errors import UserError
 
 MODEL_GARDEN = "model-garden"
@@ -39,27 +38,22 @@ SYSTEMS = (
 )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class Team:
     """A system's processes, one for each core; a turn uses one for each of its texts."""
 
     workers: Sequence[Worker]
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Asks all at once; raises `WorkerFailed` if one fails.
-
-        Returns:
-            The longest time and the largest memory of any process; the sum of what is counted.
-        """
+        """Asks all at once: the longest time, the largest memory, the sums of what is counted."""
         requests = ([{"text": text} for text in request["texts"]] if "texts" in request
                     else [request] * len(self.workers))
         with concurrent.futures.ThreadPoolExecutor(len(requests)) as threads:
             replies = list(threads.map(Worker.ask, self.workers, requests))
-        largest = {name: max(reply[name] for reply in replies)
-                   for name in ("seconds", "peak_bytes") if name in replies[0]}
-        sums = {name: sum(reply[name] for reply in replies)
-                for name in ("cpu_seconds", "text_tokens", "bytes") if name in replies[0]}
-        return replies[0] | largest | sums
+        return replies[0] | {
+            name: combine(reply[name] for reply in replies)
+            for name, combine in {"seconds": max, "peak_bytes": max, "cpu_seconds": sum,
+                                  "text_tokens": sum, "bytes": sum}.items() if name in replies[0]}
 
     def close(self) -> None:
         """Ends them."""
@@ -80,20 +74,15 @@ def main() -> None:
         texts = [parts(values.input, int(values.megabytes * 1e6), cores, pathlib.Path(scratch))
                  for cores in range(1, values.cores + 1)]
         turns = {str(len(paths)): {"texts": [str(path) for path in paths]} for paths in texts}
-
-        def team(start: Callable[[], Worker]) -> Team:
-            return Team(workers=[start() for _ in range(values.cores)])
-
+        case = Case(name="text", turns=turns, warm_up=[turns[str(values.cores)]],
+                    rounds=values.rounds, fields={
+                        "vocab_file": str(pathlib.Path(values.vocab_file).absolute()),
+                        "max_seq_length": values.max_seq_length})
         measured = bench.measure(
-            "text", {"vocab_file": str(pathlib.Path(values.vocab_file).absolute()),
-                     "max_seq_length": values.max_seq_length},
-            turns, warm_up=[turns[str(values.cores)]], rounds=values.rounds, threads=1, group=team)
+            case, threads=1, team=lambda start: Team([start() for _ in range(values.cores)]))
         size = texts[0][0].stat().st_size
-    page = "\n".join([f"# {size / 1e6:.1f} MB of text, examples of {values.max_seq_length}", "",
-                      tables.host_line(bench.machine), "", *table(measured, list(turns), size), "",
-                      *tables.failures(measured), ""])
-    print(f"\n{page}")
-    bench.save("data_prep", page, {"text_bytes": size, "systems": command.plain(measured)})
+    bench.save("data_prep", f"{size / 1e6:.1f} MB of text, examples of {values.max_seq_length}",
+               measured, table(measured, list(turns), size), {"text_bytes": size})
 
 
 def table(measured: Sequence[Measurement], cores: Sequence[str], text_bytes: int) -> list[str]:
@@ -101,23 +90,22 @@ def table(measured: Sequence[Measurement], cores: Sequence[str], text_bytes: int
     # Only ours counts the text's tokens and writes records.
     tokens = next((count for one in measured if one.system.role is Role.OURS
                    for count in one.values("1", "text_tokens")), None)
+    garden = next((one for one in measured if one.system.name == MODEL_GARDEN), None)
     lines = [["system", "cores", "MB/s", "million tokens/s", "x Model Garden",
               "CPU s per million tokens", "x Model Garden", "bytes per token", "start, CPU s",
               "peak GB"]]
-    garden = [one for one in measured if one.system.name == MODEL_GARDEN]
     for one in measured:
         for count in cores:
-            seconds, cpu = one.values(count), tables.median(one.values(count, "cpu_seconds"))
-            wall_ratio = tables.ratio(tables.fastest_peer(garden, lambda one, count=count: (
-                one.values(count))), tables.median(seconds), ".1f")
-            cpu_ratio = tables.ratio(tables.fastest_peer(garden, lambda one, count=count: (
-                one.values(count, "cpu_seconds"))), cpu, ".1f")
+            seconds = one.values(count)
+            (wall, cpu), (their_wall, their_cpu) = (
+                [tables.median(system.values(count, field)) if system else None
+                 for field in ("seconds", "cpu_seconds")] for system in (one, garden))
             written = [reply.get("bytes") for reply in one.turns.get(count, [{}])][0]
             lines.append([
                 one.label, count,
                 tables.ranged([text_bytes / 1e6 / taken for taken in seconds], ".2f"),
-                tables.ratio(tokens and tokens / 1e6, tables.median(seconds)), wall_ratio,
-                tables.ratio(cpu, tokens and tokens / 1e6), cpu_ratio,
+                tables.ratio(tokens and tokens / 1e6, wall), tables.ratio(their_wall, wall, ".1f"),
+                tables.ratio(cpu, tokens and tokens / 1e6), tables.ratio(their_cpu, cpu, ".1f"),
                 tables.ratio(written, tokens), f"{one.start_cpu_seconds:.1f}",
                 f"{one.peak_bytes / 1e9:.2f}"])
     return tables.table(lines)
@@ -153,6 +141,5 @@ if __name__ == "__main__":
     flags.DEFINE_integer("max_seq_length", 128, "Tokens of an example.", lower_bound=5)
     flags.DEFINE_integer("cores", 2, "1 to this many processes work at once.", lower_bound=1)
     command.define_flags(rounds=5, systems=SYSTEMS)
-    command_line.run(main, summary=__doc__, groups={
-        "What": ["input", "vocab_file", "megabytes", "max_seq_length", "systems", "peers_python"],
-        "How": ["cores", "rounds", "timeout"], "Results": ["output_dir"]})
+    command.run(main, summary=__doc__, how=["cores"],
+                what=["input", "vocab_file", "megabytes", "max_seq_length"])

@@ -15,25 +15,18 @@ from collections.abc import Sequence
 from absl import flags
 
 from benchmarks.finetuning import rows
-from benchmarks.harness import command, host, tables
-from benchmarks.harness.turns import Measurement, Role, System
-from electra_tf.platform import command_line
+from benchmarks.harness import command, tables, turns
+from benchmarks.harness.turns import Case, Measurement, Role, System
 
 TURNS = {"train": {"what": "train"}, "infer": {"what": "infer"}}
-
-
-def _peer(name: str, precision: str, grouped: bool) -> System:
-    return System(name=name, title="Hugging Face", module="benchmarks.finetuning.hugging_face",
-                  settings={"precision": precision, "grouped": grouped}, in_peers_environment=True)
-
-
 SYSTEMS = (
     *(System(name=f"ours-{precision}", title="electra_tf", module="benchmarks.finetuning.ours",
              role=Role.OURS, settings={"precision": precision})
       for precision in ("bfloat16", "float32")),
-    _peer("hf-bfloat16-grouped", "bfloat16", True),
-    _peer("hf-bfloat16", "bfloat16", False),
-    _peer("hf-float32-grouped", "float32", True),
+    *(System(name=name, title="Hugging Face", module="benchmarks.finetuning.hugging_face",
+             settings={"precision": name.split("-")[1], "grouped": name.endswith("grouped")},
+             in_peers_environment=True)
+      for name in ("hf-bfloat16-grouped", "hf-bfloat16", "hf-float32-grouped")),
 )
 
 
@@ -49,31 +42,23 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         path = pathlib.Path(scratch) / "rows.npz"
         lengths = _encode(values.data_dir, values.vocab_file, values.examples, path)
-        measured = bench.measure(
-            "sst2", {"rows": str(path), "batch": values.batch, "threads": host.available_cores()},
-            TURNS, warm_up=[*TURNS.values()] * 2, rounds=values.rounds)  # The first ones compile.
-    page = "\n".join([
-        f"# ELECTRA-Small on {len(lengths):,} sentences of SST-2, batch {values.batch}", "",
-        f"{statistics.mean(lengths):.1f} tokens on average, {max(lengths)} at most. "
-        f"{tables.host_line(bench.machine)}; {tables.versions_line(measured)}.", "",
-        *table(measured, len(lengths)), "", *tables.failures(measured), ""])
-    print(f"\n{page}")
-    bench.save("finetuning", page, {"batch": values.batch, "examples": len(lengths),
-                                    "systems": command.plain(measured)})
+        measured = bench.measure(Case(
+            name="sst2", turns=TURNS, warm_up=[*TURNS.values()] * 2,  # The first ones compile.
+            rounds=values.rounds, fields={"rows": str(path), "batch": values.batch,
+                                          "threads": turns.available_cores()}))
+    bench.save(
+        "finetuning",
+        f"ELECTRA-Small on {len(lengths):,} sentences of SST-2, batch {values.batch}", measured,
+        [f"{statistics.mean(lengths):.1f} tokens on average, {max(lengths)} at most.", "",
+         *table(measured, len(lengths))], {"batch": values.batch, "examples": len(lengths)})
 
 
 def table(measured: Sequence[Measurement], examples: int) -> list[str]:
     """Returns the results as Markdown, ratios to the fastest peer of each kind of turn."""
-    lines = [["system", "training, examples/s", "x fastest peer", "inference, examples/s",
-              "x fastest peer"], *([one.label] for one in measured)]
-    for what in TURNS:
-        def rates(one: Measurement, what: str = what) -> list[float]:
-            return [examples / seconds for seconds in one.values(what)]
-
-        best = tables.fastest_peer(measured, rates)
-        for line, one in zip(lines[1:], measured, strict=True):
-            line += [tables.ranged(rates(one)), tables.ratio(tables.median(rates(one)), best)]
-    return tables.table(lines)
+    return tables.compared(measured, [
+        tables.Column(f"{heading}, examples/s", lambda one, what=what: [
+            examples / seconds for seconds in one.values(what)])
+        for what, heading in (("train", "training"), ("infer", "inference"))])
 
 
 def _encode(data_dir: str, vocab_file: str, count: int, path: pathlib.Path) -> list[int]:
@@ -104,6 +89,4 @@ if __name__ == "__main__":
     flags.DEFINE_integer("examples", 1600, "Sentences of a turn.", lower_bound=1)
     flags.DEFINE_integer("batch", 32, "Examples of a batch.", lower_bound=1)
     command.define_flags(rounds=5, systems=SYSTEMS)
-    command_line.run(main, summary=__doc__, groups={
-        "What": ["data_dir", "vocab_file", "systems", "examples", "batch", "peers_python"],
-        "How": ["rounds", "timeout"], "Results": ["output_dir"]})
+    command.run(main, summary=__doc__, what=["data_dir", "vocab_file", "examples", "batch"])

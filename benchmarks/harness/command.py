@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import os
 import pathlib
+import platform
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -11,14 +12,12 @@ from typing import Any
 
 from absl import flags
 
-from benchmarks.harness import host
+from benchmarks.harness import tables, turns
 from benchmarks.harness.process import Worker
-from benchmarks.harness.turns import Asked, Measurement, System, Turns
-from electra_tf.platform import atomic_file
+from benchmarks.harness.turns import Answering, Case, Measurement, System, Turns
+from electra_tf.platform import atomic_file, command_line
 from electra_tf.platform.errors import UserError
 from electra_tf.reporting.json_file import write_json
-
-ROOT = pathlib.Path(__file__).parents[2]
 
 
 def define_flags(*, rounds: int | None = None, systems: Sequence[System] = (),
@@ -27,7 +26,7 @@ def define_flags(*, rounds: int | None = None, systems: Sequence[System] = (),
 
     Args:
         rounds: default of `--rounds`; None for a comparison without rounds.
-        systems: to choose from by `--systems`; without any, the flag isn't defined.
+        systems: the choice of `--systems`; without any, the flag isn't defined.
         peers_python: default of `--peers_python`; "" for the Python that runs the comparison.
     """
     if rounds is not None:
@@ -41,6 +40,24 @@ def define_flags(*, rounds: int | None = None, systems: Sequence[System] = (),
     flags.DEFINE_string("output_dir", "benchmarks/results", "Directory for the results.")
     flags.DEFINE_string("peers_python", peers_python, "Python of the environment with PyTorch"
                         f"{'' if peers_python else '; this one if empty'}.")
+
+
+def run(main: Callable[[], None], *, summary: str, what: Sequence[str], how: Sequence[str] = (),
+        results: Sequence[str] = (), more: Mapping[str, Sequence[str]] | None = None) -> None:
+    """Parses flags and runs a comparison.
+
+    Args:
+        main: reads the flags.
+        summary: for `--help`.
+        what: flags that say what is measured, besides the shared ones.
+        how: flags that say how.
+        results: flags of the results.
+        more: further groups of flags.
+    """
+    groups = {"What": (*what, "systems", "peers_python"), "How": (*how, "rounds", "timeout"),
+              **(more or {}), "Results": ("output_dir", *results)}
+    command_line.run(main, summary=summary, groups={
+        title: [name for name in names if name in flags.FLAGS] for title, names in groups.items()})
 
 
 def require(*names: str) -> None:
@@ -74,7 +91,6 @@ class Bench:
     output: pathlib.Path
     timeout: float
     machine: Mapping[str, Any]
-    notes: Sequence[str] = ()
 
     @classmethod
     def of_flags(cls, systems: Sequence[System]) -> "Bench":
@@ -86,73 +102,72 @@ class Bench:
         """
         values = flags.FLAGS
         python = pathlib.Path(values.peers_python or sys.executable)
-        output = pathlib.Path(values.output_dir)
-        found, notes = chosen(systems, getattr(values, "systems", [])), []
+        found = chosen(systems, getattr(values, "systems", []))
         if not python.exists() and any(system.in_peers_environment for system in found):
             if values["peers_python"].present:
                 raise UserError(f"--peers_python: there is no {python}; `make peers` builds it.")
-            notes = [f"There is no {python}: systems in PyTorch are left out; `make peers` "
-                     "builds it."]
+            print(f"There is no {python}: systems in PyTorch are left out; `make peers` builds it.")
             found = [system for system in found if not system.in_peers_environment]
-        machine = host.describe()
-        atomic_file.make_directory(output)
-        print("".join(f"{note}\n" for note in notes), end="", flush=True)
-        return cls(systems=found, peers_python=python, output=output, timeout=values.timeout,
-                   machine=machine, notes=notes)
+        machine = describe_machine()
+        atomic_file.make_directory(pathlib.Path(values.output_dir))
+        return cls(systems=found, peers_python=python, output=pathlib.Path(values.output_dir),
+                   timeout=values.timeout, machine=machine)
 
-    def measure(self, name: str, case: Mapping[str, Any], turns: Mapping[str, Mapping[str, Any]], *,
-                warm_up: Sequence[Mapping[str, Any]], rounds: int, alone: bool = False,
-                threads: int = 0, check: Callable[[Sequence[Measurement]], None] | None = None,
-                group: Callable[[Callable[[], Worker]], Asked] = lambda start: start(),
+    def measure(self, case: Case, *, alone: bool = False, threads: int = 0,
+                team: Callable[[Callable[[], Worker]], Answering] = lambda start: start(),
                 ) -> list[Measurement]:
         """Measures all systems in one case.
 
         Args:
-            name: of the case, for progress on stderr.
-            case: fields of every worker's first request.
-            turns: name -> request, as `Turns` has them.
-            warm_up: requests before the rounds.
-            rounds: turns of every system.
-            alone: whether every turn is a new process that runs alone.
+            case: what they compute.
+            alone: True if every turn is a new process that runs alone.
             threads: CPU cores of a process; 0 for all.
-            check: as `Turns` has it.
-            group: starts a system's worker, or a group of them that answers as one.
+            team: starts a system's worker, or several that answer as one.
         """
         with tempfile.TemporaryDirectory() as caches:
-            protocol = Turns(
-                case=case, turns=turns, warm_up=warm_up, rounds=rounds,
-                launch=lambda system: group(
-                    functools.partial(self.start, system, pathlib.Path(caches), threads)),
-                say=functools.partial(print, f"{name}:", file=sys.stderr, flush=True),
-                check=check or (lambda _measured: None))
+            protocol = Turns(case=case, launch=lambda system: team(
+                functools.partial(self._start, system, pathlib.Path(caches), threads)))
             return (protocol.measure_alone if alone else protocol.measure)(self.systems)
 
-    def start(self, system: System, caches: pathlib.Path, threads: int = 0) -> Worker:
-        """Starts a system's process.
-
-        Args:
-            system: to start.
-            caches: directory for what compilers keep: empty at first, so that a first start is one.
-            threads: CPU cores to use; 0 for all.
-        """
+    def _start(self, system: System, caches: pathlib.Path, threads: int) -> Worker:
+        """Starts a system's process; its compilers' caches are empty at the first start."""
         python = self.peers_python if system.in_peers_environment else sys.executable
-        count, cache = str(threads or host.available_cores()), str(caches / system.name)
+        count, cache = str(threads or turns.available_cores()), str(caches / system.name)
         variables = os.environ | {
             "CUDA_VISIBLE_DEVICES": "-1", "HF_HUB_OFFLINE": "1", "TF_CPP_MIN_LOG_LEVEL": "2",
             "OMP_NUM_THREADS": count, "TF_NUM_INTEROP_THREADS": count,
             "TF_NUM_INTRAOP_THREADS": count, "TORCHINDUCTOR_CACHE_DIR": cache,
             "JAX_COMPILATION_CACHE_DIR": cache, **system.variables}
         return Worker([str(pathlib.Path(python).absolute()), "-m", system.module],
-                      directory=ROOT, environment=variables, timeout=self.timeout)
+                      environment=variables, timeout=self.timeout)
 
-    def save(self, name: str, page: str, content: Mapping[str, Any]) -> None:
-        """Writes a page of Markdown, and everything that was measured as JSON."""
+    def save(self, name: str, title: str, measured: Sequence[Measurement], body: Sequence[str],
+             content: Mapping[str, Any]) -> None:
+        """Prints a page of Markdown, and writes it and every reply of every system as JSON."""
+        page = "\n".join([f"# {title}", "", _machine_line(self.machine), "",
+                          tables.versions_line(measured), "", *body, "",
+                          *tables.failures(measured), ""])
+        print(f"\n{page}")
         atomic_file.write_atomically(self.output / f"{name}.md", page.encode())
-        write_json(self.output / f"{name}.json",
-                   {"machine": self.machine, "notes": self.notes, **content})
+        write_json(self.output / f"{name}.json", {
+            "machine": self.machine, **content,
+            "systems": [dataclasses.asdict(one) for one in measured]})
+        print(f"wrote {self.output}/{name}.md, {name}.json", flush=True)
 
 
-def plain(measured: Sequence[Measurement]) -> list[dict[str, Any]]:
-    """Returns every reply of every system, for JSON."""
-    return [dataclasses.asdict(one) for one in measured]
+def describe_machine() -> dict[str, str | float]:
+    """Returns processor, cores, memory, and the machine's load before the benchmark."""
+    path = pathlib.Path("/proc/cpuinfo")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return {
+        "processor": names[0] if names else platform.processor() or platform.machine(),
+        "cores": turns.available_cores(),
+        "memory_gb": round((turns.memory_bytes("MemTotal") or 0) / 1e9, 1),
+        "load_before": round(os.getloadavg()[0], 2),
+    }
 
+
+def _machine_line(machine: Mapping[str, Any]) -> str:
+    return (f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']:.0f} GB; "
+            f"load before the start {machine['load_before']:.2f}")

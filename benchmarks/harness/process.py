@@ -13,29 +13,29 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
+ROOT = pathlib.Path(__file__).parents[2]
 _ERROR = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception)\b.*)")
 _LONGEST_REASON = 240
 
 
 class WorkerFailed(Exception):
-    """A worker died or didn't answer in time; the message is the reason, on one line."""
+    """A worker that died or didn't answer in time; the message is the reason, on one line."""
 
 
 class Worker:
     """One process that answers JSON lines with JSON lines (see `worker.py`).
 
-    Between requests its whole process group is stopped (SIGSTOP), so that threads that wait
-    actively, as OpenMP's do, take nothing from the system whose turn it is.
+    Between requests its whole process group is stopped (SIGSTOP): threads that wait actively, as
+    OpenMP's do, take no time from the system whose turn it is.
     """
 
-    def __init__(self, command: Sequence[str], *, directory: pathlib.Path,
-                 environment: Mapping[str, str], timeout: float):
+    def __init__(self, command: Sequence[str], *, environment: Mapping[str, str], timeout: float):
         self._timeout = timeout
         self._errors = tempfile.TemporaryFile()
-        # A group of its own: signals reach helpers too, Ctrl-C reaches the benchmark alone. Were
-        # the benchmark killed, the kernel would wake the orphaned group and hang up on it.
+        # In a group of its own, signals also reach its children, and Ctrl-C reaches the benchmark
+        # alone. If the benchmark is killed, the kernel wakes the orphaned group and hangs it up.
         self._process = subprocess.Popen(
-            command, cwd=directory, env=environment, text=True, process_group=0,
+            command, cwd=ROOT, env=environment, text=True, process_group=0,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)
         self._lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(
@@ -48,14 +48,14 @@ class Worker:
             WorkerFailed: it died or took longer than the timeout.
         """
         self._signal(signal.SIGCONT)
-        with contextlib.suppress(BrokenPipeError):  # It is dead: the missing reply tells.
+        with contextlib.suppress(BrokenPipeError):  # It is dead: there will be no reply.
             print(json.dumps(request), file=self._process.stdin, flush=True)
         reply = self._reply()
         self._signal(signal.SIGSTOP)
         return reply
 
     def close(self) -> None:
-        """Kills the process and whatever it started; a second call does nothing."""
+        """Kills the process and its children; a second call does nothing."""
         if self._errors.closed:
             return
         self._signal(signal.SIGKILL)
@@ -73,8 +73,7 @@ class Worker:
             raise WorkerFailed(f"no answer within {self._timeout:g} s") from None
         status = self._process.wait()
         self._errors.seek(0)
-        text = self._errors.read().decode(errors="replace")
-        raise WorkerFailed(reason_of_death(status, text))
+        raise WorkerFailed(reason_of_death(status, self._errors.read().decode(errors="replace")))
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -82,11 +81,11 @@ class Worker:
 
 
 def reason_of_death(status: int, errors: str) -> str:
-    """Returns one line: the last error and the line after it, else the last line of stderr.
+    """Returns one line: the last error with the line after it, or else the last line of stderr.
 
     Args:
         status: as `subprocess` reports it, negative for a signal.
-        errors: everything the process wrote to stderr.
+        errors: everything that the process wrote to stderr.
     """
     if status < 0:
         name = signal.Signals(-status).name
@@ -100,7 +99,7 @@ def reason_of_death(status: int, errors: str) -> str:
 
 
 def _pump(stream: TextIO, lines: queue.Queue) -> None:
-    """Hands lines over until the stream ends; then None."""
+    """Passes lines on until the stream ends; then None."""
     for line in stream:
         lines.put(line)
     lines.put(None)

@@ -1,13 +1,38 @@
 """Medians with their ranges, ratios within one run, and tables as padded Markdown."""
 
+import dataclasses
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
 from benchmarks.harness.turns import Measurement, Role
 
 Numbers = Callable[[Measurement], Sequence[float]]
 """Maps a system to a number per round; none if it failed."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """A number of every system, and its ratio to the fastest peer; above 1 means faster."""
+
+    heading: str
+    numbers: Numbers
+    form: str = ",.0f"
+    less_is_better: bool = False
+
+    def cells(self, measured: Sequence[Measurement]) -> list[list[str]]:
+        """Returns two columns, each with its heading first."""
+        best = fastest_peer(measured, self.numbers, less_is_better=self.less_is_better)
+        medians = [median(self.numbers(one)) for one in measured]
+        return [[self.heading, *(ranged(self.numbers(one), self.form) for one in measured)],
+                ["x fastest peer", *(ratio(best, middle) if self.less_is_better else
+                                     ratio(middle, best) for middle in medians)]]
+
+
+def compared(measured: Sequence[Measurement], columns: Iterable[Column]) -> list[str]:
+    """Returns a table with a line for every system."""
+    systems = ["system", *(one.label for one in measured)]
+    found = [cells for column in columns for cells in column.cells(measured)]
+    return table(list(zip(systems, *found, strict=True)))
 
 
 def median(values: Sequence[float]) -> float | None:
@@ -40,7 +65,7 @@ def ratio(value: float | None, divisor: float | None, form: str = ".2f") -> str:
 
 
 def table(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Returns Markdown that is aligned for the terminal; numbers to the right.
+    """Returns Markdown that is aligned for the terminal, numbers to the right.
 
     Args:
         lines: cells, the headings first.
@@ -55,12 +80,6 @@ def table(lines: Sequence[Sequence[str]]) -> list[str]:
     rule = "|" + "|".join("-" * (width + 1) + (":" if column else "-")
                           for column, width in enumerate(widths)) + "|"
     return [row(lines[0]), rule, *map(row, lines[1:])]
-
-
-def host_line(machine: Mapping[str, Any]) -> str:
-    """Returns the machine in one line."""
-    return (f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']:.0f} GB; "
-            f"load before the start {machine['load_before']:.2f}")
 
 
 def versions_line(measured: Iterable[Measurement]) -> str:

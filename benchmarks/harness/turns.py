@@ -1,14 +1,19 @@
-"""The protocol of all comparisons: systems take turns, so that a slow minute meets all of them."""
+"""The protocol of all comparisons: systems take turns, so that a slow minute affects all of them.
+
+A system is one setting of one implementation, a case is what it computes, a turn is what is timed.
+"""
 
 import contextlib
 import dataclasses
 import enum
 import math
+import os
+import pathlib
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from benchmarks.harness import host
 from benchmarks.harness.process import WorkerFailed
 
 
@@ -16,8 +21,8 @@ class Role(enum.StrEnum):
     """The use of a system's numbers."""
 
     OURS = "ours"
-    RATE = "rate"
-    """Matrix products alone: the limit that the others are compared with."""
+    LIMIT = "limit"
+    """Matrix multiplications alone: the limit that the others are compared with."""
     PEER = "peer"
 
 
@@ -70,8 +75,8 @@ class Measurement:
         return max((reply["peak_bytes"] for reply in replies), default=0)
 
 
-class Asked(Protocol):
-    """A worker, or a group of them that answers as one."""
+class Answering(Protocol):
+    """A worker, or a team of workers that answers as one."""
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the reply, or raises `WorkerFailed`."""
@@ -80,31 +85,60 @@ class Asked(Protocol):
         """Ends it."""
 
 
-Running = list[tuple[Measurement, Asked]]
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Turns:
-    """How the systems of one case are measured."""
+class Case:
+    """What all systems compute, and how often."""
 
-    case: Mapping[str, Any]
+    name: str
+    """Name for progress on stderr."""
+    fields: Mapping[str, Any]
     """Fields of every worker's first request."""
     turns: Mapping[str, Mapping[str, Any]]
     """Name -> request. Every system gets each of them in every round."""
     warm_up: Sequence[Mapping[str, Any]]
     """Requests before the rounds: tracing, compiling, shapes that are met for the first time."""
     rounds: int
-    launch: Callable[[System], Asked]
-    say: Callable[[str], None]
     check: Callable[[Sequence[Measurement]], None] = lambda _measured: None
     """Raises `UserError` after the warm-up where systems don't compute the same."""
-    has_room: Callable[[int], bool] = host.has_room
-    """Tells whether memory is left for one more system, given the largest so far, in bytes."""
+
+
+Running = list[tuple[Measurement, Answering]]
+
+
+def has_room(largest_bytes: int) -> bool:
+    """Tells if one more process fits in memory beside the stopped ones.
+
+    Args:
+        largest_bytes: peak of the largest process so far; the next may need half as much again.
+    """
+    left = memory_bytes("MemAvailable")
+    return left is None or left > 1.5 * largest_bytes + 1e9
+
+
+def memory_bytes(key: str) -> int | None:
+    """Returns an entry of /proc/meminfo; None where the file doesn't exist."""
+    path = pathlib.Path("/proc/meminfo")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{key}:")), None)
+
+
+def available_cores() -> int:
+    """Returns the CPU cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Turns:
+    """The measurement of one case."""
+
+    case: Case
+    launch: Callable[[System], Answering]
+    has_room: Callable[[int], bool] = has_room
 
     def measure(self, systems: Sequence[System]) -> list[Measurement]:
         """Starts all systems and takes them in turns, in as few groups as memory allows.
 
-        Ours and the rates are part of every group: peers of different groups are compared with
+        Ours and the limits are part of every group: peers of different groups are compared with
         what ran beside them.
         """
         waiting = sorted(systems, key=lambda system: system.role is Role.PEER)
@@ -113,33 +147,29 @@ class Turns:
         with contextlib.ExitStack() as processes:
             while waiting:
                 self._fill(group, waiting, results, processes)
-                self.check(results)
-                for number in range(self.rounds):
-                    for turn in self.turns:
+                self.case.check(results)
+                for number in range(self.case.rounds):
+                    for turn in self.case.turns:
                         for one, worker in rotated(group, number):
                             self._turn(one, worker, turn)
-                    group[:] = [(one, worker) for one, worker in group if not one.failure]
-                    self.say(f"round {number + 1} of {self.rounds}: {len(group)} systems")
+                    group = [(one, worker) for one, worker in group if not one.failure]
+                    self._say(f"round {number + 1} of {self.case.rounds}: {len(group)} systems")
                 for one, worker in group:
                     if one.system.role is Role.PEER:
                         worker.close()
-                group[:] = [pair for pair in group if pair[0].system.role is not Role.PEER]
+                group = [pair for pair in group if pair[0].system.role is not Role.PEER]
         return results
 
     def measure_alone(self, systems: Sequence[System]) -> list[Measurement]:
         """Gives every turn a new process that has the machine, or its accelerator, to itself."""
         results = [Measurement(system=system, label=system.title) for system in systems]
-        for number in range(self.rounds):
+        for number in range(self.case.rounds):
             for one in rotated(results, number):
-                if one.failure:
-                    continue
-                begun = time.perf_counter()
-                worker = self.launch(one.system)
-                with contextlib.closing(worker):
-                    self._start(one, worker, begun)
-                    for turn in self.turns:
-                        self._turn(one, worker, turn)
-            self.say(f"round {number + 1} of {self.rounds}")
+                if not one.failure:
+                    with contextlib.closing(self._start(one)) as worker:
+                        for turn in self.case.turns:
+                            self._turn(one, worker, turn)
+            self._say(f"round {number + 1} of {self.case.rounds}")
         return results
 
     def _fill(self, group: Running, waiting: list[System], results: list[Measurement],
@@ -148,51 +178,50 @@ class Turns:
         begins = len(results)
         while waiting and (len(results) == begins or self.has_room(
                 max(one.peak_bytes for one in results))):
-            system, begun = waiting.pop(0), time.perf_counter()
-            one, worker = Measurement(system=system, label=system.title), self.launch(system)
+            system = waiting.pop(0)
+            one = Measurement(system=system, label=system.title)
+            worker = self._start(one)
             processes.callback(worker.close)
-            self._start(one, worker, begun, known={other.label for other in results})
-            if not one.failure and not one.warm_up and self.warm_up:
-                worker.close()  # The setting turned out to be measured already.
-                continue
             results.append(one)
             if not one.failure:
                 group.append((one, worker))
 
-    def _start(self, one: Measurement, worker: Asked, begun: float,
-               known: frozenset[str] | set[str] = frozenset()) -> None:
-        """Imports, builds, warms up; stops before the warm-up if the label is known."""
+    def _start(self, one: Measurement) -> Answering:
+        """Imports, builds and warms up."""
+        begun, worker = time.perf_counter(), self.launch(one.system)
         with self._failing(one, worker):
-            hello = worker.ask({**self.case, **one.system.settings})
-            one.label = f"{one.system.title} {hello['label']}"
+            hello = worker.ask({**self.case.fields, **one.system.settings})
+            one.label = f"{one.system.title} {hello['label']}".strip()
             one.versions, one.accelerator = hello["versions"], hello["accelerator"]
             one.start_cpu_seconds = hello["start_cpu_seconds"]
-            if one.label in known:
-                return
-            for request in self.warm_up:
+            for request in self.case.warm_up:
                 one.warm_up.append(worker.ask(request))
-                if one.start_seconds is None:  # Of a later process, it has what compilers kept.
+                if one.start_seconds is None:  # A later process finds what compilers kept.
                     one.start_seconds = time.perf_counter() - begun
-                    self.say(f"{one.label}: started after {one.start_seconds:.0f} s")
+                    self._say(f"{one.label}: started after {one.start_seconds:.0f} s")
+        return worker
 
-    def _turn(self, one: Measurement, worker: Asked, turn: str) -> None:
+    def _turn(self, one: Measurement, worker: Answering, turn: str) -> None:
         if one.failure:
             return
         with self._failing(one, worker):
-            reply = worker.ask(self.turns[turn])
+            reply = worker.ask(self.case.turns[turn])
             if not math.isfinite(reply.get("loss") or 0.0):
                 raise WorkerFailed(f"the loss is {reply['loss']}")
             one.turns.setdefault(turn, []).append(reply)
 
     @contextlib.contextmanager
-    def _failing(self, one: Measurement, worker: Asked) -> Iterator[None]:
-        """Notes why a worker failed, ends it and goes on."""
+    def _failing(self, one: Measurement, worker: Answering) -> Iterator[None]:
+        """Notes why a worker failed, ends it and continues."""
         try:
             yield
         except WorkerFailed as error:
             worker.close()
             one.failure = str(error)
-            self.say(f"{one.label}: {one.failure}")
+            self._say(f"{one.label}: {one.failure}")
+
+    def _say(self, line: str) -> None:
+        print(f"{self.case.name}: {line}", file=sys.stderr, flush=True)
 
 
 def rotated(items: Sequence, by: int) -> list:

@@ -31,21 +31,17 @@ class Ready:
     label: str
     """The setting in the system's own words, "auto" resolved."""
     turn: Callable[..., Mapping[str, Any] | None]
-    """Takes a request's fields, and returns what the reply holds besides time and memory."""
+    """Takes a request's fields and returns further fields of the reply."""
     versions: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Library -> version."""
     accelerator: str = ""
-    """Its name, as its driver gives it; "" for the CPU."""
+    """The accelerator's name in its driver; "" for the CPU."""
     peak_bytes: Callable[[], int] = peak_rss_bytes
-    """Returns the most memory that was taken so far, of an accelerator its own."""
+    """Returns the largest memory so far; on an accelerator, that of its allocator."""
 
 
 def serve(prepare: Callable[..., Ready]) -> None:
-    """Answers requests until stdin closes.
-
-    Args:
-        prepare: takes the fields of the first request.
-    """
+    """Answers requests until stdin closes; `prepare` takes the fields of the first one."""
     requests = (json.loads(line) for line in sys.stdin)
     ready = prepare(**next(requests))
     # All CPU time so far: the interpreter, imports, tables.
@@ -60,5 +56,5 @@ def serve(prepare: Callable[..., Ready]) -> None:
 
 
 def _reply(fields: Mapping[str, Any]) -> None:
-    """Writes a reply, on a line of its own even after a library that printed half a line."""
+    """Writes a reply on a line of its own, even after a library that printed half a line."""
     print(f"\n{json.dumps(fields)}", flush=True)

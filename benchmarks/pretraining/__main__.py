@@ -11,42 +11,39 @@ import dataclasses
 
 from absl import flags
 
-from benchmarks.harness import command, host
-from benchmarks.harness.turns import Role, System
+from benchmarks.harness import command, turns
+from benchmarks.harness.turns import Case, Role, System
 from benchmarks.pretraining import cases, report
 from benchmarks.pretraining.workload import Setting
-from electra_tf.platform import command_line
 
 WARM_UP = ({"steps": 1}, {"steps": 2})
+_GROUPS = {"ours": (Role.OURS, "electra_tf"), "hf": (Role.PEER, "Hugging Face"),
+           "mg": (Role.PEER, "Model Garden"), "matmuls": (Role.LIMIT, "matmuls")}
 
 
 def _system(name: str, module: str, precision: str, compiler: str = "off") -> System:
-    role, title = {"ours": (Role.OURS, "electra_tf"), "hf": (Role.PEER, "Hugging Face"),
-                   "mg": (Role.PEER, "Model Garden"), "rate": (Role.RATE, "rate")}[
-        name.partition("-")[0]]
+    role, title = _GROUPS[name.partition("-")[0]]
     return System(
         name=name, title=title, role=role, module=f"benchmarks.pretraining.{module}",
         settings={"setting": dataclasses.asdict(Setting(precision=precision, compiler=compiler))},
-        in_peers_environment=module in ("hugging_face", "gemm_torch"), always=role is Role.RATE)
+        in_peers_environment=module in ("hugging_face", "matmuls_torch"),
+        always=role is Role.LIMIT)
 
 
 SYSTEMS = (
     _system("ours-bfloat16", "ours", "bfloat16", "auto"),
     _system("ours-float32", "ours", "float32", "auto"),
-    # Where "auto" is off, these are measured already, and are left out.
-    _system("ours-bfloat16-no-xla", "ours", "bfloat16"),
-    _system("ours-float32-no-xla", "ours", "float32"),
-    _system("rate-tensorflow-bfloat16", "gemm_tensorflow", "bfloat16"),
-    _system("rate-tensorflow-float32", "gemm_tensorflow", "float32"),
-    _system("rate-torch-bfloat16", "gemm_torch", "bfloat16"),
-    _system("rate-torch-float32", "gemm_torch", "float32"),
+    _system("matmuls-tensorflow-bfloat16", "matmuls_tensorflow", "bfloat16"),
+    _system("matmuls-tensorflow-float32", "matmuls_tensorflow", "float32"),
+    _system("matmuls-torch-bfloat16", "matmuls_torch", "bfloat16"),
+    _system("matmuls-torch-float32", "matmuls_torch", "float32"),
     _system("hf-bfloat16", "hugging_face", "bfloat16"),
     _system("hf-bfloat16-compiled", "hugging_face", "bfloat16", "on"),
     _system("hf-float32", "hugging_face", "float32"),
     _system("hf-float32-compiled", "hugging_face", "float32", "on"),
     _system("mg-float32", "model_garden", "float32"),
     _system("mg-float32-xla", "model_garden", "float32", "on"),
-    # Fails in release 2.20; tried all the same, and the table shows the reason.
+    # Fails in release 2.20; the table shows the reason.
     _system("mg-bfloat16", "model_garden", "bfloat16"),
 )
 
@@ -58,33 +55,23 @@ def main() -> None:
         UserError: an unknown case or system, or an --output_dir that can't be written.
     """
     values = flags.FLAGS
-    threads = values.threads or host.available_cores()
+    threads = values.threads or turns.available_cores()
     workloads = [cases.workload_of(name, threads) for name in values.cases]
     bench = command.Bench.of_flags(SYSTEMS)
-    results = []
+    results: list[report.Result] = []
     for workload in workloads:
-        measured = bench.measure(
-            workload.case, {"workload": dataclasses.asdict(workload)},
-            {"steps": {"steps": values.steps}}, warm_up=WARM_UP, rounds=values.rounds,
-            threads=threads)
-        results.append(report.Result(workload=workload, steps=values.steps, measured=measured))
-        print("\n" + "\n".join(report.section(results[-1])), flush=True)
-        bench.save("results", report.page(results, bench), report.content(results))
-    print("\n".join(["", *report.LEGEND, f"wrote {bench.output}/results.md, results.json"]))
+        case = Case(name=workload.case, fields={"workload": dataclasses.asdict(workload)},
+                    turns={"steps": {"steps": values.steps}}, warm_up=WARM_UP,
+                    rounds=values.rounds)
+        results.append(report.Result(workload=workload, steps=values.steps,
+                                     measured=bench.measure(case, threads=threads)))
+        report.save(bench, results)
 
 
-def define() -> None:
-    """Registers the flags."""
+if __name__ == "__main__":
     flags.DEFINE_list("cases", list(cases.DEFAULT_CASES),
                       f"Some of {', '.join(cases.CASES)}; or {cases.OTHER_CASES}.")
     flags.DEFINE_integer("steps", 1, "Training steps per turn.", lower_bound=1)
     flags.DEFINE_integer("threads", 0, "CPU cores to use; 0 for all.", lower_bound=0)
     command.define_flags(rounds=7, systems=SYSTEMS)
-
-
-if __name__ == "__main__":
-    define()
-    command_line.run(main, summary=__doc__, groups={
-        "What": ["cases", "systems", "peers_python"],
-        "How": ["rounds", "steps", "threads", "timeout"],
-        "Results": ["output_dir"]})
+    command.run(main, summary=__doc__, what=["cases"], how=["steps", "threads"])

@@ -13,7 +13,7 @@ from transformers import ElectraConfig, ElectraForMaskedLM, ElectraForPreTrainin
 
 from benchmarks.harness.worker import Ready
 from benchmarks.pretraining import workload as plain
-from benchmarks.pretraining.gemm_torch import device_facts
+from benchmarks.pretraining.matmuls_torch import device_facts
 from benchmarks.pretraining.workload import Encoder, Setting, Step, Workload, serve, steps_of
 
 _COMPILED = {"on": "torch.compile", "graphs": "torch.compile with CUDA graphs"}
@@ -114,7 +114,7 @@ def _compiled(model: JointModel, compiler: str) -> Callable[..., torch.Tensor]:
 def _mask(ids: torch.Tensor, positions: torch.Tensor, labels: torch.Tensor,
           mask_id: int) -> torch.Tensor:
     """Hides 85 % of the selected positions behind [MASK]; int64 [B, L]."""
-    hidden = torch.rand(positions.shape, device=ids.device) < plain.MASK_TOKEN_RATE
+    hidden = torch.rand(positions.shape, device=ids.device) < plain.MASK_TOKEN_FRACTION
     return ids.scatter(1, positions, torch.where(hidden, mask_id, labels))
 
 

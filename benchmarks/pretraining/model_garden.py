@@ -95,7 +95,7 @@ def _batches(workload: Workload) -> list[Inputs]:
         order = draws.permuted(np.tile(np.arange(1, workload.length), (workload.batch, 1)), axis=1)
         positions = np.sort(order[:, :workload.predictions], axis=1)
         original = np.take_along_axis(ids, positions, axis=1)
-        hidden = draws.random(positions.shape) < plain.MASK_TOKEN_RATE
+        hidden = draws.random(positions.shape) < plain.MASK_TOKEN_FRACTION
         np.put_along_axis(ids, positions, np.where(hidden, plain.MASK_ID, original), axis=1)
         arrays = {
             "input_word_ids": ids, "input_mask": np.ones(shape), "input_type_ids": np.zeros(shape),

@@ -5,23 +5,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from benchmarks.harness import tables
-from benchmarks.harness.command import Bench, plain
+from benchmarks.harness.command import Bench
 from benchmarks.harness.turns import Measurement, Role
-from benchmarks.pretraining import products
+from benchmarks.pretraining import matmuls
 from benchmarks.pretraining.workload import Workload
 from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling import flops, paper_flops, weight_table
-
-LEGEND = (
-    "tokens/s: median and range over the rounds. x fastest peer: compared with the fastest setting "
-    "of any peer, by medians.",
-    "products, paper: tokens/s times FLOPs per token, as a share of the machine's rate. products "
-    "counts matrix products alone, backward as two forward passes; paper counts as the ELECTRA "
-    "paper does: look-ups as products with one-hot vectors, backward as one forward pass.",
-    "of peak: the same shares, of the card's dense bfloat16 peak by its maker's data sheet.",
-    "start: from starting the process to the end of its first step, with tracing and compiling. "
-    "peak GB: resident memory, or of a card what the allocator gave out. loss: of the last step.",
-)
 
 
 def paper_flops_per_token(workload: Workload) -> float:
@@ -29,8 +18,8 @@ def paper_flops_per_token(workload: Workload) -> float:
     return paper_flops.per_token(_networks(workload), workload.length)
 
 
-def product_flops_per_token(workload: Workload) -> float:
-    """Returns the training FLOPs per token of matrix products alone, attention's included."""
+def matmul_flops_per_token(workload: Workload) -> float:
+    """Returns the training FLOPs per token of matrix multiplications, attention's included."""
     return flops.products_per_token(
         _networks(workload), workload.length, workload.predictions / workload.length)
 
@@ -51,7 +40,7 @@ class Result:
 
     workload: Workload
     steps: int
-    """Steps of a turn."""
+    """Steps per turn."""
     measured: Sequence[Measurement]
     peak: float | None = None
     """Dense bfloat16 FLOP/s of the card by its data sheet; None for the CPU, or if unknown."""
@@ -60,8 +49,8 @@ class Result:
 
     @property
     def systems(self) -> list[Measurement]:
-        """Ours and the peers, fastest first, failures last. A rate is shown only if it failed."""
-        shown = [one for one in self.measured if one.system.role is not Role.RATE or one.failure]
+        """Ours and the peers, fastest first, failures last, with the limits that failed."""
+        shown = [one for one in self.measured if one.system.role is not Role.LIMIT or one.failure]
         return sorted(shown, key=lambda one: -(self.speed(one) or 0.0))
 
     def speeds(self, one: Measurement) -> list[float]:
@@ -73,53 +62,51 @@ class Result:
         return tables.median(self.speeds(one))
 
     @property
-    def rates(self) -> dict[str, float]:
-        """Library and number type -> median FLOP/s of the step's dense products alone."""
-        work = products.step_flops(self.workload) * self.steps
-        return {one.label.removeprefix("rate "): work / tables.median(one.values("steps"))
-                for one in self.measured if one.system.role is Role.RATE and one.values("steps")}
+    def limits(self) -> dict[str, float]:
+        """Library and number type -> median FLOP/s of the dense matrix multiplications alone."""
+        work = matmuls.step_flops(self.workload) * self.steps
+        return {one.label.removeprefix("matmuls "): work / tables.median(one.values("steps"))
+                for one in self.measured if one.system.role is Role.LIMIT and one.values("steps")}
 
     @property
-    def machine_rate(self) -> float | None:
-        """The best of the rates, in FLOP/s."""
-        return max(self.rates.values(), default=None)
+    def limit(self) -> float | None:
+        """The machine's limit: the highest FLOP/s of the limits."""
+        return max(self.limits.values(), default=None)
 
 
 def section(result: Result) -> list[str]:
-    """Returns the lines of one case: what was run, the machine's rate, the table."""
+    """Returns the lines of one case: what was run, the machine's limit, the table."""
     work = result.workload
-    rates = ", ".join(f"{label} {rate / 1e9:,.0f}" for label, rate in sorted(
-        result.rates.items(), key=lambda item: -item[1]))
+    limits = ", ".join(f"{label} {limit / 1e9:,.0f}" for label, limit in sorted(
+        result.limits.items(), key=lambda item: -item[1]))
     rounds = max(len(one.values("steps")) for one in result.measured)
     return [
         f"## {work.case}", "",
         f"- {work.batch} x {work.length} tokens, {work.predictions} of each {work.length} masked, "
         f"{work.threads} cores; {rounds} rounds of {result.steps} steps",
         *([f"- {result.device}"] if result.device else []),
-        f"- MFLOPs per token: {product_flops_per_token(work) / 1e6:,.1f} (products), "
+        f"- MFLOPs per token: {matmul_flops_per_token(work) / 1e6:,.1f} (matmuls), "
         f"{paper_flops_per_token(work) / 1e6:,.1f} (paper)",
-        f"- GFLOP/s of the dense products alone, the best being the machine's rate: "
-        f"{rates or 'not measured'}",
+        f"- GFLOP/s of the dense matmuls alone, the highest being the machine's limit: "
+        f"{limits or 'not measured'}",
         f"- {tables.versions_line(result.measured)}", "",
         *tables.table(_lines(result)), "", *tables.failures(result.systems)]
 
 
 def _lines(result: Result) -> list[list[str]]:
     fastest = tables.fastest_peer(result.measured, result.speeds)
-    counts = {"products": product_flops_per_token(result.workload),
+    counts = {"matmuls": matmul_flops_per_token(result.workload),
               "paper": paper_flops_per_token(result.workload)}
     columns: dict[str, Callable[[Measurement], str]] = {
         "system": lambda one: one.label,
         "tokens/s": lambda one: tables.ranged(result.speeds(one)),
         "x fastest peer": lambda one: tables.ratio(result.speed(one), fastest),
-        "GFLOP/s": lambda one: tables.number(
-            _times(result.speed(one), counts["products"] / 1e9), ",.0f"),
-    }
-    for prefix, limit in {"": result.machine_rate, "of peak: ": result.peak}.items():
+        "GFLOP/s": lambda one: tables.ratio(result.speed(one), 1e9 / counts["matmuls"], ",.0f")}
+    for prefix, limit in {"": result.limit, "of peak: ": result.peak}.items():
         for name, count in counts.items():
             if prefix == "" or limit is not None:
-                columns[prefix + name] = lambda one, count=count, limit=limit: tables.ratio(
-                    _times(result.speed(one), count), limit, ".1%")
+                columns[prefix + name] = lambda one, limit=limit and limit / count: tables.ratio(
+                    result.speed(one), limit, ".1%")
     columns |= {
         "start s": lambda one: tables.number(one.start_seconds, ".0f"),
         "peak GB": lambda one: tables.number(one.peak_bytes / 1e9 or None, ".1f"),
@@ -128,22 +115,17 @@ def _lines(result: Result) -> list[list[str]]:
     return [list(columns), *([cell(one) for cell in columns.values()] for one in result.systems)]
 
 
-def _times(value: float | None, factor: float) -> float | None:
-    return None if value is None else value * factor
-
-
-def page(results: Sequence[Result], bench: Bench) -> str:
-    """Returns the page with all cases."""
-    parts = ["# Pre-training speed", "", tables.host_line(bench.machine), ""]
-    for result in results:
-        parts += [*section(result), ""]
-    return "\n".join([*parts, *(f"- {line}" for line in [*LEGEND, *bench.notes]), ""])
+def save(bench: Bench, results: Sequence[Result]) -> None:
+    """Prints and writes all cases so far: the tables, medians, limits and every turn's seconds."""
+    bench.save("results", "Pre-training speed", [], [
+        line for result in results for line in (*section(result), "")], content(results))
 
 
 def content(results: Sequence[Result]) -> dict[str, Any]:
-    """Returns the cases for JSON: medians, rates, and every turn's seconds."""
+    """Returns the cases for JSON."""
     return {"cases": [{
         "workload": dataclasses.asdict(result.workload), "steps": result.steps,
-        "machine_rate": result.machine_rate, "rates": result.rates, "peak": result.peak,
+        "machine_limit": result.limit, "limits": result.limits, "peak": result.peak,
         "tokens_per_second": {one.label: result.speed(one) for one in result.systems},
-        "measurements": plain(result.measured)} for result in results]}
+        "measurements": [dataclasses.asdict(one) for one in result.measured]}
+        for result in results]}

@@ -14,14 +14,14 @@ from benchmarks.harness import worker
 PAD_ID, CLS_ID, SEP_ID, MASK_ID = 0, 101, 102, 103
 """Special entries of BERT's vocabulary."""
 FIRST_WORD_ID = 104
-"""Synthetic text draws from here up to V."""
+"""Synthetic text is drawn from here up to V."""
 BATCHES = 16
 """Distinct synthetic batches, used in turn."""
-MASK_TOKEN_RATE = 0.85
-"""Share of the masked positions that read [MASK] (ELECTRA, section 3.1)."""
+MASK_TOKEN_FRACTION = 0.85
+"""Fraction of the masked positions that read [MASK] (ELECTRA, section 3.1)."""
 GENERATOR_WEIGHT, DISCRIMINATOR_WEIGHT = 1.0, 50.0
 DROPOUT = 0.1
-"""Of hidden states and of attention weights, in both networks."""
+"""For hidden states and for attention weights, in both networks."""
 MAX_POSITIONS, SEGMENTS = 512, 2
 LEARNING_RATE, WEIGHT_DECAY, ADAM_EPSILON, CLIP_NORM = 1e-4, 0.01, 1e-6, 1.0
 
@@ -55,41 +55,41 @@ class Workload:
     """CPU cores to use."""
     mask_id: int = MASK_ID
     special_ids: tuple[int, ...] = (PAD_ID, CLS_ID, SEP_ID, MASK_ID)
-    """Never masked, never replaced."""
+    """Ids that are never masked and never replaced."""
 
     @property
     def tokens(self) -> int:
-        """Tokens of a step: B * L."""
+        """Tokens per step: B * L."""
         return self.batch * self.length
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Setting:
-    """How a system is asked to compute."""
+    """How a system computes."""
 
     precision: str
     """"float32" or "bfloat16"."""
     compiler: str = "off"
-    """"off", "on", "graphs" for CUDA's besides, "auto" for what the system chooses by itself."""
+    """"off", "on", "graphs" with CUDA graphs besides, "auto" for the system's own choice."""
     device: str = "cpu"
     """"cpu" or "cuda", the first card."""
 
 
 def workload_from(fields: Mapping[str, Any]) -> Workload:
-    """Rebuilds a workload from `dataclasses.asdict` of it."""
+    """Rebuilds a workload from its `dataclasses.asdict`."""
     networks = {name: Encoder(**fields[name]) for name in ("discriminator", "generator")}
     return Workload(**{**fields, **networks})
 
 
 Step = Callable[[], SupportsFloat | None]
-"""Runs one training step; returns its loss, or None where nothing is trained.
+"""Runs one training step; returns its loss, or None if no network is trained.
 
 On an accelerator the step may still run: `float` of its loss waits for it.
 """
 
 
 def steps_of(build: Callable[[], Step]) -> Callable[[int], dict[str, float | None]]:
-    """Returns a turn of so many steps; the first one builds the model, traces and compiles."""
+    """Returns a turn of several steps; the first one builds the model, traces and compiles."""
     built: list[Step] = []
 
     def turn(steps: int) -> dict[str, float | None]:
@@ -103,5 +103,5 @@ def steps_of(build: Callable[[], Step]) -> Callable[[int], dict[str, float | Non
 
 
 def serve(prepare: Callable[[Workload, Setting], worker.Ready]) -> None:
-    """Answers requests until stdin closes, each a turn of so many steps."""
+    """Answers requests until stdin closes; each asks for a turn of several steps."""
     worker.serve(lambda workload, setting: prepare(workload_from(workload), Setting(**setting)))

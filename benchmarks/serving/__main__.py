@@ -12,15 +12,14 @@ import math
 import pathlib
 import statistics
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from absl import flags
 
-from benchmarks.harness import command, host, tables
-from benchmarks.harness.turns import Measurement, Role, System
+from benchmarks.harness import command, tables, turns
+from benchmarks.harness.turns import Case, Measurement, Role, System
 from benchmarks.serving.answers import BATCHES, MAX_LENGTH
-from electra_tf.platform import command_line
 from electra_tf.platform.errors import UserError
 
 SENTENCES = "sst2"
@@ -28,19 +27,14 @@ TOLERANCE = 1e-3
 """Largest difference of a probability in float32."""
 
 
-def _ours(name: str, precision: str, frozen: bool = False, threads_per_op: bool = False) -> System:
-    """Frozen: oneDNN keeps packed copies of the weights, as they never change."""
+def _ours(name: str, precision: str, *, frozen: bool = False,
+          threads_per_op: bool = False) -> System:
+    """Returns a system of ours; with frozen weights, oneDNN keeps packed copies of them."""
     return System(
         name=name, title="electra_tf", module="benchmarks.serving.ours", role=Role.OURS,
         settings={"precision": precision, "threads_per_op": threads_per_op,
                   "note": ", frozen weights" if frozen else ""},
         variables={"TF_ONEDNN_ASSUME_FROZEN_WEIGHTS": str(int(frozen))})
-
-
-def _peer(name: str, precision: str, autocast: bool = False) -> System:
-    return System(name=name, title="Hugging Face", module="benchmarks.serving.hugging_face",
-                  settings={"precision": precision, "autocast": autocast},
-                  in_peers_environment=True)
 
 
 SYSTEMS = (
@@ -49,9 +43,10 @@ SYSTEMS = (
     _ours("ours-bfloat16-default", "bfloat16", threads_per_op=True),
     _ours("ours-float32-frozen", "float32", frozen=True),
     _ours("ours-float32", "float32"),
-    _peer("hf-bfloat16", "bfloat16"),
-    _peer("hf-bfloat16-autocast", "bfloat16", autocast=True),
-    _peer("hf-float32", "float32"),
+    *(System(name=name, title="Hugging Face", module="benchmarks.serving.hugging_face",
+             settings={"precision": name.split("-")[1], "autocast": name.endswith("autocast")},
+             in_peers_environment=True)
+      for name in ("hf-bfloat16", "hf-bfloat16-autocast", "hf-float32")),
 )
 
 
@@ -70,9 +65,9 @@ def main() -> None:
         tokens = _prepare(pathlib.Path(scratch), {
             system.settings["precision"] for system in bench.systems if system.role is Role.OURS})
         measured = measure(bench, pathlib.Path(scratch), tokens, values.rounds)
-    text = page(measured, tokens, bench.machine, f"ELECTRA-{values.model_size.title()}")
-    print(f"\n{text}")
-    bench.save("serving", text, {"tokens": tokens, "systems": command.plain(measured)})
+    bench.save(
+        "serving", f"ELECTRA-{values.model_size.title()}, two classes, strings in and answers out",
+        measured, page(measured, tokens), {"tokens": tokens})
 
 
 def measure(bench: command.Bench, directory: pathlib.Path, tokens: Mapping[str, Sequence[int]],
@@ -82,14 +77,14 @@ def measure(bench: command.Bench, directory: pathlib.Path, tokens: Mapping[str, 
     Raises:
         UserError: two systems don't read the same tokens, or don't answer the same.
     """
-    turns = {f"{case}/{batch}": {"case": case, "batch": batch}
-             for case in tokens for batch in BATCHES}
+    requests = {f"{case}/{batch}": {"case": case, "batch": batch}
+                for case in tokens for batch in BATCHES}
     checks = [{"case": case, "batch": 0} for case in tokens]
-    return bench.measure(
-        "serving", {"directory": str(directory), "texts": str(directory / "texts.json"),
-                    "threads": host.available_cores()},
-        turns, warm_up=[*checks, *turns.values()], rounds=rounds,
-        check=lambda measured: require_agreement(measured, tokens))
+    return bench.measure(Case(
+        name="serving", turns=requests, warm_up=[*checks, *requests.values()], rounds=rounds,
+        fields={"directory": str(directory), "texts": str(directory / "texts.json"),
+                "threads": turns.available_cores()},
+        check=lambda measured: require_agreement(measured, tokens)))
 
 
 def _check(cases: Sequence[str], texts: int) -> None:
@@ -104,26 +99,31 @@ def _check(cases: Sequence[str], texts: int) -> None:
 
 def _prepare(directory: pathlib.Path, precisions: set[str]) -> Mapping[str, Sequence[int]]:
     """Writes models and texts; returns the number of tokens of every text, by case."""
-    from benchmarks.serving import models, texts  # TensorFlow takes seconds to import.
+    from benchmarks.serving import models  # TensorFlow takes seconds to import.
     from electra_tf.text.tokenization import TextSettings
     from electra_tf.text.tokenizer import Tokenizer
     from electra_tf.text.vocabulary import Vocabulary
 
     values = flags.FLAGS
-    sentences = texts.sentences(pathlib.Path(values.data_dir))
+    sentences = models.sentences(pathlib.Path(values.data_dir))
     vocabulary = Vocabulary.load(values.vocab_file)
     tokenizer = Tokenizer(TextSettings(vocabulary=vocabulary))
-    asked = {case: texts.first(sentences, values.texts) if case == SENTENCES else
-             texts.cut(sentences, tokenizer, tokens=int(case), count=values.texts)
+    asked = {case: models.first(sentences, values.texts) if case == SENTENCES else
+             models.cut(sentences, tokenizer, tokens=int(case), count=values.texts)
              for case in values.cases}
     models.write(directory, vocabulary, size=values.model_size, precisions=sorted(precisions))
     (directory / "texts.json").write_text(json.dumps(asked), encoding="utf-8")
-    return {case: texts.lengths(given, tokenizer) for case, given in asked.items()}
+    return {case: models.lengths(given, tokenizer) for case, given in asked.items()}
 
 
 def _answers(one: Measurement, field: str) -> dict[str, Any]:
     """Returns case -> a field of the answers to its texts."""
     return {reply["case"]: reply[field] for reply in one.warm_up if "case" in reply}
+
+
+def _exact(measured: Sequence[Measurement]) -> list[Measurement]:
+    return [one for one in measured
+            if one.system.settings["precision"] == "float32" and not one.failure]
 
 
 def difference(one: Measurement, other: Measurement) -> float:
@@ -134,18 +134,13 @@ def difference(one: Measurement, other: Measurement) -> float:
 
 
 def require_agreement(measured: Sequence[Measurement], tokens: Mapping[str, Sequence[int]]) -> None:
-    """Compares the tokens that systems read, and what those in float32 answer.
-
-    Raises:
-        UserError: two read or answer otherwise.
-    """
-    measured = [one for one in measured if not one.failure]
+    """Raises `UserError` if systems read other tokens, or those in float32 answer otherwise."""
     for one in measured:
-        for case, found in _answers(one, "tokens").items():
+        for case, found in ({} if one.failure else _answers(one, "tokens")).items():
             if found not in (None, list(tokens[case])):
                 raise UserError(f"{one.label} reads other tokens in the texts of case {case} than "
                                 "electra_tf does; the vocabulary isn't one of lower-case words.")
-    exact = [one for one in measured if one.system.settings["precision"] == "float32"]
+    exact = _exact(measured)
     for one in exact[1:]:
         if not difference(one, exact[0]) <= TOLERANCE:
             raise UserError(f"{one.label} and {exact[0].label} should answer the same, but "
@@ -154,59 +149,44 @@ def require_agreement(measured: Sequence[Measurement], tokens: Mapping[str, Sequ
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Returns the smallest value that so large a share of them doesn't exceed."""
+    """Returns the smallest value that a share of the values doesn't exceed."""
     return sorted(values)[max(math.ceil(share * len(values)), 1) - 1]
 
 
-def page(measured: Sequence[Measurement], tokens: Mapping[str, Sequence[int]],
-         machine: Mapping[str, Any], model: str) -> str:
-    """Returns everything as Markdown.
+def page(measured: Sequence[Measurement], tokens: Mapping[str, Sequence[int]]) -> list[str]:
+    """Returns a table per case, and how far apart the answers are, as Markdown.
 
     Args:
         measured: the systems.
         tokens: case -> number of tokens of every text.
-        machine: as `host.describe` returns it.
-        model: its name.
     """
-    lines = [f"# {model}, two classes, strings in and answers out", "",
-             f"{tables.host_line(machine)}; {tables.versions_line(measured)}.", ""]
+    lines = []
     for case, lengths in tokens.items():
         title = f"{case} tokens" if case.isdigit() else (
             f"Sentences of SST-2, in the file's order: {statistics.mean(lengths):.1f} tokens on "
             f"average, {min(lengths)} to {max(lengths)}")
         lines += [f"## {len(lengths)} texts, {title}", "",
                   *_table(measured, case, len(lengths)), ""]
-    lines += tables.failures(measured)
-    exact = [one for one in measured
-             if one.system.settings["precision"] == "float32" and not one.failure]
-    if exact:
-        shares = [share for case in _answers(exact[0], "probabilities").values() for share in case]
-        lines += ["## Answers", "", f"Largest difference of a probability from {exact[0].label}, "
+    for exact in _exact(measured)[:1]:
+        shares = [share for case in _answers(exact, "probabilities").values() for share in case]
+        lines += ["## Answers", "", f"Largest difference of a probability from {exact.label}, "
                   f"whose probabilities of the first class are {min(shares):.3f} to "
                   f"{max(shares):.3f}:", ""]
-        lines += [f"- {one.label}: {difference(one, exact[0]):.1e}" for one in measured
-                  if one is not exact[0] and not one.failure]
-    return "\n".join([*lines, ""])
+        lines += [f"- {one.label}: {difference(one, exact):.1e}" for one in measured
+                  if one is not exact and not one.failure]
+    return lines
 
 
 def _table(measured: Sequence[Measurement], case: str, texts: int) -> list[str]:
-    columns: dict[str, tuple[int, Callable[[Sequence[float]], float], str]] = {
-        "1 text: p50, ms": (1, lambda calls: 1e3 * percentile(calls, 0.5), ",.2f"),
-        "p99, ms": (1, lambda calls: 1e3 * percentile(calls, 0.99), ",.2f"),
-        "32 texts: examples/s": (32, lambda calls: texts / sum(calls), ",.0f")}
-    lines = [["system"], *([one.label] for one in measured)]
-    for heading, (batch, of_turn, form) in columns.items():
-        def values(one: Measurement, batch: int = batch,
-                   of_turn: Callable[[Sequence[float]], float] = of_turn) -> list[float]:
-            return [of_turn(calls) for calls in one.values(f"{case}/{batch}", "calls")]
+    def latency(share: float) -> tables.Numbers:
+        return lambda one: [1e3 * percentile(calls, share)
+                            for calls in one.values(f"{case}/1", "calls")]
 
-        best = tables.fastest_peer(measured, values, less_is_better=batch == 1)
-        lines[0] += [heading, "x fastest peer"]
-        for line, one in zip(lines[1:], measured, strict=True):
-            middle = tables.median(values(one))
-            line += [tables.ranged(values(one), form), tables.ratio(
-                best if batch == 1 else middle, middle if batch == 1 else best)]
-    return tables.table(lines)
+    return tables.compared(measured, [
+        tables.Column("1 text: p50, ms", latency(0.5), ",.2f", less_is_better=True),
+        tables.Column("p99, ms", latency(0.99), ",.2f", less_is_better=True),
+        tables.Column("32 texts: examples/s", lambda one: [
+            texts / sum(calls) for calls in one.values(f"{case}/32", "calls")])])
 
 
 if __name__ == "__main__":
@@ -217,6 +197,5 @@ if __name__ == "__main__":
                       f"Tokens of a text; {SENTENCES} for sentences as they come.")
     flags.DEFINE_integer("texts", 256, "Texts of a turn, a multiple of 32.", lower_bound=1)
     command.define_flags(rounds=5, systems=SYSTEMS)
-    command_line.run(main, summary=__doc__, groups={
-        "What": ["data_dir", "vocab_file", "model_size", "cases", "systems", "peers_python"],
-        "How": ["texts", "rounds", "timeout"], "Results": ["output_dir"]})
+    command.run(main, summary=__doc__, what=["data_dir", "vocab_file", "model_size", "cases"],
+                how=["texts"])

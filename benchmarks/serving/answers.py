@@ -1,6 +1,6 @@
 """Turns of the serving benchmark: strings in, labels and probabilities out.
 
-A turn answers all texts of a case once, in their order, and reports the seconds of every call; some
+A turn answers all texts of a case once, in their order, and reports the seconds of every call. Some
 calls before it aren't counted, because the process was stopped. Standard library only.
 """
 
@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 MAX_LENGTH = 128
-"""Tokens that either side reads of a text, special ones included."""
+"""Most tokens of a text, special ones included; both sides truncate there."""
 BATCHES = (1, 32)
-_UNCOUNTED = {1: 5}
-"""Calls before a turn, by batch; elsewhere one."""
+_UNCOUNTED = {1: 5, 32: 1}
+"""Batch -> calls before a turn."""
 
 Answer = Callable[[list[str]], tuple[Sequence[str | bytes], Sequence[Sequence[float]]]]
 """Maps texts to their labels, and to the probabilities of all classes."""
@@ -36,19 +36,14 @@ def turn_of(texts: str, answer: Answer, tokens: Callable[[list[str]], list[int]]
         if not batch:
             return {"case": case, "tokens": tokens and tokens(asked),
                     "probabilities": [shares[0] for shares in answer(asked)[1]]}
-        return {"calls": _timed(answer, asked, batch)}
+        batches = [asked[first:first + batch] for first in range(0, len(asked), batch)]
+        for uncounted in batches[-_UNCOUNTED[batch]:]:
+            answer(uncounted)
+        seconds = []
+        for one in batches:
+            begin = time.perf_counter()
+            answer(one)
+            seconds.append(time.perf_counter() - begin)
+        return {"calls": seconds}
 
     return turn
-
-
-def _timed(answer: Answer, texts: list[str], batch: int) -> list[float]:
-    """Returns the seconds of every call."""
-    batches = [texts[first:first + batch] for first in range(0, len(texts), batch)]
-    for uncounted in batches[-_UNCOUNTED.get(batch, 1):]:
-        answer(uncounted)
-    seconds = []
-    for asked in batches:
-        start = time.perf_counter()
-        answer(asked)
-        seconds.append(time.perf_counter() - start)
-    return seconds

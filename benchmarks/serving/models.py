@@ -1,7 +1,10 @@
-"""One model of new weights in every form that is served."""
+"""The texts, and one model of new weights in every form that is served."""
 
+import itertools
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+import tensorflow as tf
 
 from benchmarks.serving.answers import MAX_LENGTH
 from electra_tf.checkpoints import formats
@@ -10,48 +13,75 @@ from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import pretraining_config
 from electra_tf.export import finetuned, saved_model
+from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue
 from electra_tf.tasks.kinds.classification import ClassificationObjective
 from electra_tf.tasks.recipes import recipe
 from electra_tf.tasks.task import TaskSpec
+from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
 
-HUGGING_FACE = "hugging_face"
-_SST2 = glue.TASKS["sst2"]
-_SPEC = TaskSpec(name=_SST2.name, kind=_SST2.kind, labels=_SST2.labels, metrics=_SST2.metrics,
-                 texts=_SST2.texts, label=_SST2.label, key=_SST2.key)
+_SPECIAL = 2
+"""[CLS] and [SEP]."""
 _INITIALIZER_RANGE = 0.1
-"""Of new weights. With the usual 0.02 every text gets nearly the same answer, and no difference
-between two systems would show; with this, probabilities of texts differ by 0.2."""
+"""Standard deviation of new weights. With 0.02, every text would get nearly the same probability,
+and no difference between systems would show; with this, probabilities differ by 0.2."""
 
 
 def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str,
           precisions: Iterable[str]) -> None:
-    """Writes a classifier of SST-2's two classes.
-
-    Args:
-        directory: gets `PRECISION/1`, SavedModels, and `hugging_face`.
-        vocabulary: decides the rest of its size.
-        size: a model size's name.
-        precisions: of the SavedModels.
-
-    Raises:
-        UserError: no such size; what the export refuses.
-    """
+    """Writes a classifier of SST-2's classes: `PRECISION/1` for each, and `hugging_face`."""
+    spec = TaskSpec.of_glue(glue.TASKS["sst2"])
     config = override(
-        recipe(_SPEC.name, pretraining_config(size).model),
+        recipe(spec.name, pretraining_config(size).model),
         {"model.vocab_size": vocabulary.size, "task.max_seq_length": MAX_LENGTH,
          "task.hidden_layer": True, "model.initializer_range": _INITIALIZER_RANGE})
-    text = TextSettings(vocabulary=vocabulary)
-    # Hugging Face's head, too, has one more layer before the last.
-    model = ClassificationObjective(num_classes=len(_SPEC.labels), hidden_layer=True).build_model(
+    # Hugging Face's head has one more layer before the last, too.
+    model = ClassificationObjective(num_classes=len(spec.labels), hidden_layer=True).build_model(
         config.model, seed=1, policy="float32")
-    model_to_serve = finetuned.of_task(model, _SPEC, config.task, text, None)
+    text = TextSettings(vocabulary=vocabulary)
+    model_to_serve = finetuned.of_task(model, spec, config.task, text, None)
     for precision in precisions:
-        target = saved_model.Target.of(str(directory / precision), "1", precision)
-        saved_model.export(model_to_serve, target)
+        saved_model.export(
+            model_to_serve, saved_model.Target.of(str(directory / precision), "1", precision))
     networks = Pretrained(
-        source="new weights", model=config.model, text=text, task=_SPEC,
+        source="new weights", model=config.model, text=text, task=spec,
         head_settings={"task.hidden_layer": True},
         weights={variable.name.split(":")[0]: variable.numpy() for variable in model.variables})
-    formats.write(networks, directory / HUGGING_FACE, Format.HUGGING_FACE)
+    formats.write(networks, directory / "hugging_face", Format.HUGGING_FACE)
+
+
+def sentences(data_dir: pathlib.Path) -> list[str]:
+    """Returns SST-2's sentences for validation in the file's order: whole ones, unlike training's.
+
+    Raises:
+        UserError: there is no such file, or a damaged one.
+    """
+    examples = glue.read_split(glue.TASKS["sst2"], data_dir, "dev")
+    return [example.texts[0].strip() for example in examples]
+
+
+def first(given: Sequence[str], count: int) -> list[str]:
+    """Returns the first `count` texts, from the beginning again if there are fewer."""
+    return list(itertools.islice(itertools.cycle(given), count))
+
+
+def cut(given: Sequence[str], tokenizer: Tokenizer, *, tokens: int, count: int) -> list[str]:
+    """Returns `count` texts of `tokens` tokens: the sentences' words that are one piece, in order.
+
+    Raises:
+        UserError: no word is a single piece.
+    """
+    words = [word for sentence in given for word in sentence.split()]
+    pieces = tokenizer.tokenize(tf.constant(words)).row_lengths().numpy()
+    whole = [word for word, size in zip(words, pieces, strict=True) if size == 1]
+    if not whole:
+        raise UserError("no word of the sentences is in the vocabulary; give the --vocab_file that "
+                        "fits the language of --data_dir.")
+    endless = itertools.cycle(whole)
+    return [" ".join(itertools.islice(endless, tokens - _SPECIAL)) for _ in range(count)]
+
+
+def lengths(texts: Sequence[str], tokenizer: Tokenizer) -> list[int]:
+    """Returns the numbers of tokens, [CLS] and [SEP] included."""
+    return (tokenizer.tokenize(tf.constant(texts)).row_lengths() + _SPECIAL).numpy().tolist()

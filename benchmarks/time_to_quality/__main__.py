@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from absl import flags
 
-from benchmarks.harness import command, host
-from benchmarks.harness.turns import Role, System
+from benchmarks.harness import command, turns
+from benchmarks.harness.turns import Case, Role, System
 from benchmarks.pretraining import workload as plain
 from benchmarks.pretraining.cases import encoder_sizes
 from benchmarks.pretraining.workload import Workload
@@ -31,7 +31,7 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.pretraining_flags import build_config
 from electra_tf.data import manifest as manifests
 from electra_tf.objectives.detection_scores import ranking_scores
-from electra_tf.platform import command_line, storage
+from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.reporting.metrics_log import read_metrics
 from electra_tf.text.vocabulary import Vocabulary
@@ -62,12 +62,9 @@ def main() -> None:
     for system in bench.systems:
         with tempfile.TemporaryDirectory() as directory:
             curves.append(train(bench, system, 60 * minutes[system.name], pathlib.Path(directory)))
-        text = report.page(curves, goals)
-        bench.save("time_to_quality", text,
+        bench.save("time_to_quality", "Time to quality", [], report.page(curves, goals),
                    {"curves": [dataclasses.asdict(curve) for curve in curves]})
         report.draw(curves, goals, bench.output / "time_to_quality.png")
-        print(text, flush=True)
-    print(f"wrote {bench.output}/time_to_quality.md, .json, .png")
 
 
 def train(bench: command.Bench, system: System, seconds: float, directory: pathlib.Path) -> Curve:
@@ -93,7 +90,8 @@ def train(bench: command.Bench, system: System, seconds: float, directory: pathl
     # A turn is a whole run, and its evaluations come on top.
     (measured,) = dataclasses.replace(
         bench, systems=[system], timeout=bench.timeout + 3 * seconds).measure(
-        system.name, case, {"train": {"seconds": seconds}}, warm_up=(), rounds=1, alone=True)
+        Case(name=system.name, fields=case, turns={"train": {"seconds": seconds}}, warm_up=(),
+             rounds=1), alone=True)
     curve = Curve(name=system.name, title=system.title, failure=measured.failure,
                   steps=next(iter(measured.values("train", "steps")), 0))
     metrics, points = directory / "run" / METRICS_FILE, directory / "points.jsonl"
@@ -131,7 +129,7 @@ def _peers_case(ours: PretrainingConfig, length: int, directory: pathlib.Path) -
            eval_batch=ours.runtime.eval_batch_size)
     vocabulary = Vocabulary.load(storage.path(records) / manifests.VOCABULARY_NAME)
     workload = Workload(
-        case="time to quality", batch=batch, length=length, threads=host.available_cores(),
+        case="time to quality", batch=batch, length=length, threads=turns.available_cores(),
         predictions=ours.masking.max_predictions(length), vocab_size=vocabulary.size,
         discriminator=encoder_sizes(ours.model.discriminator),
         generator=encoder_sizes(ours.model.generator), mask_id=vocabulary.mask_id,
@@ -193,8 +191,6 @@ def define() -> None:
 
 if __name__ == "__main__":
     define()
-    command_line.run(main, summary=__doc__, groups={
-        "What": ["data_dir", "minutes", "model_size", "train_batch_size", "goals", "peers_python"],
-        "How": ["evaluations", "eval_steps", "timeout"],
-        "Any other setting of the networks": setting_flags.ANY_SETTING,
-        "Results": ["output_dir"]})
+    command.run(main, summary=__doc__, how=["evaluations", "eval_steps"],
+                what=["data_dir", "minutes", "model_size", "train_batch_size", "goals"],
+                more={"Any other setting of the networks": setting_flags.ANY_SETTING})

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from benchmarks.harness import tables
 from benchmarks.time_to_quality.curve import Curve
-from electra_tf.platform import atomic_file
+from electra_tf.reporting import plot_style
 
 _COLOURS = {"short": "#1f5fa8", "paper": "#2a9d6f", "hf": "#8b949e"}
 MEASURES = {
@@ -16,16 +16,16 @@ MEASURES = {
 """Field of `Point` -> heading."""
 
 
-def page(curves: Sequence[Curve], goals: Sequence[float]) -> str:
+def page(curves: Sequence[Curve], goals: Sequence[float]) -> list[str]:
     """Returns Markdown: for each measure seconds and tokens to every goal, and where runs ended."""
-    parts = ["# Time to quality", ""]
+    parts = []
     for measure, heading in MEASURES.items():
         lines = [["system", *(f"{goal:.2f}" for goal in goals)]]
         lines += [[curve.title, *(_reached(curve, goal, measure) for goal in goals)]
                   for curve in curves]
         parts += [f"**{heading}**", "", *tables.table(lines), "",
                   *_ratios(curves, goals, measure), ""]
-    return "\n".join([*parts, *(f"- {curve.title}: {_end(curve)}" for curve in curves), ""])
+    return [*parts, *(f"- {curve.title}: {_end(curve)}" for curve in curves)]
 
 
 def _reached(curve: Curve, goal: float, measure: str) -> str:
@@ -65,10 +65,7 @@ def _ratios(curves: Sequence[Curve], goals: Sequence[float], measure: str) -> li
 
 def draw(curves: Sequence[Curve], goals: Sequence[float], path: pathlib.Path) -> None:
     """Draws AUC against seconds of training; dashed, on the unigram corruptions."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 4.6), dpi=130, layout="constrained")
-    axes = figure.subplots()
+    made, (axes,) = plot_style.figure(1, 1, (8, 4.6))
     for goal in goals:
         axes.axhline(goal, color="#e3e6ea", linewidth=0.9, zorder=0)
     for curve in curves:
@@ -78,9 +75,6 @@ def draw(curves: Sequence[Curve], goals: Sequence[float], path: pathlib.Path) ->
                       color=_COLOURS[curve.name], label=label)
     axes.plot([], [], "--", color="#333333", label="on replacements that are the same for all")
     axes.set_xscale("log")
-    axes.set_xlabel("seconds of training")
-    axes.set_ylabel("AUC of the discriminator, held-out text")
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.legend(frameon=False, fontsize=8, loc="outside upper left", ncols=2)
-    with atomic_file.replacing(path) as temporary:
-        figure.savefig(temporary, format="png", facecolor="white")
+    plot_style.style_axes(axes, x="seconds of training", y="AUC of the discriminator, held out")
+    made.legend(frameon=False, fontsize=8, loc="outside upper left", ncols=2)
+    plot_style.save(made, path)

@@ -8,13 +8,12 @@ import sys
 import pytest
 
 from benchmarks.accelerator.__main__ import device_line
-from benchmarks.harness.command import ROOT
-from benchmarks.harness.process import Worker
+from benchmarks.harness.process import ROOT, Worker
 from benchmarks.harness.turns import Role
 from benchmarks.pretraining import cases, report
 from benchmarks.pretraining.__main__ import SYSTEMS
 from benchmarks.pretraining.input_rate import read
-from benchmarks.pretraining.products import Product, run_all, step_flops, step_products
+from benchmarks.pretraining.matmuls import Matmul, step_flops, step_matmuls, step_of
 from benchmarks.pretraining.workload import Setting
 from electra_tf.data import mixture
 from electra_tf.platform.errors import UserError
@@ -23,10 +22,10 @@ from tests.benchmarks.test_turns import timed
 from tests.benchmarks.workloads import BY_HAND
 
 
-def test_products_of_a_toy_are_those_counted_by_hand():
+def test_matmuls_of_a_toy_are_those_counted_by_hand():
     # 2 x 8 tokens, 2 x 3 masked positions.
-    assert [(product.rows, product.inputs, product.outputs, product.count)
-            for product in step_products(BY_HAND)] == [
+    assert [(one.rows, one.inputs, one.outputs, one.count)
+            for one in step_matmuls(BY_HAND)] == [
         (16, 6, 6, 8),  # Discriminator: query, key, value, output in 2 layers,
         (16, 6, 10, 2),  # feed-forward in
         (16, 10, 6, 2),  # and out,
@@ -50,16 +49,22 @@ def test_with_attention_they_are_what_the_program_counts():
         attention = sum(3 * 4 * network.num_layers * network.hidden_size * work.length
                         for network in (work.discriminator, work.generator))
         assert step_flops(work) / work.tokens + attention == pytest.approx(
-            report.product_flops_per_token(work), rel=1e-12)
+            report.matmul_flops_per_token(work), rel=1e-12)
 
 
-def test_every_product_runs_as_often_as_the_step_needs_it():
+def test_every_matmul_runs_as_often_as_the_step_needs_it():
     for count, copies in ((1, 1), (2, 2), (3, 3), (4, 4), (12, 4), (49, 1)):
-        product = Product(rows=1, inputs=1, outputs=1, count=count)
-        calls = []
-        run_all([(product, lambda product=product, calls=calls: calls.append(product.copies))])
-        assert product.copies == copies
-        assert sum(calls) == count
+        assert Matmul(rows=1, inputs=1, outputs=1, count=count).copies == copies
+    ran = []
+
+    def three_forms(inputs, weights, gradients):
+        shapes = [(*x, w[1]) for x, w, dy in zip(inputs, weights, gradients, strict=True)
+                  if (x[1], x[0], w[1]) == (w[0], *dy)]
+        return lambda: ran.extend(shapes)
+
+    step_of(BY_HAND, lambda seed, rows, columns: (rows, columns), three_forms)()
+    assert sorted(ran) == sorted((one.rows, one.inputs, one.outputs)
+                                 for one in step_matmuls(BY_HAND) for _ in range(one.count))
 
 
 @pytest.fixture
@@ -70,8 +75,8 @@ def result():
         timed("ours", [2.0, 1.6, 4.0], Role.OURS, start_seconds=12.6),
         timed("dead", [0.001], failure="TypeError: no"), timed("slow", [8.0, 8.0, 8.0]),
         timed("fast", [3.2, 3.2, 6.4]),
-        timed("rate PyTorch", [flops / 1e5, flops / 4e5, flops / 2e5], Role.RATE),
-        timed("rate TensorFlow", [flops / 1.5e5], Role.RATE)])
+        timed("matmuls PyTorch", [flops / 1e5, flops / 4e5, flops / 2e5], Role.LIMIT),
+        timed("matmuls TensorFlow", [flops / 1.5e5], Role.LIMIT)])
 
 
 def cells(result):
@@ -79,11 +84,11 @@ def cells(result):
             for line in report.section(result) if line.startswith("| ")]
 
 
-def test_speeds_are_ranked_and_compared_with_the_rate_measured_beside_them(result):
-    assert result.rates == {"PyTorch": pytest.approx(2e5), "TensorFlow": pytest.approx(1.5e5)}
-    # Products per token: 594 + 120 + 3/8 * 216 = 795 multiplications and, in attention,
+def test_speeds_are_ranked_and_compared_with_the_limit_measured_beside_them(result):
+    assert result.limits == {"PyTorch": pytest.approx(2e5), "TensorFlow": pytest.approx(1.5e5)}
+    # Per token: 594 + 120 + 3/8 * 216 = 795 multiplications and, in attention,
     # 2 * (2 * 6 + 4) * 8 = 256; times two FLOPs, forward and twice that backward.
-    assert report.product_flops_per_token(BY_HAND) == 3 * 2 * (795 + 256) == 6306
+    assert report.matmul_flops_per_token(BY_HAND) == 3 * 2 * (795 + 256) == 6306
     paper = 16 * report.paper_flops_per_token(BY_HAND) / 2e5
     heads, *rows = cells(result)
     assert [row[0] for row in rows] == ["ours", "fast", "slow", "dead"]
@@ -93,12 +98,12 @@ def test_speeds_are_ranked_and_compared_with_the_rate_measured_beside_them(resul
     assert "- dead failed: TypeError: no" in report.section(result)
 
 
-def test_a_cards_peak_adds_shares_of_it_and_missing_rates_leave_cells_empty(result):
+def test_a_cards_peak_adds_shares_of_it_and_missing_limits_leave_cells_empty(result):
     alone = dataclasses.replace(result, measured=result.measured[:1], peak=1600 * 6306.0,
                                 device="Abacus")
     heads, ours = cells(alone)
-    assert ours[heads.index("of peak: products")] == "1.0%"
-    assert ours[heads.index("products")] == ours[heads.index("x fastest peer")] == "-"
+    assert ours[heads.index("of peak: matmuls")] == "1.0%"
+    assert ours[heads.index("matmuls")] == ours[heads.index("x fastest peer")] == "-"
     assert "- Abacus" in report.section(alone)
     assert device_line("H100", 989.4e12) == "H100: dense bfloat16 peak 989.4 TFLOP/s"
     assert "--peak_tflops" in device_line("Abacus 9", None)
@@ -108,7 +113,7 @@ def test_the_json_has_every_turn(result):
     case, = json.loads(json.dumps(report.content([result])))["cases"]
     turns = case["measurements"][0]["turns"]["steps"]
     assert [turn["seconds"] for turn in turns] == [2.0, 1.6, 4.0]
-    assert case["tokens_per_second"]["ours"] == 16.0 and case["machine_rate"] == pytest.approx(2e5)
+    assert case["tokens_per_second"]["ours"] == 16.0 and case["machine_limit"] == pytest.approx(2e5)
 
 
 def test_any_size_batch_and_length_is_a_case():
@@ -141,7 +146,7 @@ def test_a_wrong_case_is_one_line():
 @pytest.mark.slow
 def test_our_worker_trains_a_toy_through_the_protocol():
     ours = next(system for system in SYSTEMS if system.name == "ours-float32")
-    worker = Worker([sys.executable, "-m", ours.module], directory=ROOT, timeout=300,
+    worker = Worker([sys.executable, "-m", ours.module], timeout=300,
                     environment={"OMP_NUM_THREADS": "1"})
     try:
         hello = worker.ask({"workload": dataclasses.asdict(cases.workload_of("toy", threads=1)),

@@ -9,9 +9,7 @@ import time
 
 import pytest
 
-from benchmarks.harness.process import Worker, WorkerFailed, reason_of_death
-
-ROOT = pathlib.Path(__file__).parents[2]
+from benchmarks.harness.process import ROOT, Worker, WorkerFailed, reason_of_death
 
 
 @pytest.fixture
@@ -19,8 +17,8 @@ def start():
     workers = []
 
     def started(program, timeout=30):
-        workers.append(Worker([sys.executable, "-c", program], directory=ROOT,
-                              environment=dict(os.environ), timeout=timeout))
+        workers.append(Worker([sys.executable, "-c", program], timeout=timeout,
+                              environment=dict(os.environ)))
         return workers[-1]
 
     yield started
@@ -84,7 +82,7 @@ def test_the_reason_is_the_last_error_with_the_line_after_it(errors, reason):
     assert reason_of_death(1, errors) == reason
 
 
-PEERS = ("pretraining.gemm_torch", "pretraining.hugging_face", "data_prep.hugging_face",
+PEERS = ("pretraining.matmuls_torch", "pretraining.hugging_face", "data_prep.hugging_face",
          "finetuning.hugging_face", "serving.hugging_face", "time_to_quality.hugging_face")
 
 

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.harness.command import Bench
 from benchmarks.harness.turns import Measurement, Role, System
 from benchmarks.serving import __main__ as serving
-from benchmarks.serving import models, texts
+from benchmarks.serving import models
 from electra_tf.platform.errors import UserError
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
@@ -23,12 +23,12 @@ TOKENS = {"sst2": [5, 8]}
 
 def test_texts_are_cut_to_exactly_so_many_tokens():
     for tokens in (3, 4, 7):
-        cut = texts.cut(SENTENCES, TOKENIZER, tokens=tokens, count=9)
-        assert texts.lengths(cut, TOKENIZER) == [tokens] * 9
+        cut = models.cut(SENTENCES, TOKENIZER, tokens=tokens, count=9)
+        assert models.lengths(cut, TOKENIZER) == [tokens] * 9
     # "films" has two pieces.
-    assert texts.cut(SENTENCES, TOKENIZER, tokens=6, count=2) == ["a good film dull"] * 2
+    assert models.cut(SENTENCES, TOKENIZER, tokens=6, count=2) == ["a good film dull"] * 2
     with pytest.raises(UserError, match="give the --vocab_file that fits"):
-        texts.cut(["films films"], TOKENIZER, tokens=5, count=1)
+        models.cut(["films films"], TOKENIZER, tokens=5, count=1)
 
 
 def test_percentiles_are_values_that_occurred():
@@ -48,10 +48,9 @@ def measured(name, seconds, role=Role.PEER, *, shares=(0.2, 0.4), tokens=None, p
 
 
 def test_ratios_are_to_the_fastest_peer():
-    page = serving.page(
+    page = "\n".join(serving.page(
         [measured("ours", 0.1, Role.OURS), measured("hf", 0.2),
-         measured("rough", 0.15, shares=(0.2, 0.41), precision="bfloat16")],
-        TOKENS, MACHINE, "ELECTRA-Small")
+         measured("rough", 0.15, shares=(0.2, 0.41), precision="bfloat16")], TOKENS))
     assert "6.5 tokens on average, 5 to 8" in page
     ours, hf = ([cell.strip() for cell in line.strip("|").split("|")]
                 for line in page.splitlines() if line.startswith(("| ours", "| hf")))
@@ -72,9 +71,9 @@ def test_systems_that_do_not_answer_the_same_are_not_measured():
 @pytest.mark.slow
 def test_our_worker_serves_what_the_export_writes(tmp_path):
     """Every step of the command, with a model of two layers and no peer."""
-    asked = {"4": texts.cut(SENTENCES, TOKENIZER, tokens=4, count=32),
-             "sst2": texts.first(SENTENCES, 32)}
-    tokens = {case: texts.lengths(given, TOKENIZER) for case, given in asked.items()}
+    asked = {"4": models.cut(SENTENCES, TOKENIZER, tokens=4, count=32),
+             "sst2": models.first(SENTENCES, 32)}
+    tokens = {case: models.lengths(given, TOKENIZER) for case, given in asked.items()}
     models.write(tmp_path, VOCABULARY, size="tiny", precisions=["float32"])
     (tmp_path / "texts.json").write_text(json.dumps(asked))
     bench = Bench(

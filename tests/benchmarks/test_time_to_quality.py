@@ -60,14 +60,15 @@ def test_seconds_are_those_of_the_training_intervals():
 def test_ratios_are_to_the_fastest_that_got_there_or_to_the_longest_that_did_not():
     curves = [curve("short", (10.0, 0.7)), curve("paper", (100.0, 0.52), (200.0, 0.58)),
               curve("hf", (100.0, 0.54))]
-    page = report.page(curves, [0.54, 0.6])
+    page = "\n".join(report.page(curves, [0.54, 0.6]))
     assert "- 0.54: 50.0 times fewer seconds" in page
     assert "- 0.60: more than 40.0 times fewer: no other reached it" in page
     assert "| hf     | 100 s (0.10M tokens) |" in page and "not in 100 s |" in page
 
 
 def test_a_system_that_failed_is_on_the_page_with_its_reason():
-    page = report.page([Curve(name="hf", title="hf", steps=0, failure="no torch")], [0.6])
+    failed = Curve(name="hf", title="hf", steps=0, failure="no torch")
+    page = "\n".join(report.page([failed], [0.6]))
     assert "| hf     |    - |" in page
     assert "- hf: failed: no torch" in page
 

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.harness import command, tables
 from benchmarks.harness.process import WorkerFailed
-from benchmarks.harness.turns import Measurement, Role, System, Turns, rotated
+from benchmarks.harness.turns import Case, Measurement, Role, System, Turns, rotated
 from electra_tf.platform.errors import UserError
 
 HELLO = {"versions": {"fake": "1"}, "accelerator": "card", "start_cpu_seconds": 2.0}
@@ -43,9 +43,9 @@ def measure(systems, *, alone=False, rounds=3, has_room=lambda largest: True, **
         launched.append(FakeWorker(which.name, log, **workers.get(which.name, {})))
         return launched[-1]
 
-    turns = Turns(case={"case": "toy"}, turns={"steps": {"steps": 5}}, rounds=rounds,
-                  warm_up=[{"steps": 1}, {"steps": 2}], launch=launch, has_room=has_room,
-                  say=lambda line: None)
+    case = Case(name="toy", fields={"case": "toy"}, turns={"steps": {"steps": 5}}, rounds=rounds,
+                warm_up=[{"steps": 1}, {"steps": 2}])
+    turns = Turns(case=case, launch=launch, has_room=has_room)
     results = (turns.measure_alone if alone else turns.measure)(systems)
     assert all(worker.closed for worker in launched)
     return {one.system.name: one for one in results}, log
@@ -86,18 +86,10 @@ def test_a_loss_that_is_no_number_is_a_failure():
     assert results["a"].failure == "the loss is nan"
 
 
-def test_a_setting_that_turns_out_the_same_is_measured_once():
-    auto = system("auto", Role.OURS)
-    off = System(name="off", title="auto", role=Role.OURS, module="fake")
-    results, log = measure([auto, off, system("b")])
-    assert list(results) == ["auto", "b"]
-    assert "off" not in {name for name, _ in log}
-
-
-def test_what_does_not_fit_waits_and_meets_ours_and_the_rates_again():
+def test_what_does_not_fit_waits_and_meets_ours_and_the_limits_again():
     room = iter([True, True, False, False])
     results, log = measure(
-        [system("p"), system("q"), system("a", Role.OURS), system("r", Role.RATE)],
+        [system("p"), system("q"), system("a", Role.OURS), system("r", Role.LIMIT)],
         rounds=2, has_room=lambda largest: next(room))
     # a starts, then r and p fit; q doesn't. Next q comes alone.
     assert [name for name, steps in log if steps == 5] == [*"arp" "rpa", *"arq" "rqa"]
@@ -106,15 +98,15 @@ def test_what_does_not_fit_waits_and_meets_ours_and_the_rates_again():
 
 
 def test_systems_are_picked_by_the_beginning_of_their_names():
-    systems = [system("ours-a"), system("ours-b"), system("hf"), system("rate", always=True)]
+    systems = [system("ours-a"), system("ours-b"), system("hf"), system("limit", always=True)]
 
     def names(*beginnings):
         return [one.name for one in command.chosen(systems, beginnings)]
 
-    assert names() == ["ours-a", "ours-b", "hf", "rate"]
-    assert names("ours-b", "h") == ["ours-b", "hf", "rate"]
-    with pytest.raises(UserError, match="--systems: .* 'rate'. There are: ours-a, ours-b, hf"):
-        names("rate")
+    assert names() == ["ours-a", "ours-b", "hf", "limit"]
+    assert names("ours-b", "h") == ["ours-b", "hf", "limit"]
+    with pytest.raises(UserError, match="--systems: .* 'limit'. There are: ours-a, ours-b, hf"):
+        names("limit")
 
 
 def timed(name, seconds, role=Role.PEER, **fields):

@@ -1,4 +1,4 @@
-"""Worker: the step's dense products alone, in PyTorch. Runs in the peers' environment."""
+"""Worker: the step's dense matrix multiplications alone, in PyTorch. For the peers' environment."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,12 +6,14 @@ from typing import Any
 import torch
 
 from benchmarks.harness.worker import Ready
-from benchmarks.pretraining.products import Product, run_all, step_products
+from benchmarks.pretraining.matmuls import step_of
 from benchmarks.pretraining.workload import Setting, Step, Workload, serve, steps_of
+
+Tensors = list[torch.Tensor]
 
 
 def prepare(workload: Workload, setting: Setting) -> Ready:
-    """Returns the products in the setting's number type."""
+    """Returns the matrix multiplications in the setting's number type."""
     torch.set_num_threads(workload.threads)
     return Ready(
         label=f"PyTorch {setting.precision}", versions={"PyTorch": torch.__version__},
@@ -19,7 +21,7 @@ def prepare(workload: Workload, setting: Setting) -> Ready:
 
 
 def device_facts(device: str) -> dict[str, Any]:
-    """Returns what `Ready` holds of a device, "cpu" or "cuda", the first card."""
+    """Returns the fields of `Ready` for a device, "cpu" or "cuda", the first card."""
     if device == "cpu":
         return {}
     return {"accelerator": torch.cuda.get_device_name(),
@@ -29,24 +31,19 @@ def device_facts(device: str) -> dict[str, Any]:
 def _build(workload: Workload, setting: Setting) -> Step:
     dtype = getattr(torch, setting.precision)
     with torch.device(setting.device):
-        calls = [(product, _three_forms(product, dtype)) for product in step_products(workload)]
+        multiply = step_of(workload, lambda _seed, rows, columns: torch.randn(
+            rows, columns, dtype=dtype), _three_forms)
 
     def step() -> None:
-        run_all(calls)
+        multiply()
         if setting.device != "cpu":
             torch.cuda.synchronize()
 
     return step
 
 
-def _three_forms(product: Product, dtype: torch.dtype) -> Callable[[], object]:
-    """Writes into results made once, so that no memory is allocated while time runs."""
-    def operands(rows: int, columns: int) -> list[torch.Tensor]:
-        return [torch.randn(rows, columns, dtype=dtype) for _ in range(product.copies)]
-
-    inputs = operands(product.rows, product.inputs)
-    weights = operands(product.inputs, product.outputs)
-    gradients = operands(product.rows, product.outputs)
+def _three_forms(inputs: Tensors, weights: Tensors, gradients: Tensors) -> Callable[[], object]:
+    """Returns a function that writes into results made once: no memory is allocated meanwhile."""
     forward = torch.empty_like(gradients[0])
     to_inputs, to_weights = torch.empty_like(inputs[0]), torch.empty_like(weights[0])
 
