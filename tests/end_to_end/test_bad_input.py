@@ -138,6 +138,7 @@ class TestAnExistingRun:
         for name, value in first.items():
             np.testing.assert_allclose(second[name], value, atol=1e-6)
 
+    @pytest.mark.slow
     def test_a_masked_language_model_can_begin_electra(self, records, tmp_path, capsys):
         first, second = (f"--model_dir={tmp_path / name}" for name in ("mlm", "electra"))
         call(records, first, "--num_train_steps=1", "--eval_steps=1", "--set=objective.name=mlm")

@@ -81,6 +81,7 @@ def test_a_trained_model_is_exported_later_in_another_precision(trained, capsys)
     assert "compared with the trained model in a new process" in printed
 
 
+@pytest.mark.slow
 def test_a_pre_trained_discriminator_marks_words_and_embeds_texts(encoder, tmp_path):
     export_discriminator(f"--model_dir={encoder}", f"--export_dir={tmp_path / 'served'}")
     with running.client(tmp_path / "served") as client:

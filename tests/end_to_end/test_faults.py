@@ -95,6 +95,7 @@ def test_a_run_whose_directory_of_checkpoints_is_gone_is_refused(records, run):
     assert logged(run) == [2, 4, 6]
 
 
+@pytest.mark.slow
 def test_restart_begins_again_and_touches_only_what_the_run_wrote(records, run, capsys):
     (run / "notes.txt").write_text("mine")
     checkpoints.remove(run / "checkpoints", {2, 4, 6})

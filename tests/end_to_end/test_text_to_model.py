@@ -81,6 +81,7 @@ def test_evaluation_gives_the_same_numbers_again(work):
         assert name in printed
 
 
+@pytest.mark.slow
 def test_samples_show_sentences_with_verdicts(work):
     printed = call("run_pretraining.py", f"--data_dir={work}/records",
                    f"--model_dir={work}/model", "--mode=samples")
@@ -96,6 +97,7 @@ def test_help_is_grouped_and_needs_no_tensorflow(work):
         assert flag in printed
 
 
+@pytest.mark.slow
 def test_a_mistake_prints_one_line_and_no_traceback(work):
     result = subprocess.run(
         [sys.executable, "run_pretraining.py", "--data_dir=/nonexistent", "--model_dir=/tmp/x"],
