@@ -23,7 +23,7 @@ from electra_tf.training.parts import joined
 from electra_tf.training.step import with_static_rows
 
 _MARK = "?"
-"""Ends the names of truth values, which travel as integers: all that workers can gather."""
+"""Suffix of the names of bool tensors, which workers gather as integers."""
 BatchesFn = Callable[[tf.distribute.InputContext], tf.data.Dataset]
 
 
@@ -52,18 +52,17 @@ class Evaluator:
                  model: tf_keras.Model, batches: BatchesFn, *, batch_size: int, seed: int,
                  parts: int = 1,
                  fixed_corruption: Callable[[], FixedCorruption] | None = None):
-        """Takes what to run on which batches.
+        """Prepares the evaluation.
 
         Args:
-            strategy: of the devices.
-            objective: what to compute.
-            model: its networks.
+            strategy: strategy of the devices.
+            objective: objective to compute.
+            model: the objective's networks.
             batches: makes a worker's dataset of held-out batches.
-            batch_size: of these batches over all replicas.
-            seed: of masks and samples.
-            parts: of a replica's rows, side by side.
-            fixed_corruption: makes what the discriminator is tried on besides its generator's
-                samples, when it is first needed; None for an objective that doesn't judge.
+            batch_size: rows of a batch over all replicas.
+            seed: seed of masks and samples.
+            parts: number of parts of a replica's rows that run side by side.
+            fixed_corruption: makes the fixed noise; None for an objective without a discriminator.
         """
         self._fixed_corruption = (
             None if fixed_corruption is None else functools.cache(fixed_corruption))
@@ -81,8 +80,8 @@ class Evaluator:
         """Scores held-out batches.
 
         Args:
-            num_batches: at most so many; 0 for all.
-            go_on: called after every batch with how many are done; ends the evaluation by False.
+            num_batches: most batches; 0 for all.
+            go_on: called with the number of finished batches; False ends the evaluation.
 
         Returns:
             The total loss, every loss (nats per token), the objective's scores, and those on

@@ -1,11 +1,9 @@
-"""Corruptions of held-out text that are the same for every run.
+"""Fixed-noise evaluation: corruptions of held-out text that are equal in every run.
 
 A discriminator's scores against its own generator fall when the generator learns. These
-replacements come from counts over the training records instead: by how frequent tokens are
-(unigram), and by how often they follow the token before (bigram), the kind of mistake that
-frequency alone doesn't give away. Positions and draws are a function of the example's tokens, so
-every run on the same records, whatever its seed and devices, is asked the same questions about an
-example. (How many examples: `runtime.eval_steps` batches.)
+replacements come from counts over the training records: by token frequency (unigram), and by
+frequency after the previous token (bigram). Positions and draws are a function of the example's
+tokens, independent of the run's seed and devices.
 """
 
 import dataclasses
@@ -22,23 +20,20 @@ from electra_tf.modeling.masking import SpecialTokens, maskable
 from electra_tf.modeling.token_replacement import Corrupted
 
 RATE = 0.15
-"""Of the tokens that aren't special, drawn anew; a draw of the token itself replaces nothing."""
+"""Fraction of the tokens that are drawn anew, without special tokens."""
 KINDS = ("unigram", "bigram")
 COUNTED_EXAMPLES = 1 << 16
-"""Training examples to count, evenly over the shards: 8 million tokens at L = 128."""
+"""Number of training examples to count: 8 million tokens at L = 128."""
 
 
 def token_counts(records: Mixture, special: SpecialTokens) -> np.ndarray:
-    """Returns how often each entry of the vocabulary stands in `COUNTED_EXAMPLES`, int64 [V].
-
-    Special tokens count 0. Of several directories each is counted by its share.
-    """
+    """Returns the count of every token in `COUNTED_EXAMPLES`, int64 [V], 0 for special tokens."""
     _, tokens = token_pairs(records, special)
     return np.bincount(tokens, minlength=records.vocabulary.size)
 
 
 def token_pairs(records: Mixture, special: SpecialTokens) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the token before, int32 [T], and each token that isn't special, int32 [T]."""
+    """Returns the previous token, int32 [T], and the token, int32 [T], of all counted tokens."""
     before, tokens = [], []
     for source in records.sources:
         most = COUNTED_EXAMPLES * source.share / SHARES
@@ -52,19 +47,19 @@ def token_pairs(records: Mixture, special: SpecialTokens) -> tuple[np.ndarray, n
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Successors:
-    """How often tokens follow a context, ready to be drawn from."""
+    """Counts of the tokens that follow each of C contexts, for drawing."""
 
     starts: tf.Tensor
     """int64 [C + 1]; the successors of context c are numbers starts[c] to starts[c + 1]."""
     tokens: tf.Tensor
     """int32 [K]."""
     ends: tf.Tensor
-    """int64 [K], running sum of their counts."""
+    """int64 [K], cumulative sum of their counts."""
 
     @classmethod
     def of(cls, contexts: np.ndarray, tokens: np.ndarray, *, num_contexts: int,
            vocab_size: int) -> "Successors":
-        """Counts pairs: int [T] contexts below `num_contexts`, and the token after each."""
+        """Counts pairs of a context below `num_contexts`, int [T], and the token after it."""
         pairs, counts = np.unique(
             contexts.astype(np.int64) * vocab_size + tokens, return_counts=True)
         starts = np.searchsorted(pairs, np.arange(num_contexts + 1) * np.int64(vocab_size))
@@ -80,7 +75,7 @@ class Successors:
             uniforms: float32 [M] in [0, 1).
 
         Returns:
-            int32 [M], and bool [M], False where nothing was ever seen after the context.
+            int32 [M], and bool [M], False for a context without successors.
         """
         ends = tf.concat([tf.zeros([1], tf.int64), self.ends], axis=0)
         first = tf.gather(ends, tf.gather(self.starts, contexts))
@@ -94,12 +89,12 @@ class Successors:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FixedCorruption:
-    """Corrupts batches by counts of the records."""
+    """A corruption of batches by counts of the records."""
 
     unigram: Successors
-    """Of one context, 0."""
+    """Successors of the only context, 0."""
     bigram: Successors
-    """Of every token."""
+    """Successors of every token."""
     special: SpecialTokens
 
     @classmethod

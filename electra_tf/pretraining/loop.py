@@ -1,4 +1,4 @@
-"""The loop of pre-training, from the restored step to the last one or to a signal."""
+"""The loop of pre-training, from the restored step to the last step or a signal."""
 
 import dataclasses
 import signal
@@ -15,7 +15,7 @@ from electra_tf.training.workers import Agreement
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Loop:
-    """Everything that the loop uses."""
+    """The parts that the loop calls."""
 
     timetable: Timetable
     trainer: Trainer
@@ -26,17 +26,13 @@ class Loop:
     request: StopRequest
     workers: Agreement
     turns: Mapping[int, Callable[[], None]] = dataclasses.field(default_factory=dict)
-    """Step -> what is done to the weights before it."""
+    """Hooks that change weights, by the step that they precede."""
 
     def run(self) -> signal.Signals | None:
-        """Trains.
-
-        Losses are read from the devices only where the timetable or a line of progress needs
-        them, so that the next step can begin while one is still being computed.
+        """Trains; reads losses only where needed, so that the devices don't wait.
 
         Returns:
-            The signal that ended the run early, with a checkpoint of its step; None if the run is
-            finished.
+            The signal that ended the run early, after a checkpoint; None if the run is finished.
 
         Raises:
             UserError: a loss isn't finite, or something can't be written.
@@ -63,7 +59,7 @@ class Loop:
         return stopped
 
     def _stopped(self) -> signal.Signals | None:
-        """Returns the signal that any of the workers got, the same one on all of them."""
+        """Returns the signal that any worker received, the same one on all workers."""
         received = self.workers.any([self.request.number == number for number in STOPPING])
         return max((number for number, came in zip(STOPPING, received, strict=True) if came),
                    default=None)
@@ -75,7 +71,7 @@ class Loop:
 
     def _evaluate(self, step: int) -> signal.Signals | None:
         """Evaluates, unless that was done before the run was interrupted; returns as `run`."""
-        # Only the chief knows.
+        # Only the chief has the log.
         if self.held_out is None or self.workers.any([self.reporter.has_evaluation(step)])[0]:
             return None
         stopped = None

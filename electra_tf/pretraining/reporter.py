@@ -1,4 +1,4 @@
-"""Turns what the loop returns into progress lines, metrics.jsonl and TensorBoard."""
+"""Writes the loop's results to progress lines, metrics.jsonl and TensorBoard."""
 
 import resource
 import sys
@@ -29,10 +29,7 @@ LONG_RUN_HINT = (
 
 
 class Reporter:
-    """Adds up totals over an interval and reports their means.
-
-    The first step is timed apart: it holds the tracing and compiling of the graph.
-    """
+    """The logs of a run and the totals of the current interval."""
 
     def __init__(self, model_dir: Path, timetable: Timetable, *, tokens_per_step: int,
                  peak_fraction: Callable[[float], float | None], watch: Callable[[Record], str],
@@ -41,13 +38,13 @@ class Reporter:
 
         Args:
             model_dir: the run's directory.
-            timetable: of the run.
-            tokens_per_step: over all devices.
+            timetable: the run's timetable.
+            tokens_per_step: tokens of a step over all devices.
             peak_fraction: maps tokens per second to the used fraction of the devices' peak.
-            watch: is shown every record, also those from before an interruption; returns what to
-                say of it, "" mostly.
-            out: where lines are printed.
-            clock: in seconds.
+            watch: called with every record, also with those before an interruption; returns a
+                warning or "".
+            out: receives the printed lines.
+            clock: returns seconds.
         """
         self._metrics = MetricsLog(model_dir / METRICS_FILE)
         self._metrics.rewind(timetable.first_step)
@@ -79,10 +76,9 @@ class Reporter:
         """Takes the totals of the steps up to `step`.
 
         Args:
-            totals: of the steps since the last call, at least one.
-            step: steps finished.
-            complete: an interval of metrics.jsonl ends here. Otherwise a line is printed if one
-                is due; what is written never depends on the time.
+            totals: totals of the steps since the last call, at least one.
+            step: number of finished steps.
+            complete: ends an interval of metrics.jsonl. Otherwise only a line may be printed.
         """
         if self._step == self.timetable.first_step:
             self.say(f"first step after {self._pace.first_step():.1f} s")
@@ -99,17 +95,17 @@ class Reporter:
             self._say_progress()
 
     def aside(self, name: str) -> None:
-        """Keeps the time since the last call out of the tokens per second: it went to `name`."""
+        """Counts the time since the last call for `name` instead of for the training steps."""
         self._pace.aside(name)
 
     def has_evaluation(self, step: int) -> bool:
-        """Tells whether a step was evaluated already, before the run was interrupted."""
+        """Tells whether the step was evaluated before an interruption."""
         return self._metrics.path.exists() and any(
             record["kind"] == EVAL and record["step"] == step
             for record in read_metrics(self._metrics.path))
 
     def on_evaluated(self, batches: int) -> None:
-        """Prints a line if one is due; an evaluation has come so far."""
+        """Prints a line if one is due during an evaluation."""
         if self.line_is_due():
             self.say(f"evaluation at step {self._step:,}: {batches:,} batches so far")
 
@@ -120,7 +116,7 @@ class Reporter:
         self._board.flush()
 
     def on_checkpoint(self, step: int) -> None:
-        """Notes that a checkpoint was saved: should all of them be lost, the log knows."""
+        """Logs a saved checkpoint, so that the loss of all checkpoints is noticed."""
         self._metrics.append({"kind": CHECKPOINT, "step": step})
         self._pace.aside("checkpoint")
 
@@ -144,7 +140,7 @@ class Reporter:
         self._totals, self._timed_steps, self._timed_seconds = {}, 0, 0.0
 
     def _say_progress(self) -> tuple[dict[str, float], dict[str, float]]:
-        """Prints a line on the interval so far; returns means, and what the machine did."""
+        """Prints a line on the interval; returns the means and the machine's measurements."""
         means = {name: total / weight if weight else 0.0
                  for name, (total, weight) in self._totals.items()}
         rate = self._timed_steps * self._tokens_per_step / max(self._timed_seconds, 1e-9)

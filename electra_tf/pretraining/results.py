@@ -1,4 +1,4 @@
-"""The modes that look at a trained model: evaluation and samples."""
+"""The modes "eval" and "samples" of a trained model."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ def evaluate(run: Run) -> dict[str, float]:
 
 
 def show_samples(run: Run) -> None:
-    """Prints held-out sentences, the words filled in, and the verdicts if something judges."""
+    """Prints held-out sentences, the replaced tokens, and the discriminator's probabilities."""
     evaluator, step = _restored_evaluator(run)
     samples = evaluator.samples(SHOWN_SAMPLES, run.vocabulary)
     if not samples:
@@ -40,17 +40,17 @@ def show_samples(run: Run) -> None:
 
 
 class HeldOut:
-    """What a training run does with its held-out examples."""
+    """The evaluator of a training run, with the run's settings and output."""
 
     def __init__(self, run: Run, evaluator: Evaluator, out: TextIO):
         self._run, self._evaluator, self._out = run, evaluator, out
 
     def evaluate(self, go_on: Callable[[int], bool]) -> Mapping[str, float] | None:
-        """Scores the networks; calls `go_on(batches)` after each, returns None if it says no."""
+        """Returns the scores; None if `go_on(batches)`, called after every batch, returns False."""
         return self._evaluator.evaluate(self._run.config.runtime.eval_steps, go_on)
 
     def report(self, results: Mapping[str, float], step: int) -> None:
-        """Shows what `evaluate` returned."""
+        """Prints and writes the results of `evaluate`."""
         report(self._run, results, step, self._out)
 
     def samples(self) -> str:
@@ -72,7 +72,7 @@ def report(run: Run, results: Mapping[str, float], step: int, out: TextIO) -> No
 
 
 def _restored_evaluator(run: Run) -> tuple[Evaluator, int]:
-    """Returns an evaluator of the newest checkpoint, and its step."""
+    """Returns an evaluator of the newest checkpoint and the checkpoint's step."""
     model: tf_keras.Model = run.build_model()
     evaluator = evaluator_of(run, model)
     if evaluator is None:

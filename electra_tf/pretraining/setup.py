@@ -4,7 +4,6 @@ import dataclasses
 import functools
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 import tf_keras
 
@@ -23,24 +22,24 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.pretraining.fixed_corruption import token_counts
 from electra_tf.text import tokenization
-from electra_tf.text.vocabulary import CONTINUATION, Vocabulary
+from electra_tf.text.vocabulary import Vocabulary
 from electra_tf.training import hardware, memory
 from electra_tf.training.assembly import build_model
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run:
-    """What every mode needs: checked settings, records and devices."""
+    """Checked settings, records and devices of a run."""
 
     config: PretrainingConfig
-    """With nothing left to choose automatically."""
+    """Settings without automatic values."""
     records: Mixture
     model_dir: Path
     vocabulary: Vocabulary
     strategy: tf.distribute.Strategy
     objective: PretrainingObjective
     initial: Pretrained | None = None
-    """Networks to begin with; None for new weights."""
+    """Initial networks; None for new weights."""
 
     @property
     def text(self) -> TextSettings:
@@ -50,7 +49,7 @@ class Run:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What decides the run's result, as `run_directory` keeps it."""
+        """Facts that affect the run's result, as `run_directory` stores them."""
         return run_directory.identity(self.config, self.text.facts() | {
             "dataset": self.records.fingerprint,
             "initial": None if self.initial is None else self.initial.source})
@@ -66,7 +65,7 @@ class Run:
         return RowPlaces(self.records.max_seq_length, self.length)
 
     def rows(self, split: str) -> int:
-        """Returns how many rows of L tokens "train" or "eval" gives."""
+        """Returns the number of rows of L tokens of "train" or "eval"."""
         return self.records.examples(split) * self.places.rows
 
     def build_model(self) -> tf_keras.Model:
@@ -80,16 +79,15 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     """Returns a run that is ready to start.
 
     Args:
-        config: its settings.
-        data_dir: of the records, or several as `mixture.load` reads them.
-        model_dir: of the run.
-        vocab_file: to compare with the records' vocabulary.
-        initial: networks to begin with.
+        config: the run's settings.
+        data_dir: one or several directories of records, see `mixture.load`.
+        model_dir: the run's directory.
+        vocab_file: vocabulary that must equal the records'.
+        initial: initial networks.
 
     Raises:
-        UserError: records that are missing, damaged or made with another vocabulary or length, or
-            don't go together; a batch that can't be split; devices that can't be reached; a step
-            that doesn't fit.
+        UserError: the records are missing, damaged or of another vocabulary or length; the batch
+            can't be split; devices can't be reached; a step doesn't fit into memory.
     """
     run = prepare_elsewhere(config, data_dir, model_dir, vocab_file, initial)
     memory.require_room(
@@ -100,7 +98,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
 
 def prepare_elsewhere(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
                       vocab_file: Path | None = None, initial: Pretrained | None = None) -> Run:
-    """As `prepare`, for a run whose steps another machine computes: they needn't fit here."""
+    """Returns a run as `prepare` does, without checking that a step fits into memory."""
     records = mixture.load(data_dir)
     vocabulary = _vocabulary(records, vocab_file)
     _check_length(config, records)
@@ -108,7 +106,7 @@ def prepare_elsewhere(config: PretrainingConfig, data_dir: str | Path, model_dir
         _check_text(initial, records)
     records.verify(config.runtime.verify_checksums)
     strategy, resolved = hardware.prepare(config)
-    # Not earlier: threads and workers can be set only before TensorFlow's first op.
+    # After the devices: threads and workers can be set only before TensorFlow's first op.
     for source in records.sources:
         look_at_first_examples(source.data_dir, source.manifest)
     config = override(config, {
@@ -124,20 +122,19 @@ def prepare_elsewhere(config: PretrainingConfig, data_dir: str | Path, model_dir
 
 
 def special_tokens(vocabulary: Vocabulary) -> SpecialTokens:
-    """Returns the ids that are never hidden and never replace anything."""
+    """Returns the ids that masking and replacement leave out."""
     return SpecialTokens(pad=vocabulary.pad_id, cls=vocabulary.cls_id, sep=vocabulary.sep_id,
                          mask=vocabulary.mask_id)
 
 
 def token_kinds(vocabulary: Vocabulary) -> TokenKinds:
-    """Returns what masking has to know of a vocabulary."""
-    return TokenKinds(special_tokens(vocabulary), vocabulary.size, np.array(
-        [token.startswith(CONTINUATION) and token != CONTINUATION for token in vocabulary.tokens]))
+    """Returns the special tokens, the size and the continuing pieces of a vocabulary."""
+    return TokenKinds(special_tokens(vocabulary), vocabulary.size, vocabulary.continues)
 
 
 def _generator(config: PretrainingConfig, model_dir: Path,
                records: Mixture) -> GivenGenerator | None:
-    """Returns the generator of another run that the settings name, None if they don't."""
+    """Returns the generator of another run that the settings name, or None."""
     directory = config.objective.generator_dir(model_dir)
     if directory is None:
         return None
@@ -164,7 +161,7 @@ def _vocabulary(records: Mixture, vocab_file: Path | None) -> Vocabulary:
 
 
 def _check_text(initial: Pretrained, records: Mixture) -> None:
-    """Refuses networks that read text otherwise than the records were made."""
+    """Raises UserError if networks have another vocabulary or normalization than the records."""
     text, built = initial.text, records.vocabulary
     if (text.vocabulary.sha256, text.normalization) != (built.sha256, built.normalization):
         raise UserError(f"{initial.source} has another vocabulary, or another "

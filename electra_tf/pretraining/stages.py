@@ -1,4 +1,4 @@
-"""A command's runs one after the other: mostly one, two where a generator is trained first."""
+"""The runs of one command: one, or two if a generator is trained first."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -16,18 +16,18 @@ from electra_tf.pretraining.setup import Run, prepare
 def runs(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
          vocab_file: Path | None = None, initial: Pretrained | None = None, *,
          restart: bool = False) -> Iterator[Run]:
-    """Yields every run of a command, ready to start; the one before is finished by then.
+    """Yields every run of a command when the previous run is finished.
 
     Args:
-        config: of the command; its steps are those of all stages.
-        data_dir: of the records, as `setup.prepare`.
-        model_dir: of the last run; a first stage has a directory within.
-        vocab_file: to compare with the records' vocabulary.
-        initial: networks that the first run begins with.
-        restart: whether to remove first what earlier runs left.
+        config: the command's settings; its steps are those of all stages.
+        data_dir: see `setup.prepare`.
+        model_dir: directory of the last run; a first stage has a directory within.
+        vocab_file: see `setup.prepare`.
+        initial: initial networks of the first run.
+        restart: remove the files of earlier runs first.
 
     Raises:
-        UserError: as `setup.prepare`.
+        UserError: see `setup.prepare`.
     """
     total = config.training.num_train_steps
     first = config.objective.generator_steps(total)
@@ -50,7 +50,7 @@ def runs(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
 
 def _prepared(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
               vocab_file: Path | None, initial: Pretrained | None, *, restart: bool) -> Run:
-    """Removes what was there only once the run is known to be possible."""
+    """Prepares a run and then, with `restart`, removes the files of earlier runs."""
     run = prepare(config, data_dir, model_dir, vocab_file, initial)
     if restart:
         run_directory.restart(model_dir)

@@ -1,4 +1,4 @@
-"""At which steps of a run something happens besides training."""
+"""The steps at which a run reads losses, saves, samples and evaluates."""
 
 import dataclasses
 from collections.abc import Collection
@@ -8,25 +8,19 @@ from electra_tf.config.runtime import RuntimeConfig
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Timetable:
-    """Answers for a number of finished steps; the last step is always one of them."""
+    """The events of a run, by the number of finished steps."""
 
     first_step: int
-    """That this process continues from."""
+    """Step from which this process continues."""
     num_steps: int
-    """Of the whole run."""
+    """Steps of the whole run."""
     runtime: RuntimeConfig
-    """Its intervals."""
-
+    """Intervals of the events."""
     steps_per_loop: int = 1
-    """Most steps that the devices run before anybody asks what happened."""
+    """Most steps of one loop on the devices."""
 
     def steps_in_one_go(self, step: int, turns: Collection[int] = ()) -> int:
-        """Returns how many steps after `step` come before anything else has to be done.
-
-        Args:
-            step: finished steps.
-            turns: steps before which something happens that isn't in this table.
-        """
+        """Returns the number of steps until the next event or the next step of `turns`."""
         count = 1
         while (count < self.steps_per_loop and not self.reads(step + count)
                and step + count not in turns):
@@ -36,17 +30,14 @@ class Timetable:
     def reads(self, step: int) -> bool:
         """Tells whether losses are read from the devices, which then wait.
 
-        They are after the first step, so that its compilation can be timed apart, and before
-        anything else happens, so that no checkpoint holds what a bad step left.
+        The first read times the compilation. A read before every other event keeps the result of
+        a bad step out of checkpoints.
         """
         return (step == self.first_step + 1 or self.records(step) or self.samples(step)
                 or self.evaluates(step))
 
     def records(self, step: int) -> bool:
-        """Tells whether an interval of metrics.jsonl ends.
-
-        It does at every checkpoint, so that a run that is killed and resumed reports the same.
-        """
+        """Tells whether an interval of metrics.jsonl ends, as at every checkpoint."""
         return self.saves(step) or step % self.runtime.log_every_steps == 0
 
     def saves(self, step: int) -> bool:
@@ -64,7 +55,7 @@ class Timetable:
         return step == self.num_steps or (bool(every) and step > 0 and step % every == 0)
 
     def to_come(self, step: int) -> dict[str, int]:
-        """Returns how often each of these is due after a step, by the names that `Loop` gives."""
+        """Returns the number of future events of each kind, by `Loop`'s names."""
         runtime = self.runtime
 
         def times(every: int) -> int:

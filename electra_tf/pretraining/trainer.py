@@ -1,4 +1,4 @@
-"""Steps under a strategy, and what they report."""
+"""Runs training steps under a strategy and collects their results."""
 
 from collections.abc import Callable, Mapping
 
@@ -15,30 +15,24 @@ Outputs = Mapping[str, Ratio]
 
 
 class Trainer:
-    """Runs steps; reads what they report when it is asked.
-
-    Example:
-        trainer.run()
-        trainer.run(10)
-        totals = trainer.totals()  # Of all eleven.
-    """
+    """A compiled step, its batches, and the results that were not read yet."""
 
     def __init__(self, strategy: tf.distribute.Strategy, step: TrainStep,
                  batches: tf.distribute.DistributedDataset, *, in_loops: bool = False):
-        """Takes what to run.
+        """Prepares the step.
 
         Args:
-            strategy: of the devices.
-            step: what they do.
-            batches: of all steps from the restored one on.
-            in_loops: a call of `run` is one call of a loop in the graph, whatever its steps are.
+            strategy: strategy of the devices.
+            step: training step.
+            batches: batches of all steps from the restored one on.
+            in_loops: run the steps of a call in one loop in the graph.
         """
         self._strategy = strategy
         self._step = step
         self._batches = batches
         self._iterator = None
         self._outputs = []
-        # A step whose gradients overflow float16 is skipped: that is how loss scaling works.
+        # Loss scaling skips a step whose gradients overflow float16.
         self._watched = (["loss"] if step.config.training.precision is Precision.FLOAT16
                          else ["loss", "gradient_norm"])
         self._in_loops = in_loops
@@ -51,8 +45,7 @@ class Trainer:
             lambda value: self._strategy.experimental_local_results(value)[0], results)
 
     def _traced_loop(self) -> Callable[[tf.Tensor], Outputs]:
-        """Returns what runs so many steps and stacks what they report, [steps] each."""
-        # Traced once, and called from the loop as it is.
+        """Returns a function that runs a number of steps and stacks their results, [steps] each."""
         one_step = self._run_step.get_concrete_function(self._iterator)
 
         def run(count: tf.Tensor) -> Outputs:
@@ -71,7 +64,7 @@ class Trainer:
         return tf.function(run, autograph=False)
 
     def run(self, count: int = 1) -> None:
-        """Runs steps on the next batches. An accelerator may still be busy with them afterwards."""
+        """Starts steps on the next batches; an accelerator may run on after the call."""
         if self._iterator is None:
             self._iterator = iter(self._batches)
         if self._in_loops:
@@ -87,8 +80,7 @@ class Trainer:
             Name -> (sum, weight) of every loss and statistic over these steps.
 
         Raises:
-            UserError: a loss or gradient wasn't finite; names the steps. The weights are those
-                before the first such step.
+            UserError: a loss or gradient isn't finite; the weights are those before that step.
         """
         outputs, self._outputs = self._outputs, []
         history = {name: np.concatenate([_rows(output[name]) for output in outputs])
