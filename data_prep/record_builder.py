@@ -4,7 +4,6 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 
 from data_prep.cleaning import plan
-from data_prep.cleaning.benchmark_texts import BenchmarkTexts
 from data_prep.documents import ReadingNotes
 from data_prep.progress import ByteProgress
 from data_prep.record_directory import Outcome, RecordDirectory
@@ -49,32 +48,24 @@ def build_records(
         identity = settings.identity(text.normalization) | plan.identity(texts) | {
             "vocabulary_sha256": text.vocabulary.sha256,
             "corpus_sha256": corpus_sha256(pieces, runner)}
-        return _build(source, pieces, text, settings, texts, identity,
-                      RecordDirectory(output_dir), runner, overwrite=overwrite)
-
-
-def _build(source: Source, pieces: Sequence[Piece], text: TextSettings,
-           settings: BuildSettings, texts: BenchmarkTexts | None, identity: dict,
-           directory: RecordDirectory, runner: Runner, *, overwrite: bool,
-           ) -> manifest.Manifest | None:
-    if directory.claim(identity, overwrite):
-        return None
-    text.save(directory.path / manifest.VOCABULARY_NAME)
-    cut = functools.partial(
-        Piece.units, unit_bytes=settings.shard_text_bytes,
-        held_out=held_out_of(source.documents(), settings.held_out_fraction))
-    try:
-        cleaning = plan.prepare(
-            settings.cleaning, texts, directory.path, identity, pieces, cut, runner,
-            _survey_progress(source, pieces))
-        work = functools.partial(
-            _finish_unit, directory, text, settings, cleaning, identity)
-        outcomes = _collect(source, pieces, cut, settings, work, runner)
-    finally:
-        atomic_file.remove_unfinished(directory.path)
-    result = _manifest(text, settings, identity, outcomes, members_of(source))
-    directory.finish(result)
-    return result
+        directory = RecordDirectory(output_dir)
+        if directory.claim(identity, overwrite):
+            return None
+        text.save(output_dir / manifest.VOCABULARY_NAME)
+        cut = functools.partial(
+            Piece.units, unit_bytes=settings.shard_text_bytes,
+            held_out=held_out_of(source.documents(), settings.held_out_fraction))
+        try:
+            cleaning = plan.prepare(
+                settings.cleaning, texts, output_dir, identity, pieces, cut, runner,
+                _survey_progress(source, pieces))
+            work = functools.partial(_finish_unit, directory, text, settings, cleaning, identity)
+            outcomes = _collect(source, pieces, cut, settings, work, runner)
+        finally:
+            atomic_file.remove_unfinished(output_dir)
+        result = _manifest(text, settings, identity, outcomes, members_of(source))
+        directory.finish(result)
+        return result
 
 
 def _survey_progress(source: Source, pieces: Sequence[Piece]) -> Callable[[int], None]:

@@ -37,11 +37,12 @@ def copies(signatures: Sequence[np.ndarray], threshold: float) -> np.ndarray:
     found = np.zeros(sum(map(len, signatures)), bool)
     if not signatures:
         return found
-    permutations = signatures[0].shape[1]
-    bands = _bands(threshold, permutations)
+    from datasketch import MinHashLSH  # Here: it imports SciPy, and few builds need it.
+
+    # It chooses the bands and rows that err least about the threshold.
+    index, kept = MinHashLSH(threshold=threshold, num_perm=signatures[0].shape[1]), {}
     ends = np.cumsum([len(rows) for rows in signatures])
-    index, kept = _index(bands, permutations), {}
-    for number in np.flatnonzero(_sharing(signatures, bands)):
+    for number in np.flatnonzero(_sharing(signatures, index.b, index.r)):
         block = int(np.searchsorted(ends, number, side="right"))
         sketch = _sketch(signatures[block][number - ends[block]])
         if any(kept[other].jaccard(sketch) >= threshold for other in index.query(sketch)):
@@ -52,33 +53,18 @@ def copies(signatures: Sequence[np.ndarray], threshold: float) -> np.ndarray:
     return found
 
 
-def _sharing(signatures: Sequence[np.ndarray], bands: tuple[int, int]) -> np.ndarray:
+def _sharing(signatures: Sequence[np.ndarray], bands: int, rows: int) -> np.ndarray:
     """Returns bool [D]: which documents share a band of their signature with another.
 
     The others, nearly all, need no entry in the index, which takes kilobytes for each.
     """
-    count, rows = bands
     sharing = np.zeros(sum(map(len, signatures)), bool)
-    for begin in range(0, count * rows, rows):
+    for begin in range(0, bands * rows, rows):
         keys = np.concatenate([row_hashes(one[:, begin:begin + rows]) for one in signatures])
         order = np.argsort(keys)
         equal = keys[order[1:]] == keys[order[:-1]]
         sharing[order[1:][equal]] = sharing[order[:-1][equal]] = True
     return sharing
-
-
-def _bands(threshold: float, permutations: int) -> tuple[int, int]:
-    """Returns how many bands of how many rows err least about the threshold."""
-    from datasketch import MinHashLSH
-
-    best = MinHashLSH(threshold=threshold, num_perm=permutations)
-    return best.b, best.r
-
-
-def _index(bands: tuple[int, int], permutations: int) -> Any:
-    from datasketch import MinHashLSH
-
-    return MinHashLSH(num_perm=permutations, params=bands)
 
 
 def _sketch(values: np.ndarray) -> Any:
@@ -89,6 +75,6 @@ def _sketch(values: np.ndarray) -> Any:
 
 @functools.cache
 def _empty_sketch(permutations: int) -> Any:
-    from datasketch import MinHash  # Here: it imports SciPy, and few builds need it.
+    from datasketch import MinHash
 
     return MinHash(num_perm=permutations, hashfunc=int)

@@ -6,12 +6,15 @@ import pathlib
 import pytest
 import tensorflow as tf
 
-from data_prep import record_builder
+from data_prep import record_builder, vocabulary_learner
 from data_prep.cleaning import plan
 from data_prep.cleaning.settings import CleaningSettings
+from data_prep.local_runner import LocalRunner
+from data_prep.sources import registry as sources
 from electra_tf.data import manifest
 from electra_tf.data.pipeline import parse_examples
 from electra_tf.platform.errors import UserError
+from electra_tf.text.normalization import UNCASED
 from tests.data_prep.conftest import make_text
 
 EVERYTHING = {
@@ -119,11 +122,6 @@ def test_an_interrupted_build_goes_on_with_its_decisions(build, dirty, tmp_path,
 
 
 def test_a_vocabulary_is_learned_from_lines_that_stay(tmp_path):
-    from data_prep import vocabulary_learner
-    from data_prep.local_runner import LocalRunner
-    from data_prep.sources import registry as sources
-    from electra_tf.text.normalization import UNCASED
-
     text = tmp_path / "text.txt"
     text.write_text("one ﬁsh\nall rights reserved\n42\n")
     counts = vocabulary_learner.count_corpus_words(
