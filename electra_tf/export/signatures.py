@@ -13,9 +13,9 @@ import tf_keras
 from electra_tf.export.refusals import TOKEN_INPUTS, checked_shapes, checked_tokens
 from electra_tf.modeling import chunks
 from electra_tf.modeling.encoder import Encoder
+from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.task_heads import first_vectors
-from electra_tf.modeling.tracing import inference_mode
 from electra_tf.text import words
 from electra_tf.text.rows import RowEncoder, Tokens
 

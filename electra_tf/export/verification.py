@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.export.signatures import DEFAULT, Served
-from electra_tf.modeling.tracing import inference_mode
+from electra_tf.modeling.fused import inference_mode
 from electra_tf.platform.errors import UserError
 
 _ROOT = Path(__file__).parents[2]

@@ -11,9 +11,9 @@ import tf_keras
 from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_in_order_of_length
 from electra_tf.finetuning.finetuner import ByLength, TrialSettings
 from electra_tf.modeling.electra import TaskModel
+from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.tracing import inference_mode
 from electra_tf.training.cores import graph_rewriting, largest_divisor
 from electra_tf.training.devices import runs_on_one_cpu
 from electra_tf.training.parts import joined

@@ -9,17 +9,17 @@ from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling.fused import (
     biased,
     cpu_multiplies_bfloat16,
+    dimensions,
     drop,
     dropped,
+    fused,
     is_for_cpu,
     rounded,
+    sum_rows,
+    with_gradient,
 )
-from electra_tf.modeling.layers import Dense
-from electra_tf.modeling.products import sum_rows
+from electra_tf.modeling.layers import Dense, Parts
 from electra_tf.modeling.randomness import Randomness, dropout_keys
-from electra_tf.modeling.shapes import dimensions
-from electra_tf.modeling.tracing import fused, with_gradient
-from electra_tf.modeling.weight_table import Shapes
 
 MASKED_SCORE = -10000.0
 """Added to the score of a key that isn't valid: the reference's constant."""
@@ -28,28 +28,25 @@ MASKED_SCORE = -10000.0
 def attention_bias(valid: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """Turns bool [B, L] into [B, 1, 1, L]: 0 for valid keys, -10000 for padding."""
     bias = (1.0 - tf.cast(valid, dtype)) * tf.cast(MASKED_SCORE, dtype)
-    # TensorFlow Lite has no tf.newaxis for shapes that vary.
+    # TensorFlow Lite has no tf.newaxis for unknown sizes.
     return tf.expand_dims(tf.expand_dims(bias, 1), 1)
 
 
 class SelfAttention(tf_keras.layers.Layer):
     """softmax(Q K^T / sqrt(D)) V per head, D = H / A.
 
-    Queries, keys and values come from one product, whose result is turned so that each is a
-    contiguous third: taking them apart costs nothing, neither does the gradient. The scale goes
-    into the queries' weights, the smallest tensor there is.
+    Queries, keys and values come from one matmul, transposed so that each is a contiguous third:
+    neither splitting it nor the gradient copies. The scale is multiplied into the queries' weights,
+    the smallest tensor.
     """
 
-    def __init__(self, path: str, config: EncoderConfig, shapes: Shapes, *, seed: int,
-                 policy: str):
-        """Creates the three dense layers; `shapes` is `weight_table.layer`."""
-        super().__init__(name=path, dtype=policy)
+    def __init__(self, path: str, config: EncoderConfig, parts: Parts):
+        """Creates the three dense layers."""
+        super().__init__(name=path, dtype=parts.policy)
         self.num_heads = config.num_heads
         self.dropout_rate = config.attention_dropout
         self.query, self.key, self.value = (
-            Dense(f"{path}/{name}", *shapes[f"{path}/{name}/kernel"], seed=seed, policy=policy,
-                  stddev=config.initializer_range)
-            for name in ("query", "key", "value"))
+            parts.dense(f"{path}/{name}") for name in ("query", "key", "value"))
 
     def call(self, x: tf.Tensor, bias: tf.Tensor, randomness: Randomness | None,
              positions: int | None = None) -> tf.Tensor:
@@ -58,8 +55,8 @@ class SelfAttention(tf_keras.layers.Layer):
         Args:
             x: [B, L, H].
             bias: [B, 1, 1, L] or [B, 1, L, L], added to the scores.
-            randomness: None outside of training.
-            positions: how many attend, from the first; all if None.
+            randomness: for dropout; None outside of training.
+            positions: number of positions that attend, from the first; None: all.
 
         Returns:
             [B, L, H], or [B, positions, H].
@@ -91,25 +88,22 @@ class SelfAttention(tf_keras.layers.Layer):
 
 def attend(scores: tf.Tensor, values: tf.Tensor, rate: float,
            keys: tf.Tensor | None) -> tf.Tensor:
-    """dropout(softmax(scores)) values (Vaswani et al., 2017, section 3.2.1).
+    """Returns dropout(softmax(scores)) values, [B, A, L, D] (section 3.2.1).
 
-    The softmax of bfloat16 is oneDNN's on CPUs with units for it, float32 within: 0.9 ms for
-    [32, 4, 128, 128], fused 2.1. Elsewhere there would be TensorFlow's or XLA's in bfloat16.
+    On CPUs with bfloat16 units oneDNN computes the softmax of bfloat16 in float32: 0.9 ms for
+    [32, 4, 128, 128], fused 2.1. Elsewhere TensorFlow or XLA would compute it in bfloat16.
 
     Args:
         scores: floating [B, A, L, L].
         values: [B, A, L, D] of the same type.
-        rate: of dropout.
+        rate: dropout rate.
         keys: as for `dropout`.
-
-    Returns:
-        [B, A, L, D]; a row's weights sum to 1 on average.
     """
     keys = keys if rate > 0.0 else None
 
     @with_gradient
     def run(scores, values):
-        if scores.dtype == tf.float32 or _has_bfloat16_softmax():
+        if scores.dtype == tf.float32 or (cpu_multiplies_bfloat16() and is_for_cpu()):
             shares = tf.nn.softmax(scores)
         else:
             shares = tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32)), scores.dtype)
@@ -128,7 +122,7 @@ def attend(scores: tf.Tensor, values: tf.Tensor, rate: float,
 
 @fused
 def _attention_gradient(shares, d_weights, context, d_context, keys, rate):
-    # Softmax's gradient takes from every row its mean slope, sum_j weights_j d_weights_j. With
+    # Softmax's gradient subtracts every row's mean slope, sum_j weights_j d_weights_j. With
     # context = weights values that is a sum over D instead of L (Dao et al., 2022, appendix B).
     slope = tf.reduce_sum(tf.cast(context, tf.float32) * tf.cast(d_context, tf.float32), axis=-1,
                           keepdims=True)
@@ -138,15 +132,15 @@ def _attention_gradient(shares, d_weights, context, d_context, keys, rate):
 
 def split_heads(joint: tf.Tensor, bias: tf.Tensor, parts: int, num_heads: int,
                 length: int | tf.Tensor) -> tf.Tensor:
-    """Adds a bias to a joint product and turns it so that each part's heads are contiguous.
+    """Adds a bias to a joint matmul and transposes it so that each part's heads are contiguous.
 
-    For [2048, 768] on one core 0.2 ms, as two ops 0.5.
+    For [2048, 768] on one core it takes 0.2 ms, as two ops 0.5.
 
     Args:
         joint: floating [B * L, P * H], P parts side by side: queries, keys, values.
         bias: [P * H] of the same type.
         parts: P.
-        num_heads: A, of each part.
+        num_heads: A of each part.
         length: L.
 
     Returns:
@@ -169,8 +163,3 @@ def _split_heads(joint, bias, parts, num_heads, length):
     heads = tf.reshape(rounded(biased(joint, bias), joint.dtype),
                        [-1, length, parts, num_heads, size])
     return tf.transpose(heads, [2, 0, 3, 1, 4])
-
-
-def _has_bfloat16_softmax() -> bool:
-    """Tells whether a softmax of bfloat16 is oneDNN's."""
-    return cpu_multiplies_bfloat16() and is_for_cpu()

@@ -1,16 +1,68 @@
-"""The networks of ELECTRA pre-training and what they share (sections 3.1 and 3.2)."""
+"""The networks of ELECTRA pre-training, their heads and what they share (sections 3.1 and 3.2)."""
 
 import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
-from electra_tf.modeling.corruption import gather_vectors
-from electra_tf.modeling.embeddings import Embeddings
-from electra_tf.modeling.encoder import Encoder
-from electra_tf.modeling.heads import MaskedLanguageModelHead, ReplacedTokenHead
-from electra_tf.modeling.layers import DifferenceTable, EmbeddingTable
+from electra_tf.modeling import weight_table
+from electra_tf.modeling.corruption import BLOCK, IMPOSSIBLE_LOGIT
+from electra_tf.modeling.encoder import Embeddings, Encoder
+from electra_tf.modeling.fused import affine
+from electra_tf.modeling.layers import (
+    Dense,
+    DifferenceTable,
+    EmbeddingTable,
+    GeluDense,
+    Parts,
+)
+from electra_tf.modeling.masking import gather_vectors
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.weight_table import ENCODER, GENERATOR
+
+
+class MaskedLanguageModelHead(tf_keras.layers.Layer):
+    """Scores of every vocabulary entry: dense, GELU, layer norm, tied table, bias."""
+
+    def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str,
+                 words: EmbeddingTable):
+        super().__init__(name=path, dtype=policy)
+        self.words = words
+        shapes = weight_table.vocabulary_head(path, config)
+        parts = Parts(shapes, seed, policy, config.initializer_range)
+        self.dense = parts.dense(f"{path}/dense", GeluDense)
+        self.norm = parts.norm(f"{path}/LayerNorm")
+        self.output_bias = self.add_weight(
+            name=f"{path}/output_bias", shape=shapes[f"{path}/output_bias"], initializer="zeros",
+            experimental_autocast=False)
+
+    def call(self, hidden: tf.Tensor) -> tf.Tensor:
+        """Maps [M, H] to scores [M, V'] of the compute type.
+
+        V' is V rounded up to whole blocks of 128; the scores past V are -1e9.
+        """
+        vectors = self.norm(self.dense(hidden))
+        missing = -self.output_bias.shape[0] % BLOCK
+        table = tf.pad(tf.cast(self.words.table, vectors.dtype), [[0, missing], [0, 0]])
+        bias = tf.pad(tf.cast(self.output_bias, vectors.dtype), [[0, missing]],
+                      constant_values=IMPOSSIBLE_LOGIT)
+        return affine(vectors, table, bias, transposed=True)
+
+
+class ReplacedTokenHead(tf_keras.layers.Layer):
+    """One score per position: how much the token looks replaced."""
+
+    def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str):
+        super().__init__(name=path, dtype=policy)
+        shapes = weight_table.binary_head(path, config)
+        self.dense = Parts(shapes, seed, policy, config.initializer_range).dense(
+            f"{path}/dense", GeluDense)
+        self.dense_1 = Dense(f"{path}/dense_1", *shapes[f"{path}/dense_1/kernel"], seed=seed,
+                             policy=policy)
+
+    def call(self, hidden: tf.Tensor) -> tf.Tensor:
+        """Maps [B, L, H] to logits, float32 [B, L]."""
+        logits = self.dense_1(self.dense(hidden))
+        return tf.cast(tf.squeeze(logits, axis=-1), tf.float32)
 
 
 class Generator(tf_keras.layers.Layer):

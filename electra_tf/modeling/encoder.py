@@ -9,9 +9,49 @@ import tf_keras
 from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.attention import SelfAttention, attention_bias
-from electra_tf.modeling.embeddings import Embeddings
-from electra_tf.modeling.layers import Dense, GeluDense, LayerNorm
+from electra_tf.modeling.fused import dimensions, dropout
+from electra_tf.modeling.layers import (
+    Dense,
+    DifferenceTable,
+    EmbeddingTable,
+    GeluDense,
+    LayerNorm,
+    Parts,
+)
 from electra_tf.modeling.randomness import Randomness, dropout_keys
+
+
+class Embeddings(tf_keras.layers.Layer):
+    """Sum of word, position and segment vectors, then layer norm and dropout.
+
+    The generator and the discriminator share the whole layer or, with only the token embeddings
+    tied, one `EmbeddingTable` of words (ELECTRA, section 3.2).
+    """
+
+    def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str,
+                 words: EmbeddingTable | DifferenceTable | None = None):
+        """Creates the tables; `words` is used instead of a new word table when given."""
+        super().__init__(name=path, dtype=policy)
+        self.dropout_rate = config.hidden_dropout
+        parts = Parts(weight_table.embeddings(path, config), seed, policy, config.initializer_range)
+        self.words = words or parts.table(f"{path}/word_embeddings")
+        self.segments = parts.table(f"{path}/token_type_embeddings")
+        self.positions = parts.table(f"{path}/position_embeddings")
+        self.norm = parts.norm(f"{path}/LayerNorm")
+
+    def call(self, ids: tf.Tensor, segment_ids: tf.Tensor,
+             randomness: Randomness | None) -> tf.Tensor:
+        """Maps tokens and segments, int32 [B, L], to vectors [B, L, E] of the compute type.
+
+        `randomness` is None outside of training.
+        """
+        length = dimensions(ids)[1]
+        # A matmul instead of a second lookup: its gradient sums rows without a scatter.
+        segments = tf.one_hot(segment_ids, self.segments.table.shape[0], dtype=tf.float32)
+        vectors = (self.words(ids) + self.positions.table[:length]
+                   + tf.linalg.matmul(segments, self.segments.table))
+        keys = dropout_keys(randomness, self.name, ids.shape[0])
+        return dropout(self.norm(vectors), self.dropout_rate, keys)
 
 
 class EncoderLayer(tf_keras.layers.Layer):
@@ -19,30 +59,18 @@ class EncoderLayer(tf_keras.layers.Layer):
 
     def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str):
         super().__init__(name=path, dtype=policy)
-        shapes = weight_table.layer(path, config)
+        parts = Parts(weight_table.layer(path, config), seed, policy, config.initializer_range)
         self.dropout_rate = config.hidden_dropout
-        self.attention = SelfAttention(f"{path}/attention/self", config, shapes, seed=seed,
-                                       policy=policy)
-
-        def dense(name: str, kind: type[Dense] = Dense) -> Dense:
-            return kind(f"{path}/{name}", *shapes[f"{path}/{name}/kernel"], seed=seed,
-                        policy=policy, stddev=config.initializer_range)
-
-        def norm(name: str) -> LayerNorm:
-            return LayerNorm(f"{path}/{name}", *shapes[f"{path}/{name}/gamma"], policy=policy)
-
-        self.attention_output = dense("attention/output/dense")
-        self.attention_norm = norm("attention/output/LayerNorm")
-        self.intermediate = dense("intermediate/dense", GeluDense)
-        self.output_dense = dense("output/dense")
-        self.output_norm = norm("output/LayerNorm")
+        self.attention = SelfAttention(f"{path}/attention/self", config, parts)
+        self.attention_output = parts.dense(f"{path}/attention/output/dense")
+        self.attention_norm = parts.norm(f"{path}/attention/output/LayerNorm")
+        self.intermediate = parts.dense(f"{path}/intermediate/dense", GeluDense)
+        self.output_dense = parts.dense(f"{path}/output/dense")
+        self.output_norm = parts.norm(f"{path}/output/LayerNorm")
 
     def call(self, x: tf.Tensor, bias: tf.Tensor, randomness: Randomness | None,
              positions: int | None = None) -> tf.Tensor:
-        """Maps [B, L, H] to [B, L, H]; `bias`, as in `SelfAttention`, hides keys.
-
-        With `positions`, only so many are computed, from the first.
-        """
+        """Maps [B, L, H] to [B, L, H], or to [B, positions, H]; arguments as in `SelfAttention`."""
         attended = self.attention(x, bias, randomness, positions)
         x = x if positions is None else x[:, :positions]
         x = self._add_and_normalize(x, attended, self.attention_output, self.attention_norm,
@@ -69,11 +97,11 @@ class Encoder(tf_keras.layers.Layer):
         Args:
             path: full name of the encoder.
             config: its sizes.
-            seed: of the run.
+            seed: the run's seed.
             policy: Keras mixed-precision policy.
-            embeddings: below the layers, shared or its own.
-            recompute: in training, keep only what goes into a layer and compute the rest again
-                for the gradient (Chen et al., 2016).
+            embeddings: the layer below, shared or its own.
+            recompute: in training, keep only the layers' inputs and compute the rest again for
+                the gradient (Chen et al., 2016).
             mask: makes the bias of `SelfAttention` from bool [B, L] and a type.
         """
         super().__init__(name=path, dtype=policy)
@@ -99,7 +127,7 @@ class Encoder(tf_keras.layers.Layer):
             segment_ids: int32 [B, L], 0 or 1.
             valid: bool [B, L], False on padding.
             randomness: for dropout; None outside of training.
-            positions: how many the last layer computes, from the first; all if None.
+            positions: number of positions that the last layer computes, from the first; None: all.
 
         Returns:
             [B, L, H] of the compute type, or [B, positions, H].
@@ -108,13 +136,13 @@ class Encoder(tf_keras.layers.Layer):
 
     def first(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
               randomness: Randomness | None = None) -> tf.Tensor:
-        """Like `call`, but returns the vectors [B, H] of [CLS] alone."""
+        """Returns the vectors [B, H] of [CLS] alone; arguments as for `call`."""
         return tf.squeeze(self(ids, segment_ids, valid, randomness, positions=1), axis=1)
 
     def all_layers(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
                    randomness: Randomness | None = None,
                    positions: int | None = None) -> list[tf.Tensor]:
-        """Like `call`, but returns the embedding output and every layer's, first to last."""
+        """Returns the embedding output and every layer's, first to last; arguments as above."""
         x = self.embeddings(ids, segment_ids, randomness)
         if self.embeddings_project is not None:
             x = self.embeddings_project(x)

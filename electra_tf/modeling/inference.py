@@ -16,8 +16,7 @@ import tensorflow as tf
 from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling.attention import MASKED_SCORE
 from electra_tf.modeling.encoder import Encoder, EncoderLayer
-from electra_tf.modeling.layer_norm import LAYER_NORM_EPSILON
-from electra_tf.modeling.layers import Dense, LayerNorm
+from electra_tf.modeling.layers import LAYER_NORM_EPSILON, Dense, LayerNorm
 
 
 class TokenPositions(NamedTuple):

@@ -36,8 +36,7 @@ Training changes these values like any others; architecture, names and checkpoin
 import numpy as np
 
 from electra_tf.config.initialization import InitializationConfig, Scheme
-from electra_tf.modeling.embeddings import Embeddings
-from electra_tf.modeling.encoder import Encoder, EncoderLayer
+from electra_tf.modeling.encoder import Embeddings, Encoder, EncoderLayer
 from electra_tf.modeling.layers import Dense
 from electra_tf.modeling.weight_table import ENCODER
 

@@ -9,11 +9,9 @@ from typing import NamedTuple
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.modeling.fused import dropout
-from electra_tf.modeling.gelu import gelu
+from electra_tf.modeling.fused import dimensions, dropout, gelu
 from electra_tf.modeling.layers import Dense, GeluDense, glorot_uniform
 from electra_tf.modeling.randomness import Randomness, dropout_keys
-from electra_tf.modeling.shapes import dimensions
 
 QUESTION_HIDDEN = 512
 """Units of the question head's hidden layers, whatever the encoder's size."""

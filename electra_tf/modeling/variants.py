@@ -12,13 +12,13 @@ from electra_tf.modeling.electra import (
     Discriminator,
     ElectraModel,
     Generator,
+    MaskedLanguageModelHead,
+    ReplacedTokenHead,
     both_encoders,
     electra_encoder,
     encoder_and_embeddings,
 )
-from electra_tf.modeling.embeddings import Embeddings
-from electra_tf.modeling.encoder import Encoder
-from electra_tf.modeling.heads import MaskedLanguageModelHead, ReplacedTokenHead
+from electra_tf.modeling.encoder import Embeddings, Encoder
 from electra_tf.modeling.layers import Dense
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.weight_table import CLOZE, COPY, FROZEN, RESTORER, TOWERS

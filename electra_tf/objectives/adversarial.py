@@ -26,9 +26,9 @@ from electra_tf.config.masking import SamplingConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling import weight_table
-from electra_tf.modeling.corruption import gather_tokens, gather_vectors
+from electra_tf.modeling.corruption import cross_entropy
+from electra_tf.modeling.masking import gather_tokens, gather_vectors
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.sampling import cross_entropy
 from electra_tf.modeling.variants import AdversarialModel
 from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.electra import ElectraObjective

@@ -9,10 +9,9 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.data.example import Batch
-from electra_tf.modeling.corruption import gather_tokens
-from electra_tf.modeling.masking import Predictions
+from electra_tf.modeling.corruption import Corrupted
+from electra_tf.modeling.masking import Predictions, gather_tokens
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.token_replacement import Corrupted
 from electra_tf.modeling.variants import RestoringModel
 from electra_tf.objectives.masked_tokens import MaskedBatch, count, score_predictions
 from electra_tf.objectives.objective import Arrays, Outcome, Written

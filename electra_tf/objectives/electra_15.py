@@ -6,7 +6,7 @@ differs, the discriminator still reads the whole text.
 
 import tensorflow as tf
 
-from electra_tf.modeling.corruption import mark_positions
+from electra_tf.modeling.masking import mark_positions
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.masked_tokens import MaskedBatch
 

@@ -23,10 +23,9 @@ import tensorflow as tf
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling import weight_table
-from electra_tf.modeling.corruption import gather_tokens, mark_positions
-from electra_tf.modeling.masking import Predictions, maskable
+from electra_tf.modeling.corruption import Distribution, cross_entropy, distribution
+from electra_tf.modeling.masking import Predictions, gather_tokens, mark_positions, maskable
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.sampling import Distribution, cross_entropy, distribution
 from electra_tf.modeling.variants import ElectricModel
 from electra_tf.modeling.weight_table import CLOZE, TOWERS, Network
 from electra_tf.objectives.electra import ElectraObjective, detection_measures

@@ -13,9 +13,8 @@ import tensorflow as tf
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.objectives import Replacements
 from electra_tf.modeling import weight_table
-from electra_tf.modeling.heads import IMPOSSIBLE_LOGIT
+from electra_tf.modeling.corruption import BLOCK, IMPOSSIBLE_LOGIT, distribution
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.sampling import BLOCK, distribution
 from electra_tf.modeling.variants import DiscriminatorModel
 from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.detection_scores import detection_scores

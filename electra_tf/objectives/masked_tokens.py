@@ -7,10 +7,10 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.data.example import Batch
+from electra_tf.modeling.corruption import Distribution, cross_entropy, distribution
 from electra_tf.modeling.electra import Generator
 from electra_tf.modeling.masking import Masked, Predictions
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.sampling import Distribution, cross_entropy, distribution
 from electra_tf.objectives.objective import Arrays, Ratio
 
 

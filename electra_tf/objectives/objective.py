@@ -17,10 +17,10 @@ import tf_keras
 from electra_tf.config.masking import MaskingConfig, SamplingConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.example import Batch
+from electra_tf.modeling.corruption import TokenReplacement
 from electra_tf.modeling.flops import products_per_token
 from electra_tf.modeling.masking import TokenKinds
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.token_replacement import TokenReplacement
 from electra_tf.modeling.weight_table import Network
 
 Arrays = Mapping[str, np.ndarray]

@@ -13,9 +13,9 @@ import tensorflow as tf
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling import weight_table
+from electra_tf.modeling.corruption import Corrupted
 from electra_tf.modeling.masking import Masked
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.token_replacement import Corrupted
 from electra_tf.modeling.variants import RestoringModel
 from electra_tf.modeling.weight_table import COPY, RESTORER, Network
 from electra_tf.objectives.masked_tokens import (

@@ -16,8 +16,8 @@ from electra_tf.data.example import Batch
 from electra_tf.data.mixture import Mixture
 from electra_tf.data.order import SHARES
 from electra_tf.data.pipeline import first_examples
+from electra_tf.modeling.corruption import Corrupted
 from electra_tf.modeling.masking import SpecialTokens, maskable
-from electra_tf.modeling.token_replacement import Corrupted
 
 RATE = 0.15
 """Fraction of the tokens that are drawn anew, without special tokens."""

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from electra_tf.export.signatures import Detector
 from electra_tf.modeling import chunks
-from electra_tf.modeling.tracing import inference_mode
+from electra_tf.modeling.fused import inference_mode
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Kind, QuestionExample, TaggedExample, TextExample
 from electra_tf.tasks.kinds.registry import KINDS

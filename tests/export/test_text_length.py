@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.modeling.tracing import inference_mode
+from electra_tf.modeling.fused import inference_mode
 from electra_tf.tasks.examples import Kind
 from tests.export.served_models import example, tiny_detector
 

@@ -1,12 +1,8 @@
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.modeling.corruption import (
-    gather_tokens,
-    gather_vectors,
-    label_replaced,
-    write_tokens,
-)
+from electra_tf.modeling.corruption import label_replaced
+from electra_tf.modeling.masking import gather_tokens, gather_vectors, write_tokens
 from tests.parity import golden_files
 
 

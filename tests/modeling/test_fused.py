@@ -8,10 +8,8 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.modeling.attention import attend, split_heads
-from electra_tf.modeling.fused import dropout, rounded
-from electra_tf.modeling.gelu import gelu
-from electra_tf.modeling.layer_norm import layer_norm, residual_norm
-from electra_tf.modeling.products import affine
+from electra_tf.modeling.fused import affine, dropout, gelu, rounded
+from electra_tf.modeling.layers import layer_norm, residual_norm
 from electra_tf.modeling.randomness import Randomness, dropout_keys, keep_mask
 
 KEYS = dropout_keys(

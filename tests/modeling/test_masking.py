@@ -6,13 +6,14 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.config.masking import MaskingConfig, PositionDraw
-from electra_tf.modeling.corruption import gather_tokens, write_tokens
 from electra_tf.modeling.masking import (
     draw_with_replacement,
     draw_words,
+    gather_tokens,
     mask_tokens,
     maskable,
     number_to_predict,
+    write_tokens,
 )
 from electra_tf.modeling.randomness import Randomness
 from tests import tiny_given

@@ -5,16 +5,16 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.config.masking import MaskingConfig, SamplingConfig
-from electra_tf.modeling.masking import Predictions
-from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.sampling import (
+from electra_tf.modeling.corruption import (
+    TokenReplacement,
     at_temperature,
     cross_entropy,
     distribution,
     sample,
     without,
 )
-from electra_tf.modeling.token_replacement import TokenReplacement
+from electra_tf.modeling.masking import Predictions
+from electra_tf.modeling.randomness import Randomness
 from tests import tiny_given
 from tests.parity import golden_files
 

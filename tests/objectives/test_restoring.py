@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.modeling.token_replacement import Corrupted
+from electra_tf.modeling.corruption import Corrupted
 from electra_tf.modeling.variants import RestoringModel
 from electra_tf.objectives.all_tokens_mlm import AllTokensMlmObjective, copy_loss
 from electra_tf.objectives.replace_mlm import ReplaceMlmObjective

@@ -84,13 +84,23 @@ class RandomWords(PretrainingObjective):
         return Written(details["written"], 1 / (1 + np.exp(-details["logits"])))
 
 
-@pytest.fixture(autouse=True)
-def registered(monkeypatch):
-    monkeypatch.setitem(OBJECTIVES, "random_words", Entry(
-        implementation=f"{__name__}:RandomWords", settings=RandomWordsConfig(), measures={
-            "random_loss": Measure(unit="nats per token", panel="random words (nats / token)",
-                                   curve="loss"),
-            "random_called": Measure(unit="of all tokens")}))
+@pytest.fixture(autouse=True, scope="module")
+def registered():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(OBJECTIVES, "random_words", Entry(
+            implementation=f"{__name__}:RandomWords", settings=RandomWordsConfig(), measures={
+                "random_loss": Measure(unit="nats per token", panel="random words (nats / token)",
+                                       curve="loss"),
+                "random_called": Measure(unit="of all tokens")}))
+        yield
+
+
+@pytest.fixture(scope="module")
+def trained(registered, records, tmp_path_factory):
+    """The directory of a whole run."""
+    directory = tmp_path_factory.mktemp("whole") / "run"
+    training_run.train(run_on(records, directory))
+    return directory
 
 
 def run_on(records, directory, **changes):
@@ -131,22 +141,20 @@ def test_its_identity_holds_its_settings_and_no_others(records, tmp_path):
 
 @pytest.mark.parametrize("interrupted_at", [2, TURN])
 def test_a_run_that_is_interrupted_before_or_at_the_turn_ends_with_the_same_weights(
-        records, tmp_path, interrupted_at):
-    whole, resumed = tmp_path / "whole", tmp_path / "resumed"
-    training_run.train(run_on(records, whole))
-    shutil.copytree(whole, resumed)
+        records, trained, tmp_path, interrupted_at):
+    resumed = tmp_path / "resumed"
+    shutil.copytree(trained, resumed)
     for path in (resumed / "checkpoints").iterdir():
         if path.name not in ("checkpoint",) and f"-{interrupted_at}." not in path.name:
             path.unlink()
     training_run.train(run_on(records, resumed))
-    for name, value in read_weights(storage.path(whole)).items():
+    for name, value in read_weights(storage.path(trained)).items():
         np.testing.assert_allclose(read_weights(storage.path(resumed))[name], value, atol=1e-6,
                                    err_msg=name)
 
 
-def test_its_encoder_can_be_read_and_its_discriminator_served(records, tmp_path):
-    training_run.train(run_on(records, tmp_path))
-    networks = formats.read(storage.path(tmp_path))
+def test_its_encoder_can_be_read_and_its_discriminator_served(trained):
+    networks = formats.read(storage.path(trained))
     assert networks.encoder_weights
     detector = servable.of_discriminator(networks).trained()
     assert detector.encoder.config == networks.model.discriminator

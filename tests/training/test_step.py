@@ -45,23 +45,23 @@ def assert_same(result, expected, rtol=1e-4, atol=3e-5):
         np.testing.assert_allclose(result[1][name], value, rtol=0, atol=atol, err_msg=name)
 
 
-def test_the_same_seed_gives_the_same_numbers_and_another_doesnt(records, baseline):
-    again, other = train(records), train(records, training__seed=2)
-    assert_same(again, baseline, rtol=1e-6, atol=1e-6)
-    assert other[0][0]["loss"] != pytest.approx(baseline[0][0]["loss"], rel=1e-6)
+def test_another_seed_gives_other_numbers(records, baseline):
+    history, _ = train(records, steps=1, training__seed=2)
+    assert history[0]["loss"] != pytest.approx(baseline[0][0]["loss"], rel=1e-6)
+
+
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_numbers(records, baseline):
+    assert_same(train(records, runtime__cpu_parts=1), baseline, rtol=1e-6, atol=1e-6)
 
 
 def test_two_replicas_give_what_one_gives(records, baseline):
     assert_same(train(records, runtime__distribution_strategy="mirrored"), baseline)
 
 
-@pytest.mark.parametrize("parts", [8])
-def test_micro_batches_give_what_the_whole_batch_gives(records, baseline, parts):
-    assert_same(train(records, runtime__gradient_accumulation_steps=parts), baseline)
-
-
-@pytest.mark.parametrize(("parts", "rounds"), [(4, 1), (2, 2)])
-def test_parts_side_by_side_give_what_the_whole_batch_gives(records, baseline, parts, rounds):
+@pytest.mark.parametrize(("parts", "rounds"), [
+    (2, 2), *(pytest.param(*split, marks=pytest.mark.slow) for split in ((4, 1), (1, 8)))])
+def test_parts_and_micro_batches_give_what_the_whole_batch_gives(records, baseline, parts, rounds):
     assert_same(train(records, runtime__cpu_parts=parts,
                       runtime__gradient_accumulation_steps=rounds), baseline)
 
@@ -86,8 +86,8 @@ def test_the_whole_step_compiles_with_xla(records, baseline):
 
 
 def test_bfloat16_stays_near_float32(records, baseline):
-    history, _ = train(records, training__precision="bfloat16")
-    for ours, theirs in zip(history, baseline[0], strict=True):
+    history, _ = train(records, steps=2, training__precision="bfloat16")
+    for ours, theirs in zip(history, baseline[0], strict=False):
         assert ours["loss"] == pytest.approx(theirs["loss"], rel=0.02)
 
 
@@ -123,6 +123,7 @@ def test_a_step_that_isnt_finite_leaves_the_weights(records):
         np.testing.assert_array_equal(value, before[name])
 
 
+@pytest.mark.slow
 def test_training_memorizes_a_batch(records):
     run = tiny_run.run_on(records, training__num_train_steps=100,
                           model__hidden_dropout=0, model__attention_dropout=0)

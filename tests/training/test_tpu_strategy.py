@@ -61,7 +61,8 @@ def on_the_cores(graph):
     return cores, elsewhere
 
 
-@pytest.mark.parametrize("objective", ["electra", "electric"])
+@pytest.mark.parametrize("objective", [
+    "electra", pytest.param("electric", marks=pytest.mark.slow)])
 def test_the_loop_of_steps_is_traced_for_the_cores(make_run, objective):
     run = make_run(objective__name=objective)
     state = tiny_run.state_of(run)

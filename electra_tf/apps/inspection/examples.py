@@ -9,8 +9,7 @@ from electra_tf.apps.inspection.reading import Place, Rows
 from electra_tf.apps.inspection.report import SPLIT_NAMES
 from electra_tf.apps.inspection.survey import Survey
 from electra_tf.config.masking import MaskingConfig
-from electra_tf.modeling.corruption import mark_positions
-from electra_tf.modeling.masking import mask_tokens
+from electra_tf.modeling.masking import mark_positions, mask_tokens
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.pretraining.setup import token_kinds
 from electra_tf.text.vocabulary import CONTINUATION

@@ -23,7 +23,7 @@ from electra_tf.apps.stablehlo.layout import (
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import Precision, PretrainingConfig
 from electra_tf.data.example import Batch
-from electra_tf.modeling import tracing
+from electra_tf.modeling import fused
 from electra_tf.objectives.objective import Objective
 from electra_tf.training.assembly import build_step
 from electra_tf.training.step import TrainState
@@ -66,7 +66,7 @@ def lift(config: PretrainingConfig, objective: Objective, state: TrainState,
     """
     step = build_step(config, objective, state, strategy, config.training.num_train_steps)
     spec = batch_spec(config)
-    with tracing.compiled_as_a_whole():
+    with fused.compiled_as_a_whole():
         function = tf.function(lambda *parts: strategy.run(step, args=(Batch(*parts),)),
                                jit_compile=True, autograph=False)
         concrete = function.get_concrete_function(*spec)

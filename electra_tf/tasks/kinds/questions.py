@@ -13,8 +13,8 @@ from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling import chunks
 from electra_tf.modeling.electra import TaskModel
+from electra_tf.modeling.fused import dimensions
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.shapes import dimensions
 from electra_tf.modeling.task_heads import QuestionHead, SpanBeams, answer_positions
 from electra_tf.objectives.objective import Outcome
 from electra_tf.platform.errors import UserError
