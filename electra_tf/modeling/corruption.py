@@ -40,27 +40,14 @@ def distribution(logits: tf.Tensor) -> Distribution:
 
 
 def at_temperature(softmax: Distribution, temperature: tf.Tensor | float) -> Distribution:
-    """Divides the logits by a temperature: softmax(logits / T), with T = 1.0 as it was.
-
-    Args:
-        softmax: M distributions over V entries.
-        temperature: T, above 0; float32 [] where it changes with the steps.
-
-    Returns:
-        M distributions over V entries, of the logits' type.
-    """
+    """Returns softmax(logits / T), T above 0; float32 [] if it changes with the steps."""
     if isinstance(temperature, float) and temperature == 1.0:
         return softmax
     return distribution(softmax.logits / tf.cast(temperature, softmax.logits.dtype))
 
 
 def without(softmax: Distribution, ids: tf.Tensor) -> Distribution:
-    """Gives one entry of every row the probability 0, the others theirs over the rest.
-
-    Args:
-        softmax: M distributions over V entries.
-        ids: int32 [M].
-    """
+    """Gives the entry `ids`, int32 [M], of every row probability 0 and renormalizes the rest."""
     excluded = tf.range(softmax.logits.shape[1]) == ids[:, tf.newaxis]
     never = tf.cast(IMPOSSIBLE_LOGIT, softmax.logits.dtype)
     return distribution(tf.where(excluded, never, softmax.logits))
@@ -78,15 +65,9 @@ def _exponentials(logits, largest):
 
 
 def cross_entropy(logits: tf.Tensor, labels: tf.Tensor, softmax: Distribution) -> tf.Tensor:
-    """Cross entropy of every row; its gradient is softmax minus one-hot.
+    """Returns the cross entropy, float32 [M], of logits [M, V] and labels int32 [M].
 
-    Args:
-        logits: floating [M, V].
-        labels: int32 [M].
-        softmax: `distribution(logits)`.
-
-    Returns:
-        float32 [M].
+    `softmax` is `distribution(logits)`. The gradient is softmax minus one-hot.
     """
     @with_gradient
     def lose(logits):
@@ -152,18 +133,15 @@ class Corrupted(NamedTuple):
     ids: tf.Tensor
     """int32 [B, L]."""
     replaced: tf.Tensor
-    """bool [B, L], where the token is another one now."""
+    """bool [B, L], tokens that differ from the original ones."""
 
 
 class TokenReplacement(tf_keras.layers.Layer):
-    """Makes the inputs of both networks from one batch (ELECTRA, section 3.1).
-
-    It has no weights, and every draw comes from the `Randomness` it is given.
-    """
+    """The step between the networks: masks, samples and corrupts a batch (section 3.1)."""
 
     def __init__(self, masking: MaskingConfig, sampling: SamplingConfig, kinds: TokenKinds,
                  num_steps: int):
-        """Takes the settings, what is to be known of the vocabulary, and the run's length."""
+        """Takes the settings, the kinds of vocabulary entries and the run's number of steps."""
         super().__init__(name="token_replacement")
         self.masking = masking
         self.sampling = sampling
@@ -171,13 +149,7 @@ class TokenReplacement(tf_keras.layers.Layer):
         self.num_steps = num_steps
 
     def mask(self, ids: tf.Tensor, valid: tf.Tensor, randomness: Randomness) -> Masked:
-        """Selects positions and hides most of them: the generator's input.
-
-        Args:
-            ids: int32 [B, L].
-            valid: bool [B, L], False on padding.
-            randomness: place of the draw.
-        """
+        """Returns the generator's input, from int32 and bool [B, L]."""
         return mask_tokens(ids, valid, self.masking, self.kinds, randomness)
 
     def sample(self, softmax: Distribution, predictions: Predictions, randomness: Randomness,
@@ -187,8 +159,8 @@ class TokenReplacement(tf_keras.layers.Layer):
         Args:
             softmax: the generator's distributions, B * N of them.
             predictions: the selected positions.
-            randomness: place of the draw.
-            training: whether the temperature is that of the step, not of the run's end.
+            randomness: of the step.
+            training: use the step's temperature instead of the run's last one.
 
         Returns:
             int32 [B, N].
@@ -205,7 +177,7 @@ class TokenReplacement(tf_keras.layers.Layer):
     def temperature(self, step: tf.Tensor) -> tf.Tensor | float:
         """Returns T of step t of S: T_end + (T_0 - T_end) exp(-t / (cooling_time S)).
 
-        After Fast-ELECTRA (Dong et al., 2024), where the temperature falls so from 2 to 1.
+        Fast-ELECTRA (Dong et al., 2024) decreases the temperature from 2 to 1 in this way.
         """
         config = self.sampling
         if not config.initial_temperature:
@@ -216,15 +188,9 @@ class TokenReplacement(tf_keras.layers.Layer):
 
     def call(self, ids: tf.Tensor, valid: tf.Tensor, predictions: Predictions,
              sampled: tf.Tensor) -> Corrupted:
-        """Writes samples over all selected positions of the original text.
+        """Writes samples int32 [B, N] to all selected positions of the original ids [B, L].
 
-        Also over the 15 % that the generator could read: it is the sample that counts there too.
-
-        Args:
-            ids: int32 [B, L], the original tokens.
-            valid: bool [B, L].
-            predictions: which positions were selected.
-            sampled: int32 [B, N].
+        The 15 % of them that the generator could read are replaced too.
         """
         corrupted = write_tokens(ids, predictions.positions, sampled, predictions.valid)
         return Corrupted(corrupted, label_replaced(ids, corrupted, valid))
@@ -232,14 +198,8 @@ class TokenReplacement(tf_keras.layers.Layer):
 
 def label_replaced(original_ids: tf.Tensor, corrupted_ids: tf.Tensor,
                    valid: tf.Tensor) -> tf.Tensor:
-    """Marks the tokens that the generator actually changed (ELECTRA, section 3.1).
+    """Marks the tokens bool [B, L] that the generator changed (ELECTRA, section 3.1).
 
-    Args:
-        original_ids: int32 [B, L], before corruption.
-        corrupted_ids: int32 [B, L], what the discriminator reads.
-        valid: bool [B, L], False on padding.
-
-    Returns:
-        bool [B, L]; a sample equal to the original is not replaced.
+    A sample equal to the original token is not replaced, nor is padding (`valid` is False).
     """
     return valid & (original_ids != corrupted_ids)

@@ -49,11 +49,9 @@ PEAKS: dict[str, Peak] = {
 
 
 def peak_flops(device_name: str, precision: Precision) -> float | None:
-    """Returns a device's peak rate in FLOP/s, or None for a device that the table does not know.
+    """Returns a device's peak in FLOP/s, or None for an unknown device.
 
-    Args:
-        device_name: as the driver gives it, "NVIDIA H100 80GB HBM3", or "TPU v4".
-        precision: of the matrix products.
+    `device_name` is the driver's, such as "NVIDIA H100 80GB HBM3", or "TPU v4".
     """
     words = device_name.lower().replace("_", " ")
     for part, peak in PEAKS.items():
@@ -66,12 +64,9 @@ def peak_flops(device_name: str, precision: Precision) -> float | None:
 def peak_fraction(
     tokens_per_second: float, flops_per_token: float, peak: float | None
 ) -> float | None:
-    """Returns the part of the peak in use, in [0, 1], or None where the peak is unknown.
+    """Returns the used fraction of the peak, FLOP/s of all devices; None for an unknown peak.
 
-    Args:
-        tokens_per_second: over all devices.
-        flops_per_token: of a training step, matrix products only.
-        peak: FLOP/s summed over all devices.
+    `flops_per_token` counts the matmuls of a training step.
     """
     return None if peak is None else tokens_per_second * flops_per_token / peak
 

@@ -1,11 +1,10 @@
-"""The encoder as it answers: batches and lengths of any size, and nothing computed for padding.
+"""The encoder for inference: batches and lengths of any size, without computation for padding.
 
-`Encoder` is made for training steps of a static shape. Here are the same function and the same
-weights in the ops of a stock TensorFlow, in the form that its graph rewriting knows to fuse: a
-layer norm is one oneDNN op, and so are product, bias and GELU. Sentences of 25 tokens in batches
-padded to 50 take less than half the time: products read the tokens that there are, and only
-attention sees rows. One gather brings tokens into rows and heads, and one back; a transpose beside
-it would take 6 % of a batch of 128 tokens each.
+`Encoder` is made for training steps of a static shape. This module has the same function in the
+ops of a stock TensorFlow, in the patterns that its graph rewriting fuses: a layer norm is one
+oneDNN op, and so are matmul, bias and GELU. Sentences of 25 tokens in batches padded to 50 take
+less than half the time: matmuls read the valid tokens only, attention alone sees rows. One gather
+brings tokens into rows and heads, and one back; a transpose would add 6 % for 128 tokens each.
 """
 
 from collections.abc import Sequence
@@ -20,12 +19,12 @@ from electra_tf.modeling.layers import LAYER_NORM_EPSILON, Dense, LayerNorm
 
 
 class TokenPositions(NamedTuple):
-    """Where the T tokens of a batch stand in its rows, and the way back."""
+    """Indices that map the T valid tokens of a batch to its rows and back."""
 
     rows: tf.Tensor
     """int32 [T]: index of every token among B * L positions."""
     tokens: tf.Tensor
-    """int32 [B * L]: number of the position's token; of the one before where there is padding."""
+    """int32 [B * L]: number of the position's token; on padding, of the token before."""
     columns: tf.Tensor
     """int32 [T]: index of every token in its row."""
     size: tuple[tf.Tensor, tf.Tensor]
@@ -33,15 +32,13 @@ class TokenPositions(NamedTuple):
     bias: tf.Tensor
     """[B, 1, 1, L], added to attention scores: hides padding keys."""
     projected: tf.Tensor
-    """int32 [3, B, heads, L]: index of every position's query, key and value of each head, if the
-    tokens' lie in the order [T, 3, heads]."""
+    """int32 [3, B, heads, L]: index of every query, key and value among [T, 3, heads]."""
     attended: tf.Tensor
-    """int32 [T, heads]: index of every token's part of each head, if they lie in the order
-    [B, heads, L]."""
+    """int32 [T, heads]: index of every token's part of each head among [B, heads, L]."""
 
     @classmethod
     def of(cls, valid: tf.Tensor, dtype: tf.DType, heads: int) -> "TokenPositions":
-        """Finds them in bool [B, L], whose every row has a token; heads are those of a share."""
+        """Returns the indices for bool [B, L] with a token in every row; `heads` of a share."""
         batch_size, length = tf.unstack(tf.shape(valid))
         flat = tf.reshape(valid, [-1])
         rows = tf.cast(tf.squeeze(tf.where(flat), axis=1), tf.int32)
@@ -71,11 +68,10 @@ class InferenceEncoder(tf.Module):
 
     Args:
         config: sizes.
-        dtype: of weights and arithmetic, float32 or bfloat16; softmax and norms are float32 within.
-        tensor_parallel: shares that every layer is computed in, side by side: heads and hidden
-            units of the feed-forward network are divided between them (Shoeybi et al., 2019,
-            section 3). With two, one sentence takes two cores: 6.0 ms instead of 8.0 for
-            ELECTRA-Small and 24 tokens. Must divide both.
+        dtype: of weights and arithmetic, float32 or bfloat16; softmax and norms use float32.
+        tensor_parallel: parallel shares of every layer's heads and feed-forward units (Shoeybi et
+            al., 2019, section 3); must divide both. With two shares one sentence uses two cores:
+            6.0 ms instead of 8.0 for ELECTRA-Small and 24 tokens.
     """
 
     def __init__(self, config: EncoderConfig, dtype: tf.DType, tensor_parallel: int = 1):
@@ -106,10 +102,7 @@ class InferenceEncoder(tf.Module):
 
     def __call__(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
                  randomness: None = None) -> tf.Tensor:
-        """Encodes a batch; arguments and result as for `Encoder`, of any B and L.
-
-        Positions of padding hold the vector of a neighbour.
-        """
+        """Encodes a batch of any B and L as `Encoder` does; padding gets a neighbor's vector."""
         return self.all_layers(ids, segment_ids, valid, randomness)[-1]
 
     def all_layers(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
@@ -132,7 +125,7 @@ class InferenceEncoder(tf.Module):
     def _embedded(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
                   randomness: None) -> tuple[tf.Tensor, TokenPositions]:
         if randomness is not None:
-            raise ValueError("InferenceEncoder drops nothing out; train an Encoder.")
+            raise ValueError("InferenceEncoder has no dropout; train an Encoder.")
         positions = TokenPositions.of(valid, self.dtype, self._heads)
 
         def looked_up(table: tf.Variable, indices: tf.Tensor) -> tf.Tensor:
@@ -172,7 +165,7 @@ class _Layer(tf.Module):
         return self._finish(x, [share.attend(x, positions) for share in self._shares])
 
     def first(self, x: tf.Tensor, positions: TokenPositions) -> tf.Tensor:
-        """Computes the first token of every row alone: [B, H]."""
+        """Computes only the first token of every row, [B, H]."""
         return self._finish(tf.gather(x, positions.first()),
                             [share.attend_from_first(x, positions) for share in self._shares])
 
@@ -232,7 +225,7 @@ class _Share(tf.Module):
                  bias: tf.Tensor) -> tf.Tensor:
         """Returns [B, heads, queries, D]."""
         scale = tf.constant(self._head_size**-0.5, query.dtype)
-        # In this order product, scale and bias become one op.
+        # In this order matmul, scale and bias become one op.
         shares = tf.nn.softmax(tf.matmul(query, key, transpose_b=True) * scale + bias)
         return tf.matmul(shares, value)
 
@@ -241,7 +234,7 @@ class _Share(tf.Module):
         return tf.reshape(x, [-1, self._head_size])
 
     def _joined(self, heads: tf.Tensor) -> tf.Tensor:
-        """Maps what all heads found for R tokens, in the order [R, heads, D], to [R, H]."""
+        """Maps all heads' results for R tokens, [R, heads, D], to [R, H]."""
         return tf.matmul(tf.reshape(heads, [-1, self._attended.shape[0]]), self._attended)
 
 
@@ -266,8 +259,8 @@ class _Affine(tf.Module):
 class _Norm(tf.Module):
     """Layer norm of rows, written as the batch norm of a transposed batch.
 
-    That is the pattern in which TensorFlow finds oneDNN's layer norm, given that the number of rows
-    isn't known: 0.29 ms instead of 1.8 for [4096, 256] in bfloat16 on two cores.
+    TensorFlow replaces this pattern by oneDNN's layer norm if the number of rows is unknown:
+    0.29 ms instead of 1.8 for [4096, 256] in bfloat16 on two cores.
     """
 
     def __init__(self, size: int, dtype: tf.DType):
@@ -289,7 +282,7 @@ class _Norm(tf.Module):
 
 
 def _sum(products: Sequence[tf.Tensor], bias: tf.Variable) -> tf.Tensor:
-    """Adds up the shares and a bias, which joins the first product."""
+    """Sums the shares and a bias, which fuses with the first matmul."""
     return tf.add_n([tf.nn.bias_add(products[0], bias), *products[1:]])
 
 

@@ -1,36 +1,25 @@
-r"""Initial values with which heads attend to adjacent tokens, and to repeated words.
+r"""Initial values with which heads attend to adjacent tokens and to repeated words.
 
 A narrow network of normal(0, 0.02) weights has uniform attention, and W_V W_O passes on H x 0.02^2
-of its input (0.03 for H = 64). In a short run the generator then copies what it may read and knows
-frequencies only, and the discriminator, whose label depends on adjacent tokens together, gets no
-useful gradient. Trockman and Kolter ("Mimetic initialization of self-attention layers", 2023) start
-from attention that resembles a trained network's. Here this is done for relative positions:
+of its input. In a short run the generator then learns frequencies only, and the discriminator gets
+no useful gradient. Trockman and Kolter ("Mimetic initialization of self-attention layers", 2023)
+start from attention that resembles a trained network's; here this is done for relative positions:
 
-* The first 2F = position_share x E dimensions of the embeddings belong to positions alone: words
-  and segments are zero there, positions are zero elsewhere.
-* There row p of the position table is a [sin(w_0 p), sin(w_1 p), ..., cos(w_0 p), cos(w_1 p), ...],
-  F frequencies w falling geometrically from 0.95 pi to 2 pi / longest_wavelength, with
-  a = position_amplitude x initializer_range.
+* The first 2F = position_share x E dimensions of the embeddings belong to positions alone. Row p
+  holds a [sin(w_0 p), ..., cos(w_0 p), ...] for F frequencies w that fall geometrically from
+  0.95 pi to 2 pi / longest_wavelength, with a = position_amplitude x initializer_range.
 * In the first layers, head h attends to offset s = OFFSETS[h]. Its keys hold sin(w p) and cos(w p)
-  of at most D/2 of the frequencies, its queries sin(w (p + s)) and cos(w (p + s)). Their product,
-  proportional to sum_w cos(w (p + s - q)), is largest at q = p + s; the scale makes the logit there
-  attention_gain^2 sqrt(D) / 2. These matrices are added to the normal ones. Heads past the last
-  offset keep the normal values.
-* A projection P [E, H] of the embeddings is undone by its pseudo-inverse if H >= E. If H < E (a
-  narrow generator), P gets orthonormal rows for the H / 4 frequencies that heads use at most, and
-  its other rows are made orthogonal to these.
+  of at most D/2 frequencies, its queries sin(w (p + s)) and cos(w (p + s)). Their dot product is
+  largest at q = p + s; the scale makes the logit there attention_gain^2 sqrt(D) / 2.
+* The pseudo-inverse of the projection P [E, H] of the embeddings undoes it if H >= E. If H < E, P
+  gets orthonormal rows for the H / 4 frequencies that heads use at most, and its other rows are
+  made orthogonal to these.
 
 With `matching_heads` the last heads of the first layer of the encoder that is fine-tuned are
-duplicate-token heads: in a pair of texts they find the words that both contain.
-
-* Queries and keys hold the word alike, along orthonormal directions that no segment's vector has a
-  part in. A match's logit is that of an adjacent token, attention_gain^2 sqrt(D) / 2.
-* A quarter of the head holds sines and cosines of its position, with opposite signs in queries and
-  keys: this takes half of that logit from the own position, which would match best.
-* A bias of the queries gives position 0, [CLS], 0.8 of that logit: attention goes there where
-  no token matches.
-
-Training changes these values like any others; architecture, names and checkpoints are the same.
+duplicate-token heads. Queries and keys hold the word along orthonormal directions outside of the
+segments' vectors. A quarter of the head holds the position with opposite signs, which subtracts
+half of a match's logit at the token itself. A bias of the queries gives [CLS] 0.8 of that logit,
+for tokens without a match.
 """
 
 import numpy as np
@@ -41,28 +30,24 @@ from electra_tf.modeling.layers import Dense
 from electra_tf.modeling.weight_table import ENCODER
 
 OFFSETS = (-1, 1, -2, 2, -3, 3, -4, 4)
-"""Where heads look, in tokens; the first head at the previous one."""
+"""Offsets in tokens that the heads attend to, from the first head on."""
 _HIGHEST = 0.95 * np.pi
 """Radians per token. At pi the sine of every whole position is 0."""
 _ROOM = 4
 """A projection to fewer dimensions keeps H / 4 frequencies: half of its dimensions."""
 _ITSELF, _NOWHERE = 0.5, 0.8
-"""In logits of a match: what a matching head takes from its own position, what [CLS] has."""
+"""In logits of a match: subtracted at the token itself, and added at [CLS]."""
 
 
 def initialize(model, config: InitializationConfig) -> None:
-    """Gives all encoders of a new model that are trained the values of a scheme, in place.
+    """Initializes all trained encoders of a new Keras model by a scheme, in place.
 
-    They are a function of the values that the weights were created with, so of (seed, name).
-
-    Args:
-        model: a Keras model, within the scope of the strategy that it was created in.
-        config: the scheme.
+    The values are a function of (seed, name). Call it in the scope of the model's strategy.
     """
     if config.scheme is Scheme.NEIGHBOURS:
         for part in model.submodules:
             if isinstance(part, Encoder) and part.trainable:
-                _look_at_neighbours(part, config)
+                _attend_to_neighbours(part, config)
 
 
 def frequencies(count: int, longest_wavelength: float) -> np.ndarray:
@@ -70,7 +55,7 @@ def frequencies(count: int, longest_wavelength: float) -> np.ndarray:
     return np.geomspace(_HIGHEST, 2 * np.pi / longest_wavelength, count)
 
 
-def _look_at_neighbours(encoder: Encoder, config: InitializationConfig) -> None:
+def _attend_to_neighbours(encoder: Encoder, config: InitializationConfig) -> None:
     shape = encoder.config
     matching = config.matching_heads if encoder.name == ENCODER else 0
     waves = frequencies(max(1, int(config.position_share * shape.embedding_size / 2)),
@@ -82,7 +67,7 @@ def _look_at_neighbours(encoder: Encoder, config: InitializationConfig) -> None:
     used = _used(len(waves), head_size // 2, shape.hidden_size
                  if shape.hidden_size < shape.embedding_size else None)
     read = _readers(encoder.embeddings_project, used, len(waves), shape.hidden_size)
-    # A head with few frequencies looks as sharply as one with all that it has room for.
+    # A head with few frequencies attends as sharply as one with D / 2 of them.
     gain = config.attention_gain * np.sqrt(head_size / 2 / len(used)) / size
     for number, layer in enumerate(encoder.encoder_layers[:config.layers]):
         pointed = shape.num_heads - (matching if number == 0 else 0)
@@ -90,16 +75,12 @@ def _look_at_neighbours(encoder: Encoder, config: InitializationConfig) -> None:
         for dense in (layer.attention.value, layer.attention_output):
             dense.kernel.assign(np.sqrt(config.value_gain) * dense.kernel.numpy())
     if matching:
-        _match_words(encoder, matching, waves, size, norm,
+        _duplicate_tokens(encoder, matching, waves, size, norm,
                      config.attention_gain**2 * head_size / 2)
 
 
 def _write_positions(embeddings: Embeddings, waves: np.ndarray, amplitude: float) -> float:
-    """Fills the position table and empties its dimensions of words and segments.
-
-    Returns:
-        What the layer norm multiplies their sum by, on average.
-    """
+    """Fills the position table, clears its dimensions in the others; returns the norm's factor."""
     positions = embeddings.positions.table
     taken = 2 * len(waves)
     rest = 0.0
@@ -115,22 +96,16 @@ def _write_positions(embeddings: Embeddings, waves: np.ndarray, amplitude: float
 
 
 def _used(waves: int, room: int, narrow: int | None) -> np.ndarray:
-    """Returns which frequencies a head reads, evenly spread.
+    """Returns the indices of frequencies that a head reads, at most `room`, evenly spread.
 
-    Args:
-        waves: how many there are.
-        room: most that a head has dimensions for.
-        narrow: H where it is smaller than E.
+    `narrow` is H if it is smaller than E.
     """
     count = min(waves, room, waves if narrow is None else narrow // _ROOM)
     return np.unique(np.linspace(0, waves - 1, max(count, 1)).round().astype(int))
 
 
 def _readers(projection: Dense | None, used: np.ndarray, waves: int, size: int) -> np.ndarray:
-    """Returns [H, 2F], what picks sines and then cosines of F frequencies out of a layer's input.
-
-    Prepares the projection where it has fewer dimensions than the embeddings.
-    """
+    """Returns [H, 2F], which selects sines, then cosines, from the input; prepares narrow P."""
     columns = np.concatenate([used, waves + used])
     if projection is None:
         return np.eye(size)[:, columns]
@@ -146,7 +121,7 @@ def _readers(projection: Dense | None, used: np.ndarray, waves: int, size: int) 
 
 def _point_heads(layer: EncoderLayer, read: np.ndarray, waves: np.ndarray, heads: int,
                  head_size: int) -> None:
-    """Adds to a layer's queries and keys what makes the first heads look at their offsets."""
+    """Adds values to a layer's queries and keys so that the first heads attend to their offsets."""
     query, key = layer.attention.query.kernel, layer.attention.key.kernel
     queries, keys = query.numpy(), key.numpy()
     size = read.shape[1]
@@ -158,17 +133,17 @@ def _point_heads(layer: EncoderLayer, read: np.ndarray, waves: np.ndarray, heads
     key.assign(keys)
 
 
-def _match_words(encoder: Encoder, heads: int, waves: np.ndarray, size: float, norm: float,
+def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: float, norm: float,
                  product: float) -> None:
-    """Makes the last heads of the first layer look where else their word stands, or at [CLS].
+    """Initializes the last heads of the first layer as duplicate-token heads.
 
     Args:
         encoder: its tables as `_write_positions` leaves them.
         heads: how many.
         waves: frequencies, the highest first.
         size: the waves' amplitude after the layer norm.
-        norm: what the layer norm multiplies tables by.
-        product: of a query and the key of its word elsewhere, sqrt(D) times the logit.
+        norm: the layer norm's factor of the tables.
+        product: dot product of a query and its word's key elsewhere, sqrt(D) times the logit.
     """
     shape, tables = encoder.config, encoder.embeddings
     head_size = shape.hidden_size // shape.num_heads
@@ -201,10 +176,9 @@ def _match_words(encoder: Encoder, heads: int, waves: np.ndarray, size: float, n
 
 
 def _beside(segments: np.ndarray, count: int, turn: int) -> np.ndarray:
-    """Returns orthonormal rows, at most `count`, without a part of any segment's vector.
+    """Returns at most `count` orthonormal rows, orthogonal to all segments' vectors.
 
-    Words are alike in all of their dimensions, so these are taken one after the other, for the next
-    head from where the last one's end.
+    Each head takes the next dimensions of the word vectors, whose dimensions are interchangeable.
     """
     width = segments.shape[1]
     count = max(1, min(count, width - len(segments)))
@@ -213,6 +187,6 @@ def _beside(segments: np.ndarray, count: int, turn: int) -> np.ndarray:
 
 
 def _rotation(angles: np.ndarray) -> np.ndarray:
-    """Returns [2F, 2F]: takes sines and cosines of x, a row vector, to those of x + angle."""
+    """Returns [2F, 2F], which maps the sines and cosines of x, a row, to those of x + angle."""
     sine, cosine = np.diag(np.sin(angles)), np.diag(np.cos(angles))
     return np.block([[cosine, -sine], [sine, cosine]])

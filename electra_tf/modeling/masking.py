@@ -1,4 +1,4 @@
-"""Which positions the generator has to fill, and what it reads there (ELECTRA, section 3.1)."""
+"""Selects positions, hides their tokens, and reads and writes at positions (section 3.1)."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from electra_tf.config.masking import MaskingConfig, PositionDraw
 from electra_tf.modeling.randomness import Randomness, to_uniform
 
 _PASSED_OVER = 3
-"""Words too long for what is left of an example's positions; after so many some stay unused."""
+"""Times that words too long for the remaining slots are skipped, as in BERT's code."""
 
 
 class SpecialTokens(NamedTuple):
@@ -22,18 +22,18 @@ class SpecialTokens(NamedTuple):
 
 
 class Predictions(NamedTuple):
-    """The masked positions of a batch; slots that an example doesn't fill aren't valid."""
+    """The masked positions of a batch; slots that an example doesn't fill are not valid."""
 
     positions: tf.Tensor
     """int32 [B, N]."""
     original_ids: tf.Tensor
-    """int32 [B, N], the tokens to be found."""
+    """int32 [B, N], the tokens to predict."""
     valid: tf.Tensor
     """bool [B, N]."""
 
 
 class Masked(NamedTuple):
-    """A batch as the generator reads it, and what it has to predict."""
+    """A batch as the generator reads it, and the tokens to predict."""
 
     ids: tf.Tensor
     """int32 [B, L]."""
@@ -41,25 +41,25 @@ class Masked(NamedTuple):
 
 
 class TokenKinds(NamedTuple):
-    """What masking has to know of the vocabulary."""
+    """Kinds of vocabulary entries that masking distinguishes."""
 
     special: SpecialTokens
     size: int
     """V."""
     continues_word: np.ndarray
-    """bool [V], which entries continue a word ("##ing"); whole-word masking asks."""
+    """bool [V], entries that continue a word ("##ing"); for whole-word masking."""
 
 
 def mask_tokens(ids: tf.Tensor, valid: tf.Tensor, config: MaskingConfig,
                 kinds: TokenKinds, randomness: Randomness) -> Masked:
-    """Selects positions and hides most of them behind [MASK], or behind random tokens.
+    """Selects positions and replaces most of their tokens by [MASK] or by random tokens.
 
     Args:
         ids: int32 [B, L].
         valid: bool [B, L], False on padding.
-        config: rate of positions, shares of [MASK] and of random tokens, way of drawing.
-        kinds: which ids are never selected, and which continue words.
-        randomness: place of the draw.
+        config: masking rate, fractions of [MASK] and of random tokens, and how to draw.
+        kinds: entries that are never selected, and entries that continue words.
+        randomness: of the step.
 
     Returns:
         `Masked` with N = config.max_predictions(L) slots per example.
@@ -96,7 +96,7 @@ def maskable(ids: tf.Tensor, valid: tf.Tensor, special: SpecialTokens) -> tf.Ten
 
 
 def number_to_predict(valid: tf.Tensor, config: MaskingConfig) -> tf.Tensor:
-    """Returns int32 [B], how many positions to select by the number of tokens of each row."""
+    """Returns int32 [B], the number of positions to select, a function of each row's tokens."""
     table = tf.constant(config.predictions_by_length(valid.shape[1]))
     return tf.gather(table, tf.reduce_sum(tf.cast(valid, tf.int32), axis=1))
 
@@ -105,16 +105,10 @@ def draw_distinct(candidates: tf.Tensor, wanted: tf.Tensor, bits: tf.Tensor,
                   slots: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Draws positions without replacement, every subset equally likely.
 
-    The positions with the largest random words win; a position that isn't a candidate has none.
-
-    Args:
-        candidates: bool [B, L].
-        wanted: int32 [B].
-        bits: int32 [B, L], uniform.
-        slots: N.
+    Takes the candidates, bool [B, L], with the largest `bits`, uniform int32 [B, L].
 
     Returns:
-        positions int32 [B, N] and bool [B, N], which slots are filled: min(wanted, candidates).
+        Positions int32 [B, N] and the filled slots bool [B, N]: min(wanted [B], candidates).
     """
     score = tf.where(candidates, tf.bitwise.bitwise_and(bits, 0x7FFFFFFF), -1)
     slots_in_row = min(slots, candidates.shape[1])
@@ -127,27 +121,18 @@ def draw_distinct(candidates: tf.Tensor, wanted: tf.Tensor, bits: tf.Tensor,
 
 def draw_words(candidates: tf.Tensor, continues: tf.Tensor, wanted: tf.Tensor, bits: tf.Tensor,
                slots: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """Draws whole words until their pieces are as many as wanted.
+    """Draws whole words in random order until `wanted` pieces are selected.
 
-    Words come in random order, each as likely as any other; one with more pieces than there is
-    room left is passed over, as in BERT's code, `_PASSED_OVER` times at most.
-
-    Args:
-        candidates: bool [B, L].
-        continues: bool [B, L], pieces that continue the word before them.
-        wanted: int32 [B].
-        bits: int32 [B, L], uniform.
-        slots: N.
-
-    Returns:
-        As `draw_distinct`, but a row may have fewer than wanted.
+    A word with more pieces than remaining slots is skipped, `_PASSED_OVER` times at most.
+    `continues` bool [B, L] marks pieces that continue the word before them; the other arguments
+    and the results are those of `draw_distinct`, but a row may have fewer positions than wanted.
     """
     length = candidates.shape[1]
     position = tf.range(length)
     first, size = _words(candidates, continues)
     chance = tf.where(
         candidates, tf.bitwise.bitwise_and(gather_tokens(bits, first), 0x7FFFFFFF), -1)
-    # Stable: of two words with the same chance the first comes first, with all of its pieces.
+    # Stable: of two words with the same chance the first one comes first, with all its pieces.
     chance, order = tf.math.top_k(chance, length)
     size, first = gather_tokens(size, order), gather_tokens(first, order)
     pieces_after = size - 1 - (order - first)
@@ -166,12 +151,12 @@ def draw_words(candidates: tf.Tensor, continues: tf.Tensor, wanted: tf.Tensor, b
 
 
 def _words(candidates: tf.Tensor, continues: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns int32 [B, L] twice: where each candidate's word begins, and its number of pieces."""
+    """Returns first position and number of pieces of each candidate's word, int32 [B, L]."""
     length = candidates.shape[1]
     follows = tf.pad(candidates[:, :-1], [[0, 0], [1, 0]])
     begins = candidates & ~(continues & follows)
     number = tf.maximum(tf.cumsum(tf.cast(begins, tf.int32), axis=1) - 1, 0)
-    # Places where words begin, in order; past the last word stands L.
+    # Positions where words begin, in order, padded with L.
     places = tf.sort(tf.where(begins, tf.range(length), length), axis=1)
     places = tf.pad(places, [[0, 0], [0, 1]], constant_values=length)
     pieces_before = tf.pad(tf.cumsum(tf.cast(candidates, tf.int32), axis=1), [[0, 0], [1, 0]])
@@ -182,16 +167,9 @@ def _words(candidates: tf.Tensor, continues: tf.Tensor) -> tuple[tf.Tensor, tf.T
 
 def draw_with_replacement(candidates: tf.Tensor, wanted: tf.Tensor, uniforms: tf.Tensor,
                           slots: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """Draws each slot independently and uniformly: the reference's flaw, for comparison.
+    """Draws each slot independently from `uniforms`, float32 [B, L] in [0, 1), as the reference.
 
-    Args:
-        candidates: bool [B, L].
-        wanted: int32 [B].
-        uniforms: float32 [B, L] in [0, 1), the first N columns are used.
-        slots: N.
-
-    Returns:
-        As `draw_distinct`, but positions may repeat.
+    Arguments and results are those of `draw_distinct`, but positions may repeat.
     """
     ranks = tf.cumsum(tf.cast(candidates, tf.int32), axis=1)
     total = ranks[:, -1:]
@@ -208,8 +186,8 @@ def write_tokens(ids: tf.Tensor, positions: tf.Tensor, new_ids: tf.Tensor,
                  valid: tf.Tensor) -> tf.Tensor:
     """Replaces tokens at given positions.
 
-    Several valid slots may name one position (only when positions are drawn with replacement):
-    it gets the mean of their ids, rounded down, as in the reference implementation.
+    If several valid slots have one position (drawn with replacement), it gets the mean of their
+    ids, rounded down, as in the reference implementation.
 
     Args:
         ids: int32 [B, L].

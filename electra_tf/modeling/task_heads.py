@@ -1,6 +1,6 @@
 """Output heads of fine-tuning (ELECTRA, section 3.3 and appendix B; XLNet for questions).
 
-Unlike BERT there is no pooler: a dense layer reads the last hidden vectors themselves.
+Unlike BERT there is no pooler: a dense layer reads the last hidden vectors.
 """
 
 from collections.abc import Sequence
@@ -16,16 +16,16 @@ from electra_tf.modeling.randomness import Randomness, dropout_keys
 QUESTION_HIDDEN = 512
 """Units of the question head's hidden layers, whatever the encoder's size."""
 FEATURE_LAYERS = 4
-"""Layers of a frozen encoder that are read side by side: the best choice in BERT's table 7."""
+"""Number of a frozen encoder's last layers that are concatenated: the best of BERT's table 7."""
 FORBIDDEN = -1000.0
-"""Added to the logit of a position that can't begin or end an answer: the reference's constant."""
+"""Added to the logit of a position that cannot begin or end an answer, as in the reference."""
 
 
 class ScoreHead(tf_keras.layers.Layer):
     """Dropout and a dense layer: classes or a number from [CLS], tags from first word pieces.
 
-    With `hidden_layer` another dense layer with GELU, and dropout, stand before the last one, as in
-    Hugging Face's head for classes.
+    With `hidden_layer` dropout and a dense layer with GELU come first, as in Hugging Face's
+    classification head.
     """
 
     def __init__(self, path: str, hidden_size: int, outputs: int, *, dropout_rate: float, seed: int,
@@ -51,8 +51,7 @@ class ScoreHead(tf_keras.layers.Layer):
 class RecurrentHead(tf_keras.layers.Layer):
     """A bidirectional LSTM of two layers over a sentence's words, dropout and a dense layer.
 
-    What BERT's feature-based experiment puts on a frozen encoder (Devlin et al., 2019, section
-    5.3).
+    BERT's feature-based head of a frozen encoder (Devlin et al., 2019, section 5.3).
     """
 
     def __init__(self, path: str, inputs: int, hidden_size: int, outputs: int, *,
@@ -70,10 +69,7 @@ class RecurrentHead(tf_keras.layers.Layer):
              randomness: Randomness | None = None) -> tf.Tensor:
         """Maps words [B, W, I] to logits, float32 [B, W, outputs].
 
-        Args:
-            vectors: of words, then of nothing.
-            is_word: bool [B, W], tells them apart.
-            randomness: for dropout; None outside of training.
+        Rows are padded at their ends, where `is_word` bool [B, W] is False.
         """
         lengths = tf.reduce_sum(tf.cast(is_word, tf.int32), axis=1)
         for forward, backward in self.layers:
@@ -127,7 +123,7 @@ def last_layers(layers: Sequence[tf.Tensor]) -> tf.Tensor:
 
 
 def answer_positions(segment_ids: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
-    """Marks where an answer may begin or end, bool [B, L]; [CLS] stands for "no answer"."""
+    """Marks positions where an answer may begin or end, bool [B, L]; [CLS] means "no answer"."""
     allowed = valid & (segment_ids > 0)
     return allowed | (tf.range(dimensions(allowed)[1]) == 0)
 
@@ -138,18 +134,18 @@ def vectors_at(hidden: tf.Tensor, positions: tf.Tensor) -> tf.Tensor:
 
 
 class SpanLogits(NamedTuple):
-    """Logits that training compares with the truth; float32."""
+    """Logits of training, float32."""
 
     start: tf.Tensor
     """[B, L]."""
     end: tf.Tensor
-    """[B, L]; where ends depend on starts, given the true start."""
+    """[B, L]; given the true start if ends depend on starts."""
     impossible: tf.Tensor | None
     """[B], positive where the context seems to hold no answer."""
 
 
 class SpanBeams(NamedTuple):
-    """The likeliest answers, K starts and for each of them K ends."""
+    """The most probable answers: K starts, and K ends for each of them."""
 
     start_log_probs: tf.Tensor
     """float32 [B, K]."""
@@ -164,11 +160,11 @@ class SpanBeams(NamedTuple):
 
 
 class QuestionHead(tf_keras.layers.Layer):
-    """Finds where an answer starts and ends, and whether there is one.
+    """Scores the start and the end of an answer, and answerability.
 
-    With `conditioned` the end depends on the start: a hidden layer reads the vectors of both
-    (Yang et al., 2019, XLNet's code); in training the true start, afterwards the likeliest ones.
-    Without, ends are scored by themselves, as in BERT. Answerability reads [CLS] and the mean
+    With `conditioned` the end depends on the start: a hidden layer reads both vectors (Yang et al.,
+    2019, XLNet's code), of the true start in training and of the most probable ones otherwise.
+    Without it ends are scored independently, as in BERT. Answerability reads [CLS] and the mean
     vector of the start.
     """
 
@@ -200,7 +196,7 @@ class QuestionHead(tf_keras.layers.Layer):
         return SpanLogits(start, ends[:, 0], self._impossible_logit(hidden, start))
 
     def beams(self, hidden: tf.Tensor, allowed: tf.Tensor, size: int) -> SpanBeams:
-        """Returns the `size` likeliest starts, and for each the `size` likeliest ends."""
+        """Returns the `size` most probable starts, and as many ends for each."""
         start = self._start_logits(hidden, allowed)
         start_log_probs, start_index = tf.math.top_k(tf.nn.log_softmax(start), size)
         ends = self._end_logits(hidden, allowed, start_index)

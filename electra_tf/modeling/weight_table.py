@@ -1,8 +1,7 @@
 """Path and shape of every weight of the networks of pre-training.
 
-Layers take their shapes from here, converters their names, and parameters and FLOPs are counted
-from it. The paths are the reference implementation's, the same for every objective. V vocabulary,
-P positions, T segments, E embedding, H hidden, I intermediate.
+Layers take their shapes from this table, converters their names; it is the source of the numbers
+of parameters and FLOPs. The paths are the reference implementation's for every objective.
 """
 
 import dataclasses
@@ -13,11 +12,10 @@ from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
 
 Shapes = dict[str, tuple[int, ...]]
 ENCODER, GENERATOR = "electra", "generator"
-"""Begin the paths of the encoder that is pre-trained and then fine-tuned, and of the generator's.
-"""
+"""First parts of the paths of the encoder that is fine-tuned, and of the generator."""
 FROZEN, RESTORER, TOWERS = "frozen_generator", "restorer", ("generator_ltr", "generator_rtl")
 COPY, CLOZE = "copy_predictions", "cloze_predictions"
-"""The same of what other objectives have: networks of their own, and heads."""
+"""First parts of the paths of other objectives' networks and heads."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -26,14 +24,14 @@ class Head:
 
     weights: Shapes
     scores_vocabulary: bool
-    """Whether its last product is with the word table, whose rows are the vocabulary."""
+    """True if its last matmul is with the word table."""
     fraction: float | None = 1.0
-    """Fraction of positions at which it runs; None for those that masking selects."""
+    """Fraction of positions at which it runs; None: the masked positions."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Network:
-    """One network of an objective: its weights, and how often it runs."""
+    """A network of an objective: its weights and how often it runs."""
 
     name: str
     encoder: EncoderConfig
@@ -50,7 +48,7 @@ class Network:
 
     @property
     def weights(self) -> Shapes:
-        """All of its weights, those that it shares with another network too."""
+        """All its weights, including those shared with another network."""
         shapes = dict(self.body)
         for head in self.heads:
             shapes |= head.weights
@@ -160,20 +158,15 @@ def generator(model: ModelConfig) -> Network:
 def language_model(name: str, config: EncoderConfig, body: Shapes, *,
                    head: str = "generator_predictions",
                    fraction: float | None = None) -> Network:
-    """Returns a network that predicts tokens.
+    """Returns a network that predicts tokens, with the weights `body` below its head.
 
-    Args:
-        name: of the network.
-        config: of its encoder.
-        body: its weights below the head.
-        head: path of the head.
-        fraction: of positions whose token it predicts; None for the masked ones.
+    `fraction` is that of `Head`.
     """
     return Network(name=name, encoder=config, body=body, heads=(Head(
         weights=vocabulary_head(head, config), scores_vocabulary=True, fraction=fraction),))
 
 
 def own_generator(model: ModelConfig) -> Shapes:
-    """Returns the weights of the generator that aren't the discriminator's too."""
+    """Returns the weights of the generator that the discriminator doesn't share."""
     shared = discriminator(model.discriminator).weights
     return {path: shape for path, shape in generator(model).weights.items() if path not in shared}
