@@ -35,4 +35,5 @@ def finetuned(networks: Pretrained, kind: Kind, labels: tuple[str, ...], head: d
             weights[f"head/{name}/{leaf}"] = seeded.weight(f"head/{name}/{leaf}", shape)
     task = TaskSpec(name=str(kind), kind=kind, labels=labels, metrics=("accuracy",), scale=scale,
                     offset=offset)
-    return dataclasses.replace(networks, weights=weights, task=task, head_settings=settings or {})
+    return dataclasses.replace(networks, weights=weights, task=task.facts(),
+                               head_settings=settings or {})

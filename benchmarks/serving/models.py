@@ -7,12 +7,11 @@ from collections.abc import Iterable, Sequence
 import tensorflow as tf
 
 from benchmarks.serving.answers import MAX_LENGTH
-from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import Format
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import pretraining_config
-from electra_tf.export import finetuned, saved_model
+from electra_tf.export import conversion, finetuned, saved_model
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue
 from electra_tf.tasks.kinds.classification import ClassificationObjective
@@ -45,10 +44,10 @@ def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str,
         saved_model.export(
             model_to_serve, saved_model.Target.of(str(directory / precision), "1", precision))
     networks = Pretrained(
-        source="new weights", model=config.model, text=text, task=spec,
+        source="new weights", model=config.model, text=text, task=spec.facts(),
         head_settings={"task.hidden_layer": True},
         weights={variable.name.split(":")[0]: variable.numpy() for variable in model.variables})
-    formats.write(networks, directory / "hugging_face", Format.HUGGING_FACE)
+    conversion.write(networks, directory / "hugging_face", Format.HUGGING_FACE)
 
 
 def sentences(data_dir: pathlib.Path) -> list[str]:

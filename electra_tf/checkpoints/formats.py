@@ -1,11 +1,11 @@
-"""The formats that networks come in, and a door to all of them.
+"""Reads networks in every format; `export/conversion.py` writes them.
 
 Google's and Hugging Face's are imported when one of their checkpoints is named.
 """
 
 import enum
 
-from electra_tf.checkpoints.pretrained import Pretrained, read_run, write_run
+from electra_tf.checkpoints.pretrained import Pretrained, read_run
 from electra_tf.checkpoints.run_directory import SETTINGS_FILE
 from electra_tf.checkpoints.shapes import require_finite
 from electra_tf.platform.errors import UserError
@@ -65,19 +65,3 @@ def read(path: Path, *, vocab_file: Path | None = None,
                                num_heads=num_heads)
     require_finite(networks.weights, networks.source)
     return networks
-
-
-def write(networks: Pretrained, directory: Path, form: Format) -> None:
-    """Writes networks into a new directory.
-
-    Raises:
-        UserError: the format has no place for a weight; the directory can't be written.
-    """
-    if form is Format.RUN:
-        write_run(networks, directory)
-    elif form is Format.HUGGING_FACE:
-        from electra_tf.checkpoints.hugging_face import networks as hugging_face
-        hugging_face.write(networks, directory)
-    else:
-        from electra_tf.checkpoints import google
-        google.write(networks, directory)

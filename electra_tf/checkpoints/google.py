@@ -5,7 +5,6 @@ form: we write it, and others have.
 """
 
 import dataclasses
-import json
 import os
 
 import tensorflow as tf
@@ -15,7 +14,6 @@ from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.shapes import model_of_weights, require_networks
 from electra_tf.platform import storage, strict_json
-from electra_tf.platform.atomic_file import make_directory, write_atomically
 from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
@@ -81,29 +79,6 @@ def read(path: Path, *, vocab_file: Path | None = None,
         source=prefix, model=model, weights=weights,
         text=TextSettings(vocabulary=vocabulary,
                           normalization=recorded or normalization))
-
-
-def write(networks: Pretrained, directory: Path) -> None:
-    """Writes `model.ckpt.*`, as TensorFlow 1's saver does, and `vocab.txt`.
-
-    Raises:
-        UserError: the weights aren't exactly those of a discriminator, or of it and a generator;
-            the model was fine-tuned.
-    """
-    if networks.task is not None:
-        raise UserError(f"{networks.source} is a fine-tuned model; Google's form is written for "
-                        "pre-trained networks alone.")
-    require_networks(networks.weights, networks.model, networks.source)
-    make_directory(directory)
-    names = sorted(networks.weights)
-    tf.raw_ops.SaveV2(
-        prefix=tf.constant(str(directory / PREFIX)), tensor_names=tf.constant(names),
-        shape_and_slices=tf.constant([""] * len(names)),
-        tensors=[tf.constant(networks.weights[name]) for name in names])
-    networks.text.save(directory / VOCABULARY_FILE)
-    sizes = {"hidden_size": networks.model.hidden_size,
-             "num_hidden_layers": networks.model.num_layers, HEADS: networks.model.num_heads}
-    write_atomically(directory / CONFIG_FILE, f"{json.dumps(sizes, indent=1)}\n".encode())
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -132,9 +132,17 @@ def checkpoint_of_results(model_dir: Path) -> int | None:
     return found.checkpoint
 
 
-def read_identity(model_dir: Path) -> dict[str, Any]:
-    """Returns what `claim` wrote; `UserError` if there is no run, or its settings are damaged."""
-    return settings_file.read(model_dir / SETTINGS_FILE)
+def read_identity(model_dir: Path, known: Any = None) -> dict[str, Any]:
+    """Returns what `claim` wrote.
+
+    Args:
+        model_dir: of the run.
+        known: settings of its kind, to check all of its own; see `settings_file.read`.
+
+    Raises:
+        UserError: there is no run, or its settings are damaged.
+    """
+    return settings_file.read(model_dir / SETTINGS_FILE, known)
 
 
 def saved_config(model_dir: Path, config: Config, given: Collection[str]) -> Config:

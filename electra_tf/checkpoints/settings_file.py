@@ -3,14 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform import strict_json
 from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
-from electra_tf.tasks.task import TaskSpec
 from electra_tf.text import normalization
 
 Saved = dict[str, str | int | float | bool | list[str] | None]
@@ -22,13 +20,19 @@ _FACTS = {"dataset": str, "data": str, "vocabulary": str, "initial": (str, type(
 _NEEDED = (*normalization.NEEDED_FACTS, "model.vocab_size")
 _MAY_CHANGE = frozenset({"training.num_trials"})
 """Settings that decide a result and are not kept: trials can be added."""
-_TASK = "task_"
+TASK = "task_"
+"""Prefix of the facts of a task, whose meaning `tasks` knows."""
 _MOST_BYTES = 4 * MIB
 """Settings take 3 KB; the names of 30,000 labels fit."""
 
 
-def read(path: Path) -> Saved:
+def read(path: Path, known: Any = None) -> Saved:
     """Returns what a run's settings.json holds.
+
+    Args:
+        path: of the file.
+        known: settings of the run's kind, against which its own are checked. If None, all settings
+            of pre-training are checked, but of fine-tuning the model's alone.
 
     Raises:
         UserError: no such file; a damaged one: no JSON, or a value that is missing, unknown, of
@@ -38,7 +42,7 @@ def read(path: Path) -> Saved:
     saved = strict_json.read(path, Saved, most=_MOST_BYTES, fix=fix, absent=(
         f"{path} does not exist: no run was started in {path.parent}. Train first, or name "
         "another directory."))
-    problem = _problem_of_facts(saved) or _problem_of_settings(saved)
+    problem = _problem_of_facts(saved) or _problem_of_settings(saved, known)
     if problem:
         raise UserError(f"{path} is damaged: {problem}; {fix}")
     return saved
@@ -46,8 +50,9 @@ def read(path: Path) -> Saved:
 
 def _problem_of_facts(saved: Mapping[str, Any]) -> str:
     facts = {name: value for name, value in saved.items() if "." not in name}
-    task = {name for name in facts if name.startswith(_TASK)}
-    for name in facts.keys() - task:
+    for name in facts:
+        if name.startswith(TASK):
+            continue
         if name not in _FACTS:
             return f"{shown(name)} is unknown"
         if not isinstance(facts[name], _FACTS[name]):
@@ -59,17 +64,14 @@ def _problem_of_facts(saved: Mapping[str, Any]) -> str:
         normalization.Normalization.of_facts(saved)
     except ValueError as error:
         return str(error).rstrip(".")
-    if task:
-        try:
-            TaskSpec.of_facts(facts)
-        except strict_json.Unreadable as error:
-            return f"its task: {error}"
     return ""
 
 
-def _problem_of_settings(saved: Mapping[str, Any]) -> str:
+def _problem_of_settings(saved: Mapping[str, Any], known: Any) -> str:
     settings = {name: value for name, value in saved.items() if "." in name}
-    default = FinetuningConfig() if f"{_TASK}name" in saved else PretrainingConfig()
+    if known is None and any(name.startswith(TASK) for name in saved):
+        settings = {name: settings[name] for name in settings if name.startswith("model.")}
+    default = known or PretrainingConfig()
     objective = {name: settings[name] for name in settings if name == "objective.name"}
     try:
         known = flatten(override(default, objective))

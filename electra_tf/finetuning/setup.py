@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from electra_tf.checkpoints import run_directory
-from electra_tf.checkpoints.pretrained import TextSettings, task_of, text_settings
+from electra_tf.checkpoints.pretrained import TextSettings, task_facts, text_settings
 from electra_tf.checkpoints.weights import assign_weights, read_weights
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.data.buckets import Row
 from electra_tf.finetuning.finetuner import TrialSettings
 from electra_tf.modeling.electra import TaskModel
+from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import Example
@@ -144,12 +145,21 @@ def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRu
     if fixed:
         raise UserError(f"{fixed[0]} is the trained model's; only settings of the hardware can be "
                         "given to use it.")
-    saved = run_directory.read_identity(model_dir)
-    spec = task_of(saved)
-    if spec is None:
+    saved = run_directory.read_identity(model_dir, FinetuningConfig())
+    facts = task_facts(saved)
+    if facts is None:
         raise UserError(f"{model_dir} holds no fine-tuned model (a run of pre-training, perhaps).")
+    spec = _spec(model_dir, facts)
     config = override(FinetuningConfig(), run_directory.settings_of(saved) | dict(changes))
     return prepare(config, spec, text_settings(model_dir), model_dir)
+
+
+def _spec(model_dir: Path, facts: Mapping[str, Any]) -> TaskSpec:
+    try:
+        return TaskSpec.of_facts(facts)
+    except strict_json.Unreadable as error:
+        raise UserError(f"{model_dir / run_directory.SETTINGS_FILE} is damaged: its task: {error}; "
+                        "restore it or start a new --model_dir.") from error
 
 
 def _freeze(model: TaskModel, layers: int) -> None:

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.checkpoints import formats, google, shapes
+from electra_tf.checkpoints import formats, shapes
 from electra_tf.checkpoints.formats import Format
 from electra_tf.config.model import ModelConfig, Tying
+from electra_tf.export import conversion
 from electra_tf.modeling import weight_table
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
@@ -47,13 +48,13 @@ def as_read(networks, form):
 def test_a_format_gives_back_what_it_was_given(tmp_path, form, tying):
     networks = tiny_networks.pretrained(
         model__tying=tying, model__hidden_dropout=0.1, model__attention_dropout=0.1)
-    formats.write(networks, tmp_path / "out", form)
+    conversion.write(networks, tmp_path / "out", form)
     assert formats.format_of(tmp_path / "out") is form
     require_equal(as_read(networks, form), formats.read(tmp_path / "out"))
 
 
 def test_heads_that_nothing_tells_are_asked_for(networks, tmp_path):
-    google.write(networks, tmp_path / "out")
+    conversion.write_google(networks, tmp_path / "out")
     (tmp_path / "out" / "bert_config.json").unlink()
     with pytest.raises(UserError, match=r"2 layers of 32 units are no published model's.*"
                                         r"convert_checkpoint --from=.*--num_heads=HEADS"):
@@ -72,7 +73,7 @@ def test_the_published_models_heads_are_known():
 
 @pytest.mark.parametrize("content", [b"{", b"{}", b'{"num_attention_heads": "two"}'])
 def test_a_config_beside_it_that_says_nothing_is_one_line(networks, tmp_path, content):
-    google.write(networks, tmp_path / "out")
+    conversion.write_google(networks, tmp_path / "out")
     (tmp_path / "out" / "bert_config.json").write_bytes(content)
     with pytest.raises(UserError, match=r"bert_config\.json.*num_attention_heads"):
         formats.read(tmp_path / "out")
@@ -84,9 +85,9 @@ def variables_of(prefix):
 
 
 def test_googles_checkpoint_comes_back_as_it_was(networks, tmp_path):
-    google.write(networks, tmp_path / "first")
-    formats.write(formats.read(tmp_path / "first", num_heads=2), tmp_path / "run", Format.RUN)
-    google.write(formats.read(tmp_path / "run"), tmp_path / "second")
+    conversion.write_google(networks, tmp_path / "first")
+    conversion.write(formats.read(tmp_path / "first", num_heads=2), tmp_path / "run", Format.RUN)
+    conversion.write_google(formats.read(tmp_path / "run"), tmp_path / "second")
     first, second = (variables_of(tmp_path / name / "model.ckpt") for name in ("first", "second"))
     assert first.keys() == second.keys() == networks.weights.keys()
     for name, value in first.items():
@@ -96,7 +97,7 @@ def test_googles_checkpoint_comes_back_as_it_was(networks, tmp_path):
 
 
 def test_a_checkpoint_of_google_may_hold_slots_and_a_step(networks, tmp_path):
-    google.write(networks, tmp_path / "first")
+    conversion.write_google(networks, tmp_path / "first")
     names = sorted(networks.weights)
     values = [networks.weights[name] for name in names]
     slots = [f"{name}/{slot}" for slot in ("adam_m", "adam_v") for name in names]
@@ -112,7 +113,7 @@ def test_a_checkpoint_of_google_may_hold_slots_and_a_step(networks, tmp_path):
 
 
 def test_a_damaged_checkpoint_of_google_is_one_line(networks, tmp_path):
-    google.write(networks, tmp_path / "out")
+    conversion.write_google(networks, tmp_path / "out")
     data = tmp_path / "out" / "model.ckpt.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:5000])
     with pytest.raises(UserError, match="model.ckpt can't be read: Read less bytes than requested"):
@@ -120,7 +121,7 @@ def test_a_damaged_checkpoint_of_google_is_one_line(networks, tmp_path):
 
 
 def test_a_vocabulary_of_another_size_is_refused(networks, tmp_path):
-    google.write(networks, tmp_path / "out")
+    conversion.write_google(networks, tmp_path / "out")
     (tmp_path / "out" / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword\n")
     with pytest.raises(UserError, match="vocab.txt.manifest.json is of another vocabulary"):
         formats.read(tmp_path / "out", num_heads=2)
@@ -132,7 +133,7 @@ def test_a_vocabulary_of_another_size_is_refused(networks, tmp_path):
 def test_a_fine_tuned_model_has_no_place_in_googles_format(networks, tmp_path):
     tagger = tiny_networks.finetuned(networks, Kind.TAGGING, ("O",), {"dense": 1})
     with pytest.raises(UserError, match="is a fine-tuned model; Google's form"):
-        formats.write(tagger, tmp_path / "out", Format.GOOGLE)
+        conversion.write(tagger, tmp_path / "out", Format.GOOGLE)
 
 
 def test_a_directory_without_a_checkpoint_is_one_line(tmp_path):
@@ -146,7 +147,7 @@ def test_weights_that_are_no_numbers_are_refused_in_every_format(networks, tmp_p
     broken = networks.weights[name].copy()
     broken[3] = np.nan
     diverged = dataclasses.replace(networks, weights=networks.weights | {name: broken})
-    formats.write(diverged, tmp_path / "out", form)
+    conversion.write(diverged, tmp_path / "out", form)
     with pytest.raises(UserError, match=f"{name} holds values that are no finite numbers"):
         formats.read(tmp_path / "out", num_heads=2 if form is Format.GOOGLE else None)
 
@@ -170,7 +171,7 @@ def test_a_converted_model_knows_nothing_of_how_its_weights_began(tmp_path, form
     for scheme in ("normal", "neighbours"):
         run, target = tmp_path / scheme / "run", tmp_path / scheme / "out"
         tiny_encoder.write(run, initialization__scheme=scheme)
-        formats.write(formats.read(run), target, form)
+        conversion.write(formats.read(run), target, form)
         files[scheme] = {path.relative_to(target): path.read_text().replace(scheme, "")
                          for path in sorted(target.rglob("*.json"))}
     assert files["normal"].keys() == files["neighbours"].keys()

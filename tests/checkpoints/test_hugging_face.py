@@ -11,6 +11,7 @@ from scipy import special
 
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import Format
+from electra_tf.export import conversion
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Kind
@@ -32,7 +33,7 @@ def networks():
 @pytest.fixture
 def pair(networks, tmp_path):
     """A directory with the two networks."""
-    formats.write(networks, tmp_path / "out", Format.HUGGING_FACE)
+    conversion.write(networks, tmp_path / "out", Format.HUGGING_FACE)
     return tmp_path / "out"
 
 
@@ -59,10 +60,10 @@ def test_names_and_shapes_are_those_that_transformers_wants(pair, network):
 def test_a_finetuned_model_has_the_names_that_transformers_wants(
         networks, tmp_path, kind, labels, head, settings):
     model = finetuned(networks, kind, labels, head, settings=settings)
-    formats.write(model, tmp_path / "out", Format.HUGGING_FACE)
+    conversion.write(model, tmp_path / "out", Format.HUGGING_FACE)
     assert shapes_of(tmp_path / "out") == NAMES[kind]
-    again = formats.read(tmp_path / "out")
-    assert (again.task.kind, again.task.labels) == (kind, labels)
+    again = conversion.read(tmp_path / "out")
+    assert (again.task["task_kind"], again.task["task_labels"]) == (kind, list(labels))
     if again.head_settings == settings:
         assert again.weights.keys() == model.weights.keys()
         for name, value in model.weights.items():
@@ -76,26 +77,26 @@ def test_a_finetuned_model_has_the_names_that_transformers_wants(
 def test_a_head_without_a_hidden_layer_computes_the_same_through_gelu(
         networks, tmp_path, kind, labels, more):
     model = finetuned(networks, kind, labels, {"dense": len(labels) or 1}, **more)
-    formats.write(model, tmp_path / "out", Format.HUGGING_FACE)
+    conversion.write(model, tmp_path / "out", Format.HUGGING_FACE)
     theirs = load_file(tmp_path / "out" / "model.safetensors")
     vectors = np.random.default_rng(8).normal(size=[5, 32]).astype(np.float32)
     hidden = vectors @ theirs["classifier.dense.weight"].T + theirs["classifier.dense.bias"]
     hidden *= 0.5 * (1.0 + special.erf(hidden / np.sqrt(2.0)))
     logits = hidden @ theirs["classifier.out_proj.weight"].T + theirs["classifier.out_proj.bias"]
     expected = vectors @ model.weights["head/dense/kernel"] + model.weights["head/dense/bias"]
-    expected = expected * model.task.scale + model.task.offset
+    expected = expected * model.task["task_scale"] + model.task["task_offset"]
     np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-5)
 
 
 def test_heads_that_it_has_not_are_refused(networks, tmp_path):
     many = finetuned(networks, Kind.CLASSIFICATION, tuple(map(str, range(17))), {"dense": 17})
     with pytest.raises(UserError, match="17 labels don't fit .* task.hidden_layer=true"):
-        formats.write(many, tmp_path / "out", Format.HUGGING_FACE)
+        conversion.write(many, tmp_path / "out", Format.HUGGING_FACE)
     joint = finetuned(networks, Kind.QUESTION_ANSWERING, (), {"dense": 1, "qa_hidden": 8})
     with pytest.raises(UserError, match="ElectraForQuestionAnswering has other layers .* "
                        "train with --set task.ends_given_starts=false --set "
                        "task.answerability=false") as error:
-        formats.write(joint, tmp_path / "out", Format.HUGGING_FACE)
+        conversion.write(joint, tmp_path / "out", Format.HUGGING_FACE)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "out").exists()
 
@@ -132,33 +133,34 @@ def test_a_tokenizer_of_another_kind_is_refused(pair, model, words):
 
 def test_classes_are_called_by_words_and_come_back_as_the_tasks(networks, tmp_path):
     model = finetuned(networks, Kind.CLASSIFICATION, ("0", "1"), {"hidden": 32, "dense": 2})
-    model = dataclasses.replace(model, task=TaskSpec.of_glue(glue.TASKS["cola"]))
-    formats.write(model, tmp_path / "out", Format.HUGGING_FACE)
+    model = dataclasses.replace(model, task=TaskSpec.of_glue(glue.TASKS["cola"]).facts())
+    conversion.write(model, tmp_path / "out", Format.HUGGING_FACE)
     path = tmp_path / "out" / "config.json"
     config = json.loads(path.read_text())
     assert config["id2label"] == {"0": "unacceptable", "1": "acceptable"}
     assert config["label2id"] == {"unacceptable": 0, "acceptable": 1}
-    assert formats.read(tmp_path / "out").task == model.task
+    assert conversion.read(tmp_path / "out").task == model.task
     change_json(path, finetuning_task=None)
-    found = formats.read(tmp_path / "out").task
+    found = TaskSpec.of_facts(conversion.read(tmp_path / "out").task)
     assert (found.name, found.labels) == ("classification", ("unacceptable", "acceptable"))
     change_json(path, finetuning_task="cola", id2label={"0": "0", "1": "1"},
                 label2id={"0": 0, "1": 1})
-    assert formats.read(tmp_path / "out").task.label_words == ("0", "1")
+    found = TaskSpec.of_facts(conversion.read(tmp_path / "out").task)
+    assert found.label_words == ("0", "1")
 
 
 def test_two_labels_may_have_no_names(networks, tmp_path):
     """transformers leaves out of config.json what is its default."""
     model = finetuned(networks, Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2})
-    formats.write(model, tmp_path / "out", Format.HUGGING_FACE)
+    conversion.write(model, tmp_path / "out", Format.HUGGING_FACE)
     path = tmp_path / "out" / "config.json"
     config = json.loads(path.read_text())
     del config["id2label"], config["label2id"]
     path.write_text(json.dumps(config))
-    assert formats.read(tmp_path / "out").task.labels == ("LABEL_0", "LABEL_1")
+    assert conversion.read(tmp_path / "out").task["task_labels"] == ["LABEL_0", "LABEL_1"]
     change_json(path, id2label={"1": "no", "2": "yes"})
     with pytest.raises(UserError, match="id2label of config.json must name every label"):
-        formats.read(tmp_path / "out")
+        conversion.read(tmp_path / "out")
 
 
 @pytest.mark.parametrize(("change", "words"), [
@@ -182,7 +184,7 @@ def test_weights_that_dont_fit_are_named(pair, change, words):
 
 def test_a_generator_with_words_of_its_own_must_have_them_at_its_own_size(tmp_path):
     networks = tiny_networks.pretrained(model__embedding_size=24)
-    formats.write(networks, tmp_path / "out", Format.HUGGING_FACE)
+    conversion.write(networks, tmp_path / "out", Format.HUGGING_FACE)
     path = tmp_path / "out" / "generator" / "model.safetensors"
     weights = load_file(path)
     weights["electra.embeddings.word_embeddings.weight"] += 1.0

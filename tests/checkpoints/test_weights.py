@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.weights import ENCODER, assign_parts, assign_weights, read_weights
+from electra_tf.export import conversion
 from electra_tf.modeling.electra import electra_encoder
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
@@ -59,7 +60,7 @@ def test_disentangled_words_are_read_as_the_sum(tmp_path):
     assign_weights(encoder.trainable_variables, read_weights(
         storage.path(tmp_path), is_encoders), "a run")
     np.testing.assert_array_equal(encoder.embeddings.words.table, own)
-    formats.write(networks, storage.path(tmp_path / "converted"), formats.Format.HUGGING_FACE)
+    conversion.write(networks, storage.path(tmp_path / "converted"), formats.Format.HUGGING_FACE)
     assert formats.read(storage.path(tmp_path / "converted" / "discriminator")).weights.keys() == {
         name for name in networks.weights if not name.startswith("generator")}
 

@@ -16,6 +16,7 @@ import run_finetuning
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.weights import ENCODER, read_step, read_weights
 from electra_tf.config import finetuning_flags
+from electra_tf.export import conversion
 from electra_tf.finetuning import results
 from electra_tf.finetuning.finetuner import ByLength
 from electra_tf.platform import signals
@@ -230,8 +231,8 @@ def test_the_best_trial_is_what_evaluation_and_prediction_use(classified, capsys
 
 def test_a_model_that_came_back_from_hugging_face_s_form_predicts_the_same(classified, tmp_path):
     path, _ = classified
-    formats.write(formats.read(path / "run"), tmp_path / "theirs", formats.Format.HUGGING_FACE)
-    formats.write(formats.read(tmp_path / "theirs"), tmp_path / "back", formats.Format.RUN)
+    conversion.write(formats.read(path / "run"), tmp_path / "theirs", formats.Format.HUGGING_FACE)
+    conversion.write(conversion.read(tmp_path / "theirs"), tmp_path / "back", formats.Format.RUN)
     fresh = write(tmp_path / "new.csv", "text\n" + "\n".join(
         text for text, _ in texts(6, 3)) + "\n")
     call("--mode=predict", f"--model_dir={tmp_path / 'back'}", f"--input={fresh}",

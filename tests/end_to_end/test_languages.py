@@ -14,6 +14,7 @@ from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import Format
 from electra_tf.data import manifest
 from electra_tf.data.pipeline import parse_examples
+from electra_tf.export import conversion
 from electra_tf.platform import storage
 from electra_tf.pretraining.training_run import train
 from electra_tf.text import coverage
@@ -117,7 +118,7 @@ def test_pre_training_and_its_conversions_keep_the_normalization(work, tmp_path)
     trained = formats.read(storage.path(tmp_path / "model"))
     assert trained.text.normalization == made.chosen
     for form in (Format.HUGGING_FACE, Format.GOOGLE, Format.RUN):
-        formats.write(trained, tmp_path / form, form)
+        conversion.write(trained, tmp_path / form, form)
         at = tmp_path / form / "discriminator" if form is Format.HUGGING_FACE else tmp_path / form
         again = formats.read(storage.path(at))
         assert again.text == trained.text

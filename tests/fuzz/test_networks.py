@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import Format
+from electra_tf.export import conversion
 from tests import tiny_encoder, tiny_networks
 from tests.fuzz.attempts import REFUSED, attempt, cases
 from tests.fuzz.mutations import bytes_changed, json_changed
@@ -24,7 +25,7 @@ def networks():
 @pytest.fixture(scope="module")
 def pair(networks, tmp_path_factory):
     directory = tmp_path_factory.mktemp("pair") / "theirs"
-    formats.write(networks, directory, Format.HUGGING_FACE)
+    conversion.write(networks, directory, Format.HUGGING_FACE)
     return directory
 
 

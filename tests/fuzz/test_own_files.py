@@ -12,6 +12,8 @@ from data_prep.record_directory import RecordDirectory
 from data_prep.work_units import WorkUnit
 from electra_tf.checkpoints import settings_file
 from electra_tf.checkpoints.run_directory import checkpoint_of_results
+from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data import manifest, reader
 from electra_tf.finetuning.results import Epoch, Results, Trial
 from electra_tf.reporting.metrics_log import MetricsLog, read_metrics
@@ -111,7 +113,6 @@ def test_a_changed_receipt_never_changes_what_was_built(receipt, data):
 
 def settings_tree(finetuned: bool):
     from electra_tf.checkpoints import run_directory
-    from electra_tf.config.finetuning import FinetuningConfig
     from electra_tf.tasks.examples import Kind
     from electra_tf.tasks.task import TaskSpec
 
@@ -132,7 +133,8 @@ def test_changed_settings_are_refused_or_read_as_they_stand(home, finetuned, dat
     content = data.draw(json_changed(settings_tree(finetuned)))
     path = home / "settings.json"
     path.write_bytes(content)
-    found = attempt("settings.json", lambda: settings_file.read(path))
+    known = FinetuningConfig() if finetuned else PretrainingConfig()
+    found = attempt("settings.json", lambda: settings_file.read(path, known))
     if found is not REFUSED:
         require_said(found, content)
 

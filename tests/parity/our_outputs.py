@@ -9,6 +9,7 @@ import tensorflow as tf
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_parts
+from electra_tf.export import conversion
 from electra_tf.finetuning import setup
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.task_heads import first_vectors
@@ -50,7 +51,7 @@ def of_task(networks: Pretrained, directory: Path) -> dict[str, np.ndarray]:
         directory: where it is written as a run first.
     """
     settings = dict(networks.head_settings) | {"task.max_query_length": 8}  # Of 32 positions.
-    formats.write(dataclasses.replace(networks, head_settings=settings), directory,
+    conversion.write(dataclasses.replace(networks, head_settings=settings), directory,
                   formats.Format.RUN)
     run = setup.prepare_trained(directory, HARDWARE)
     model, inputs, spec = run.trained_model(), _inputs(), run.spec

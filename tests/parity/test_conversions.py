@@ -7,6 +7,7 @@ import tensorflow as tf
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import Format
 from electra_tf.checkpoints.weights import assign_weights
+from electra_tf.export import conversion
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.parity import golden_files
@@ -49,7 +50,7 @@ def test_it_computes_the_same_after_every_conversion(variant, tmp_path):
     write_checkpoint(weights, tmp_path / "reference")
     networks = formats.read(tmp_path / "reference", num_heads=NUM_HEADS)
     for form in (Format.HUGGING_FACE, Format.RUN, Format.GOOGLE):
-        formats.write(networks, tmp_path / form, form)
+        conversion.write(networks, tmp_path / form, form)
         found = formats.read(tmp_path / form, num_heads=NUM_HEADS)
         assert found.weights.keys() == weights.keys()
         for name, value in weights.items():

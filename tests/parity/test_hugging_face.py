@@ -13,6 +13,7 @@ import tensorflow as tf
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import Format
 from electra_tf.config.model import Tying
+from electra_tf.export import conversion
 from electra_tf.tasks.examples import Kind
 from electra_tf.text.normalization import Normalization
 from electra_tf.text.tokenization import TextSettings
@@ -88,7 +89,7 @@ def test_pre_trained_networks_compute_the_golden_numbers(golden, seeded_director
 
 @pytest.mark.parametrize("network", ["classification", "tagging", "question_answering"])
 def test_fine_tuned_models_compute_the_golden_numbers(golden, seeded_directory, tmp_path, network):
-    ours = our_outputs.of_task(formats.read(seeded_directory / network), tmp_path)
+    ours = our_outputs.of_task(conversion.read(seeded_directory / network), tmp_path)
     require_close(ours, arrays_of(golden, network),
                   at_least=2 if network == "question_answering" else 1)
 
@@ -119,9 +120,9 @@ def pytorch(tmp_path_factory):
     """What PyTorch makes of everything that the converter writes: one process for all."""
     root = tmp_path_factory.mktemp("pytorch")
     for name, changes in PAIRS.items():
-        formats.write(tiny_networks.pretrained(**changes), root / name, Format.HUGGING_FACE)
+        conversion.write(tiny_networks.pretrained(**changes), root / name, Format.HUGGING_FACE)
     for name in HEADS:
-        formats.write(tuned(name), root / name, Format.HUGGING_FACE)
+        conversion.write(tuned(name), root / name, Format.HUGGING_FACE)
     write_text_directories(Vocabulary(tuple(GOLDEN_IDS["vocabulary"])), root / "text")
     return root, peers.run(root, TEXTS)
 
@@ -161,7 +162,7 @@ class TestInPyTorch:
     def test_what_transformers_writes_is_read_again(self, pytorch, name):
         root, found = pytorch
         assert not list(found.saved.rglob("vocab.txt"))
-        first, second = formats.read(root / name), formats.read(found.saved / name)
+        first, second = conversion.read(root / name), conversion.read(found.saved / name)
         assert first.weights.keys() == second.weights.keys()
         for weight, value in first.weights.items():
             np.testing.assert_array_equal(second.weights[weight], value)

@@ -36,17 +36,18 @@ def main() -> None:
     for name in ("from", "to", "to_format"):
         if not values[name].value:
             raise UserError(f"--{name} is needed: {values[name].help}")
-    from electra_tf.checkpoints import formats  # TensorFlow takes seconds to import.
+    from electra_tf.checkpoints.formats import Format  # TensorFlow takes seconds to import.
+    from electra_tf.export import conversion
 
-    if values.to_format not in set(formats.Format):
-        raise UserError(f"--to_format must be one of {', '.join(formats.Format)}. "
+    if values.to_format not in set(Format):
+        raise UserError(f"--to_format must be one of {', '.join(Format)}. "
                         f"Received: {values.to_format!r}")
     source = storage.path(values["from"].value)
     target = storage.require_local(storage.path(values.to), "--to",
                                    "the directory is renamed when it is whole")
     if target.exists():
         raise UserError(f"--to={target} exists already; name a new directory.")
-    networks = formats.read(
+    networks = conversion.read(
         source, vocab_file=storage.path(values.vocab_file) if values.vocab_file else None,
         normalization=Normalization.of(values.lower_case), num_heads=values.num_heads)
     make_directory(target.parent)
@@ -54,7 +55,7 @@ def main() -> None:
     scratch = storage.path(tempfile.mkdtemp(
         prefix=f"{TEMPORARY_PREFIX}{os.getpid()}-", dir=target.parent))
     try:
-        formats.write(networks, scratch / target.name, formats.Format(values.to_format))
+        conversion.write(networks, scratch / target.name, Format(values.to_format))
         (scratch / target.name).rename(target)
     except OSError as error:
         raise write_error(target, error) from error

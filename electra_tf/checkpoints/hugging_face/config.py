@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from electra_tf.checkpoints.hugging_face.files import CONFIG_FILE
-from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
+from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.platform import strict_json
 from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError, shown
@@ -18,11 +18,11 @@ SIZES = {"vocab_size": "vocab_size", "embedding_size": "embedding_size",
          "max_position_embeddings": "max_position_embeddings",
          "type_vocab_size": "type_vocab_size"}
 """Our setting -> theirs; whole numbers."""
-_OTHERS = {"hidden_dropout": "hidden_dropout_prob",
+OTHERS = {"hidden_dropout": "hidden_dropout_prob",
            "attention_dropout": "attention_probs_dropout_prob",
            "initializer_range": "initializer_range"}
 """Likewise, of numbers that matter in training alone."""
-_FIXED = {"model_type": "electra", "hidden_act": "gelu", "layer_norm_eps": 1e-12}
+FIXED = {"model_type": "electra", "hidden_act": "gelu", "layer_norm_eps": 1e-12}
 _OTHERWISE = {"position_embedding_type": "absolute", "is_decoder": False,
               "add_cross_attention": False}
 """What would make another network of it; ours never writes these."""
@@ -60,13 +60,6 @@ class Config:
         return ", ".join(self.architectures or ())
 
 
-def content(encoder: EncoderConfig, *, pad_id: int, more: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what config.json says of an encoder, with `more`: of its head."""
-    return {**more, **_FIXED,
-            **{theirs: getattr(encoder, ours) for ours, theirs in (SIZES | _OTHERS).items()},
-            "pad_token_id": pad_id, "torch_dtype": "float32"}
-
-
 def read(directory: Path) -> Config:
     """Returns what config.json says of a network.
 
@@ -77,7 +70,7 @@ def read(directory: Path) -> Config:
     found = strict_json.read(path, Any, most=_MOST_BYTES)
     if not isinstance(found, dict):
         raise UserError(f"{path} must hold a JSON object. Received: {shown(found)}")
-    for name, value in (_FIXED | _OTHERWISE).items():
+    for name, value in (FIXED | _OTHERWISE).items():
         other = found.get(name, value)
         if other != value or isinstance(other, bool) != isinstance(value, bool):
             raise UserError(f"{path}: {name} is {shown(other)}; ELECTRA's is {value!r}.")
@@ -104,7 +97,7 @@ def model(config: Config, directory: Path,
 
 def sizes(config: Config) -> dict[str, Any]:
     """Returns the sizes of an encoder by the names of our settings."""
-    return {ours: getattr(config, theirs) for ours, theirs in (SIZES | _OTHERS).items()}
+    return {ours: getattr(config, theirs) for ours, theirs in (SIZES | OTHERS).items()}
 
 
 def require_architecture(config: Config, directory: Path, wanted: str) -> None:

@@ -4,20 +4,15 @@ The vocabulary is vocab.txt; transformers 5 leaves it out and keeps it in tokeni
 """
 
 import dataclasses
-import json
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load, save
+from safetensors.numpy import load
 
-from electra_tf.checkpoints.hugging_face import composing_tokenizer
 from electra_tf.checkpoints.pretrained import TextSettings
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
-from electra_tf.checkpoints.weights import Weights
 from electra_tf.platform import strict_json
-from electra_tf.platform.atomic_file import make_directory, write_atomically
 from electra_tf.platform.bounded import MIB, cannot_read, read_bytes
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
@@ -32,37 +27,6 @@ _MOST_TOKENIZER = 256 * MIB
 """Of tokenizer.json; one of 500,000 tokens has 30 MB."""
 _MOST_SETTINGS = MIB
 _SHARDS_FILE = f"{WEIGHTS_FILE}.index.json"
-
-
-def write(directory: Path, config: Mapping[str, Any], weights: Weights, text: TextSettings) -> None:
-    """Writes the four files that transformers reads; tokenizer.json too, for composed text.
-
-    Args:
-        directory: made if need be.
-        config: of config.json.
-        weights: by their names, as PyTorch turns them.
-        text: how text becomes token ids.
-
-    Raises:
-        UserError: the directory can't be written.
-    """
-    make_directory(directory)
-    content = save({name: np.ascontiguousarray(value) for name, value in weights.items()},
-                   metadata={"format": "pt"})
-    write_atomically(directory / WEIGHTS_FILE, content)
-    nfc = text.normalization.nfc
-    settings = {"tokenizer_class":
-                composing_tokenizer.TOKENIZER_CLASS if nfc else "ElectraTokenizer",
-                "do_lower_case": text.normalization.lower_case,
-                "strip_accents": text.normalization.strip_accents, "tokenize_chinese_chars": True,
-                "model_max_length": config["max_position_embeddings"], "pad_token": PAD,
-                "unk_token": UNK, "cls_token": CLS, "sep_token": SEP, "mask_token": MASK}
-    files = {CONFIG_FILE: config, TOKENIZER_SETTINGS_FILE: settings}
-    if nfc:
-        files[TOKENIZER_FILE] = composing_tokenizer.content(text)
-    for file, content in files.items():
-        write_atomically(directory / file, (json.dumps(content, indent=2) + "\n").encode())
-    text.vocabulary.save(directory / VOCABULARY_FILE)
 
 
 def read_weights(directory: Path) -> dict[str, np.ndarray]:
@@ -124,7 +88,7 @@ def _normalization(directory: Path, settings: "_TokenizerSettings") -> Normaliza
     if found.strip_accents or not path.exists():
         return found
     tokenizer = strict_json.read(path, _Tokenizer, most=_MOST_TOKENIZER)
-    return dataclasses.replace(found, nfc=composing_tokenizer.composes(tokenizer.normalizer))
+    return dataclasses.replace(found, nfc=_composes(tokenizer.normalizer))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -152,6 +116,13 @@ class _Tokenizer:
 
     model: dict[str, Any]
     normalizer: dict[str, Any] | None = None
+
+
+def _composes(normalizer: dict[str, Any] | None) -> bool:
+    """Tells whether the normalizer of a tokenizer.json has an NFC step."""
+    steps = normalizer.get("normalizers", [normalizer]) if normalizer else []
+    return isinstance(steps, list) and any(
+        isinstance(step, dict) and step.get("type") == "NFC" for step in steps)
 
 
 def _require_ours(path: Path, settings: _TokenizerSettings) -> None:

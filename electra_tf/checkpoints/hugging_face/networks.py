@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from electra_tf.checkpoints.hugging_face import config as config_file
-from electra_tf.checkpoints.hugging_face import files, heads
+from electra_tf.checkpoints.hugging_face import files
 from electra_tf.checkpoints.hugging_face.config import Config
 from electra_tf.checkpoints.hugging_face.files import CONFIG_FILE, WEIGHTS_FILE
-from electra_tf.checkpoints.pretrained import Pretrained
-from electra_tf.checkpoints.shapes import has_generator, require_exactly, require_networks
+from electra_tf.checkpoints.pretrained import Pretrained, UnconvertedHead
+from electra_tf.checkpoints.shapes import require_exactly, require_networks
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
+from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.modeling.weight_table import (
     discriminator,
     generator,
@@ -25,10 +25,12 @@ from electra_tf.modeling.weight_table import (
 )
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.tasks.task import TaskSpec
 
 DISCRIMINATOR, GENERATOR = "discriminator", "generator"
 ARCHITECTURES = {DISCRIMINATOR: "ElectraForPreTraining", GENERATOR: "ElectraForMaskedLM"}
+FINETUNED = ("ElectraForSequenceClassification", "ElectraForTokenClassification",
+             "ElectraForQuestionAnswering")
+"""Classes of fine-tuned models whose heads `export/hugging_face_heads.py` converts."""
 _NOTHING = np.zeros([0])
 _RENAMED = {"generator_predictions/output_bias": "generator_lm_head.bias",
             "discriminator_predictions/dense_1/kernel":
@@ -44,25 +46,6 @@ def is_directory_of(path: Path) -> bool:
     return (path / CONFIG_FILE).exists() or (path / DISCRIMINATOR / CONFIG_FILE).exists()
 
 
-def write(networks: Pretrained, directory: Path) -> None:
-    """Writes `discriminator/`, and `generator/` if it is known; a fine-tuned model as it is.
-
-    Raises:
-        UserError: the weights aren't exactly those of a discriminator, or of it and a generator, or
-            of an encoder with a head that Hugging Face has.
-    """
-    model = networks.model
-    if networks.task is not None:
-        _write_finetuned(networks, networks.task, directory)
-        return
-    require_networks(networks.weights, model, networks.source)
-    _write_network(directory / DISCRIMINATOR, DISCRIMINATOR, model.discriminator,
-                   by_theirs(discriminator(model.discriminator).weights), networks)
-    if has_generator(networks.weights):
-        _write_network(directory / GENERATOR, GENERATOR, model.generator,
-                       by_theirs(generator(model).weights), networks)
-
-
 def read(path: Path) -> Pretrained:
     """Returns the networks of a directory: a pair, or a discriminator alone.
 
@@ -73,7 +56,7 @@ def read(path: Path) -> Pretrained:
     pair = (path / DISCRIMINATOR / CONFIG_FILE).exists()
     directory = path / DISCRIMINATOR if pair else path
     config = config_file.read(directory)
-    if heads.is_finetuned(config):
+    if config.architecture in FINETUNED:
         return _read_finetuned(directory, config)
     config_file.require_architecture(config, directory, ARCHITECTURES[DISCRIMINATOR])
     model = config_file.model(config, directory)
@@ -93,38 +76,17 @@ def read(path: Path) -> Pretrained:
     return Pretrained(source=str(path), model=model, text=text, weights=weights)
 
 
-def _write_network(directory: Path, network: str, encoder: EncoderConfig,
-                   names: Mapping[str, str], networks: Pretrained) -> None:
-    config = config_file.content(encoder, pad_id=networks.text.vocabulary.pad_id,
-                                 more={"architectures": [ARCHITECTURES[network]]})
-    files.write(directory, config, by_their_names(networks.weights, names), networks.text)
-
-
-def _write_finetuned(networks: Pretrained, task: TaskSpec, directory: Path) -> None:
-    head = heads.to_theirs(task, networks.weights, networks.source)
-    require_exactly({name: value for name, value in networks.weights.items()
-                     if not name.startswith(heads.HEAD)},
-                    whole_encoder(networks.model.discriminator), networks.source)
-    config = config_file.content(networks.model.discriminator, more=head.config,
-                                 pad_id=networks.text.vocabulary.pad_id)
-    encoder = by_their_names(
-        networks.weights, by_theirs(whole_encoder(networks.model.discriminator)))
-    files.write(directory, config, encoder | dict(head.weights), networks.text)
-
-
 def _read_finetuned(directory: Path, config: Config) -> Pretrained:
     model = config_file.model(config, directory)
-    found = files.read_weights(directory)
-    names = by_theirs(whole_encoder(model.discriminator))
-    task, settings, head = heads.from_theirs(
-        config, {name: value for name, value in found.items()
-                 if name not in names and name not in IGNORED}, str(directory))
+    found, names = files.read_weights(directory), by_theirs(whole_encoder(model.discriminator))
+    head = {name: value for name, value in found.items()
+            if name not in IGNORED and not name.startswith("electra.")}
     weights = by_our_names(
-        {name: value for name, value in found.items() if name in names}, names, directory)
+        {name: value for name, value in found.items() if name not in head}, names, directory)
     require_exactly(weights, whole_encoder(model.discriminator), str(directory))
-    return Pretrained(source=str(directory), model=model, weights=weights | dict(head), task=task,
+    return Pretrained(source=str(directory), model=model, weights=weights,
                       text=files.read_text(directory, model.vocab_size, config.pad_token_id),
-                      head_settings=settings)
+                      unconverted_head=UnconvertedHead(config=config, weights=head))
 
 
 def _read_generator(directory: Path, own: Config, other: Config,
@@ -185,11 +147,6 @@ def theirs_of(name: str) -> str:
     path = re.sub(r"/layer_(\d+)/", r"/layer/\1/", re.sub("^generator/", "electra/", name))
     path = re.sub("/(kernel|gamma)$", "/weight", re.sub("/beta$", "/bias", path))
     return (f"{path}/weight" if path.endswith("_embeddings") else path).replace("/", ".")
-
-
-def by_their_names(weights: Weights, names: Mapping[str, str]) -> dict[str, np.ndarray]:
-    """Returns weights as they have them; `names`: theirs -> ours."""
-    return {theirs: turned(ours, weights[ours]) for theirs, ours in names.items()}
 
 
 def turned(name: str, value: np.ndarray) -> np.ndarray:

@@ -17,6 +17,7 @@ import pytest
 from electra_tf.apps.demo import demo
 from electra_tf.apps.demo.replaced_tokens import Question
 from electra_tf.checkpoints import formats
+from electra_tf.export import conversion
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from tests import command_flags, tiny_networks
@@ -117,7 +118,7 @@ def test_sentences_are_computed_one_after_the_other_and_few_wait(serving, monkey
 
 
 def saved(networks, directory, form):
-    formats.write(networks, storage.path(directory), form)
+    conversion.write(networks, storage.path(directory), form)
     return str(directory)
 
 

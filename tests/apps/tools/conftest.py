@@ -1,6 +1,7 @@
 import pytest
 
 from electra_tf.checkpoints import formats
+from electra_tf.export import conversion
 from tests import tiny_networks
 
 
@@ -13,5 +14,5 @@ def networks():
 def run(networks, tmp_path_factory):
     """A run of pre-training; read only."""
     directory = tmp_path_factory.mktemp("runs") / "tiny"
-    formats.write(networks, directory, formats.Format.RUN)
+    conversion.write(networks, directory, formats.Format.RUN)
     return directory

@@ -9,8 +9,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from electra_tf.apps.tools import convert_checkpoint
-from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import Format
+from electra_tf.export import conversion
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
 from tests import command_flags, tiny_networks
@@ -25,7 +25,7 @@ def program_flags():
 @pytest.fixture
 def pair(networks, tmp_path):
     """A directory of Hugging Face's with two networks."""
-    formats.write(networks, tmp_path / "in" / "pair", Format.HUGGING_FACE)
+    conversion.write(networks, tmp_path / "in" / "pair", Format.HUGGING_FACE)
     return tmp_path / "in" / "pair"
 
 
@@ -78,7 +78,7 @@ def test_mistaken_flags_are_one_line_and_write_nothing(pair, tmp_path):
 
 def test_a_head_without_a_place_leaves_nothing_behind(networks, tmp_path):
     head = {"dense": 1, "dense_1": 1, "dense_2": 8, "dense_3": 1}
-    formats.write(tiny_networks.finetuned(networks, Kind.QUESTION_ANSWERING, (), head),
+    conversion.write(tiny_networks.finetuned(networks, Kind.QUESTION_ANSWERING, (), head),
                   tmp_path / "run", Format.RUN)
     message = message_of(f"--from={tmp_path / 'run'}", f"--to={tmp_path / 'theirs'}",
                          "--to_format=hugging_face")

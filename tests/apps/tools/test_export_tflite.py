@@ -7,7 +7,7 @@ import pytest
 
 from electra_tf.apps.tools import export_tflite
 from electra_tf.checkpoints import formats
-from electra_tf.export import saved_model, servable
+from electra_tf.export import conversion, saved_model, servable
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
 from tests import command_flags, tiny_networks
@@ -35,7 +35,7 @@ def test_a_discriminator_agrees_with_its_saved_model(run, tmp_path, capsys):
 @pytest.mark.slow
 def test_a_fine_tuned_run_from_the_command_line(networks, tmp_path):
     tagger = tiny_networks.finetuned(networks, Kind.TAGGING, ("B-X", "I-X", "O"), {"dense": 3})
-    formats.write(tagger, tmp_path / "tagger", formats.Format.RUN)
+    conversion.write(tagger, tmp_path / "tagger", formats.Format.RUN)
     done = subprocess.run(
         [sys.executable, "-m", "electra_tf.apps.tools.export_tflite",
          f"--model_dir={tmp_path / 'tagger'}", f"--output={tmp_path / 'tags.tflite'}"],

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from electra_tf.checkpoints.hugging_face.networks import FINETUNED
 from electra_tf.config.finetuning import FinetuningConfig, TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
@@ -38,6 +39,7 @@ def test_hugging_faces_form_of_a_head_is_what_its_settings_make():
                         num_heads=1, intermediate_size=8, max_position_embeddings=16)
     for kind in KINDS.values():
         form = kind.hugging_face
+        assert form.architecture in FINETUNED
         config = override(FinetuningConfig(model=model, task=TaskConfig(max_seq_length=16)),
                           form.settings)
         labels = ("B-X", "O") if kind.labelled else ()

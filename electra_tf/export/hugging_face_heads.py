@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from electra_tf.checkpoints.hugging_face.config import Config
+from electra_tf.checkpoints.pretrained import UnconvertedHead
 from electra_tf.checkpoints.shapes import require_exactly
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.platform.errors import UserError, shown
@@ -37,11 +38,6 @@ class Head:
     """By their names."""
     config: Mapping[str, Any]
     """Entries of config.json."""
-
-
-def is_finetuned(config: Config) -> bool:
-    """Tells whether config.json names the class of a fine-tuned model."""
-    return any(kind.hugging_face.architecture == config.architecture for kind in KINDS.values())
 
 
 def to_theirs(spec: TaskSpec, weights: Weights, source: str) -> Head:
@@ -79,13 +75,11 @@ def to_theirs(spec: TaskSpec, weights: Weights, source: str) -> Head:
         for name, value in ((f"{theirs}.weight", kernel.T), (f"{theirs}.bias", bias))})
 
 
-def from_theirs(config: Config, weights: Weights,
-                source: str) -> tuple[TaskSpec, dict[str, Any], Weights]:
+def from_theirs(head: UnconvertedHead, source: str) -> tuple[TaskSpec, dict[str, Any], Weights]:
     """Returns Hugging Face's head in our form.
 
     Args:
-        config: of config.json.
-        weights: all that isn't the encoder's, by their names.
+        head: as it was read.
         source: where it comes from, for errors.
 
     Returns:
@@ -94,6 +88,7 @@ def from_theirs(config: Config, weights: Weights,
     Raises:
         UserError: weights that are missing, left over, or of another shape.
     """
+    config, weights = head.config, head.weights
     kinds = [kind for kind in KINDS.values()
              if kind.hugging_face.architecture == config.architecture]
     labels = _labels(config, source) if any(kind.labelled for kind in kinds) else ()

@@ -44,13 +44,6 @@ def content(text: TextSettings) -> dict[str, Any]:
                   "max_input_chars_per_word": MAX_WORD_CHARACTERS, "vocab": vocabulary.ids}}
 
 
-def composes(normalizer: dict[str, Any] | None) -> bool:
-    """Tells whether the normalizer of a tokenizer.json has an NFC step."""
-    steps = normalizer.get("normalizers", [normalizer]) if normalizer else []
-    return isinstance(steps, list) and any(
-        isinstance(step, dict) and step.get("type") == "NFC" for step in steps)
-
-
 def _post_processor(vocabulary: Vocabulary) -> dict[str, Any]:
     """Returns [CLS] text [SEP] and [CLS] text [SEP] text [SEP], the second text of segment 1."""
     def special(token: str, segment: int = 0) -> dict[str, Any]:

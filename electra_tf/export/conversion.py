@@ -1,0 +1,99 @@
+"""Converts whole networks between formats, heads of fine-tuned models included."""
+
+import dataclasses
+import json
+from typing import Any
+
+import tensorflow as tf
+
+from electra_tf.checkpoints import formats, google, run_directory
+from electra_tf.checkpoints.formats import Format
+from electra_tf.checkpoints.pretrained import Pretrained
+from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
+from electra_tf.checkpoints.shapes import require_finite, require_networks
+from electra_tf.checkpoints.weights import write_weights
+from electra_tf.config.objectives import OBJECTIVES
+from electra_tf.config.overrides import flatten, override
+from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.export import hugging_face, hugging_face_heads
+from electra_tf.platform.atomic_file import make_directory, write_atomically
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
+from electra_tf.tasks.recipes import recipe
+from electra_tf.tasks.task import TaskSpec
+
+
+def read(path: Path, **facts: Any) -> Pretrained:
+    """Returns the networks at a path, with the head of a fine-tuned model in our form.
+
+    Args:
+        path: of a directory, or the prefix of a TensorFlow 1 checkpoint.
+        **facts: of Google's format; see `formats.read`.
+
+    Raises:
+        UserError: what `formats.read` refuses, or a head without a counterpart here.
+    """
+    networks = formats.read(path, **facts)
+    if networks.unconverted_head is None:
+        return networks
+    spec, settings, head = hugging_face_heads.from_theirs(
+        networks.unconverted_head, networks.source)
+    require_finite(head, networks.source)
+    return dataclasses.replace(
+        networks, weights={**networks.weights, **head}, task=spec.facts(), head_settings=settings,
+        unconverted_head=None)
+
+
+def write(networks: Pretrained, directory: Path, form: Format) -> None:
+    """Writes networks into a new directory.
+
+    Raises:
+        UserError: the format has no place for a weight; the directory can't be written.
+    """
+    writers = {Format.RUN: write_run, Format.HUGGING_FACE: hugging_face.write,
+               Format.GOOGLE: write_google}
+    writers[form](networks, directory)
+
+
+def write_run(networks: Pretrained, directory: Path) -> None:
+    """Writes a run's directory with a checkpoint of step 0.
+
+    Another run can begin with it; it can't be continued itself, because it has no optimizer state.
+    """
+    facts = networks.text.facts() | {"initial": networks.source}
+    if networks.task is None:
+        config = PretrainingConfig(model=networks.model,
+                                   objective=OBJECTIVES[networks.objective].settings)
+        settings = {name: value for name, value in flatten(config).items()
+                    if name.startswith(("model.", "objective."))}
+        identity = settings | facts
+    else:
+        task = TaskSpec.of_facts(networks.task)
+        config = override(recipe(task.name, networks.model), networks.head_settings)
+        identity = run_directory.identity(config, facts | task.facts())
+    run_directory.claim(directory, identity)
+    networks.text.save(directory / VOCABULARY_FILE)
+    write_weights(networks.weights, directory)
+
+
+def write_google(networks: Pretrained, directory: Path) -> None:
+    """Writes `model.ckpt.*`, as TensorFlow 1's saver does, and `vocab.txt`.
+
+    Raises:
+        UserError: the weights aren't exactly those of a discriminator, or of it and a generator;
+            the model was fine-tuned.
+    """
+    if networks.task is not None:
+        raise UserError(f"{networks.source} is a fine-tuned model; Google's form is written for "
+                        "pre-trained networks alone.")
+    require_networks(networks.weights, networks.model, networks.source)
+    make_directory(directory)
+    names = sorted(networks.weights)
+    tf.raw_ops.SaveV2(
+        prefix=tf.constant(str(directory / google.PREFIX)), tensor_names=tf.constant(names),
+        shape_and_slices=tf.constant([""] * len(names)),
+        tensors=[tf.constant(networks.weights[name]) for name in names])
+    networks.text.save(directory / VOCABULARY_FILE)
+    sizes = {"hidden_size": networks.model.hidden_size,
+             "num_hidden_layers": networks.model.num_layers, google.HEADS: networks.model.num_heads}
+    write_atomically(directory / google.CONFIG_FILE, f"{json.dumps(sizes, indent=1)}\n".encode())
