@@ -13,10 +13,10 @@ from electra_tf.platform.storage import Path
 from electra_tf.reporting.json_file import write_json
 
 THRESHOLD = "threshold"
-"""A score of questions that isn't one: above which logit there is no answer."""
+"""Key among the scores of extractive QA: the logit above which no answer is given."""
 
 Scores = Mapping[str, Mapping[str, float | None]]
-"""Split -> metric -> value; None for what isn't a finite number."""
+"""Split -> metric -> value; None for a value that is not finite."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class Epoch:
     """From 1."""
     step: int
     loss: float
-    """Mean over its steps."""
+    """Mean training loss over the epoch's steps."""
     scores: Scores
 
 
@@ -48,7 +48,7 @@ class Trial:
     seconds: float
     """Seconds of training and evaluation."""
     examples_per_second: float
-    """Trained on, without evaluation, compiling included."""
+    """Training throughput, including compilation, without evaluation."""
 
     def __post_init__(self):
         if not 1 <= self.kept_epoch <= len(self.epochs):
@@ -77,27 +77,27 @@ class Results:
 
     @property
     def best(self) -> Trial:
-        """The trial with the best main score on the first split; the first of equals."""
+        """Returns the trial with the best main score on the first split; the first of equals."""
         return max(self.trials, key=self.main_score)
 
     @property
     def checkpoint(self) -> int:
-        """Number of the best trial's checkpoint, from 1."""
+        """Returns the number of the best trial's checkpoint, from 1."""
         return self.trials.index(self.best) + 1
 
     def main_score(self, trial: Trial) -> float:
-        """Returns what trials are compared by, higher is better."""
+        """Returns the score by which trials are compared; higher is better."""
         return main_score(next(iter(trial.scores.values())), self.metrics[0])
 
     def save(self, model_dir: Path) -> None:
-        """Writes results.json, with a summary that people can read."""
+        """Writes results.json, with a readable summary."""
         write_json(model_dir / RESULTS_FILE, dataclasses.asdict(self) | {
             "best_seed": self.best.seed, CHECKPOINT_KEY: self.checkpoint,
             "summary": self.summary()})
 
     @classmethod
     def load(cls, model_dir: Path) -> "Results | None":
-        """Returns what `save` wrote; None if there is nothing yet.
+        """Returns what `save` wrote; None if the file does not exist.
 
         Raises:
             UserError: the file is damaged, or its values contradict each other.
@@ -141,7 +141,7 @@ class Results:
 
 
 def main_score(scores: Mapping[str, float], metric: str) -> float:
-    """Returns a score as a number that is higher if better; what isn't a number is worst."""
+    """Returns a score such that higher is better; a value that is not a number is the worst."""
     value = scores[metric]
     if value is None or math.isnan(value):
         return -math.inf
@@ -149,7 +149,7 @@ def main_score(scores: Mapping[str, float], metric: str) -> float:
 
 
 def shown_score(metric: str, value: float | None) -> str:
-    """Returns a score in per cent; errors and thresholds as they are.
+    """Returns a score in per cent; errors and thresholds without conversion.
 
     >>> shown_score("accuracy", 0.91234), shown_score("mean_squared_error", 0.5)
     ('91.23', '0.5')
@@ -179,7 +179,7 @@ def counted_metric(metrics: Collection[str]) -> str:
 
 
 def _summary(values: Sequence[float | None], metric: str) -> dict[str, float]:
-    """Returns NaN where one trial has no number, except for the best."""
+    """Returns NaN where a trial has no number, except for the best score."""
     numbers = np.array([math.nan if value is None else value for value in values])
     known = numbers[np.isfinite(numbers)]
     best = (known.min() if _is_error(metric) else known.max()) if known.size else math.nan
@@ -207,7 +207,7 @@ class _File:
 
 
 def _contradiction(found: _File, results: Results) -> str:
-    """Returns what of a file can't be so, in words; empty if everything fits."""
+    """Returns the contradiction within a file, in words; "" if there is none."""
     shapes = {tuple((split, *scores) for split, scores in trial.scores.items())
               for trial in results.trials}
     if len(shapes) != 1:

@@ -34,7 +34,7 @@ SCRATCH = "none"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FinetuningRun:
-    """Checked settings, task and text reading of a run; every mode needs them."""
+    """The checked settings, the task and the text settings of a run."""
 
     trial: TrialSettings
     spec: TaskSpec
@@ -43,7 +43,7 @@ class FinetuningRun:
 
     @property
     def config(self) -> FinetuningConfig:
-        """With nothing left to choose automatically."""
+        """Returns the settings, with all automatic choices made."""
         return self.trial.config
 
     @property
@@ -53,20 +53,15 @@ class FinetuningRun:
 
     @functools.cached_property
     def row_encoder(self) -> RowEncoder:
-        """Turns text into rows."""
+        """Returns the encoder of texts to rows."""
         return RowEncoder(self.text, self.config.task.max_seq_length)
 
     def encode(self, examples: Sequence[Example]) -> Split:
-        """Returns examples as rows, and the way back."""
+        """Returns examples as rows, and the function that scores them."""
         return self.kind.encode(self.spec, examples, self.row_encoder, self.config.task)
 
     def warnings(self, examples: Sequence[Example], rows: Sequence[Row]) -> list[str]:
-        """Returns what is wrong between texts and the way that the encoder reads them.
-
-        Args:
-            examples: to train on.
-            rows: the same ones, encoded.
-        """
+        """Returns warnings of texts that the encoder's vocabulary or normalization doesn't suit."""
         vocabulary = self.text.vocabulary
         ids = np.concatenate([row.ids for row in rows])
         special = [vocabulary.cls_id, vocabulary.sep_id]
@@ -88,20 +83,16 @@ class FinetuningRun:
         """Returns the model that the run's directory holds.
 
         Raises:
-            UserError: it holds none, or one of another shape.
+            UserError: there is no model, or one of another shape.
         """
         model = self.build_model(self.config.training.seed)
         assign_weights(model.variables, read_weights(self.model_dir), str(self.model_dir))
         return model
 
     def identity(self, task: Task, source: str) -> dict[str, Any]:
-        """Returns what decides a trial's result, as `run_directory` keeps it.
+        """Returns the settings and facts that decide a trial's result, for `run_directory`.
 
-        The number of trials isn't part of it: more can be added later.
-
-        Args:
-            task: with its examples.
-            source: where the encoder's weights come from.
+        The number of trials is left out, because trials can be added later.
         """
         identity = run_directory.identity(self.config, self.spec.facts() | self.text.facts() | {
             "initial": source, "data": _fingerprint(task)})
@@ -134,11 +125,11 @@ def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRu
     """Returns the run of a directory that was trained, to use its model.
 
     Args:
-        model_dir: of the run.
-        changes: settings that this use has of its own: those of the hardware.
+        model_dir: directory of the run.
+        changes: settings of the hardware that this use sets.
 
     Raises:
-        UserError: no run of fine-tuning is there; a change of what the model is.
+        UserError: there is no fine-tuning run, or a change concerns the model.
     """
     fixed = [name for name in changes
              if not name.startswith("runtime.") and name != "training.precision"]
@@ -163,13 +154,12 @@ def _spec(model_dir: Path, facts: Mapping[str, Any]) -> TaskSpec:
 
 
 def _freeze(model: TaskModel, layers: int) -> None:
+    encoder = model.encoder
     if layers == -1:
-        model.encoder.trainable = False
-        return
-    if layers:
-        below = [model.encoder.embeddings, model.encoder.embeddings_project,
-                 *model.encoder.encoder_layers[:layers]]
-        for part in below:
+        encoder.trainable = False
+    elif layers:
+        for part in (encoder.embeddings, encoder.embeddings_project,
+                     *encoder.encoder_layers[:layers]):
             if part is not None:
                 part.trainable = False
 

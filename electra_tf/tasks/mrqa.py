@@ -1,9 +1,9 @@
 """Questions in the format of the MRQA 2019 shared task (Fisch et al., 2019): gzipped JSON lines.
 
-The first line is a header that names the set, every other one a context with its questions. Of a
-question there are the texts that count as right, and the places where they were detected in the
-context, with the end of each inside of it. [TLE], [DOC] and [PAR], by which MRQA marks titles,
-documents and paragraphs, are text like any other, as in Google's code.
+The first line is a header that names the set, every other line a context with its questions. A
+question has the accepted answers and the spans where they were detected in the context; the last
+character of a span is included. MRQA's marks [TLE], [DOC] and [PAR] are read as text, as in
+Google's code.
 """
 
 import dataclasses
@@ -14,10 +14,14 @@ from electra_tf.platform import strict_json
 from electra_tf.platform.bounded import MIB, read_lines
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
-from electra_tf.tasks.benchmarks import MRQA
 from electra_tf.tasks.examples import Answer, MatchedQuestionExample
-from electra_tf.tasks.squad import QuestionFile
+from electra_tf.tasks.squad import SQUAD, QuestionFile
 
+MRQA = {"searchqa": ("SearchQA",), "triviaqa": ("TriviaQA-web", "TriviaQA"),
+        "newsqa": ("NewsQA",), "naturalqs": ("NaturalQuestionsShort", "NaturalQuestions")}
+"""Task -> names of the set, in headers and file names; the download script renames two."""
+QUESTIONS = (*SQUAD, *MRQA)
+"""Benchmarks of extractive QA."""
 SUFFIXES = (".jsonl.gz", ".jsonl")
 LONGEST_LINE = 64 * MIB
 """Bytes; a context has 800 tokens."""
@@ -31,7 +35,7 @@ def find(name: str, data_dir: Path, split: str) -> Path:
     """Returns the file of a set, by MRQA's names or those that Google's code reads.
 
     Args:
-        name: a key of `benchmarks.MRQA`.
+        name: a key of `MRQA`.
         data_dir: holds `train/SearchQA.jsonl.gz`, or `searchqa/train.jsonl`, packed or not.
         split: "train" or "dev".
 
@@ -51,13 +55,13 @@ def find(name: str, data_dir: Path, split: str) -> Path:
 def read_mrqa(path: Path, *, strict: bool = False, labelled: bool = True) -> QuestionFile:
     """Returns the questions of a file in MRQA's format.
 
-    What is learned is the first place of the first detected answer. Such a place is right if its
-    characters are the answer's text but for case and spaces.
+    The training target is the first span of the first detected answer whose characters equal the
+    answer's text, apart from case and spaces.
 
     Args:
-        path: of JSON lines, packed if it ends in ".gz".
+        path: a file of JSON lines, packed if it ends in ".gz".
         strict: refuse misplaced answers instead of counting them.
-        labelled: False for questions to answer, whose answers aren't looked at.
+        labelled: False ignores the answers.
 
     Raises:
         UserError: unreadable, not of this format (with the line), a place that isn't in the
@@ -123,8 +127,6 @@ class _Question:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Context:
-    """A line but the first; tokens, and the spans that count them, go unread."""
-
     __pydantic_config__ = strict_json.OPEN
 
     context: str
@@ -159,7 +161,7 @@ def _require_set(name: str, path: Path) -> None:
 
 
 def _places(place: str, context: str, question: _Question) -> tuple[list[Answer], list[str]]:
-    """Returns where answers stand in the context, and what is wrong with the other places."""
+    """Returns the answers at their places in the context, and the errors of the other places."""
     detected = question.detected_answers or ()
     if question.is_impossible:
         raise UserError(f"{place}: is_impossible is true; all questions of MRQA's sets have "
@@ -184,5 +186,4 @@ def _places(place: str, context: str, question: _Question) -> tuple[list[Answer]
 
 
 def _plain(text: str) -> str:
-    """Returns a text without what Google's code ignores too: case, and spaces of any kind."""
     return " ".join(text.lower().split())

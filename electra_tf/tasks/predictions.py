@@ -7,10 +7,10 @@ from electra_tf.platform.atomic_file import make_directory, write_atomically
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import glue
-from electra_tf.tasks.benchmarks import QUESTIONS
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.kinds.kind import Record
 from electra_tf.tasks.kinds.registry import KINDS
+from electra_tf.tasks.mrqa import QUESTIONS
 
 ANSWERS_FILE, NO_ANSWER_FILE = "predictions.json", "null_odds.json"
 """Files for SQuAD's and MRQA's evaluation: answers, and for 2.0 the logit of "no answer"."""

@@ -6,9 +6,9 @@ from typing import Any
 from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
-from electra_tf.tasks.benchmarks import MRQA, QUESTIONS
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.kinds.registry import KINDS
+from electra_tf.tasks.mrqa import MRQA, QUESTIONS
 
 DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
     "rte": {"training.num_train_epochs": 10.0},

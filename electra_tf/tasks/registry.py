@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue, minimal_pairs, mrqa, tfds_source
-from electra_tf.tasks.benchmarks import CONLL, MRQA, QUESTIONS, SQUAD
 from electra_tf.tasks.examples import Example, Kind
 from electra_tf.tasks.files import Columns, Files
 from electra_tf.tasks.kinds.registry import KINDS
-from electra_tf.tasks.tagging import read_conll
+from electra_tf.tasks.mrqa import MRQA, QUESTIONS
+from electra_tf.tasks.squad import SQUAD
+from electra_tf.tasks.tagging import CONLL, read_conll
 from electra_tf.tasks.task import Task, TaskSpec
 
 GLUE = "glue"

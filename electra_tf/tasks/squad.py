@@ -9,6 +9,9 @@ from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import Answer, QuestionExample
 from electra_tf.tasks.tables import MOST_BYTES
 
+SQUAD = {"squad": "v1.1", "squad2": "v2.0"}
+"""Task -> version in the names of the published files."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class QuestionFile:
@@ -16,9 +19,8 @@ class QuestionFile:
 
     examples: tuple[QuestionExample, ...]
     misplaced: tuple[str, ...]
-    """Keys of the questions with an answer whose text doesn't stand at its offset: the answer is
-    left out. Of a question that has no other there is nothing to learn: SQuAD's is not among the
-    examples; MRQA's is, without answers, for it can be scored."""
+    """Keys of the questions with an answer whose text is not at its offset. The answer is left out,
+    and so is a question of SQuAD without another one; MRQA's is kept, because it can be scored."""
 
 
 def read_squad(path: Path, *, strict: bool = False, labelled: bool = True) -> QuestionFile:
@@ -27,7 +29,7 @@ def read_squad(path: Path, *, strict: bool = False, labelled: bool = True) -> Qu
     Args:
         path: of the JSON file.
         strict: refuse misplaced answers instead of counting them.
-        labelled: False for questions to answer, whose answers aren't looked at.
+        labelled: False ignores the answers.
 
     Raises:
         UserError: unreadable, not of this format (with the place), two questions of one id, no
@@ -89,8 +91,6 @@ class _Article:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _File:
-    """SQuAD's format, as far as we read it; title, version and plausible answers go unread."""
-
     __pydantic_config__ = strict_json.OPEN
 
     data: tuple[_Article, ...]
@@ -107,12 +107,11 @@ def _questions(path: Path, found: _File) -> Iterator[tuple[str, str, _Question]]
 
 def _example(place: str, context: str, question: _Question,
              labelled: bool) -> tuple[QuestionExample, list[Answer]]:
-    """Returns a question and the answers that don't stand where they should."""
+    """Returns a question and its misplaced answers."""
     impossible = labelled and bool(question.is_impossible)
     answers: list[Answer] = []
     if labelled:
         _refuse_contradiction(place, question)
-        # What people proposed for a question without an answer is under "plausible_answers".
         answers = [Answer(text=answer.text, start=answer.answer_start)
                    for answer in question.answers or ()]
     wrong = [answer for answer in answers
@@ -123,7 +122,6 @@ def _example(place: str, context: str, question: _Question,
 
 
 def _refuse_contradiction(place: str, question: _Question) -> None:
-    """Refuses a question to learn from of which it isn't clear whether it has an answer."""
     if question.is_impossible and question.answers:
         raise UserError(f"{place}: is_impossible is true, and yet there are answers; remove one.")
     if not question.is_impossible and not question.answers:

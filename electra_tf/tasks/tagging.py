@@ -11,6 +11,9 @@ from electra_tf.tasks.examples import TaggedExample
 from electra_tf.tasks.tables import read_lines
 
 DOCUMENT_START = "-DOCSTART-"
+CONLL = {"chunk": ("train.txt", "test.txt"), "ner": ("train.txt", "valid.txt", "test.txt")}
+"""Task -> files to train on and to score. CoNLL-2000 has no development file: its test file is
+scored."""
 
 
 def read_conll(path: Path, *, tagged: bool = True) -> list[TaggedExample]:

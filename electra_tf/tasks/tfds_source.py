@@ -1,8 +1,4 @@
-"""Benchmarks from TensorFlow Datasets, turned into the examples that their files would give.
-
-Its names and label words differ from the benchmarks' own: classes come back by what GLUE's files
-call them.
-"""
+"""Benchmarks from TensorFlow Datasets, as the examples that their own files would give."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -16,7 +12,7 @@ from electra_tf.tasks.tagging import to_iob2
 SQUAD = {"squad": "squad/v1.1", "squad2": "squad/v2.0"}
 NER = "conll2003"
 _TEXTS = {"mrpc": ("sentence1", "sentence2"), "mnli": ("premise", "hypothesis")}
-"""Columns of the texts where they aren't called as in the files."""
+"""Columns of the texts where their names differ from those in the files."""
 _SPLITS = {"dev": "validation", "dev_matched": "validation_matched",
            "dev_mismatched": "validation_mismatched"}
 _DIAGNOSTIC = "diagnostic"
@@ -26,11 +22,12 @@ def read(name: str, data_dir: Path | None) -> dict[str, Any]:
     """Returns "train", "dev" and "test" of a task, as `Task` holds them.
 
     Args:
-        name: of GLUE's tasks, "squad", "squad2" or "ner".
-        data_dir: of TensorFlow Datasets; its default if None. What isn't there is downloaded.
+        name: a task of GLUE, "squad", "squad2" or "ner".
+        data_dir: directory of TensorFlow Datasets, its default if None. A missing data set is
+            downloaded.
 
     Raises:
-        UserError: no such data set there, or it can't be downloaded.
+        UserError: an unknown data set, or one that can't be downloaded.
     """
     if name in glue.TASKS:
         return _glue(glue.TASKS[name], data_dir)
@@ -47,11 +44,9 @@ def read(name: str, data_dir: Path | None) -> dict[str, Any]:
 
 
 def _glue(task: glue.GlueTask, data_dir: Path | None) -> dict[str, Any]:
-    dataset = f"glue/{task.name}"
-
     def examples(split: str, labelled: bool) -> list[TextExample]:
-        source = (("glue/ax", "test") if split == _DIAGNOSTIC
-                  else (dataset, _SPLITS.get(split, split)))
+        source = {_DIAGNOSTIC: ("glue/ax", "test")}.get(
+            split, (f"glue/{task.name}", _SPLITS.get(split, split)))
         return [_text(task, row, labelled) for row in _rows(*source, data_dir)]
 
     return {"train": examples("train", True),
@@ -62,7 +57,7 @@ def _glue(task: glue.GlueTask, data_dir: Path | None) -> dict[str, Any]:
 def _text(task: glue.GlueTask, row: Mapping[str, Any], labelled: bool) -> TextExample:
     label = None
     if labelled and task.labels:
-        # By name where both have one, else GLUE's files have the class's number.
+        # GLUE's files have the class's number where its name isn't in the label set.
         label = row["label"] if row["label"] in task.labels else task.labels[row["label/index"]]
     elif labelled:
         label = float(row["label"])

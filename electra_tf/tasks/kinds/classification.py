@@ -1,19 +1,23 @@
-"""Classification: one of several labels for a text or a pair."""
+"""Classification: one of several labels for a text or a pair; with it, all labels of texts."""
 
 import dataclasses
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
+from scipy import stats
+from sklearn import metrics
 
 from electra_tf.config.finetuning import TaskConfig
-from electra_tf.data.buckets import RowBatch
+from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Outcome, Ratio
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
+from electra_tf.tasks.encoding import encode_texts
 from electra_tf.tasks.examples import Kind, TextExample
 from electra_tf.tasks.files import Columns, Files
 from electra_tf.tasks.kinds.kind import (
@@ -22,13 +26,38 @@ from electra_tf.tasks.kinds.kind import (
     Record,
     RowResults,
     Scored,
+    ScoreObjective,
     ServedNetwork,
     Split,
+    TaskKind,
+    count,
+    sum_where,
 )
-from electra_tf.tasks.kinds.objective import ScoreObjective, count, sum_where
-from electra_tf.tasks.kinds.texts import TextKind, label_scores, labelled_rows
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens
+
+Scorer = Callable[[np.ndarray, np.ndarray], float]
+
+
+class TextKind(TaskKind):
+    """A kind whose examples are one or two texts with a label."""
+
+    suffix = ".tsv"
+
+    def texts(self, example: TextExample) -> tuple[str, ...]:
+        """Returns the one or two texts."""
+        return example.texts
+
+    def written(self, records: Sequence[Record]) -> str:
+        """Returns a table of keys and predictions."""
+        lines = ["key\tprediction", *(f"{one['key']}\t{one['prediction']}" for one in records)]
+        return "\n".join(lines) + "\n"
+
+    def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
+        """Returns the task's columns if all are identifiers, otherwise text_1 and text_2."""
+        names = glue.input_names(spec.name, spec.texts)
+        usable = all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) for name in names)
+        return names if usable else tuple(f"text_{number + 1}" for number in range(len(names)))
 
 
 class Classification(TextKind):
@@ -139,3 +168,42 @@ def score(spec: TaskSpec, examples: Sequence[TextExample],
         return Scored(records=records, scores={})
     truth = np.array([spec.labels.index(example.label) for example in examples])
     return Scored(records=records, scores=label_scores(spec.metrics, truth, chosen))
+
+
+def labelled_rows(examples: Sequence[TextExample], encoder: RowEncoder,
+                  labels: Sequence[np.ndarray]) -> list[Row]:
+    """Returns one row per example, with the target "label"."""
+    tokens = encode_texts([example.texts for example in examples], encoder)
+    return [Row(*row, {"label": label}) for row, label in zip(tokens, labels, strict=True)]
+
+
+def _correlation(of: Callable) -> Scorer:
+    """Returns a scorer that gives NaN where either side is constant, without SciPy's warning."""
+    def correlate(labels: np.ndarray, predictions: np.ndarray) -> float:
+        if len(labels) < 2 or np.ptp(labels) == 0.0 or np.ptp(predictions) == 0.0:
+            return np.nan
+        return of(labels, predictions).statistic
+    return correlate
+
+
+def _f1(average: str) -> Scorer:
+    return lambda labels, predictions: metrics.f1_score(
+        labels, predictions, average=average, zero_division=0.0)
+
+
+SCORERS: Mapping[str, Scorer] = {
+    "accuracy": metrics.accuracy_score,
+    "f1": _f1("binary"),
+    "f1_macro": _f1("macro"),
+    "mcc": metrics.matthews_corrcoef,
+    "pearson": _correlation(stats.pearsonr),
+    "spearman": _correlation(stats.spearmanr),
+    "mean_squared_error": metrics.mean_squared_error,
+}
+"""Name -> function of labels and predictions, [N] each: classes as whole numbers, or numbers."""
+
+
+def label_scores(names: Sequence[str], labels: np.ndarray,
+                 predictions: np.ndarray) -> dict[str, float]:
+    """Returns the named scores, keys of `SCORERS`, of N predictions."""
+    return {name: float(SCORERS[name](labels, predictions)) for name in names}

@@ -14,9 +14,13 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.finetuning import TaskConfig
-from electra_tf.data.buckets import Row
+from electra_tf.config.model import ModelConfig
+from electra_tf.data.buckets import Row, RowBatch
+from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.inference import InferenceEncoder
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.task_heads import ScoreHead
 from electra_tf.objectives.objective import Objective
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
@@ -25,6 +29,8 @@ from electra_tf.tasks.files import Columns, Files
 from electra_tf.tasks.task import Task, TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens
 
+HEAD = "head"
+"""Prefix of the names of a head's weights."""
 RowResults = Mapping[str, np.ndarray]
 """The objective's details of one row."""
 Record = Mapping[str, Any]
@@ -100,7 +106,7 @@ class TaskKind(abc.ABC):
     recipe: ClassVar[Mapping[str, Any]] = {}
     """Settings that differ from the general recipe's."""
     suffix: ClassVar[str]
-    """Suffix of files in this kind's own form, beside .jsonl."""
+    """Suffix of prediction files in this kind's own format, beside .jsonl."""
     hugging_face: ClassVar[HuggingFaceHead]
     columns: ClassVar[Columns] = Columns()
     """Columns of benchmarks and converted models."""
@@ -116,13 +122,13 @@ class TaskKind(abc.ABC):
         """Reads a file of examples.
 
         Args:
-            path: of the file.
-            columns: what it has.
+            path: the file.
+            columns: its columns by role.
             labelled: False for a file to predict, whose labels are ignored.
-            strict: refuse what is only left out otherwise.
+            strict: refuse misplaced answers, which are otherwise left out.
 
         Raises:
-            UserError: it can't be read, or lacks a column.
+            UserError: the file can't be read, or lacks a column.
         """
 
     def spec(self, name: str, labels: tuple[str, ...] = ()) -> TaskSpec:
@@ -131,12 +137,7 @@ class TaskKind(abc.ABC):
                         texts=self.columns.texts, label=self.columns.label)
 
     def converted(self, name: str | None, labels: tuple[str, ...]) -> TaskSpec:
-        """Returns the task of a model that another program fine-tuned.
-
-        Args:
-            name: of the task, if that program noted it.
-            labels: as people read them.
-        """
+        """Returns the task of a model that another program fine-tuned; `labels` are its words."""
         del name
         return self.spec(str(self.kind), labels)
 
@@ -158,7 +159,7 @@ class TaskKind(abc.ABC):
 
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[Example],
                dev: Sequence[Example]) -> TaskSpec:
-        """Returns a task of the user's own with what its examples tell: labels, scale.
+        """Returns a task of the user's own with labels or scale of its examples.
 
         Raises:
             UserError: the examples hold nothing to learn.
@@ -167,36 +168,36 @@ class TaskKind(abc.ABC):
         return spec
 
     def of_spec(self, spec: TaskSpec, examples: Sequence[Example]) -> Sequence[Example]:
-        """Returns labelled examples of any file with their labels as the task writes them."""
+        """Returns labelled examples with their labels in the task's own form."""
         del spec
         return examples
 
     def check(self, spec: TaskSpec, config: TaskConfig) -> None:
-        """Raises `UserError` if settings don't go with a task of this kind."""
+        """Raises `UserError` for settings that a task of this kind does not support."""
         if config.feature_based:
             raise UserError(f"--feature_based is for tagging; --task={spec.name} is "
                             f"{spec.kind.replace('_', ' ')}.")
 
     @abc.abstractmethod
     def texts(self, example: Example) -> tuple[str, ...]:
-        """Returns what the encoder reads of an example."""
+        """Returns the texts of an example that the encoder reads."""
 
     @abc.abstractmethod
     def encode(self, spec: TaskSpec, examples: Sequence[Example], encoder: RowEncoder,
                config: TaskConfig) -> Split:
-        """Returns examples as rows, and the way back."""
+        """Returns examples as rows, and the function that scores them."""
 
     @abc.abstractmethod
     def objective(self, spec: TaskSpec, config: TaskConfig) -> Objective:
-        """Returns what is minimized; it builds encoder and head."""
+        """Returns the training objective, which builds encoder and head."""
 
     @abc.abstractmethod
     def written(self, records: Sequence[Record]) -> str:
-        """Returns predictions in this kind's own form."""
+        """Returns predictions in this kind's own file format."""
 
     def confusion(self, spec: TaskSpec, examples: Sequence[Example], records: Sequence[Record],
                   ) -> tuple[list[str], list[str]]:
-        """Returns true and predicted label of everything that has one, as people read them."""
+        """Returns the true and the predicted labels, as words; empty for kinds without labels."""
         del spec, examples, records
         return [], []
 
@@ -211,3 +212,74 @@ class TaskKind(abc.ABC):
     @abc.abstractmethod
     def served_scores(self, network: ServedNetwork, tokens: Tokens) -> Outputs:
         """Maps token ids to the network's outputs, undecoded."""
+
+
+class TaskObjective(abc.ABC):
+    """An objective of fine-tuning: one loss, named "loss", of an encoder below a head.
+
+    Its batches are `RowBatch`es of tensors.
+    """
+
+    @property
+    def coefficients(self) -> Mapping[str, float]:
+        """Returns 1 for the only loss."""
+        return {"loss": 1.0}
+
+    def prepare(self, batch: RowBatch,
+                randomness: Randomness) -> tuple[RowBatch, Mapping[str, tf.Tensor]]:
+        """Returns the batch, and how many things its loss is averaged over."""
+        del randomness  # Nothing is drawn.
+        return batch, {"loss": count(self.counted(batch))}
+
+    def counted(self, batch: RowBatch) -> tf.Tensor:
+        """Marks what the loss is averaged over: rows, unless a subclass overrides this."""
+        return batch.present
+
+    @abc.abstractmethod
+    def build_head(self, config: ModelConfig, *, seed: int,
+                   policy: str) -> tf_keras.layers.Layer:
+        """Creates the head, whose weights' names begin with `HEAD`."""
+
+    def build_model(self, config: ModelConfig, *, seed: int, policy: str,
+                    recompute: bool = False) -> TaskModel:
+        """Creates encoder and head."""
+        head = self.build_head(config, seed=seed, policy=policy)
+        return TaskModel(config, head, seed=seed, policy=policy, recompute=recompute)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ScoreObjective(TaskObjective):
+    """An objective whose head is dropout and a dense layer."""
+
+    dropout_rate: float = 0.1
+    """Dropout rate before the dense layer."""
+    hidden_layer: bool = False
+    """Whether another dense layer, with GELU, precedes it."""
+
+    @property
+    @abc.abstractmethod
+    def outputs(self) -> int:
+        """Size of the dense layer."""
+
+    def build_head(self, config: ModelConfig, *, seed: int,
+                   policy: str) -> tf_keras.layers.Layer:
+        """Creates a `ScoreHead`."""
+        return ScoreHead(HEAD, config.hidden_size, self.outputs, dropout_rate=self.dropout_rate,
+                         seed=seed, policy=policy, hidden_layer=self.hidden_layer)
+
+    def score_first(self, model: TaskModel, batch: RowBatch, randomness: Randomness, *,
+                    training: bool) -> tf.Tensor:
+        """Returns the head's outputs for [CLS], float32 [B, outputs]; drops out in training."""
+        dropout = randomness if training else None
+        return model.head(model.encoder.first(
+            batch.ids, batch.segment_ids, batch.valid, dropout), dropout)
+
+
+def count(marked: tf.Tensor) -> tf.Tensor:
+    """Returns how many of bool [...] are true, float32 []."""
+    return tf.reduce_sum(tf.cast(marked, tf.float32))
+
+
+def sum_where(values: tf.Tensor, marked: tf.Tensor) -> tf.Tensor:
+    """Returns the sum of the marked values; the others may be anything."""
+    return tf.reduce_sum(tf.where(marked, values, 0.0))

@@ -26,14 +26,16 @@ from electra_tf.tasks.files import Columns, Files
 from electra_tf.tasks.kinds import answers
 from electra_tf.tasks.kinds.answers import Context, Questions
 from electra_tf.tasks.kinds.kind import (
+    HEAD,
     HuggingFaceHead,
     Outputs,
     Record,
     ServedNetwork,
     Split,
     TaskKind,
+    TaskObjective,
+    sum_where,
 )
-from electra_tf.tasks.kinds.objective import HEAD, TaskObjective, sum_where
 from electra_tf.tasks.mrqa import read_mrqa
 from electra_tf.tasks.squad import QuestionFile, read_squad
 from electra_tf.tasks.task import Task, TaskSpec

@@ -17,10 +17,21 @@ from electra_tf.platform.storage import Path
 from electra_tf.tasks import files
 from electra_tf.tasks.examples import Kind, TextExample
 from electra_tf.tasks.files import Columns, Files
-from electra_tf.tasks.kinds.classification import Classification
-from electra_tf.tasks.kinds.kind import Outputs, RowResults, Scored, ServedNetwork, Split
-from electra_tf.tasks.kinds.objective import ScoreObjective, sum_where
-from electra_tf.tasks.kinds.texts import TextKind, label_scores, labelled_rows
+from electra_tf.tasks.kinds.classification import (
+    Classification,
+    TextKind,
+    label_scores,
+    labelled_rows,
+)
+from electra_tf.tasks.kinds.kind import (
+    Outputs,
+    RowResults,
+    Scored,
+    ScoreObjective,
+    ServedNetwork,
+    Split,
+    sum_where,
+)
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens
 

@@ -28,16 +28,19 @@ from electra_tf.tasks.encoding import CHUNK, token_rows
 from electra_tf.tasks.examples import Kind, TaggedExample
 from electra_tf.tasks.files import Columns, Files
 from electra_tf.tasks.kinds.kind import (
+    HEAD,
     HuggingFaceHead,
     Outputs,
     Record,
     RowResults,
     Scored,
+    ScoreObjective,
     ServedNetwork,
     Split,
     TaskKind,
+    count,
+    sum_where,
 )
-from electra_tf.tasks.kinds.objective import HEAD, ScoreObjective, count, sum_where
 from electra_tf.tasks.task import Task, TaskSpec
 from electra_tf.text import words
 from electra_tf.text.rows import RowEncoder, Tokens
