@@ -1,4 +1,4 @@
-"""One trial of fine-tuning: rows in batches of similar length, and a step for every length."""
+"""One trial of fine-tuning, with batches of similar length and a compiled step for each length."""
 
 import dataclasses
 import time
@@ -28,7 +28,7 @@ class TrialSettings:
     """Settings of a trial."""
 
     config: FinetuningConfig
-    """With nothing left to choose automatically."""
+    """The settings, with all automatic choices made."""
     objective: Objective
     strategy: tf.distribute.Strategy
     pad_id: int
@@ -38,7 +38,7 @@ class TrialSettings:
         return bucket_lengths([len(row.ids) for row in rows], self.config.task.max_seq_length)
 
     def distributed(self, batch: RowBatch) -> Any:
-        """Gives every replica its rows, as tensors."""
+        """Returns the rows of each replica, as tensors."""
         replicas = self.strategy.num_replicas_in_sync
 
         def share(context: Any) -> RowBatch:
@@ -51,17 +51,17 @@ class TrialSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Interval:
-    """Steps that lie between two reports."""
+    """The steps between two reports."""
 
     step: int
-    """Steps done at its end."""
+    """Number of steps at its end."""
     epoch: int
     """From 1."""
     loss: float
-    """Mean over its steps."""
+    """Mean loss over its steps."""
     ends_epoch: bool
     passing: bool = False
-    """Only to be shown, as time has passed: its steps are in the next interval too."""
+    """Whether it is only shown because time has passed; the next interval includes its steps."""
 
 
 class ByLength:
@@ -72,9 +72,9 @@ class ByLength:
         self._compiled: dict[int, Callable[[Any], Any]] = {}
 
     def __call__(self, length: int, batch: Any) -> Any:
-        """Calls it with a batch whose rows have this length."""
+        """Calls the function with a batch whose rows have this length."""
         if length not in self._compiled:
-            # Asked for by name: TensorFlow warns of functions that are traced often in passing.
+            # TensorFlow warns of functions that are traced often, but not of concrete ones.
             self._compiled[length] = self._function.get_concrete_function(batch)
         return self._compiled[length](batch)
 
@@ -87,11 +87,11 @@ class Finetuner:
         """Prepares the optimizer.
 
         Args:
-            settings: what to do.
-            model: with the weights to begin with; frozen layers aren't trainable.
-            rows: to train on, at least 1.
-            seed: of the trial: order and dropout.
-            clock: in seconds.
+            settings: of the trial.
+            model: has the initial weights; frozen layers aren't trainable.
+            rows: at least one training row.
+            seed: determines order and dropout.
+            clock: returns seconds.
         """
         config = settings.config
         config = dataclasses.replace(
@@ -109,9 +109,7 @@ class Finetuner:
         self._compiled = ByLength(self._replicas_step)
 
     def epochs(self) -> Iterator[Interval]:
-        """Trains; yields at every epoch's end, the last one perhaps shorter, and between.
-
-        What comes by time, not by steps, is `passing`.
+        """Trains and yields intervals by steps, by time (`passing`) and at each epoch's end.
 
         Raises:
             UserError: the loss isn't finite.

@@ -32,20 +32,17 @@ from electra_tf.training.devices import device_name
 
 @failures.explained()
 def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results:
-    """Runs the trials that are still to do, and leaves the best one's model and predictions.
+    """Runs the remaining trials and keeps the best one's model and predictions.
 
     Args:
-        run: what to do and where.
+        run: the prepared run.
         task: its examples.
-        initial: the encoder to begin with; None for initial weights.
-
-    Returns:
-        The scores of all trials.
+        initial: the pre-trained encoder; None trains from scratch.
 
     Raises:
         UserError: the directory belongs to another run or can't be written; weights are missing;
             the loss isn't finite.
-        Interrupted: a signal came, after the step that was running; finished trials are kept.
+        Interrupted: a signal arrived; finished trials are kept.
     """
     source = SCRATCH if initial is None else initial.source
     if initial is not None:  # Weights that don't fit are found before anything is written.
@@ -79,14 +76,11 @@ def run_trial(run: FinetuningRun, model: TaskModel, rows: Sequence[Row],
 
     Args:
         run: the settings.
-        model: with its initial weights.
-        rows: to train on.
-        dev: split -> what to score; the first decides which epoch is best.
-        metric: the main one.
-        seed: of the order and dropout.
-
-    Raises:
-        UserError: the loss isn't finite.
+        model: has its initial weights.
+        rows: the training rows.
+        dev: split -> rows to score; the first split decides which epoch is best.
+        metric: the main metric.
+        seed: determines order and dropout.
     """
     training = run.config.training
     finetuner = Finetuner(run.trial, model, rows, seed=seed)
@@ -153,7 +147,7 @@ def _add_trial(run: FinetuningRun, results: Results, number: int, rows: Sequence
 
 
 def _swapped(examples: Sequence[Example]) -> list[Example]:
-    """Returns pairs in both orders: every pair, then all of them turned round."""
+    """Returns all pairs, then all pairs with their texts swapped."""
     return [*examples, *(dataclasses.replace(example, texts=example.texts[::-1])
                          for example in examples)]
 
@@ -167,7 +161,7 @@ def _mean_loss(losses: Sequence[tuple[int, float]], after: int) -> float:
 
 
 class _TrialPace:
-    """Speed of a trial; evaluation doesn't count as training."""
+    """The throughput of a trial's training steps, without evaluation."""
 
     def __init__(self, num_steps: int, training: FinetuningTrainingConfig):
         self._num_steps, self._training = num_steps, training
@@ -203,7 +197,7 @@ class _TrialPace:
 
 
 def _way_on(run: FinetuningRun, results: Results) -> str:
-    """Returns the line that says where a run that is stopped now begins again."""
+    """Returns the line that says where an interrupted run continues."""
     finished, wanted = len(results.trials), run.config.training.num_trials
     if finished == wanted:
         rest = "only predictions and pictures are missing"

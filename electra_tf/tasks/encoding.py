@@ -1,4 +1,4 @@
-"""Rows of token ids as arrays, from the batches of tensors that `text/` makes."""
+"""Converts batches of token tensors to rows of arrays."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -22,7 +22,7 @@ class TokenRow(NamedTuple):
 
 
 def token_rows(tokens: Tokens) -> list[TokenRow]:
-    """Returns the rows of a batch, which has one at least."""
+    """Returns the rows of a batch with at least one row."""
     ids, segment_ids, valid = (values.numpy() for values in tokens)
     ends = np.cumsum(valid.sum(axis=1))[:-1]
     return [TokenRow(*row) for row in zip(
@@ -30,7 +30,7 @@ def token_rows(tokens: Tokens) -> list[TokenRow]:
 
 
 def encode_texts(texts: Sequence[tuple[str, ...]], encoder: RowEncoder) -> list[TokenRow]:
-    """Returns a row for each text or pair; all are texts, or all pairs."""
+    """Returns a row for each text, or for each pair of texts."""
     rows = []
     for first in range(0, len(texts), CHUNK):
         columns = zip(*texts[first:first + CHUNK], strict=True)

@@ -5,7 +5,7 @@ import enum
 
 
 class Kind(enum.StrEnum):
-    """Kind of a task; it decides which head the encoder gets."""
+    """The kind of a task, which decides the encoder's head."""
 
     CLASSIFICATION = "classification"
     REGRESSION = "regression"
@@ -16,16 +16,17 @@ class Kind(enum.StrEnum):
 LABELLED = (Kind.CLASSIFICATION, Kind.TAGGING)
 """Kinds with a set of labels."""
 
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextExample:
     """One or two texts with a label, for classification and regression."""
 
     key: str
-    """Names the example among those of its file, in predictions too."""
+    """Name of the example within its file and in predictions."""
     texts: tuple[str, ...]
     """One or two."""
     label: str | float | None = None
-    """A word of the label set, or a number for regression; None where it isn't known."""
+    """A word of the label set, or a number for regression; None if unknown."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,7 +36,7 @@ class TaggedExample:
     key: str
     words: tuple[str, ...]
     tags: tuple[str, ...] | None = None
-    """One per word, IOB2 for chunks and entities; None where they aren't known."""
+    """One per word, IOB2 for chunks and entities; None if unknown."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,14 +50,13 @@ class Answer:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class QuestionExample:
-    """A question about a context that holds the answer, or doesn't."""
+    """A question about a context, which may or may not contain the answer."""
 
     key: str
     question: str
     context: str
     answers: tuple[Answer, ...] = ()
-    """Answers of annotators; several in evaluation data, none where there is no answer, or where
-    it isn't known."""
+    """The annotators' answers; none if there is no answer or it is unknown."""
     is_impossible: bool = False
     """The context holds no answer."""
 
@@ -68,12 +68,10 @@ class QuestionExample:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MatchedQuestionExample(QuestionExample):
-    """A question whose answers are texts, and were looked for in the context (MRQA).
-
-    `answers` is where one was found, for training; any of the texts counts as right.
-    """
+    """A question whose answers are texts that were searched for in the context (MRQA)."""
 
     accepted: tuple[str, ...]
+    """All correct answers; `answers` holds the one that was found, for training."""
 
     @property
     def gold(self) -> tuple[str, ...]:

@@ -34,15 +34,15 @@ class Columns:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Files:
-    """The user's own files, or other names for a benchmark's."""
+    """The user's own files, or files that replace a benchmark's."""
 
     train: Path | None = None
     dev: Path | None = None
     test: Path | None = None
-    """To predict, without labels."""
+    """Examples to predict, without labels."""
     columns: Columns = Columns()
     strict: bool = False
-    """Refuse questions whose answer doesn't stand at its offset."""
+    """Refuse questions whose answer is not at its offset."""
 
 
 def read_texts(path: Path, columns: Columns, *, numbers: bool = False,
@@ -51,9 +51,9 @@ def read_texts(path: Path, columns: Columns, *, numbers: bool = False,
 
     Args:
         path: `.tsv`, `.csv` or `.jsonl`; see `read_rows`.
-        columns: which hold what.
+        columns: the columns by role.
         numbers: labels are numbers.
-        labelled: False for rows to predict, whose label column isn't looked at.
+        labelled: False ignores the label column.
 
     Raises:
         UserError: a missing column, an empty label, or a label that is no number; with the line.
@@ -68,7 +68,7 @@ def read_texts(path: Path, columns: Columns, *, numbers: bool = False,
 
 
 def read_tagged(path: Path, columns: Columns, *, labelled: bool = True) -> list[TaggedExample]:
-    """Returns sentences: of JSON lines with lists of words and tags, or of a CoNLL column file.
+    """Returns the sentences of JSON lines with lists of words and tags, or of CoNLL columns.
 
     Raises:
         UserError: a list that isn't one of texts, or not as many tags as words; with the line.
@@ -96,7 +96,7 @@ def label_set(examples: Sequence[TextExample | TaggedExample]) -> tuple[str, ...
 
 def labels_of_training(own: Files, train: Sequence[TextExample | TaggedExample],
                        dev: Sequence[TextExample | TaggedExample]) -> tuple[str, ...]:
-    """Returns the label set of training; raises `UserError` if dev has a label besides."""
+    """Returns the labels of the training file; raises `UserError` if dev has others."""
     labels = label_set(train)
     require_known_labels(own.dev, dev, labels)
     return labels
@@ -104,7 +104,7 @@ def labels_of_training(own: Files, train: Sequence[TextExample | TaggedExample],
 
 def require_known_labels(path: Path, examples: Sequence[TextExample | TaggedExample],
                          known: Collection[str]) -> None:
-    """Raises `UserError` if an example has a label that training doesn't know."""
+    """Raises `UserError` if an example has a label that is not in the training file."""
     for example in examples:
         unknown = [label for label in _labels_of(example) if label not in known]
         if unknown:
@@ -119,7 +119,7 @@ def _labels_of(example: TextExample | TaggedExample) -> tuple[str, ...]:
 
 
 def _require_columns(row: TableRow, columns: Columns, *, labelled: bool) -> None:
-    """Raises `UserError` that names the flag of a column that a row doesn't have."""
+    """Raises `UserError` that names the flag of a missing column."""
     wanted = [("text_columns", name) for name in columns.texts]
     if labelled:
         wanted.append(("label_column", columns.label))

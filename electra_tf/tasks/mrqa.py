@@ -15,7 +15,7 @@ from electra_tf.platform.bounded import MIB, read_lines
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import Answer, MatchedQuestionExample
-from electra_tf.tasks.squad import SQUAD, QuestionFile
+from electra_tf.tasks.squad import SQUAD, Open, QuestionFile
 
 MRQA = {"searchqa": ("SearchQA",), "triviaqa": ("TriviaQA-web", "TriviaQA"),
         "newsqa": ("NewsQA",), "naturalqs": ("NaturalQuestionsShort", "NaturalQuestions")}
@@ -92,32 +92,24 @@ def read_mrqa(path: Path, *, strict: bool = False, labelled: bool = True) -> Que
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Header:
-    __pydantic_config__ = strict_json.OPEN
-
+class _Header(Open):
     dataset: str
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _FirstLine:
-    __pydantic_config__ = strict_json.OPEN
-
+class _FirstLine(Open):
     header: _Header
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Detected:
-    __pydantic_config__ = strict_json.OPEN
-
+class _Detected(Open):
     text: str
     char_spans: tuple[tuple[int, int], ...]
     """First and last character."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Question:
-    __pydantic_config__ = strict_json.OPEN
-
+class _Question(Open):
     qid: str
     question: str
     answers: tuple[str, ...] | None = None
@@ -126,9 +118,7 @@ class _Question:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Context:
-    __pydantic_config__ = strict_json.OPEN
-
+class _Context(Open):
     context: str
     qas: tuple[_Question, ...]
 

@@ -1,4 +1,4 @@
-"""Predictions as files: for people and programs, and as the benchmarks' servers take them."""
+"""Writes predictions: JSON lines, a kind's own format, and files for the benchmarks' servers."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -15,15 +15,11 @@ from electra_tf.tasks.mrqa import QUESTIONS
 ANSWERS_FILE, NO_ANSWER_FILE = "predictions.json", "null_odds.json"
 """Files for SQuAD's and MRQA's evaluation: answers, and for 2.0 the logit of "no answer"."""
 SCORED_ON_DEV = QUESTIONS
-"""Tasks whose server or script scores the dev file, as no file without answers exists."""
+"""Tasks whose server or script scores the dev file, because no test file is public."""
 
 
 def writer_for(path: Path, kind: Kind) -> Callable[[Sequence[Record]], None]:
-    """Returns a function that writes predictions to a file, in the form that its suffix asks for.
-
-    Args:
-        path: .jsonl holds every record whole; the kind's own suffix has its own form.
-        kind: of the task.
+    """Returns a function that writes predictions to a file: .jsonl or the kind's own format.
 
     Raises:
         UserError: another suffix.
@@ -37,15 +33,12 @@ def writer_for(path: Path, kind: Kind) -> Callable[[Sequence[Record]], None]:
 
 def write_submission(directory: Path, name: str, predictions: Mapping[str, Sequence[Record]],
                      ) -> list[Path]:
-    """Writes the files that a benchmark's server takes.
+    """Writes the files that a benchmark's server takes, and returns them; none without a server.
 
     Args:
         directory: created if there is something to write.
-        name: of the task.
-        predictions: split -> records, of what the server scores.
-
-    Returns:
-        The files; none if the task has no server.
+        name: the task.
+        predictions: split -> records.
     """
     if name in glue.TASKS:
         files = dict(glue.submission(

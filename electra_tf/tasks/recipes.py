@@ -20,12 +20,9 @@ DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
 
 
 def recipe(task: str, model: ModelConfig, *, feature_based: bool = False) -> FinetuningConfig:
-    """Returns the settings that a task is fine-tuned with unless flags say otherwise.
+    """Returns the default settings of a task; unknown tasks get the general recipe.
 
-    Args:
-        task: as `--task` names it; unknown ones get the general recipe.
-        model: the encoder's settings; rows are no longer than it has positions for.
-        feature_based: as for `finetuning_config`.
+    Rows are at most as long as the encoder of settings `model` has positions.
     """
     general = finetuning_config(model, feature_based=feature_based)
     kind = Kind.QUESTION_ANSWERING if task in QUESTIONS else task

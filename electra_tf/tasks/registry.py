@@ -1,4 +1,4 @@
-"""Tasks by name, with all their examples."""
+"""Loads tasks by name, with all their examples."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ def names() -> tuple[str, ...]:
 
 
 def resolved(asked: Sequence[str]) -> tuple[str, ...]:
-    """Returns the names that a list of names stands for.
+    """Returns the tasks that the values of `--task` name.
 
     Raises:
         UserError: no name, an unknown one, one twice, or several that aren't GLUE's.
@@ -47,14 +47,13 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
     """Reads a task.
 
     Args:
-        name: of a task of GLUE, "squad", "squad2", a set of MRQA, "chunk", "ner", or a kind for the
-            user's own.
-        data_dir: of a benchmark's files, or of TensorFlow Datasets' (its default if None).
-        own: files that stand in for a benchmark's, or are the user's own.
-        from_tfds: take a benchmark from TensorFlow Datasets.
+        name: one of `names()`; a kind stands for the user's own files.
+        data_dir: directory of a benchmark's files, or of TensorFlow Datasets (default if None).
+        own: files that replace a benchmark's, or the user's own.
+        from_tfds: read a benchmark from TensorFlow Datasets.
 
     Raises:
-        UserError: an unknown name, a file that isn't given or can't be read.
+        UserError: an unknown name, or a file that is missing or unreadable.
     """
     resolved([name])
     given = [f"--{split}" for split in ("train", "dev", "test") if getattr(own, split)]
@@ -79,11 +78,7 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
 
 def load_dev(spec: TaskSpec, data_dir: Path | None, own: Files, *,
              from_tfds: bool = False) -> Mapping[str, Sequence[Example]]:
-    """Reads what a trained model is scored on; arguments as for `load`.
-
-    Raises:
-        UserError: a file that isn't given or can't be read, or a label that the model doesn't know.
-    """
+    """Reads the splits that score a trained model; arguments and errors as for `load`."""
     if own.dev is None and spec.name in MRQA and not from_tfds:  # Training files are large.
         own = dataclasses.replace(own, dev=mrqa.find(
             spec.name, _required(data_dir, "data_dir", spec.name), "dev"))
@@ -101,14 +96,13 @@ def read_file(spec: TaskSpec, path: Path, *, labelled: bool,
     """Reads a file of a task's examples.
 
     Args:
-        spec: its columns are what the file has; its labels may be numbers or words, as GLUE has
-            both.
-        path: see `tables.read_rows`, `tagging.read_conll`, `squad.read_squad`, `mrqa.read_mrqa`.
-        labelled: False for a file to predict, whose labels aren't looked at.
-        strict: refuse questions whose answer doesn't stand at its offset.
+        spec: names the columns; the file's labels may be numbers or words, as GLUE has both.
+        path: the file, in a format of the task's kind.
+        labelled: False ignores the labels.
+        strict: refuse questions whose answer is not at its offset.
 
     Raises:
-        UserError: it can't be read, or lacks a column.
+        UserError: the file can't be read, or lacks a column.
     """
     columns = Columns(texts=spec.texts, label=spec.label, key=spec.key)
     kind = KINDS[spec.kind]

@@ -13,6 +13,12 @@ SQUAD = {"squad": "v1.1", "squad2": "v2.0"}
 """Task -> version in the names of the published files."""
 
 
+class Open:
+    """A JSON object of which only some keys are read."""
+
+    __pydantic_config__ = strict_json.OPEN
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class QuestionFile:
     """The content of a file."""
@@ -57,17 +63,13 @@ def read_squad(path: Path, *, strict: bool = False, labelled: bool = True) -> Qu
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Answer:
-    __pydantic_config__ = strict_json.OPEN
-
+class _Answer(Open):
     text: str
     answer_start: int
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Question:
-    __pydantic_config__ = strict_json.OPEN
-
+class _Question(Open):
     id: str
     question: str
     answers: tuple[_Answer, ...] | None = None
@@ -75,24 +77,18 @@ class _Question:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Paragraph:
-    __pydantic_config__ = strict_json.OPEN
-
+class _Paragraph(Open):
     context: str
     qas: tuple[_Question, ...]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _Article:
-    __pydantic_config__ = strict_json.OPEN
-
+class _Article(Open):
     paragraphs: tuple[_Paragraph, ...]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class _File:
-    __pydantic_config__ = strict_json.OPEN
-
+class _File(Open):
     data: tuple[_Article, ...]
 
 

@@ -17,11 +17,7 @@ _PREFIX = "task_"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TaskSpec:
-    """The specification of a task; plain values that are stored with a trained model.
-
-    Raises:
-        ValueError: values that contradict each other.
-    """
+    """The specification of a task: plain values that are stored with a trained model."""
 
     __pydantic_config__ = strict_json.STRICT
 
@@ -57,31 +53,31 @@ class TaskSpec:
 
     @property
     def label_words(self) -> tuple[str, ...]:
-        """The labels as people read them: in predictions, pictures, exports and conversions."""
+        """Returns readable labels, for predictions, plots, exports and conversions."""
         return glue.label_words(self.name, self.labels)
 
     def in_words(self, label: str) -> str:
-        """Returns how people read a label."""
+        """Returns the word for a label."""
         return self.label_words[self.labels.index(label)]
 
     def as_in_files(self, label: str) -> str:
-        """Returns the label that a word of `label_words` stands for; any other as it is."""
+        """Returns the label for a word of `label_words`; another word unchanged."""
         return dict(zip(self.label_words, self.labels, strict=True)).get(label, label)
 
     def facts(self) -> dict[str, Any]:
-        """Returns all fields under names that don't look like settings."""
+        """Returns all fields, under names that differ from those of settings."""
         return {f"{_PREFIX}{field.name}": list(value) if isinstance(value, tuple) else value
                 for field in dataclasses.fields(self) for value in [getattr(self, field.name)]}
 
     @classmethod
     def of_glue(cls, task: glue.GlueTask) -> "TaskSpec":
-        """Returns what a trained model has to know of a task of GLUE's."""
+        """Returns the specification of a task of GLUE."""
         return cls(name=task.name, kind=task.kind, labels=task.labels, metrics=task.metrics,
                    scale=task.largest or 1.0, texts=task.texts, label=task.label)
 
     @classmethod
     def of_facts(cls, saved: Mapping[str, Any]) -> "TaskSpec":
-        """Returns what `facts` was made of.
+        """Returns the specification that `facts` wrote.
 
         Raises:
             strict_json.Unreadable: a field is missing, of another type, or contradicts another.
@@ -105,7 +101,7 @@ class Task:
     spec: TaskSpec
     train: Sequence[Example]
     dev: Mapping[str, Sequence[Example]]
-    """Split -> examples that are scored; the first decides what is best."""
+    """Split -> examples to score; the first split decides which epoch and trial are best."""
     test: Mapping[str, Sequence[Example]]
     """Split -> examples to predict."""
     notes: tuple[str, ...] = ()

@@ -43,7 +43,7 @@ class Context(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Questions:
-    """Encoded questions: rows, and how to get back from them."""
+    """Encoded questions: rows, and the way from rows back to contexts."""
 
     rows: list[Row]
     """With the targets "start" and "end", int32 positions in the row, 0 where the window holds no
@@ -85,10 +85,10 @@ def score(examples: Sequence[QuestionExample], questions: Questions,
     """Scores question answering; results hold the fields of `SpanBeams`.
 
     Args:
-        examples: that were encoded.
-        questions: what they were encoded to.
-        results: per row.
-        config: longest answer and number of candidates.
+        examples: the questions.
+        questions: the encoded examples.
+        results: one per row.
+        config: sets the longest answer and the number of candidates.
         threshold: logit above which a question gets no answer; None searches the best one where
             answerability was learned and the truth is known.
     """
@@ -117,17 +117,9 @@ def score(examples: Sequence[QuestionExample], questions: Questions,
 def best_answers(examples: Sequence[QuestionExample], questions: Questions,
                  results: Sequence[RowResults], *, max_pieces: int,
                  count: int) -> list[list[Prediction]]:
-    """Returns the likeliest answers to every question, no two with the same text.
+    """Returns at most `count` distinct answers to every question, most likely first.
 
-    Args:
-        examples: that were encoded.
-        questions: what they were encoded to.
-        results: per row, with the fields of `SpanBeams`.
-        max_pieces: longest answer.
-        count: most answers per question.
-
-    Returns:
-        Per example, likeliest first; none if no window has a span that is allowed.
+    An answer has at most `max_pieces` word pieces. A question without an allowed span has none.
     """
     candidates: list[list[tuple[float, int, int]]] = [[] for _ in examples]
     starts, start_index, ends, end_index = (
@@ -146,7 +138,7 @@ def best_answers(examples: Sequence[QuestionExample], questions: Questions,
 
 
 def _stacked(values: Sequence[np.ndarray], *, fill: int) -> np.ndarray:
-    """Returns beams of all rows, those of short rows, which have fewer positions, filled up."""
+    """Returns the beams of all rows; those of short rows are padded."""
     most = max(len(value) for value in values)
     return np.stack([value if len(value) == most else np.pad(
         value, [[0, most - len(value)]] * value.ndim, constant_values=fill) for value in values])
@@ -166,10 +158,7 @@ def _distinct(text: bytes, context: Context, found: Sequence[tuple[float, int, i
 
 
 def no_answer_scores(questions: Questions, logits: Sequence[float]) -> list[float]:
-    """Returns the smallest logit of "impossible" over the windows of every question.
-
-    One window that seems to hold the answer is enough.
-    """
+    """Returns the smallest logit of "impossible" over the windows of every question."""
     scores = np.full(len(questions.contexts), np.inf)
     np.minimum.at(scores, questions.windows.example, np.asarray(logits, np.float64))
     return scores.tolist()
@@ -184,15 +173,7 @@ def chosen_answers(keys: Sequence[str], answers: Sequence[Sequence[Prediction]],
 
 def graph_answers(contexts: tf.Tensor, parts: Windows, pieces: Pieces, beams: SpanBeams, *,
             max_pieces: int) -> Answers:
-    """Returns the likeliest answer to every question, by ops that a graph can hold.
-
-    Args:
-        contexts: string [B].
-        parts: of them.
-        pieces: of them.
-        beams: of the windows.
-        max_pieces: longest answer.
-    """
+    """Returns the most likely answer to every question about contexts, string [B], by graph ops."""
     scores, first, last = _best_spans(parts, beams, max_pieces)
     count = tf.size(contexts)
     best = tf.math.unsorted_segment_max(scores, parts.example, count)

@@ -61,7 +61,7 @@ class TextKind(TaskKind):
 
 
 class Classification(TextKind):
-    """One of several labels for a text or a pair."""
+    """The kind of task that chooses one of several labels for a text or a pair."""
 
     kind = Kind.CLASSIFICATION
     metrics = ("accuracy", "f1_macro")
@@ -72,7 +72,7 @@ class Classification(TextKind):
 
     def read(self, path: Path, columns: Columns, *, labelled: bool,
              strict: bool) -> Sequence[TextExample]:
-        """A table; see `files.read_texts`."""
+        """Reads a table; see `files.read_texts`."""
         return files.read_texts(path, columns, labelled=labelled)
 
     def converted(self, name: str | None, labels: tuple[str, ...]) -> TaskSpec:
@@ -83,13 +83,13 @@ class Classification(TextKind):
         return super().converted(name, labels)
 
     def of_spec(self, spec: TaskSpec, examples: Sequence[TextExample]) -> Sequence[TextExample]:
-        """Labels may be the task's words or, as in GLUE's files, its numbers."""
+        """Returns examples with the labels of the task's files, given as such or as words."""
         return [dataclasses.replace(example, label=spec.as_in_files(example.label))
                 for example in examples]
 
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[TextExample],
                dev: Sequence[TextExample]) -> TaskSpec:
-        """The labels are those of the training file, two at least."""
+        """Returns the task with the labels of the training file, at least two."""
         labels = files.labels_of_training(own, train, dev)
         if len(labels) < 2:
             raise UserError(f"{own.train} has one label only, {labels[0]!r}; there is nothing to "
@@ -98,7 +98,7 @@ class Classification(TextKind):
 
     def encode(self, spec: TaskSpec, examples: Sequence[TextExample], encoder: RowEncoder,
                config: TaskConfig) -> Split:
-        """Targets are "label", int32 index; 0 where not known."""
+        """Encodes examples with the target "label", an int32 index, 0 if unknown."""
         index = {label: np.int32(number) for number, label in enumerate(spec.labels)}
         rows = labelled_rows(examples, encoder, [
             np.int32(0) if example.label is None else index[example.label]
@@ -106,7 +106,7 @@ class Classification(TextKind):
         return Split(rows=rows, score=lambda results, _: score(spec, examples, results))
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> "ClassificationObjective":
-        """Cross entropy."""
+        """Returns the cross entropy."""
         return ClassificationObjective(num_classes=len(spec.labels), dropout_rate=config.dropout,
                                        hidden_layer=config.hidden_layer)
 
@@ -133,13 +133,13 @@ class Classification(TextKind):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClassificationObjective(ScoreObjective):
-    """Cross entropy of one of several classes."""
+    """The cross entropy of one of several classes."""
 
     num_classes: int
 
     @property
     def outputs(self) -> int:
-        """One per class."""
+        """Returns the number of classes."""
         return self.num_classes
 
     def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,

@@ -1,4 +1,4 @@
-"""Questions about a context that holds the answer, or doesn't."""
+"""Extractive QA: questions about a context that may or may not contain the answer."""
 
 import dataclasses
 import json
@@ -45,7 +45,7 @@ from electra_tf.text.tokenizer import Pieces
 from electra_tf.text.windows import Windows
 
 CHUNK = 1000
-"""Questions that are encoded by one call; those about the same context share its pieces."""
+"""Questions that one call encodes; questions about the same context share its pieces."""
 SERVED_CHUNK = 8
 """Windows that an exported graph computes together: the head's memory grows with L times the beam
 for each."""
@@ -54,7 +54,7 @@ NO_ANSWER = 0
 
 
 class QuestionAnswering(TaskKind):
-    """Extractive question answering."""
+    """The kind of task that answers questions by spans of a context."""
 
     kind = Kind.QUESTION_ANSWERING
     metrics = ("f1", "exact_match")
@@ -66,11 +66,11 @@ class QuestionAnswering(TaskKind):
 
     def read(self, path: Path, columns: Columns, *, labelled: bool,
              strict: bool) -> Sequence[QuestionExample]:
-        """SQuAD's format, or MRQA's; see `squad.read_squad` and `mrqa.read_mrqa`."""
+        """Reads SQuAD's or MRQA's format; see `squad.read_squad` and `mrqa.read_mrqa`."""
         return _read(path, strict=strict, labelled=labelled).examples
 
     def own_task(self, name: str, own: Files) -> Task:
-        """Answers that don't stand at their offset are left out, and a note says so."""
+        """Returns a task without misplaced answers; a note reports their number."""
         parts = {split: _read(path, strict=own.strict, labelled=split != "test")
                  for split, path in (("train", own.train), ("dev", own.dev), ("test", own.test))
                  if path is not None}
@@ -89,7 +89,7 @@ class QuestionAnswering(TaskKind):
             test={"test": examples["test"]} if "test" in examples else {})
 
     def check(self, spec: TaskSpec, config: TaskConfig) -> None:
-        """A question must leave room for a context."""
+        """Raises `UserError` if a question can leave no room for a context."""
         super().check(spec, config)
         longest = config.max_seq_length - 4
         if config.max_query_length > longest:
@@ -98,7 +98,7 @@ class QuestionAnswering(TaskKind):
                 f"context in --max_seq_length={config.max_seq_length}; at most {longest} do.")
 
     def texts(self, example: QuestionExample) -> tuple[str, ...]:
-        """The question and its context."""
+        """Returns the question and its context."""
         return example.question, example.context
 
     def encode(self, spec: TaskSpec, examples: Sequence[QuestionExample], encoder: RowEncoder,
@@ -111,18 +111,18 @@ class QuestionAnswering(TaskKind):
             examples, questions, results, config, threshold))
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> "QuestionObjective":
-        """Starts, ends, and whether there is an answer."""
+        """Returns the loss of starts, ends and answerability."""
         return QuestionObjective(
             conditioned=config.ends_given_starts, answerability=config.answerability,
             answerability_weight=config.answerability_weight, beam_size=config.beam_size)
 
     def written(self, records: Sequence[Record]) -> str:
-        """SQuAD's object from question to answer."""
+        """Returns SQuAD's JSON object from question to answer."""
         return json.dumps({record["key"]: record["prediction"] for record in records},
                           ensure_ascii=False, indent=1) + "\n"
 
     def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
-        """A question and where to look."""
+        """Returns the names of the question and its context."""
         return ("question", "context")
 
     def served_answer(self, network: ServedNetwork, *columns: tf.Tensor) -> Outputs:
@@ -161,7 +161,7 @@ class QuestionAnswering(TaskKind):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class QuestionObjective(TaskObjective):
-    """Mean of the cross entropies of start and end, and half of the answerability's."""
+    """The mean cross entropy of start and end, and the weighted answerability loss."""
 
     conditioned: bool = True
     """Ends are scored given the start (`QuestionHead`)."""
@@ -205,11 +205,11 @@ def encode(examples: Sequence[QuestionExample], encoder: RowEncoder, *, stride: 
     """Encodes questions as [CLS] question [SEP] part of the context [SEP].
 
     Args:
-        examples: the first answer of each is what training aims at.
+        examples: the first answer of each is the training target.
         encoder: makes the rows.
-        stride: pieces from one window's beginning to the next's.
+        stride: pieces between the beginnings of two sliding windows.
         max_query: pieces kept of a question.
-        by_window: a window without the answer is "impossible"; else its question decides.
+        by_window: a window without the answer is "impossible"; otherwise its question decides.
     """
     rows: list[Row] = []
     parts: list[Windows] = []

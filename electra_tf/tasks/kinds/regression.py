@@ -37,7 +37,7 @@ from electra_tf.text.rows import RowEncoder, Tokens
 
 
 class Regression(TextKind):
-    """A number for a text or a pair."""
+    """The kind of task that predicts a number for a text or a pair."""
 
     kind = Kind.REGRESSION
     metrics = ("pearson", "spearman", "mean_squared_error")
@@ -45,12 +45,12 @@ class Regression(TextKind):
 
     def read(self, path: Path, columns: Columns, *, labelled: bool,
              strict: bool) -> Sequence[TextExample]:
-        """A table; see `files.read_texts`."""
+        """Reads a table; see `files.read_texts`."""
         return files.read_texts(path, columns, numbers=True, labelled=labelled)
 
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[TextExample],
                dev: Sequence[TextExample]) -> TaskSpec:
-        """Numbers are learned in standard deviations from their mean."""
+        """Returns the task with the mean and the standard deviation of the training labels."""
         numbers = [example.label for example in train]
         offset, scale = statistics.fmean(numbers), statistics.pstdev(numbers)
         if scale == 0.0:
@@ -60,13 +60,13 @@ class Regression(TextKind):
 
     def encode(self, spec: TaskSpec, examples: Sequence[TextExample], encoder: RowEncoder,
                config: TaskConfig) -> Split:
-        """Targets are "label", float32; 0 where not known."""
+        """Encodes examples with the target "label", float32, 0 if unknown."""
         rows = labelled_rows(examples, encoder, [
             np.float32(0.0 if example.label is None else example.label) for example in examples])
         return Split(rows=rows, score=lambda results, _: score(spec, examples, results))
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> "RegressionObjective":
-        """Squared error."""
+        """Returns the squared error."""
         return RegressionObjective(scale=spec.scale, offset=spec.offset,
                                    dropout_rate=config.dropout, hidden_layer=config.hidden_layer)
 
@@ -82,16 +82,16 @@ class Regression(TextKind):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RegressionObjective(ScoreObjective):
-    """Squared error of a number, in units of its scale."""
+    """The squared error of a number, in units of its scale."""
 
     scale: float = 1.0
-    """Labels are divided by it: 5 for STS-B, as in Google's code."""
+    """Divisor of the labels: 5 for STS-B, as in Google's code."""
     offset: float = 0.0
-    """Taken off labels first."""
+    """Subtracted from the labels before the division."""
 
     @property
     def outputs(self) -> int:
-        """The number alone."""
+        """Returns 1."""
         return 1
 
     def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,

@@ -1,4 +1,4 @@
-"""Tagging: a label for every word of a sentence."""
+"""Tagging: one label for every word of a sentence."""
 
 import dataclasses
 import functools
@@ -47,7 +47,7 @@ from electra_tf.text.rows import RowEncoder, Tokens
 
 
 class Tagging(TaskKind):
-    """A label for every word of a sentence."""
+    """The kind of task that labels every word of a sentence."""
 
     kind = Kind.TAGGING
     metrics = ("f1", "precision", "recall", "accuracy")
@@ -58,21 +58,18 @@ class Tagging(TaskKind):
 
     def read(self, path: Path, columns: Columns, *, labelled: bool,
              strict: bool) -> Sequence[TaggedExample]:
-        """JSON lines, or columns as CoNLL's; see `files.read_tagged`."""
+        """Reads JSON lines or CoNLL columns; see `files.read_tagged`."""
         return files.read_tagged(path, columns, labelled=labelled)
 
     def benchmark(self, name: str, train: Sequence[TaggedExample],
                   dev: dict[str, Sequence[TaggedExample]]) -> Task:
-        """Returns a benchmark's task; rare tags may occur in what is scored alone.
-
-        These can't be predicted, but must be counted.
-        """
+        """Returns a benchmark's task; tags that only occur in dev are counted as errors."""
         labels = files.label_set([*train, *(one for part in dev.values() for one in part)])
         return Task(spec=self.spec(name, labels), train=train, dev=dev, test={})
 
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[TaggedExample],
                dev: Sequence[TaggedExample]) -> TaskSpec:
-        """The tags are those of the training file."""
+        """Returns the task with the tags of the training file."""
         return dataclasses.replace(spec, labels=files.labels_of_training(own, train, dev))
 
     def check(self, spec: TaskSpec, config: TaskConfig) -> None:
@@ -89,13 +86,13 @@ class Tagging(TaskKind):
         return Split(rows=rows, score=lambda results, _: score(spec, examples, rows, results))
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> "TaggingObjective":
-        """Cross entropy."""
+        """Returns the cross entropy."""
         return TaggingObjective(num_tags=len(spec.labels), dropout_rate=config.dropout,
                                 feature_based=config.feature_based,
                                 by_sentence=config.tagging_loss_by_sentence)
 
     def written(self, records: Sequence[Record]) -> str:
-        """Words and tags, a line each and an empty line after a sentence."""
+        """Returns a line for each word and its tag, and an empty line after each sentence."""
         return "".join(
             "".join(f"{word} {tag}\n" for word, tag in zip(
                 record["words"], record["prediction"], strict=True)) + "\n" for record in records)
@@ -107,7 +104,7 @@ class Tagging(TaskKind):
                 [tag for record in records for tag in record["prediction"]])
 
     def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
-        """A sentence in one string."""
+        """Returns the name of the sentence, which is one string."""
         return ("text",)
 
     def served_answer(self, network: ServedNetwork, *columns: tf.Tensor) -> Outputs:
@@ -134,29 +131,29 @@ class Tagging(TaskKind):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TaggingObjective(ScoreObjective):
-    """Cross entropy of every word's tag; words, not sentences, count alike unless asked for."""
+    """The cross entropy of every word's tag, averaged over words by default."""
 
     num_tags: int
     feature_based: bool = False
-    """Read a frozen encoder's last four layers by a BiLSTM."""
+    """Whether a BiLSTM reads the last four layers of a frozen encoder."""
     by_sentence: bool = False
-    """Average over rows, whose loss is the sum over their words, as in Google's code."""
+    """Whether to average over rows, whose loss is a sum over words, as in Google's code."""
 
     @property
     def outputs(self) -> int:
-        """One per tag."""
+        """Returns the number of tags."""
         return self.num_tags
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> TaskModel:
-        """Creates encoder and head; the encoder is frozen where features are read."""
+        """Creates encoder and head; the feature-based mode freezes the encoder."""
         model = super().build_model(config, seed=seed, policy=policy, recompute=recompute)
         model.encoder.trainable = not self.feature_based
         return model
 
     def build_head(self, config: ModelConfig, *, seed: int,
                    policy: str) -> ScoreHead | RecurrentHead:
-        """A dense layer, or a BiLSTM before it where features are read."""
+        """Creates a dense layer, with a BiLSTM before it in the feature-based mode."""
         if not self.feature_based:
             return super().build_head(config, seed=seed, policy=policy)
         inputs = min(FEATURE_LAYERS, config.num_layers) * config.hidden_size
@@ -164,7 +161,7 @@ class TaggingObjective(ScoreObjective):
                              dropout_rate=self.dropout_rate, seed=seed, policy=policy)
 
     def counted(self, batch: RowBatch) -> tf.Tensor:
-        """Words, unless sentences are asked for."""
+        """Marks the words, or the rows for `by_sentence`."""
         return batch.present if self.by_sentence else self._words(batch)
 
     def _words(self, batch: RowBatch) -> tf.Tensor:
@@ -260,7 +257,7 @@ def _features(network: ServedNetwork, tokens: Tokens) -> tf.Tensor:
 
 
 def _shares_of_words(network: ServedNetwork, rows: words.WordRows) -> tf.Tensor:
-    """Lets the recurrent head read words, not pieces, as in training; float32 [W, tags]."""
+    """Returns the probabilities of the recurrent head, which reads words, float32 [W, tags]."""
     columns = tf.RaggedTensor.from_value_rowids(
         rows.first_piece[:, 1], tf.cast(rows.first_piece[:, 0], tf.int64),
         nrows=tf.cast(tf.shape(rows.tokens.ids)[0], tf.int64))
