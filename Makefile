@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 LOCKS := $(addprefix requirements/,build.lock program.lock dev.lock)
 
-# The first Python 3.11 on the path; `make PYTHON=/path/to/python3.11 ...` names another.
-PYTHON ?= $(shell for name in python3.11 python3 python; do \
-	"$$name" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null \
-	&& echo "$$name" && break; done)
+# The first supported Python on the path; `make PYTHON=/path/to/python ...` names another.
+SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; do \
+	"$$name" -c '$(SUPPORTED)' 2>/dev/null && echo "$$name" && break; done)
 
 # PyTorch and Hugging Face, which `make bench` and some tests compare with, in an environment of
 # their own.
@@ -32,7 +32,7 @@ SOURCES := --no-binary=promise,seqeval --no-build-isolation
 # Versions move when requirements/*.txt say so, or with `make lock LOCK_FLAGS=--upgrade`. PyPI names
 # the hashes, whichever mirrors this machine has.
 LOCK = $(TOOLS)/bin/uv pip compile --quiet --no-config --default-index=https://pypi.org/simple \
-	--generate-hashes --python-version=3.11 --python-platform=x86_64-manylinux_2_28 \
+	--generate-hashes --universal --fork-strategy=fewest --python-version=3.11 \
 	--annotation-style=line --custom-compile-command='make lock' $(LOCK_FLAGS)
 # Where PyTorch's index can't be reached: make lock TORCH_FROM=--find-links=FOLDER
 TORCH_INDEX := https://download.pytorch.org/whl/cpu
@@ -55,10 +55,10 @@ help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 define need_python
-@'$(PYTHON)' -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null || { \
-	  echo "error: Python 3.11 is needed (TensorFlow 2.20's wheels are tested on it); found:" \
-	    "$$('$(or $(PYTHON),python3)' --version 2>&1 || true)." \
-	    "Install python3.11, or name one: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+@'$(PYTHON)' -c '$(SUPPORTED)' 2>/dev/null || { \
+	  echo "error: Python 3.11, 3.12 or 3.13 is needed (TensorFlow 2.20 has no wheels for others)." \
+	    "Found: $$('$(or $(PYTHON),python3)' --version 2>&1 || true)." \
+	    "Install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1; }
 endef
 
 install: $(STAMP) ## Create .venv with the pinned requirements.
@@ -68,7 +68,7 @@ $(STAMP): $(LOCKS)
 	@echo "Installing the pinned requirements into $(VENV) (about 2 GB, some minutes) ..."
 	@rm -rf $(VENV)
 	@'$(PYTHON)' -m venv $(VENV) || { rm -rf $(VENV); \
-	  echo "error: no virtual environment; on Debian: apt-get install python3.11-venv" >&2; exit 1; }
+	  echo "error: no virtual environment; on Debian: apt-get install python3-venv" >&2; exit 1; }
 	@$(BIN)/python $(INSTALL) -r requirements/build.lock
 	@$(BIN)/python $(INSTALL) $(SOURCES) -r requirements/program.lock -r requirements/dev.lock
 	@touch $@
@@ -160,14 +160,11 @@ lock: $(TOOLS_STAMP) ## Write requirements/*.lock anew, after requirements/*.txt
 	$(LOCK) requirements/build.txt -c requirements/program.lock -o requirements/build.lock
 	$(LOCK) requirements/cuda.txt -c requirements/program.lock -o requirements/cuda.lock
 	$(LOCK) requirements/tools.txt -o requirements/tools.lock
-	# libtpu's wheels need a newer C library than the others.
-	$(subst manylinux_2_28,manylinux_2_31,$(LOCK)) --no-deps requirements/tpu.txt \
-	  -o requirements/tpu.lock
-	$(subst manylinux_2_28,manylinux_2_31,$(LOCK)) requirements/compile.txt \
-	  -c requirements/program.lock -o requirements/compile.lock
-	$(subst manylinux_2_28,manylinux_2_31,$(LOCK)) requirements/compile_cuda.txt \
-	  -c requirements/compile.lock -o requirements/compile_cuda.lock
-	$(LOCK) $(TORCH_FROM) requirements/peers.txt -o requirements/peers.lock
+	$(LINUX_LOCK) --no-deps requirements/tpu.txt -o requirements/tpu.lock
+	$(LINUX_LOCK) requirements/compile.txt -c requirements/program.lock -o requirements/compile.lock
+	$(LINUX_LOCK) requirements/compile_cuda.txt -c requirements/compile.lock \
+	  -o requirements/compile_cuda.lock
+	$(LINUX_LOCK) $(TORCH_FROM) requirements/peers.txt -o requirements/peers.lock
 
 sbom: $(STAMP) $(TOOLS_STAMP) ## Write sbom.json: what .venv holds, with licences, as CycloneDX.
 	$(TOOLS)/bin/cyclonedx-py environment --output-reproducible --output-format=JSON \
