@@ -1,3 +1,47 @@
-"""ELECTRA in TensorFlow 2."""
+"""ELECTRA in TensorFlow 2: pre-trained networks, and runs that train them.
+
+    import electra_tf
+    electra = electra_tf.load("runs/small")
+    electra.embed(["First text.", "Second text."])     # float32 [2, H]
+    electra.detect("The chef ate the piano.")           # words with probabilities
+    electra.fill("The [MASK] cooked the meal.")         # the generator's words
+    electra.encoder                                     # a tf_keras layer
+    electra_tf.load_task("runs/sst2").predict(["..."])
+
+The names below are the public interface. TensorFlow is imported when the first of them is used.
+"""
+
+import importlib
+import typing
 
 __version__ = "0.1.0"
+
+_MODULES = {
+    "Electra": "api.electra", "ElectraEncoder": "api.encoder", "FinetuningConfig":
+    "config.finetuning", "PretrainingConfig": "config.pretraining", "TaskModel": "api.runs",
+    "Word": "api.electra", "finetune": "api.runs", "load": "api.electra", "load_task": "api.runs",
+    "pretrain": "api.runs", "pretraining_config": "config.sizes"}
+"""Public name -> module."""
+__all__ = ["Electra", "ElectraEncoder", "FinetuningConfig", "PretrainingConfig", "TaskModel",
+           "Word", "finetune", "load", "load_task", "pretrain", "pretraining_config"]
+
+if typing.TYPE_CHECKING:
+    from electra_tf.api.electra import Electra, Word, load
+    from electra_tf.api.encoder import ElectraEncoder
+    from electra_tf.api.runs import TaskModel, finetune, load_task, pretrain
+    from electra_tf.config.finetuning import FinetuningConfig
+    from electra_tf.config.pretraining import PretrainingConfig
+    from electra_tf.config.sizes import pretraining_config
+
+
+def __getattr__(name: str) -> typing.Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'electra_tf' has no attribute {name!r}")
+    from electra_tf.platform import native_logging
+
+    native_logging.quiet()
+    return getattr(importlib.import_module(f"electra_tf.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -68,7 +68,7 @@ class SelfAttention(tf_keras.layers.Layer):
             (query,) = self._project(x[:, :positions], parts[:1])
             key, value = self._project(x, parts[1:])
         scores = tf.matmul(query, key, transpose_b=True) + bias
-        keys = dropout_keys(randomness, self.name, x.shape[0])
+        keys = dropout_keys(randomness, self.name, dimensions(x)[0])
         context = tf.transpose(attend(scores, value, self.dropout_rate, keys), [0, 2, 1, 3])
         return tf.reshape(context, [dimensions(x)[0], -1, x.shape[2]])
 

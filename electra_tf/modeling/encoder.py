@@ -19,6 +19,7 @@ from electra_tf.modeling.layers import (
     Parts,
 )
 from electra_tf.modeling.randomness import Randomness, dropout_keys
+from electra_tf.modeling.shapes import dimensions
 
 
 class Embeddings(tf_keras.layers.Layer):
@@ -50,7 +51,7 @@ class Embeddings(tf_keras.layers.Layer):
         segments = tf.one_hot(segment_ids, self.segments.table.shape[0], dtype=tf.float32)
         vectors = (self.words(ids) + self.positions.table[:length]
                    + tf.linalg.matmul(segments, self.segments.table))
-        keys = dropout_keys(randomness, self.name, ids.shape[0])
+        keys = dropout_keys(randomness, self.name, dimensions(ids)[0])
         return dropout(self.norm(vectors), self.dropout_rate, keys)
 
 
@@ -81,7 +82,7 @@ class EncoderLayer(tf_keras.layers.Layer):
     def _add_and_normalize(self, x: tf.Tensor, branch: tf.Tensor, dense: Dense, norm: LayerNorm,
                            randomness: Randomness | None, stream: str) -> tf.Tensor:
         """Returns norm(x + dropout(dense(branch)))."""
-        keys = dropout_keys(randomness, f"{self.name}/{stream}", x.shape[0])
+        keys = dropout_keys(randomness, f"{self.name}/{stream}", dimensions(x)[0])
         return norm.add_and_normalize(x, dense.product(branch), tf.convert_to_tensor(dense.bias),
                                       self.dropout_rate, keys)
 

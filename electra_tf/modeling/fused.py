@@ -107,6 +107,8 @@ def cpu_multiplies_bfloat16() -> bool:
 
 def dimensions(x: tf.Tensor) -> list[int | tf.Tensor]:
     """Returns the size of every axis: a number if it is static, else int32 []."""
+    if x.shape.is_fully_defined():
+        return list(x.shape)
     sizes = tf.shape(x)
     return [sizes[axis] if size is None else size for axis, size in enumerate(x.shape)]
 
@@ -175,7 +177,7 @@ def dropped(x, keys, rate):
 def drop(wide: tf.Tensor, keys: tf.Tensor | None, rate: float) -> tf.Tensor:
     """Applies dropout to float32 inside a chain; arguments as for `dropout`."""
     return wide if keys is None else tf.where(
-        keep_mask(keys, wide.shape, rate), wide * (1.0 / (1.0 - rate)), 0.0)
+        keep_mask(keys, dimensions(wide), rate), wide * (1.0 / (1.0 - rate)), 0.0)
 
 
 def gelu(x: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:

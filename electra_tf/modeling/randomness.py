@@ -9,6 +9,8 @@ the compiler: integer draws agree between plain TensorFlow and XLA, float draws 
 
 import dataclasses
 import hashlib
+import math
+from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -34,7 +36,7 @@ class Randomness:
         """Returns the same place with `scope` put before the name of every stream."""
         return dataclasses.replace(self, scope=f"{self.scope}{scope}/")
 
-    def bits(self, stream: str, batch_size: int, words: int) -> tf.Tensor:
+    def bits(self, stream: str, batch_size: int | tf.Tensor, words: int) -> tf.Tensor:
         """Draws uniform 32-bit words.
 
         Args:
@@ -76,14 +78,14 @@ def to_uniform(bits: tf.Tensor) -> tf.Tensor:
 
 
 def dropout_keys(randomness: Randomness | None, stream: str,
-                 batch_size: int) -> tf.Tensor | None:
+                 batch_size: int | tf.Tensor) -> tf.Tensor | None:
     """Draws uint32 [B, 2], the keys of `keep_mask`; None outside of training."""
     if randomness is None:
         return None
     return tf.bitcast(randomness.bits(stream, batch_size, 2), tf.uint32)
 
 
-def keep_mask(keys: tf.Tensor, shape: tf.TensorShape, rate: float) -> tf.Tensor:
+def keep_mask(keys: tf.Tensor, shape: Sequence[int | tf.Tensor], rate: float) -> tf.Tensor:
     """Decides for every element of a batch whether dropout keeps it, from one word each.
 
     The word is a hash of the element's index within its example, keyed by the example's own two
@@ -94,7 +96,7 @@ def keep_mask(keys: tf.Tensor, shape: tf.TensorShape, rate: float) -> tf.Tensor:
 
     Args:
         keys: uint32 [B, 2], from `dropout_keys`.
-        shape: static [B, ...].
+        shape: [B, ...]; static sizes are numbers.
         rate: probability of False, a multiple of 2**-32 after rounding.
 
     Returns:
@@ -106,17 +108,21 @@ def keep_mask(keys: tf.Tensor, shape: tf.TensorShape, rate: float) -> tf.Tensor:
     return words >= tf.constant(round(rate * 2**32), tf.uint32)
 
 
-def _plus_index(words: tf.Tensor, shape: tf.TensorShape) -> tf.Tensor:
+def _plus_index(words: tf.Tensor, shape: Sequence[int | tf.Tensor]) -> tf.Tensor:
     """Adds the index of every element within its example, modulo 2**32, to words [B, 1, ...].
 
     It works axis by axis: a constant of all indices would take 12 MB of reads in every layer of
     ELECTRA-Base at L = 512.
     """
     for axis in range(1, len(shape)):
-        stride, places = shape[axis + 1:].num_elements(), [1] * len(shape)
+        stride, places = math.prod(shape[axis + 1:]), [1] * len(shape)
         places[axis] = shape[axis]
-        steps = np.arange(shape[axis], dtype=np.uint64) * stride % 2**32
-        words += tf.constant(steps.astype(np.uint32).reshape(places))
+        if isinstance(shape[axis], int) and isinstance(stride, int):
+            steps = np.arange(shape[axis], dtype=np.uint64) * stride % 2**32
+            words += tf.constant(steps.astype(np.uint32).reshape(places))
+        else:
+            steps = tf.bitcast(tf.range(shape[axis]), tf.uint32) * tf.cast(stride, tf.uint32)
+            words += tf.reshape(steps, places)
     return words
 
 
