@@ -41,8 +41,8 @@ class TaskModel:
         """Returns a prediction for each text, or each pair of texts.
 
         Returns:
-            Mappings with "prediction", a label or a number, and for classifiers "scores", the
-            probability of every label.
+            Mappings with "prediction", a label or a number, and other outputs of the task's kind,
+            as `run_finetuning.py --mode=predict` writes them.
 
         Raises:
             UserError: the task reads pairs and got single texts, or the other way round.
@@ -79,7 +79,7 @@ def load_task(directory: str | Path) -> TaskModel:
 
 
 def pretrain(config: PretrainingConfig, *, data_dir: str | Path, model_dir: str | Path,
-             init_checkpoint: str | Path | None = None) -> Mapping[str, float]:
+             init_checkpoint: str | Path | None = None) -> Mapping[str, float | None]:
     """Pre-trains on records, or continues the run in `model_dir`, and scores the result.
 
     Args:
@@ -89,7 +89,7 @@ def pretrain(config: PretrainingConfig, *, data_dir: str | Path, model_dir: str 
         init_checkpoint: networks to begin with.
 
     Returns:
-        The last evaluation on the held-out examples: "step" and scores by name; empty if the
+        The last evaluation on the held-out examples: "step" and scores by name, None if undefined; empty if the
         records hold nothing out.
 
     Raises:
@@ -100,7 +100,7 @@ def pretrain(config: PretrainingConfig, *, data_dir: str | Path, model_dir: str 
     for run in stages.runs(config, data_dir, directory, None, initial):
         training_run.train(run)
     scores = directory / RESULTS_FILE
-    return strict_json.read_any(scores, most=MIB) if scores.exists() else {}
+    return strict_json.read(scores, dict[str, float | None], most=MIB) if scores.exists() else {}
 
 
 def finetune(task: str, *, init_checkpoint: str | Path, model_dir: str | Path,
