@@ -89,8 +89,8 @@ def pretrain(config: PretrainingConfig, *, data_dir: str | Path, model_dir: str 
         init_checkpoint: networks to begin with.
 
     Returns:
-        The last evaluation on the held-out examples: "step" and scores by name, None if undefined; empty if the
-        records hold nothing out.
+        The last evaluation on the held-out examples, "step" and scores by name (None where a score
+        is undefined); empty if the records hold nothing out.
 
     Raises:
         UserError: as `run_pretraining.py`.

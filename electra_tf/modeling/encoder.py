@@ -19,7 +19,6 @@ from electra_tf.modeling.layers import (
     Parts,
 )
 from electra_tf.modeling.randomness import Randomness, dropout_keys
-from electra_tf.modeling.shapes import dimensions
 
 
 class Embeddings(tf_keras.layers.Layer):
