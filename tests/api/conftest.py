@@ -3,7 +3,7 @@
 import pytest
 
 import electra_tf
-from electra_tf.checkpoints.pretrained import write_run
+from electra_tf.export.conversion import write_run
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests import tiny_networks
 
