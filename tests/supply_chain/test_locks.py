@@ -2,10 +2,11 @@
 
 import importlib.metadata
 import re
-import shlex
 import sys
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.layering import sources
 
@@ -16,14 +17,11 @@ TOGETHER = (("program", "build"), ("program", "cuda"), ("program", "dev"),
             ("compile", "compile_cuda"))
 
 
-def canonical(name):
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def entries(path):
-    """The lines of a requirements file, continued ones joined, without comments."""
+    """Requirement and options of every line, continued ones joined, without comments."""
     text = re.sub(r"(^|\s)#.*", "", path.read_text()).replace("\\\n", " ")
-    return [shlex.split(line) for line in text.splitlines() if line.strip()]
+    parts = [line.partition(" --") for line in text.splitlines() if line.strip()]
+    return [(Requirement(pin), f"{dashes}{options}".split()) for pin, dashes, options in parts]
 
 
 def source(name):
@@ -32,13 +30,14 @@ def source(name):
 
 
 def locked(name):
-    """Version of every package of a lock."""
-    return dict((canonical(package), version) for package, version in
-                (entry[0].split("==") for entry in entries(FOLDER / f"{name}.lock")))
+    """Version of every package that a lock installs on this platform."""
+    return {canonicalize_name(pin.name): str(pin.specifier).removeprefix("==")
+            for pin, _ in entries(FOLDER / f"{name}.lock")
+            if pin.marker is None or pin.marker.evaluate()}
 
 
 def test_what_we_import_is_required_directly():
-    required = {canonical(re.split(r"[=\[]", entry[0])[0]) for entry in entries(source("program"))}
+    required = {canonicalize_name(wanted.name) for wanted, _ in entries(source("program"))}
     distributions = importlib.metadata.packages_distributions()
     imported = set()
     for path in sources.sources():
@@ -48,27 +47,28 @@ def test_what_we_import_is_required_directly():
     others = imported - ours - sys.stdlib_module_names - {"jax"}  # requirements/compile.txt
     # A top-level name such as "google" belongs to several distributions.
     assert [name for name in sorted(others)
-            if required.isdisjoint(map(canonical, distributions.get(name, ())))] == []
+            if required.isdisjoint(map(canonicalize_name, distributions.get(name, ())))] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_lock_holds_pinned_packages_with_hashes_and_nothing_else(name):
     found = entries(FOLDER / f"{name}.lock")
     assert found
-    wrong = [entry[0] for entry in found
-             if not re.fullmatch(r"[\w.\-]+==[\w.+]+", entry[0]) or len(entry) < 2
-             or not all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", word) for word in entry[1:])]
+    wrong = [str(pin) for pin, hashes in found
+             if pin.url or pin.extras or not re.fullmatch(r"==[\w.+]+", str(pin.specifier))
+             or not hashes
+             or not all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", word) for word in hashes)]
     assert wrong == []
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_lock_is_what_its_source_asks_for(name):
     pins = locked(name)
-    for (requirement,) in entries(source(name)):
-        package, _, version = requirement.partition("==")
-        package = canonical(package.split("[")[0])
-        assert package in pins, f"{requirement}: run `make lock`"
-        assert version in ("", pins[package]), f"{requirement}: run `make lock`"
+    for wanted, options in entries(source(name)):
+        assert not options
+        if wanted.marker is None or wanted.marker.evaluate():
+            version = pins.get(canonicalize_name(wanted.name))
+            assert version and version in wanted.specifier, f"{wanted}: run `make lock`"
 
 
 @pytest.mark.parametrize(("below", "above"), TOGETHER)
@@ -82,7 +82,7 @@ def test_what_two_locks_of_one_environment_share_has_one_version(below, above):
 
 def test_this_environment_is_what_the_locks_say():
     wanted = locked("program") | locked("dev") | locked("build")
-    installed = {canonical(found.metadata["Name"]): found.version
+    installed = {canonicalize_name(found.metadata["Name"]): found.version
                  for found in importlib.metadata.distributions()}
     assert {package: installed.get(package) for package in wanted} == wanted
 
