@@ -1,73 +1,14 @@
 r"""Pre-trains ELECTRA on records that data_prep built, evaluates it, or shows samples.
 
-    python -m data_prep.build_vocab --input='corpus/*.txt' --output=vocab.txt --vocab_size=8000
-    python -m data_prep.build_pretraining_data --input='corpus/*.txt' --vocab_file=vocab.txt \
-        --output_dir=records --max_seq_length=128
     python run_pretraining.py --data_dir=records --model_dir=runs/small --model_size=small \
         --recipe=short --train_batch_size=16 --num_train_steps=28000
-    python run_pretraining.py --data_dir=records --model_dir=runs/small --mode=eval
 
-The same command continues a run that was interrupted, to the same weights. On a TPU:
---tpu=NAME --model_size=base. On several GPUs: nothing to add. To serve the discriminator:
-`python -m electra_tf.apps.tools.export_model`.
-
-Expect a loss of 45 at the first step (ln V + 50 ln 2), 27 within some hundred steps, when both
-networks know how frequent words are, and a slow fall from there. ELECTRA-Small on 128-token
-records trains at about 7,800 tokens/s on two CPU cores with AVX-512 bfloat16: these 57 million
-tokens take two hours. `python -m electra_tf.apps.planning.plan --budget=2h` proposes what fits a
-time. In runs much shorter than the paper's million steps the discriminator learns nothing with the
-paper's settings: hence --recipe=short (docs/recipes.md).
+Hardware: two CPU cores with AVX-512 bfloat16. Time: two hours for 57 million tokens, 7,800
+tokens/s. Expect a loss of 45 at the first step (ln V + 50 ln 2) and 27 after some hundred steps.
+`--help` lists the flags. `electra-pretrain` of the installed package is the same command.
 """
 
-from absl import flags
-
-from electra_tf.config import pretraining_flags, recipes, setting_flags, sizes
-from electra_tf.platform import command_line, errors, section_flags, storage
-
-
-def main() -> None:
-    """Runs the mode that the flags ask for."""
-    with setting_flags.naming_flags(pretraining_flags.SETTINGS):
-        _run()
-
-
-def _run() -> None:
-    values = section_flags.from_flags(pretraining_flags.PretrainingFlags)
-    for name in ("model_dir", "data_dir"):
-        if not getattr(values, name):
-            raise errors.UserError(f"--{name} is needed: {flags.FLAGS[name].help}")
-    changes = setting_flags.given_settings(pretraining_flags.SETTINGS)
-    config = pretraining_flags.build_config(values.model_size, values.recipe, changes)
-
-    # TensorFlow takes seconds to import: only once the flags are right.
-    from electra_tf.checkpoints import run_directory
-    from electra_tf.pretraining import results, setup, stages, training_run
-
-    data_dir, model_dir = values.data_dir, storage.path(values.model_dir)
-    vocab_file = storage.path(values.vocab_file) if values.vocab_file else None
-    if values.mode == "train":
-        size = sizes.pretraining_config(values.model_size or "small")
-        for line in recipes.contradictions(values.recipe, size, changes):
-            print(f"note     {line}")
-        for run in stages.runs(config, data_dir, model_dir, vocab_file,
-                               _initial(values.init_checkpoint), restart=values.restart):
-            training_run.train(run)
-        return
-    given = list(changes) + (["model"] if values.model_size else [])
-    config = run_directory.saved_config(model_dir, config, given)
-    vocab_file = vocab_file or model_dir / run_directory.VOCABULARY_FILE
-    run = setup.prepare(config, data_dir, model_dir, vocab_file)
-    {"eval": results.evaluate, "samples": results.show_samples}[values.mode](run)
-
-
-def _initial(path: str | None):
-    """Returns the networks that --init_checkpoint names, None for new ones."""
-    if not path:
-        return None
-    from electra_tf.checkpoints import formats
-    return formats.read(storage.path(path))
-
+from electra_tf.pretraining.command import run
 
 if __name__ == "__main__":
-    pretraining_flags.define()
-    command_line.run(main, summary=__doc__, groups=pretraining_flags.GROUPS)
+    run()

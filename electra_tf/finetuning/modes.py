@@ -1,4 +1,4 @@
-"""The modes of run_finetuning.py, except for export.
+"""The modes of the fine-tuning command, except for export.
 
 Functions read `flags.FLAGS`.
 """

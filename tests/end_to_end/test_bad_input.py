@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import run_pretraining
 from electra_tf.checkpoints.weights import read_weights
 from electra_tf.config import pretraining_flags
 from electra_tf.data import manifest
 from electra_tf.platform.errors import UserError
+from electra_tf.pretraining import command as pretraining_command
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests import command_flags, tiny_records, tiny_run
 
@@ -32,7 +32,7 @@ def records(tmp_path):
 def call(records: Path, *arguments: str) -> None:
     """What the command line does with these arguments, in this process."""
     command_flags.call(
-        run_pretraining.main, f"--data_dir={records}", "--model_size=tiny",
+        pretraining_command.main, f"--data_dir={records}", "--model_size=tiny",
         f"--model_dir={records.parent / 'model'}", *tiny_run.FLAGS, *arguments)
 
 

@@ -12,14 +12,14 @@ import time
 import numpy as np
 import pytest
 
-import run_finetuning
-import run_pretraining
 from electra_tf.apps.tools import export_model
 from electra_tf.checkpoints.run_directory import only_process
 from electra_tf.checkpoints.weights import read_weights
 from electra_tf.config import finetuning_flags, pretraining_flags
 from electra_tf.data import manifest
+from electra_tf.finetuning import command as finetuning_command
 from electra_tf.platform.errors import UserError
+from electra_tf.pretraining import command as pretraining_command
 from tests import command_flags, tiny_encoder, tiny_records, tiny_run
 
 HARDWARE = ("--distribution_strategy=one_device", "--set=runtime.cpu_parts=1")
@@ -62,14 +62,14 @@ def table(tmp_path_factory):
 
 def pretrain(records, model_dir, *flags, steps=4):
     with command_flags.defined(pretraining_flags.define):
-        command_flags.call(run_pretraining.main, f"--data_dir={records}",
+        command_flags.call(pretraining_command.main, f"--data_dir={records}",
                            f"--model_dir={model_dir}", f"--num_train_steps={steps}",
                            *PRETRAINING, *flags)
 
 
 def finetune(encoder, table, model_dir, *flags):
     with command_flags.defined(finetuning_flags.define):
-        command_flags.call(run_finetuning.main, f"--init_checkpoint={encoder}",
+        command_flags.call(finetuning_command.main, f"--init_checkpoint={encoder}",
                            f"--train={table}", f"--dev={table}", f"--model_dir={model_dir}",
                            *FINETUNING, *flags)
 

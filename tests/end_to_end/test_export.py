@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import run_finetuning
 from electra_tf.apps.tools import export_model
 from electra_tf.config import finetuning_flags
+from electra_tf.finetuning import command as finetuning_command
 from electra_tf.platform.errors import UserError
 from tests import command_flags, tiny_encoder, tiny_run
 from tests.apps.serving import running
@@ -26,7 +26,7 @@ def encoder(tmp_path_factory):
 
 def finetune(*arguments: str | Path) -> None:
     with command_flags.defined(finetuning_flags.define):
-        command_flags.call(run_finetuning.main, *map(str, arguments))
+        command_flags.call(finetuning_command.main, *map(str, arguments))
 
 
 def export_discriminator(*arguments: str | Path) -> None:

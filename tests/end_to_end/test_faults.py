@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-import run_pretraining
 from electra_tf.apps.tools import export_model
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints.weights import read_weights
 from electra_tf.config import pretraining_flags
 from electra_tf.platform.errors import UserError
+from electra_tf.pretraining import command as pretraining_command
 from electra_tf.text.vocabulary import Vocabulary
 from tests import command_flags, tiny_records, tiny_run
 
@@ -33,8 +33,8 @@ def records(tmp_path_factory):
 
 
 def train(records: Path, model_dir, *flags: str, steps: int = 6) -> None:
-    command_flags.call(run_pretraining.main, f"--data_dir={records}", f"--model_dir={model_dir}",
-                       *FLAGS, f"--num_train_steps={steps}", *flags)
+    command_flags.call(pretraining_command.main, f"--data_dir={records}",
+                       f"--model_dir={model_dir}", *FLAGS, f"--num_train_steps={steps}", *flags)
 
 
 def logged(model_dir) -> list[int]:

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import run_finetuning
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.weights import ENCODER, read_step, read_weights
 from electra_tf.config import finetuning_flags
 from electra_tf.export import conversion
+from electra_tf.finetuning import command as finetuning_command
 from electra_tf.finetuning import results
 from electra_tf.finetuning.finetuner import ByLength
 from electra_tf.platform import signals
@@ -43,7 +43,7 @@ def encoder(tmp_path_factory):
 
 
 def call(*arguments: str | Path) -> None:
-    command_flags.call(run_finetuning.main, *map(str, arguments))
+    command_flags.call(finetuning_command.main, *map(str, arguments))
 
 
 def refused(*arguments: str | Path) -> str:
@@ -493,7 +493,7 @@ def test_a_model_is_needed_to_use_one(classified, encoder, tmp_path):
     (["--init_checkpoint=none"], "scores trained networks")])
 def test_minimal_pairs_take_no_flags_of_training(encoder, tmp_path, flags, words):
     with pytest.raises(UserError, match=words):
-        command_flags.call(run_finetuning.main, "--task=blimp", f"--data_dir={tmp_path}",
+        command_flags.call(finetuning_command.main, "--task=blimp", f"--data_dir={tmp_path}",
                            f"--init_checkpoint={encoder}", f"--model_dir={tmp_path}/out", *flags)
     assert not (tmp_path / "out").exists()
 
@@ -510,7 +510,7 @@ def test_the_average_takes_one_directory(tmp_path, flags, words):
 def test_minimal_pairs_are_scored_by_one_command(encoder, tmp_path, capsys):
     (tmp_path / "order.jsonl").write_text(json.dumps(
         {"sentence_good": "word1 word4", "sentence_bad": "word4 word1"}) + "\n")
-    command_flags.call(run_finetuning.main, "--task=blimp", f"--data_dir={tmp_path}",
+    command_flags.call(finetuning_command.main, "--task=blimp", f"--data_dir={tmp_path}",
                        f"--init_checkpoint={encoder}", f"--model_dir={tmp_path / 'out'}")
     assert "order" in capsys.readouterr().out
     saved = json.loads((tmp_path / "out" / "blimp_results.json").read_text())
@@ -520,6 +520,6 @@ def test_minimal_pairs_are_scored_by_one_command(encoder, tmp_path, capsys):
 def test_initial_values_are_refused_where_weights_are_brought(encoder, tmp_path):
     with pytest.raises(UserError, match="initialization.scheme is for an encoder that begins from"):
         command_flags.call(
-            run_finetuning.main, "--task=cola", f"--data_dir={tmp_path}",
+            finetuning_command.main, "--task=cola", f"--data_dir={tmp_path}",
             f"--init_checkpoint={encoder}", f"--model_dir={tmp_path / 'out'}",
             "--set=initialization.scheme=neighbours")

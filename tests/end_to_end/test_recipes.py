@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-import run_pretraining
 from electra_tf.config import pretraining_flags
 from electra_tf.platform.errors import UserError
+from electra_tf.pretraining import command as pretraining_command
 from tests import command_flags, tiny_records, tiny_run
 
 FLAGS = (*tiny_run.OFTEN, "--set=model.hidden_size=32", "--set=model.embedding_size=16",
@@ -30,8 +30,8 @@ def records(tmp_path_factory):
 
 
 def train(records: Path, model_dir: Path, *flags: str, steps: int = 2) -> dict:
-    command_flags.call(run_pretraining.main, f"--data_dir={records}", f"--model_dir={model_dir}",
-                       *FLAGS, f"--num_train_steps={steps}", *flags)
+    command_flags.call(pretraining_command.main, f"--data_dir={records}",
+                       f"--model_dir={model_dir}", *FLAGS, f"--num_train_steps={steps}", *flags)
     return json.loads((model_dir / "settings.json").read_text())
 
 

@@ -113,6 +113,6 @@ def test_results_of_another_task_or_metric_and_damaged_ones_are_refused(tmp_path
 
 
 def test_nobody_waits_for_tensorflow():
-    program = ("import sys, run_finetuning, electra_tf.finetuning.glue_average\n"
+    program = ("import sys, electra_tf.finetuning.command, electra_tf.finetuning.glue_average\n"
                "sys.exit(bool({'tensorflow', 'tf_keras', 'matplotlib'} & set(sys.modules)))")
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

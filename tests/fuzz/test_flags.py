@@ -8,20 +8,20 @@ import pytest
 from absl import flags
 from hypothesis import strategies as st
 
-import run_finetuning
-import run_pretraining
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.settings import BuildSettings
 from electra_tf.config import finetuning_flags, pretraining_flags
+from electra_tf.finetuning import command as finetuning_command
 from electra_tf.platform.errors import one_line
 from electra_tf.platform.settings import settings_of
+from electra_tf.pretraining import command as pretraining_command
 from electra_tf.text.normalization import Normalization
 from tests import command_flags
 from tests.fuzz.attempts import REFUSED, attempt, cases, require_readable, tally
 from tests.fuzz.mutations import HOSTILE_TEXT
 
-PROGRAMS = {"run_pretraining": (pretraining_flags, run_pretraining.main),
-            "run_finetuning": (finetuning_flags, run_finetuning.main)}
+PROGRAMS = {"run_pretraining": (pretraining_flags, pretraining_command.main),
+            "run_finetuning": (finetuning_flags, finetuning_command.main)}
 ABSENT = "nowhere/at/all"
 VALUES = st.one_of(
     st.sampled_from([*HOSTILE_TEXT, ABSENT, "train", "eval", "predict", "export", "samples", "auto",
