@@ -88,5 +88,10 @@ def _settings(values: flags.FlagValues) -> BuildSettings:
         cleaning=from_flags(CleaningSettings, CLEANING))
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Runs the command line."""
     command_line.run(main, summary=__doc__, groups=GROUPS)
+
+
+if __name__ == "__main__":
+    run()

@@ -100,5 +100,10 @@ def _free_output(name: str, overwrite: bool) -> Path:
     return path
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Runs the command line."""
     command_line.run(main, summary=__doc__, groups=GROUPS)
+
+
+if __name__ == "__main__":
+    run()

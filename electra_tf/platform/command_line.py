@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from absl import app, flags, logging
 
-from electra_tf.platform import native_logging, signals
+from electra_tf.platform import extras, native_logging, signals
 from electra_tf.platform.errors import Abandoned, UserError, one_line, shown
 
 
@@ -59,6 +59,11 @@ def run(
             print(f"error: {error}", file=sys.stderr)
             if isinstance(error, Abandoned):
                 _end(1)
+            raise SystemExit(1) from None
+        except ModuleNotFoundError as error:
+            if (missing := extras.how_to_install(error)) is None:
+                raise
+            print(f"error: {missing}", file=sys.stderr)
             raise SystemExit(1) from None
         except signals.Interrupted as interrupted:
             if str(interrupted):

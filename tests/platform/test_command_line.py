@@ -9,6 +9,8 @@ import pytest
 @pytest.mark.parametrize(("body", "status", "line"), [
     ("raise errors.UserError('no file a.txt.')", 1, "error: no file a.txt."),
     ("os.kill(os.getpid(), signal.SIGINT)", 130, "interrupted."),
+    ("raise ModuleNotFoundError(name='uvicorn')", 1,
+     "error: uvicorn is not installed: pip install 'electra-tf[serving]'"),
     ("pass", 0, "")])
 def test_an_end_is_one_line(body, status, line):
     program = f"""

@@ -77,6 +77,11 @@ def define() -> None:
     setting_flags.define((), SIZES)
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Runs the command line."""
     define()
     command_line.run(main, summary=__doc__, groups=GROUPS, operand=DIRECTORY)
+
+
+if __name__ == "__main__":
+    run()

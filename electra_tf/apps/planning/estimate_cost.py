@@ -218,6 +218,12 @@ GROUPS = {
     "Devices": ["devices", "count", "utilization", "prices", "region"],
     "Scores": ["plot", "glue_dir", "own"]}
 
-if __name__ == "__main__":
+
+def run() -> None:
+    """Runs the command line."""
     define()
     command_line.run(main, summary=__doc__, groups=GROUPS)
+
+
+if __name__ == "__main__":
+    run()

@@ -168,7 +168,12 @@ def define() -> None:
     flags.DEFINE_bool("run", False, "Start the proposed run.")
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Runs the command line."""
     define()
     command_line.run(main, summary=__doc__, groups={
         "What": ["budget", "data_dir"], "The run": ["model_dir", "run"]})
+
+
+if __name__ == "__main__":
+    run()

@@ -1,4 +1,4 @@
-"""Costs and GLUE scores of models: those of docs/literature.csv, and the user's own runs."""
+"""Costs and GLUE scores of models: those of literature.csv, and the user's own runs."""
 
 import csv
 import pathlib
@@ -17,7 +17,7 @@ from electra_tf.platform.storage import Path
 from electra_tf.reporting.scores import OWN, Point
 from electra_tf.tasks import glue
 
-LITERATURE = pathlib.Path(__file__).parents[3] / "docs" / "literature.csv"
+LITERATURE = pathlib.Path(__file__).with_name("literature.csv")
 AVERAGED = tuple(name for name in glue.TASKS if name != "wnli")
 """Tasks of the paper's average on GLUE's development sets."""
 _LONGEST_NAME = 40

@@ -148,6 +148,11 @@ def define() -> None:
                         "--model_dir.")
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Runs the command line."""
     define()
     command_line.run(main, summary=__doc__, groups=GROUPS)
+
+
+if __name__ == "__main__":
+    run()

@@ -53,6 +53,11 @@ def define() -> None:
                          lower_bound=1)
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Runs the command line."""
     define()
     command_line.run(main, summary=__doc__, groups=GROUPS)
+
+
+if __name__ == "__main__":
+    run()

@@ -77,6 +77,11 @@ def define() -> None:
         "the checkpoint, or that of the published model of this size.", lower_bound=1)
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Runs the command line."""
     define()
     command_line.run(main, summary=__doc__, groups=GROUPS)
+
+
+if __name__ == "__main__":
+    run()

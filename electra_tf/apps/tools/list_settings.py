@@ -97,7 +97,12 @@ def _table(section: str, fields: Iterable[str], sizes: Mapping[str, Any],
     yield ""
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Runs the command line."""
     command_line.run(
         lambda: print(page(), end=""), summary=__doc__,
         groups={"All flags": [name for name in flags.FLAGS if name == "help"]})
+
+
+if __name__ == "__main__":
+    run()

@@ -37,6 +37,11 @@ def define() -> None:
                         "directory, or in the current one for several runs.")
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Runs the command line."""
     define()
     command_line.run(main, summary=__doc__, groups={"Runs": ["model_dir"], "Output": ["output"]})
+
+
+if __name__ == "__main__":
+    run()

@@ -80,7 +80,12 @@ def define() -> None:
     flags.DEFINE_bool("per_token", False, "Divide scores by the number of tokens.")
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Runs the command line."""
     define()
     command_line.run(main, summary=__doc__, groups={
         "Model": ["model_dir", "network"], "Text": ["input", "per_token"]})
+
+
+if __name__ == "__main__":
+    run()

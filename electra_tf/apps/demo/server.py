@@ -1,0 +1,90 @@
+"""The demo's server: the page, and the answers to its sentences."""
+
+import asyncio
+import pathlib
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from electra_tf.apps.demo.replaced_tokens import Question, ReplacedTokenDetection
+from electra_tf.platform import strict_json
+from electra_tf.platform.errors import UserError, one_line
+from electra_tf.reporting import pages
+
+_PAGE = pathlib.Path(__file__).with_name("page.html")
+LOCAL = ("localhost", "127.0.0.1", "::1", "[::1]")
+_MOST_BYTES = 128 * 1024
+"""Size of a request's body."""
+_BODY_SECONDS = 20
+"""Time in which a body has to arrive."""
+
+
+def server(detection: ReplacedTokenDetection, *, local: bool = True, max_connections: int = 64,
+           max_waiting_requests: int = 32) -> uvicorn.Server:
+    """Returns the server of the page; `run(sockets=[...])` answers until a signal.
+
+    Args:
+        detection: the networks, which compute one sentence after the other.
+        local: accept the names of this machine as Host only, so that a page of another site cannot
+            ask under a name of its own (DNS rebinding).
+        max_connections: more are answered with 503.
+        max_waiting_requests: more are answered with 503.
+    """
+    page = pages.render(_PAGE, source=detection.source)
+    places, networks = asyncio.Semaphore(max_waiting_requests), asyncio.Lock()
+
+    async def show_page(_request: Request) -> Response:
+        return HTMLResponse(page, headers=pages.HEADERS)
+
+    async def replace(request: Request) -> Response:
+        if places.locked():
+            raise HTTPException(503, "too many requests wait for an answer; try again")
+        async with places:
+            try:
+                question = strict_json.loads(await _body(request), Question)
+            except strict_json.Unreadable as error:
+                raise HTTPException(400, str(error)) from error
+            async with networks:
+                return JSONResponse(await run_in_threadpool(detection.answer, question))
+
+    application = Starlette(
+        routes=[Route("/", show_page), Route("/replace", replace, methods=["POST"])],
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=LOCAL if local else ["*"]),
+                    Middleware(GZipMiddleware)],
+        exception_handlers={HTTPException: _refused, UserError: _refused, 500: _refused})
+    application.router.redirect_slashes = False
+    return uvicorn.Server(uvicorn.Config(
+        application, http="h11", ws="none", lifespan="off", log_level="error", access_log=False,
+        server_header=False, limit_concurrency=max_connections, timeout_keep_alive=20,
+        h11_max_incomplete_event_size=16 * 1024, timeout_graceful_shutdown=20))
+
+
+async def _body(request: Request) -> bytes:
+    body = b""
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > _MOST_BYTES:
+                    raise HTTPException(413, f"the request is longer than {_MOST_BYTES} bytes; "
+                                        "shorten the sentence")
+    except TimeoutError as error:
+        raise HTTPException(408, f"the request took longer than {_BODY_SECONDS} s") from error
+    return body
+
+
+async def _refused(_request: Request, error: Exception) -> Response:
+    """Returns {"error": ...}, one line."""
+    if isinstance(error, HTTPException):
+        return JSONResponse({"error": one_line(error.detail)}, error.status_code, error.headers)
+    if isinstance(error, UserError):
+        return JSONResponse({"error": str(error)}, 400)
+    return JSONResponse({"error": f"the server failed: {type(error).__name__}; see its log"}, 500)
