@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from electra_tf.platform import network
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import glue
@@ -11,6 +12,10 @@ from electra_tf.tasks.tagging import to_iob2
 
 SQUAD = {"squad": "squad/v1.1", "squad2": "squad/v2.0"}
 NER = "conll2003"
+SERVERS = {"glue": "https://dl.fbaipublicfiles.com", "squad": "https://rajpurkar.github.io",
+           "conll2003": "https://data.deepai.org"}
+"""Data set -> the server that TensorFlow Datasets downloads its files from. Without a network the
+library retries each file ten times, for 212 s in all."""
 _TEXTS = {"mrpc": ("sentence1", "sentence2"), "mnli": ("premise", "hypothesis")}
 """Columns of the texts where their names differ from those in the files."""
 _SPLITS = {"dev": "validation", "dev_matched": "validation_matched",
@@ -27,7 +32,8 @@ def read(name: str, data_dir: Path | None) -> dict[str, Any]:
             downloaded.
 
     Raises:
-        UserError: an unknown data set, or one that can't be downloaded.
+        UserError: an unknown data set; or one that can't be downloaded, after 10 s at most if its
+            server does not answer.
     """
     if name in glue.TASKS:
         return _glue(glue.TASKS[name], data_dir)
@@ -81,22 +87,44 @@ def _sentence(key: str, row: Mapping[str, Any]) -> TaggedExample:
 
 def _rows(dataset: str, split: str, data_dir: Path | None) -> Iterable[Mapping[str, Any]]:
     """Yields rows: texts as `str`, classes as their names and, under "/index", numbers."""
-    import tensorflow_datasets as tfds  # Takes seconds.
+    import tensorflow_datasets as tfds
 
-    try:
-        builder = tfds.builder(dataset, data_dir=data_dir)
-        builder.download_and_prepare()
-    except (tfds.core.DatasetNotFoundError, OSError, ValueError,
-            tfds.download.DownloadError) as error:
-        reason = " ".join(str(error).split())[:150]
-        raise UserError(f"TensorFlow Datasets has no {dataset} in "
-                        f"{data_dir or 'its directory'} and can't get it: {reason}") from error
+    builder = _prepared(dataset, data_dir)
     if split not in builder.info.splits:
         raise UserError(f"{dataset} has no split {split!r}; it has "
                         f"{', '.join(builder.info.splits)}.")
     features = builder.info.features
     for row in tfds.as_numpy(builder.as_dataset(split=split, shuffle_files=False)):
         yield _plain(features, row)
+
+
+def _prepared(dataset: str, data_dir: Path | None) -> Any:
+    """Returns the builder of a data set that is on disk, downloaded if needed."""
+    try:
+        import tensorflow_datasets as tfds  # Takes seconds.
+    except ModuleNotFoundError as error:
+        raise UserError(f"{dataset} needs TensorFlow Datasets ({error}). Install it with "
+                        "pip install 'electra-tf[tfds]', or name files by --data_dir.") from error
+    try:
+        builder = tfds.builder(dataset, data_dir=data_dir)
+        if (builder.data_path / "dataset_info.json").exists():
+            return builder
+    except (tfds.core.DatasetNotFoundError, OSError, ValueError) as error:
+        raise _unavailable(dataset, data_dir, error) from error
+    network.require_reachable(
+        SERVERS[dataset.partition("/")[0]], f"TensorFlow Datasets' {dataset}",
+        f"It is not in {builder.data_path}; --data_dir names other files.")
+    try:
+        builder.download_and_prepare()
+    except (OSError, ValueError, tfds.download.DownloadError) as error:
+        raise _unavailable(dataset, data_dir, error) from error
+    return builder
+
+
+def _unavailable(dataset: str, data_dir: Path | None, error: Exception) -> UserError:
+    reason = " ".join(str(error).split())[:150]
+    return UserError(f"TensorFlow Datasets has no {dataset} in {data_dir or 'its directory'} and "
+                     f"can't get it: {reason}")
 
 
 def _plain(features: Any, row: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """TensorFlow Datasets give the examples that the benchmarks' files give; small ones built here."""
 
+import time
+
 import numpy as np
 import pytest
 import tensorflow_datasets as tfds
@@ -106,3 +108,18 @@ def test_what_it_has_not_is_one_line(tmp_path):
         registry.load("chunk", tmp_path, Files(), from_tfds=True)
     with pytest.raises(UserError, match="--dev names a file; leave it out"):
         registry.load("squad", tmp_path, Files(dev=tmp_path), from_tfds=True)
+
+
+def test_without_a_network_one_line_comes_at_once(tmp_path, monkeypatch, capfd):
+    for name in ("HTTPS_PROXY", "https_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")  # The discard port refuses connections.
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    for task in ("cola", "squad", "ner"):
+        began = time.monotonic()
+        with pytest.raises(UserError, match=(
+                r"can't be downloaded from https://.*refused.*--data_dir names other")) as error:
+            registry.load(task, tmp_path, Files(), from_tfds=True)
+        assert "\n" not in str(error.value)
+        assert time.monotonic() - began < 15
+    assert capfd.readouterr().err.count("\n") <= 1
