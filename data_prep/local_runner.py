@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from data_prep.work_units import Item, Piece, Result
 from electra_tf.platform import native_logging
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.machine import usable_cores
 from electra_tf.platform.signals import STOPPING
 
 MOST_WORKERS = 1000
@@ -79,7 +80,7 @@ def worker_count(asked: int | None) -> int:
     bounds.
     """
     if asked is None:
-        return len(os.sched_getaffinity(0))
+        return usable_cores()
     if asked < 1:
         raise UserError(f"--num_workers must be at least 1. Received: {asked}")
     if asked > MOST_WORKERS:

@@ -19,6 +19,7 @@ from pathlib import Path
 from electra_tf.config.objectives import measures
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.machine import usable_cores
 from electra_tf.pretraining.results import RESULTS_FILE as EVALUATION_FILE
 from experiments import tasks
 from experiments.budgets import Budget
@@ -180,17 +181,12 @@ class Runner:
 
 def room(threads: int) -> int:
     """Returns the number of runs of so many cores that fit side by side without sharing any."""
-    return 1 if not threads else max(1, len(_cores()) // threads)
+    return 1 if not threads else max(1, usable_cores() // threads)
 
 
 def _slots(count: int, threads: int) -> list[frozenset[int]]:
-    """Returns the cores of each run; empty sets where a run may use all."""
-    cores = _cores()
+    """Returns the cores of each run; empty sets where a run may use all, as always on macOS."""
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     if not threads or count * threads > len(cores):
         return [frozenset()] * count
     return [frozenset(cores[number * threads:(number + 1) * threads]) for number in range(count)]
-
-
-def _cores() -> list[int]:
-    """Returns the cores that this process may use."""
-    return sorted(os.sched_getaffinity(0))

@@ -16,12 +16,13 @@ import pathlib
 from absl import flags
 
 from benchmarks.accelerator import steps
-from benchmarks.harness import command, turns
+from benchmarks.harness import command
 from benchmarks.harness.turns import Case, Role, System
 from benchmarks.pretraining import report
 from benchmarks.pretraining.workload import Setting
 from electra_tf.modeling.device_peaks import peak_flops
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.machine import usable_cores
 
 WARM_UP = ({"steps": 1}, {"steps": 10})
 """In every turn: a card's clocks rise, and CUDA graphs are recorded."""
@@ -64,7 +65,7 @@ def main() -> None:
     """
     values = flags.FLAGS
     directory = pathlib.Path(values.steps)
-    workloads = [dataclasses.replace(workload, threads=turns.available_cores())
+    workloads = [dataclasses.replace(workload, threads=usable_cores())
                  for workload in steps.found(directory, values.cases)]
     bench = command.Bench.of_flags(systems_of(values.device, directory))
     results: list[report.Result] = []

@@ -11,11 +11,12 @@ import numpy as np
 
 from benchmarks.accelerator import steps
 from benchmarks.harness import worker
-from benchmarks.harness.worker import Ready, peak_rss_bytes
+from benchmarks.harness.worker import Ready
 from benchmarks.pretraining import workload as plain
 from benchmarks.pretraining.workload import Setting, Step, Workload, steps_of, workload_from
 from electra_tf.apps.stablehlo import jax_step
 from electra_tf.apps.stablehlo.artefact import LiftedStep
+from electra_tf.platform.machine import peak_memory_bytes
 
 
 def prepare(workload: Mapping[str, Any], setting: Mapping[str, Any], steps_dir: str) -> Ready:
@@ -56,7 +57,7 @@ def _batches(workload: Workload) -> Iterator[tuple[np.ndarray, np.ndarray, np.nd
 def _peak_bytes(device: jax.Device) -> int:
     """Returns the peak of JAX's allocator; on the CPU, which has none, the process's."""
     memory = device.memory_stats()
-    return memory["peak_bytes_in_use"] if memory else peak_rss_bytes()
+    return memory["peak_bytes_in_use"] if memory else peak_memory_bytes()
 
 
 if __name__ == "__main__":

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from absl import flags
 
 from benchmarks.finetuning import rows
-from benchmarks.harness import command, tables, turns
+from benchmarks.harness import command, tables
 from benchmarks.harness.turns import Case, Measurement, Role, System
+from electra_tf.platform.machine import usable_cores
 
 TURNS = {"train": {"what": "train"}, "infer": {"what": "infer"}}
 SYSTEMS = (
@@ -45,7 +46,7 @@ def main() -> None:
         measured = bench.measure(Case(
             name="sst2", turns=TURNS, warm_up=[*TURNS.values()] * 2,  # The first ones compile.
             rounds=values.rounds, fields={"rows": str(path), "batch": values.batch,
-                                          "threads": turns.available_cores()}))
+                                          "threads": usable_cores()}))
     bench.save(
         "finetuning",
         f"ELECTRA-Small on {len(lengths):,} sentences of SST-2, batch {values.batch}", measured,

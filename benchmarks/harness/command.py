@@ -12,11 +12,12 @@ from typing import Any
 
 from absl import flags
 
-from benchmarks.harness import tables, turns
+from benchmarks.harness import tables
 from benchmarks.harness.process import Worker
 from benchmarks.harness.turns import Answering, Case, Measurement, System, Turns
 from electra_tf.platform import atomic_file, command_line
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.machine import CPU_INFO, table, usable_cores
 from electra_tf.reporting.json_file import write_json
 
 
@@ -132,7 +133,7 @@ class Bench:
     def _start(self, system: System, caches: pathlib.Path, threads: int) -> Worker:
         """Starts a system's process; its compilers' caches are empty at the first start."""
         python = self.peers_python if system.in_peers_environment else sys.executable
-        count, cache = str(threads or turns.available_cores()), str(caches / system.name)
+        count, cache = str(threads or usable_cores()), str(caches / system.name)
         variables = os.environ | {
             "CUDA_VISIBLE_DEVICES": "-1", "HF_HUB_OFFLINE": "1", "TF_CPP_MIN_LOG_LEVEL": "2",
             "OMP_NUM_THREADS": count, "TF_NUM_INTEROP_THREADS": count,
@@ -157,13 +158,10 @@ class Bench:
 
 def describe_machine() -> dict[str, str | float]:
     """Returns processor, cores, memory, and the machine's load before the benchmark."""
-    path = pathlib.Path("/proc/cpuinfo")
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return {
-        "processor": names[0] if names else platform.processor() or platform.machine(),
-        "cores": turns.available_cores(),
-        "memory_gb": round((turns.memory_bytes("MemTotal") or 0) / 1e9, 1),
+        "processor": table(CPU_INFO).get("model name", platform.processor() or platform.machine()),
+        "cores": usable_cores(),
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
         "load_before": round(os.getloadavg()[0], 2),
     }
 

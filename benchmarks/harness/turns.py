@@ -7,14 +7,13 @@ import contextlib
 import dataclasses
 import enum
 import math
-import os
-import pathlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from benchmarks.harness.process import WorkerFailed
+from electra_tf.platform import machine
 
 
 class Role(enum.StrEnum):
@@ -111,20 +110,8 @@ def has_room(largest_bytes: int) -> bool:
     Args:
         largest_bytes: peak of the largest process so far; the next may need half as much again.
     """
-    left = memory_bytes("MemAvailable")
-    return left is None or left > 1.5 * largest_bytes + 1e9
-
-
-def memory_bytes(key: str) -> int | None:
-    """Returns an entry of /proc/meminfo; None where the file doesn't exist."""
-    path = pathlib.Path("/proc/meminfo")
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{key}:")), None)
-
-
-def available_cores() -> int:
-    """Returns the CPU cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    left = machine.table(machine.MEMORY_INFO).get("MemAvailable")  # Such as "16270528 kB".
+    return left is None or int(left.split()[0]) * 1024 > 1.5 * largest_bytes + 1e9
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -11,17 +11,12 @@ closed stdin ends the worker. Standard library only: every environment has it.
 
 import dataclasses
 import json
-import resource
 import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-
-def peak_rss_bytes() -> int:
-    """Returns the largest resident memory so far; Linux counts in KiB, macOS in bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+from electra_tf.platform.machine import peak_memory_bytes
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,7 +31,7 @@ class Ready:
     """Library -> version."""
     accelerator: str = ""
     """The accelerator's name in its driver; "" for the CPU."""
-    peak_bytes: Callable[[], int] = peak_rss_bytes
+    peak_bytes: Callable[[], int] = peak_memory_bytes
     """Returns the largest memory so far; on an accelerator, that of its allocator."""
 
 

@@ -11,10 +11,11 @@ import dataclasses
 
 from absl import flags
 
-from benchmarks.harness import command, turns
+from benchmarks.harness import command
 from benchmarks.harness.turns import Case, Role, System
 from benchmarks.pretraining import cases, report
 from benchmarks.pretraining.workload import Setting
+from electra_tf.platform.machine import usable_cores
 
 WARM_UP = ({"steps": 1}, {"steps": 2})
 _GROUPS = {"ours": (Role.OURS, "electra_tf"), "hf": (Role.PEER, "Hugging Face"),
@@ -55,7 +56,7 @@ def main() -> None:
         UserError: an unknown case or system, or an --output_dir that can't be written.
     """
     values = flags.FLAGS
-    threads = values.threads or turns.available_cores()
+    threads = values.threads or usable_cores()
     workloads = [cases.workload_of(name, threads) for name in values.cases]
     bench = command.Bench.of_flags(SYSTEMS)
     results: list[report.Result] = []

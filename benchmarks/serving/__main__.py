@@ -17,10 +17,11 @@ from typing import Any
 
 from absl import flags
 
-from benchmarks.harness import command, tables, turns
+from benchmarks.harness import command, tables
 from benchmarks.harness.turns import Case, Measurement, Role, System
 from benchmarks.serving.answers import BATCHES, MAX_LENGTH
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.machine import usable_cores
 
 SENTENCES = "sst2"
 TOLERANCE = 1e-3
@@ -83,7 +84,7 @@ def measure(bench: command.Bench, directory: pathlib.Path, tokens: Mapping[str, 
     return bench.measure(Case(
         name="serving", turns=requests, warm_up=[*checks, *requests.values()], rounds=rounds,
         fields={"directory": str(directory), "texts": str(directory / "texts.json"),
-                "threads": turns.available_cores()},
+                "threads": usable_cores()},
         check=lambda measured: require_agreement(measured, tokens)))
 
 

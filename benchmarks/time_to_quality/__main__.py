@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from absl import flags
 
-from benchmarks.harness import command, turns
+from benchmarks.harness import command
 from benchmarks.harness.turns import Case, Role, System
 from benchmarks.pretraining import workload as plain
 from benchmarks.pretraining.cases import encoder_sizes
@@ -33,6 +33,7 @@ from electra_tf.data import manifest as manifests
 from electra_tf.objectives.detection_scores import ranking_scores
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.machine import usable_cores
 from electra_tf.reporting.metrics_log import read_metrics
 from electra_tf.text.vocabulary import Vocabulary
 
@@ -129,7 +130,7 @@ def _peers_case(ours: PretrainingConfig, length: int, directory: pathlib.Path) -
            eval_batch=ours.runtime.eval_batch_size)
     vocabulary = Vocabulary.load(storage.path(records) / manifests.VOCABULARY_NAME)
     workload = Workload(
-        case="time to quality", batch=batch, length=length, threads=turns.available_cores(),
+        case="time to quality", batch=batch, length=length, threads=usable_cores(),
         predictions=ours.masking.max_predictions(length), vocab_size=vocabulary.size,
         discriminator=encoder_sizes(ours.model.discriminator),
         generator=encoder_sizes(ours.model.generator), mask_id=vocabulary.mask_id,

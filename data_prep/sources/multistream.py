@@ -6,12 +6,12 @@ import concurrent.futures
 import dataclasses
 import functools
 import itertools
-import os
 import re
 import typing
 from collections.abc import Iterator
 
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.machine import usable_cores
 from electra_tf.platform.storage import Path
 
 _MOST_THREADS = 16
@@ -42,7 +42,7 @@ def unpacked_streams(path: Path) -> Iterator[Stream]:
         UserError: a stream is too long for the memory.
         OSError: the file cannot be read.
     """
-    threads = min(os.cpu_count() or 1, _MOST_THREADS)
+    threads = min(usable_cores(), _MOST_THREADS)
     waiting: collections.deque[concurrent.futures.Future] = collections.deque()
     with concurrent.futures.ThreadPoolExecutor(threads) as pool, path.open("rb") as file:
         try:

@@ -16,9 +16,9 @@ from electra_tf.export.refusals import TOKEN_INPUTS
 from electra_tf.export.signatures import TOKEN_IDS
 from electra_tf.platform import native_logging
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.machine import usable_cores
 from electra_tf.platform.storage import Path
 from electra_tf.text.rows import RowEncoder, Tokens
-from electra_tf.training.cores import usable_cores
 
 Answers = Mapping[str, np.ndarray]
 Network = Callable[[Sequence[np.ndarray]], Answers]

@@ -13,13 +13,13 @@ import contextlib
 import contextvars
 import functools
 import math
-import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
 
 from electra_tf.modeling.randomness import keep_mask
+from electra_tf.platform import machine
 
 _INFERENCE = contextvars.ContextVar("inference", default=False)
 _WHOLE = contextvars.ContextVar("compiled as a whole", default=False)
@@ -99,10 +99,9 @@ def is_for_cpu() -> bool:
 
 @functools.cache
 def cpu_multiplies_bfloat16() -> bool:
-    """Tells whether this machine's CPU has bfloat16 units, which oneDNN's kernels then use."""
-    cpu = pathlib.Path("/proc/cpuinfo")
-    return cpu.exists() and any(
-        flag in cpu.read_text(encoding="utf-8") for flag in ("avx512_bf16", "amx_bf16"))
+    """Tells whether this machine is an x86 CPU with bfloat16 units, which oneDNN then uses."""
+    flags = machine.table(machine.CPU_INFO).get("flags", "").split()
+    return "avx512_bf16" in flags or "amx_bf16" in flags
 
 
 def dimensions(x: tf.Tensor) -> list[int | tf.Tensor]:

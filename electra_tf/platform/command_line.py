@@ -84,8 +84,9 @@ def run(
 
 def _output_is_read() -> bool:
     poll = select.poll()
-    poll.register(1, 0)
-    return not any(event & select.POLLERR for _, event in poll.poll(0))
+    poll.register(1, select.POLLOUT)
+    # A pipe without a reader: POLLERR on Linux, POLLHUP on macOS.
+    return not any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
 def _refuse(problem: str) -> NoReturn:

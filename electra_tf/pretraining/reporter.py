@@ -1,12 +1,11 @@
 """Writes the loop's results to progress lines, metrics.jsonl and TensorBoard."""
 
-import resource
-import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import TextIO
 
 from electra_tf.checkpoints.run_directory import METRICS_FILE
+from electra_tf.platform.machine import peak_memory_bytes
 from electra_tf.platform.storage import Path
 from electra_tf.pretraining.timetable import Timetable
 from electra_tf.pretraining.trainer import Totals
@@ -144,7 +143,7 @@ class Reporter:
         means = {name: total / weight if weight else 0.0
                  for name, (total, weight) in self._totals.items()}
         rate = self._timed_steps * self._tokens_per_step / max(self._timed_seconds, 1e-9)
-        fraction, memory = self._peak_fraction(rate), _peak_memory_bytes()
+        fraction, memory = self._peak_fraction(rate), peak_memory_bytes()
         steps_left = self.timetable.num_steps - self._step
         left = self._pace.seconds_left(steps_left, self.timetable.to_come(self._step))
         self.say(progress_line(Progress(
@@ -160,8 +159,3 @@ class Reporter:
                 self.say(LONG_RUN_HINT)
         return means, {"tokens_per_second": rate, "peak_memory_bytes": memory} | (
             {} if fraction is None else {"peak_fraction": fraction})
-
-
-def _peak_memory_bytes() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024  # Kibibytes elsewhere.

@@ -6,12 +6,12 @@ tokens/s for ELECTRA-Small at batch 32 and L = 128 on two cores.
 """
 
 import contextlib
-import os
 from collections.abc import Iterator
 
 import tensorflow as tf
 
 from electra_tf.config.runtime import RuntimeConfig, Xla
+from electra_tf.platform.machine import usable_cores
 from electra_tf.training.strategies import is_one_cpu
 
 MAX_PARTS = 4
@@ -43,11 +43,6 @@ def prepare_cpu(config: RuntimeConfig, rows: int) -> int:
             tf.config.threading.set_inter_op_parallelism_threads(max(parts, cores))
             tf.config.threading.set_intra_op_parallelism_threads(max(1, cores // parts))
     return parts
-
-
-def usable_cores() -> int:
-    """Returns how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def one_core_per_op() -> tf.compat.v1.ConfigProto:

@@ -4,7 +4,16 @@ import pytest
 
 from benchmarks.harness import command, tables
 from benchmarks.harness.process import WorkerFailed
-from benchmarks.harness.turns import Case, Measurement, Role, System, Turns, rotated
+from benchmarks.harness.turns import (
+    Case,
+    Measurement,
+    Role,
+    System,
+    Turns,
+    has_room,
+    rotated,
+)
+from electra_tf.platform import machine
 from electra_tf.platform.errors import UserError
 
 HELLO = {"versions": {"fake": "1"}, "accelerator": "card", "start_cpu_seconds": 2.0}
@@ -128,3 +137,11 @@ def test_cells_are_medians_with_their_range_and_ratios_within_the_run():
     assert tables.table([["system", "s"], ["a", "10"]]) == [
         "| system |  s |", "|--------|---:|", "| a      | 10 |"]
     assert tables.failures(peers) == ["- dead failed: x"]
+
+
+def test_memory_is_asked_where_the_system_tells_what_is_left(tmp_path, monkeypatch):
+    path = tmp_path / "meminfo"
+    monkeypatch.setattr(machine, "MEMORY_INFO", path)
+    assert has_room(10 ** 15)
+    path.write_text("MemTotal:       8000000 kB\nMemAvailable:    4000000 kB\n")
+    assert has_room(2_000_000_000) and not has_room(2_100_000_000)

@@ -12,6 +12,7 @@ import pytest
 from electra_tf.data import manifest
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.machine import usable_cores
 from experiments import budgets, jobs, report, runner, sweep
 from experiments.table import Table
 from tests import tiny_records
@@ -24,8 +25,9 @@ settings = dict(word.removeprefix("--set=").split("=", 1) for word in sys.argv[1
                 if word.startswith("--set="))
 home = pathlib.Path(flags["model_dir"])
 home.mkdir(parents=True, exist_ok=True)
+cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
 with open(home.parent.parent / "calls.txt", "a") as calls:
-    print("pretraining", home.parent.name, len(os.sched_getaffinity(0)), file=calls)
+    print("pretraining", home.parent.name, cores, file=calls)
 if settings.get("objective.name") == "mlm" and (home.parent.parent / "broken").exists():
     print("error: no disk is left", file=sys.stderr)
     sys.exit(1)
@@ -83,7 +85,7 @@ def calls(place):
 def test_every_run_is_trained_once_and_judged_by_every_task(place):
     planned, failures, table = run(place)
     assert failures == []
-    if len(os.sched_getaffinity(0)) > 1:  # Each has a core of its own.
+    if hasattr(os, "sched_setaffinity") and usable_cores() > 1:  # Each has a core of its own.
         assert {line.split()[2] for line in calls(place) if line.startswith("pre")} == {"1"}
     made = [tuple(line.split()[:2]) for line in calls(place)]
     expected = {(what, job.directory.name) for job in planned
@@ -181,5 +183,12 @@ def test_a_signal_ends_the_runs_and_the_same_command_goes_on(place):
 
 
 def test_there_is_room_for_as_many_runs_as_have_cores():
-    cores = len(os.sched_getaffinity(0))
-    assert (runner.room(0), runner.room(1), runner.room(10_000)) == (1, cores, 1)
+    assert (runner.room(0), runner.room(1), runner.room(10_000)) == (1, usable_cores(), 1)
+
+
+def test_two_runs_share_all_cores_where_the_system_binds_none(place, monkeypatch):
+    cores = usable_cores()
+    for name in ("sched_getaffinity", "sched_setaffinity"):
+        monkeypatch.delattr(os, name, raising=False)
+    assert run(place, seeds=1)[1] == []
+    assert {line.split()[2] for line in calls(place) if line.startswith("pre")} == {str(cores)}

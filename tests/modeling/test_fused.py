@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from electra_tf.modeling import fused
 from electra_tf.modeling.attention import attend, split_heads
 from electra_tf.modeling.fused import affine, dropout, gelu, rounded
 from electra_tf.modeling.layers import layer_norm, residual_norm
 from electra_tf.modeling.randomness import Randomness, dropout_keys, keep_mask
+from electra_tf.platform import machine
 
 KEYS = dropout_keys(
     Randomness(seed=7, step=tf.constant(3, tf.int64), first_example=tf.constant(0, tf.int64)),
@@ -157,3 +159,15 @@ def test_dropout_keeps_the_mean(rate, dtype):
     assert abs(np.mean(y == 0.0) - rate) < 5.0 * deviation
     precision = 1e-6 if dtype == tf.float32 else 2.0**-8
     np.testing.assert_allclose(np.unique(y), [0.0, 1.0 / (1.0 - rate)], rtol=precision)
+
+
+@pytest.mark.parametrize(("line", "expected"), [
+    ("flags\t\t: sse2 avx512_bf16 fma", True), ("flags\t\t: sse2 fma", False),
+    ("Features\t: asimd bf16", False), (None, False)],
+    ids=["x86 with bfloat16", "x86", "arm64", "macOS"])
+def test_bfloat16_units_are_those_of_x86(line, expected, tmp_path, monkeypatch):
+    path = tmp_path / "cpuinfo"
+    if line:
+        path.write_text(f"processor\t: 0\n{line}\n")
+    monkeypatch.setattr(machine, "CPU_INFO", path)
+    assert fused.cpu_multiplies_bfloat16.__wrapped__() is expected

@@ -1,9 +1,13 @@
 """How a command ends: a mistake and Ctrl-C are one line each."""
 
+import select
 import subprocess
 import sys
+import types
 
 import pytest
+
+from electra_tf.platform import command_line
 
 
 @pytest.mark.parametrize(("body", "status", "line"), [
@@ -44,6 +48,15 @@ command_line.run(main, summary="", groups={{}})
             process.stdout.close()
         error = process.stderr.read()
         assert (process.wait(), words in error, bool(error)) == (status, True, bool(words))
+
+
+@pytest.mark.parametrize(("event", "is_read"), [
+    (select.POLLOUT, True), (select.POLLOUT | select.POLLERR, False), (select.POLLHUP, False)],
+    ids=["read", "Linux", "macOS"])
+def test_a_pipe_without_a_reader_is_known_by_either_event(event, is_read, monkeypatch):
+    poll = types.SimpleNamespace(register=lambda *_: None, poll=lambda _: [(1, event)])
+    monkeypatch.setattr(select, "poll", lambda: poll)
+    assert command_line._output_is_read() is is_read
 
 
 def test_a_finished_command_ends_without_waiting_for_what_is_left_in_memory():

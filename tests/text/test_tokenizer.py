@@ -17,7 +17,7 @@ from electra_tf.text.normalization import NFC, UNCASED, Normalization
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer, WordSplitter
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests.text.nasty_lines import lines
+from tests.text.nasty_lines import assigned, lines
 from tests.text.reference import Reference, vocabulary_of
 
 MODES = {"uncased": (True, None), "cased": (False, None), "keep accents": (True, False)}
@@ -75,7 +75,7 @@ def test_every_character_between_letters_acts_as_in_the_reference(mode, tmp_path
     """Dropped gives a ##b, a separator a ? b, a part of the word [UNK]; each looks different."""
     codes = [*range(0x3400), *range(0x4DB0, 0x4E10), *range(0x9FF0, 0xD800),
              *range(0xE000, 0x1FFFF)]
-    texts = [f"a{chr(code)}b" for code in codes if unicodedata.category(chr(code)) != "Cn"]
+    texts = [f"a{character}b" for character in assigned(codes)]
     vocabulary = Vocabulary((*SPECIAL_TOKENS, "a", "##b", "b", "##i"))
     tokenizer = tokenizer_of(vocabulary, Normalization.of(*MODES[mode]))
     assert len(texts) > 50_000

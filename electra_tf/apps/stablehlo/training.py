@@ -3,7 +3,6 @@
 import collections
 import dataclasses
 import math
-import resource
 from collections.abc import Iterator, Mapping
 
 import jax
@@ -16,6 +15,7 @@ from electra_tf.data.example import Batch
 from electra_tf.data.mixture import Mixture
 from electra_tf.data.order import Order, RowPlaces
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.machine import peak_memory_bytes
 from electra_tf.platform.signals import Interrupted, StopRequest
 from electra_tf.platform.storage import Path, require_local
 from electra_tf.reporting.metrics_log import TRAIN, MetricsLog
@@ -133,7 +133,7 @@ class _Loop:
         rate = 0.0 if is_first else count * tokens / max(seconds, 1e-9)
         if is_first:
             print(f"first step after {seconds:.1f} s", flush=True)
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        memory = peak_memory_bytes()
         print(progress_line(Progress(
             step=number, num_steps=self._layout.num_train_steps, loss=means["loss"],
             losses={name.removesuffix("_loss"): value for name, value in means.items()

@@ -41,7 +41,7 @@ def _use_as_in_serving() -> None:
     """Lets TensorFlow compute on the CPU, as TensorFlow Lite does, with a server's threads."""
     import tensorflow as tf
 
-    from electra_tf.training.cores import usable_cores
+    from electra_tf.platform.machine import usable_cores
 
     with contextlib.suppress(RuntimeError):  # TensorFlow has its devices and threads already.
         tf.config.set_visible_devices([], "GPU")

@@ -1,0 +1,30 @@
+"""Facts of this machine that Linux and macOS tell differently. Standard library only."""
+
+import os
+import pathlib
+import resource
+import sys
+
+CPU_INFO, MEMORY_INFO = pathlib.Path("/proc/cpuinfo"), pathlib.Path("/proc/meminfo")
+"""Linux's tables; macOS has none."""
+
+
+def usable_cores() -> int:
+    """Returns how many cores this process may use; macOS binds no process to cores."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def peak_memory_bytes() -> int:
+    """Returns the largest resident memory of this process so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024  # Linux counts KiB.
+
+
+def table(path: pathlib.Path) -> dict[str, str]:
+    """Returns the "name: value" lines of `CPU_INFO` or `MEMORY_INFO`; of equal names the first.
+
+    The result is empty where the system has no such table.
+    """
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    pairs = (line.partition(":") for line in reversed(lines))
+    return {name.strip(): value.strip() for name, _, value in pairs}
