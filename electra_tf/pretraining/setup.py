@@ -113,7 +113,7 @@ def prepare_elsewhere(config: PretrainingConfig, data_dir: str | Path, model_dir
         "model.vocab_size": vocabulary.size,
         "data.max_seq_length": config.data.max_seq_length or records.max_seq_length,
         "runtime.log_every_steps": config.runtime.log_interval(config.training.num_train_steps),
-    } | resolved)
+    } | resolved | _generator_shape(initial, config))
     given = Given(
         kinds=token_kinds(vocabulary), generator=_generator(config, model_dir, records),
         token_counts=functools.partial(token_counts, records, special_tokens(vocabulary)))
@@ -141,6 +141,21 @@ def _generator(config: PretrainingConfig, model_dir: Path,
     found = formats.read(directory)
     _check_text(found, records)
     return GivenGenerator(source=found.source, model=found.model, weights=found.weights)
+
+
+def _generator_shape(initial: Pretrained | None, config: PretrainingConfig) -> dict[str, float]:
+    """Returns the width and depth of the generator that initial networks bring, by setting.
+
+    The published ELECTRA-Small generator is as wide as its discriminator, not a quarter as wide.
+    """
+    if initial is None or not any(name.startswith("generator/encoder/")
+                                  for name in initial.weights):
+        return {}
+    theirs, ours = initial.model.generator, config.model.generator
+    if (theirs.hidden_size, theirs.num_layers) == (ours.hidden_size, ours.num_layers):
+        return {}  # Another fraction of the same size would be another run's setting.
+    return {"model.generator_width": initial.model.generator_width,
+            "model.generator_depth": initial.model.generator_depth}
 
 
 def _vocabulary(records: Mixture, vocab_file: Path | None) -> Vocabulary:
