@@ -21,7 +21,7 @@ class Format(enum.StrEnum):
     GOOGLE = "google"
     """A TensorFlow 1 checkpoint of Google's code, with `vocab.txt` beside it."""
     HUGGING_FACE = "hugging_face"
-    """A directory with config.json and model.safetensors, or a pair of them."""
+    """A directory with config.json and a file of weights, or a pair of them."""
 
 
 def format_of(path: Path) -> Format:

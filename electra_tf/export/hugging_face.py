@@ -12,7 +12,6 @@ from electra_tf.checkpoints.hugging_face.files import (
     CONFIG_FILE,
     TOKENIZER_FILE,
     TOKENIZER_SETTINGS_FILE,
-    WEIGHTS_FILE,
 )
 from electra_tf.checkpoints.hugging_face.networks import (
     ARCHITECTURES,
@@ -21,6 +20,7 @@ from electra_tf.checkpoints.hugging_face.networks import (
     by_theirs,
     turned,
 )
+from electra_tf.checkpoints.hugging_face.weight_files import WEIGHTS_FILE
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.shapes import has_generator, require_exactly, require_networks

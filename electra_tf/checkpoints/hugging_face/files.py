@@ -1,4 +1,4 @@
-"""The files of a Hugging Face directory: config.json, model.safetensors, tokenizer_config.json.
+"""The files of a Hugging Face directory that say how its network reads text.
 
 The vocabulary is vocab.txt; transformers 5 leaves it out and keeps it in tokenizer.json.
 """
@@ -6,52 +6,20 @@ The vocabulary is vocab.txt; transformers 5 leaves it out and keeps it in tokeni
 import dataclasses
 from typing import Any
 
-import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load
-
 from electra_tf.checkpoints.pretrained import TextSettings
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.platform import strict_json
-from electra_tf.platform.bounded import MIB, cannot_read, read_bytes
+from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.text.normalization import Normalization
 from electra_tf.text.vocabulary import CLS, CONTINUATION, MASK, PAD, SEP, UNK, Vocabulary
 
-CONFIG_FILE, WEIGHTS_FILE = "config.json", "model.safetensors"
+CONFIG_FILE = "config.json"
 TOKENIZER_SETTINGS_FILE, TOKENIZER_FILE = "tokenizer_config.json", "tokenizer.json"
-_MOST_WEIGHTS = 16 << 30
-"""Bytes of model.safetensors, which is read into memory; ELECTRA-Large's has 1.3 GB."""
 _MOST_TOKENIZER = 256 * MIB
 """Of tokenizer.json; one of 500,000 tokens has 30 MB."""
 _MOST_SETTINGS = MIB
-_SHARDS_FILE = f"{WEIGHTS_FILE}.index.json"
-
-
-def read_weights(directory: Path) -> dict[str, np.ndarray]:
-    """Returns arrays by their names.
-
-    Raises:
-        UserError: there is no model.safetensors, or a damaged one; weights of another type than
-            float32, float64 and float16.
-    """
-    path = directory / WEIGHTS_FILE
-    if not path.exists():
-        raise UserError(_no_weights(directory))
-    try:
-        weights = load(read_bytes(path, _MOST_WEIGHTS))
-    except OSError as error:
-        raise cannot_read(path, error) from error
-    except SafetensorError as error:
-        raise UserError(f"{path} is damaged: {error}.") from error
-    except KeyError as error:  # NumPy has no bfloat16 and no 8-bit floats.
-        raise UserError(f"{path}: weights of type {error} can't be read; save them as float32: "
-                        "model.float().save_pretrained(...).") from error
-    for name, value in weights.items():
-        if value.dtype not in (np.float32, np.float64, np.float16):
-            raise UserError(f"{path}: {shown(name)} is of type {value.dtype}; weights are float32.")
-    return weights
 
 
 def read_text(directory: Path, vocab_size: int, pad_id: int | None = None) -> TextSettings:
@@ -154,15 +122,3 @@ def _read_vocabulary(directory: Path) -> Vocabulary:
     if [ids[token] for token in tokens] != list(range(len(tokens))):
         raise UserError(f"{path}: the ids of its {len(tokens)} tokens aren't 0, 1, 2 and so on.")
     return Vocabulary(tuple(tokens), source=str(path))
-
-
-def _no_weights(directory: Path) -> str:
-    if (directory / _SHARDS_FILE).exists():
-        return (f"{directory} holds weights in several files; write them as one: "
-                "model.save_pretrained(..., max_shard_size='100GB').")
-    pickled = sorted(path.name for pattern in ("*.bin", "*.h5", "*.msgpack")
-                     for path in directory.glob(pattern))
-    there = f", only {', '.join(pickled)}" if pickled else ""
-    return (f"{directory} holds no {WEIGHTS_FILE}{there}. Only safetensors are read, for pickled "
-            "weights can run code; model.save_pretrained(...) of transformers 4.35 or newer writes "
-            "them.")

@@ -1,4 +1,4 @@
-"""Hugging Face's directories: config.json, model.safetensors, vocab.txt, tokenizer_config.json.
+"""Hugging Face's directories: config.json, weights, vocab.txt, tokenizer_config.json.
 
 It keeps the two networks apart, each with a copy of the embeddings: a pair is a directory with
 `discriminator/` and `generator/`. A fine-tuned model is a directory by itself.
@@ -12,7 +12,8 @@ import numpy as np
 from electra_tf.checkpoints.hugging_face import config as config_file
 from electra_tf.checkpoints.hugging_face import files
 from electra_tf.checkpoints.hugging_face.config import Config
-from electra_tf.checkpoints.hugging_face.files import CONFIG_FILE, WEIGHTS_FILE
+from electra_tf.checkpoints.hugging_face.files import CONFIG_FILE
+from electra_tf.checkpoints.hugging_face.weight_files import read_weights, weights_file
 from electra_tf.checkpoints.pretrained import Pretrained, UnconvertedHead
 from electra_tf.checkpoints.shapes import require_exactly, require_networks
 from electra_tf.checkpoints.weights import Weights
@@ -62,7 +63,7 @@ def read(path: Path) -> Pretrained:
     model = config_file.model(config, directory)
     text = files.read_text(directory, config.vocab_size, config.pad_token_id)
     weights = by_our_names(
-        files.read_weights(directory),
+        read_weights(directory),
         by_theirs(discriminator(model.discriminator).weights), directory)
     if pair and (path / GENERATOR / CONFIG_FILE).exists():
         own = config_file.read(path / GENERATOR)
@@ -78,7 +79,7 @@ def read(path: Path) -> Pretrained:
 
 def _read_finetuned(directory: Path, config: Config) -> Pretrained:
     model = config_file.model(config, directory)
-    found, names = files.read_weights(directory), by_theirs(whole_encoder(model.discriminator))
+    found, names = read_weights(directory), by_theirs(whole_encoder(model.discriminator))
     head = {name: value for name, value in found.items()
             if name not in IGNORED and not name.startswith("electra.")}
     weights = by_our_names(
@@ -94,7 +95,7 @@ def _read_generator(directory: Path, own: Config, other: Config,
     """Returns the shape of both networks, and the generator's own weights; `other`: beside it."""
     config_file.require_architecture(own, directory, ARCHITECTURES[GENERATOR])
     config_file.model(own, directory)
-    found = files.read_weights(directory)
+    found = read_weights(directory)
     model = config_file.model(other, directory, {
         "generator_width": own.hidden_size / other.hidden_size,
         "generator_depth": own.num_hidden_layers / other.num_hidden_layers,
@@ -166,7 +167,7 @@ def by_our_names(found: Weights, names: Mapping[str, str],
     Raises:
         UserError: names that are missing or left over.
     """
-    path = directory / WEIGHTS_FILE
+    path = weights_file(directory)
     unknown = sorted(found.keys() - names.keys() - IGNORED)
     if unknown:
         raise UserError(f"{path} has no place in ELECTRA for {len(unknown)} weights: "

@@ -1,0 +1,154 @@
+"""tf_model.h5 and pytorch_model.bin give the weights that model.safetensors gives."""
+
+import ast
+import pickle
+import re
+import shlex
+import sys
+import types
+
+import h5py
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from electra_tf.checkpoints import formats
+from electra_tf.checkpoints.formats import Format
+from electra_tf.checkpoints.hugging_face.weight_files import read_weights, weights_file
+from electra_tf.export import conversion
+from electra_tf.platform.errors import UserError
+from tests import tiny_networks
+from tests.checkpoints import keras_files
+
+
+@pytest.fixture
+def networks():
+    return tiny_networks.pretrained()
+
+
+@pytest.fixture
+def pair(networks, tmp_path):
+    conversion.write(networks, tmp_path / "out", Format.HUGGING_FACE)
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def keras(networks, pair):
+    keras_files.replace_safetensors(pair, networks)
+    return pair
+
+
+class Tensor:
+    """As much of torch.Tensor as is used."""
+
+    def __init__(self, value):
+        self._value = value
+
+    def detach(self):
+        return self
+
+    def float(self):
+        return Tensor(self._value.astype(np.float32))
+
+    def numpy(self):
+        return self._value
+
+
+def pytorch_with(monkeypatch, load):
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(load=load))
+
+
+def test_kernels_of_keras_are_read_unturned(networks, keras):
+    found = formats.read(keras)
+    assert found.weights.keys() == networks.weights.keys()
+    for name, value in networks.weights.items():
+        np.testing.assert_array_equal(found.weights[name], value)
+
+
+def test_safetensors_come_before_keras_and_keras_before_pickles(networks, pair):
+    directory = pair / "discriminator"
+    for name in ("tf_model.h5", "pytorch_model.bin"):
+        (directory / name).write_bytes(b"not read")
+    assert weights_file(directory).name == "model.safetensors"
+    (directory / "model.safetensors").unlink()
+    assert weights_file(directory).name == "tf_model.h5"
+    (directory / "tf_model.h5").unlink()
+    assert weights_file(directory).name == "pytorch_model.bin"
+
+
+def test_weights_of_keras_that_are_left_over_are_named_with_their_file(keras):
+    with h5py.File(keras / "discriminator" / "tf_model.h5", "a") as file:
+        group = file["electra"]
+        name = "tf_electra_for_pre_training/electra/pooler/dense/bias:0"
+        group.create_dataset(name, data=np.zeros(3, np.float32))
+        group.attrs["weight_names"] = [*group.attrs["weight_names"], name]
+    with pytest.raises(UserError, match="tf_model.h5 has no place in ELECTRA for 1 weights: "
+                       "electra.pooler.dense.bias"):
+        formats.read(keras)
+
+
+@pytest.mark.parametrize("length", [0, 100, 4000, -1])
+def test_a_file_of_keras_that_is_cut_short_is_one_line(keras, length):
+    path = keras / "discriminator" / "tf_model.h5"
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(UserError, match="tf_model.h5 is damaged, or no weights of Keras"):
+        formats.read(keras)
+
+
+@pytest.mark.parametrize("options", [
+    {"external": [("elsewhere", 0, 400)]}, {"chunks": (50,)}, {"fillvalue": 7.0}])
+def test_a_weight_that_is_not_in_the_file_is_refused(tmp_path, options):
+    with h5py.File(tmp_path / "tf_model.h5", "w") as file:
+        file.attrs["layer_names"] = ["electra"]
+        group = file.create_group("electra")
+        group.create_dataset("model/electra/bias:0", shape=(100,), dtype="f4", **options)
+        group.attrs["weight_names"] = ["model/electra/bias:0"]
+    with pytest.raises(UserError, match="'model/electra/bias:0' is not stored whole in the file"):
+        read_weights(tmp_path)
+
+
+def test_pickles_are_read_by_pytorch_as_weights_only(networks, pair, monkeypatch):
+    weights = {name: load_file(pair / name / "model.safetensors")
+               for name in ("discriminator", "generator")}
+    calls = []
+
+    def load(file, **options):
+        calls.append(options)
+        return {name: Tensor(value) for name, value in weights[file.read().decode()].items()}
+
+    pytorch_with(monkeypatch, load)
+    for name in weights:
+        (pair / name / "model.safetensors").unlink()
+        (pair / name / "pytorch_model.bin").write_bytes(name.encode())
+    found = formats.read(pair)
+    for name, value in networks.weights.items():
+        np.testing.assert_array_equal(found.weights[name], value)
+    assert calls == [{"map_location": "cpu", "weights_only": True}] * 2
+
+
+@pytest.mark.parametrize("error", [pickle.UnpicklingError("Unsupported global: os.system"),
+                                   RuntimeError("failed finding central directory")])
+def test_a_pickle_that_pytorch_refuses_is_one_line(tmp_path, monkeypatch, error):
+    def load(*_, **__):
+        raise error
+
+    pytorch_with(monkeypatch, load)
+    (tmp_path / "pytorch_model.bin").write_bytes(b"a pickle")
+    with pytest.raises(UserError, match=re.escape(f"not a table of weights: {error}")):
+        read_weights(tmp_path)
+
+
+def test_without_pytorch_a_pickle_is_refused_with_a_command_that_converts_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    directory = tmp_path / "it's here"
+    directory.mkdir()
+    (directory / "pytorch_model.bin").write_bytes(b"a pickle")
+    with pytest.raises(UserError, match="needs PyTorch: pip install torch. Or convert") as error:
+        read_weights(directory)
+    command = str(error.value).split("PyTorch is installed: ")[1]
+    *start, program = shlex.split(command)
+    assert start == ["python", "-c"]
+    paths = [node.value for node in ast.walk(ast.parse(program))
+             if isinstance(node, ast.Constant) and str(tmp_path) in str(node.value)]
+    assert sorted(paths) == [str(directory / "model.safetensors"),
+                             str(directory / "pytorch_model.bin")]
