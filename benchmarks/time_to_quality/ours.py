@@ -2,10 +2,9 @@
 
 import pathlib
 import subprocess
-import sys
 
 from benchmarks.harness.worker import Ready, serve
-from electra_tf.apps.planning.throughput import SCRIPT, tokens_per_second
+from electra_tf.apps.planning.throughput import PRETRAIN, tokens_per_second
 
 
 def prepare(directory: str, evaluations: int, eval_batches: int, tokens_per_step: int,
@@ -16,7 +15,7 @@ def prepare(directory: str, evaluations: int, eval_batches: int, tokens_per_step
         steps = max(evaluations, round(seconds * rate / tokens_per_step))
         every = steps // evaluations
         ended = subprocess.run(
-            [sys.executable, str(SCRIPT), *run_flags,
+            [*PRETRAIN, *run_flags,
              f"--model_dir={pathlib.Path(directory) / 'run'}",
              f"--num_train_steps={steps}", f"--eval_every_steps={every}",
              f"--log_every_steps={every}", f"--eval_steps={eval_batches}",

@@ -94,3 +94,7 @@ def _export(model_dir, target, changes=()) -> None:
     saved_model.export(finetuned.of_task(
         run.trained_model(), run.spec, run.config.task, run.text, outputs.threshold_of(model_dir)),
         target)
+
+
+if __name__ == "__main__":
+    run()

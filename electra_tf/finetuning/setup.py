@@ -136,10 +136,10 @@ def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRu
     if fixed:
         raise UserError(f"{fixed[0]} is the trained model's; only settings of the hardware can be "
                         "given to use it.")
-    saved = run_directory.read_identity(model_dir, FinetuningConfig())
-    facts = task_facts(saved)
+    facts = task_facts(run_directory.read_identity(model_dir))
     if facts is None:
         raise UserError(f"{model_dir} holds no fine-tuned model (a run of pre-training, perhaps).")
+    saved = run_directory.read_identity(model_dir, FinetuningConfig())
     spec = _spec(model_dir, facts)
     config = override(FinetuningConfig(), run_directory.settings_of(saved) | dict(changes))
     return prepare(config, spec, text_settings(model_dir), model_dir)

@@ -72,3 +72,7 @@ def _initial(path: str | None):
         return None
     from electra_tf.checkpoints import formats
     return formats.read(storage.path(path))
+
+
+if __name__ == "__main__":
+    run()

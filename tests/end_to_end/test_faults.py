@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.apps.tools import export_model
 from electra_tf.checkpoints import directory as checkpoints
+from electra_tf.checkpoints.pretrained import text_settings
 from electra_tf.checkpoints.weights import read_weights
 from electra_tf.config import pretraining_flags
 from electra_tf.platform.errors import UserError
@@ -112,8 +112,7 @@ def test_a_vocabulary_with_two_lines_swapped_is_refused(run):
     tokens[7], tokens[8] = tokens[8], tokens[7]
     Vocabulary(tuple(tokens)).save(run / "vocab.txt")
     with pytest.raises(UserError, match="vocab.txt isn't the vocabulary that the run was trained"):
-        command_flags.call(export_model.main, f"--model_dir={run}",
-                           f"--export_dir={run.parent / 'export'}")
+        text_settings(run)
 
 
 @pytest.mark.slow

@@ -432,7 +432,7 @@ def test_from_scratch(encoder, classified, tmp_path, capsys):
     (["--task=sst3"], ["--task must be one of glue, cola", "'sst3'"]),
     (["--task=cola,glue_average"], ["blimp or glue_average alone"]),
     (["--task=cola,squad"], ["only GLUE's tasks can share a run"]),
-    (["--data_source=hub"], ["--data_source must be files or tfds", "'hub'"]),
+    (["--data_source=hub"], ["--data_source must be one of files, tfds", "'hub'"]),
     (["--mode=dance"], ["--mode must be one of train, eval, predict", "'dance'"]),
     (["--init_checkpoint="], ["--init_checkpoint is needed"]),
     (["--init_checkpoint=nowhere"], ["nowhere holds no checkpoint"]),
@@ -488,8 +488,8 @@ def test_a_model_is_needed_to_use_one(classified, encoder, tmp_path):
 
 
 @pytest.mark.parametrize(("flags", "words"), [
-    (["--num_trials=3"], "knows no --num_trials"), (["--export_dir=x"], "knows no --export_dir"),
-    (["--set=task.dropout=0"], "knows no --set"),
+    (["--num_trials=3"], "has no --num_trials"), (["--export_dir=x"], "has no --export_dir"),
+    (["--set=task.dropout=0"], "has no --set"),
     (["--init_checkpoint=none"], "scores trained networks")])
 def test_minimal_pairs_take_no_flags_of_training(encoder, tmp_path, flags, words):
     with pytest.raises(UserError, match=words):
@@ -499,8 +499,8 @@ def test_minimal_pairs_take_no_flags_of_training(encoder, tmp_path, flags, words
 
 
 @pytest.mark.parametrize(("flags", "words"), [
-    ([], "has no finished task of GLUE"), (["--num_trials=3"], "knows no --num_trials"),
-    (["--data_dir=x"], "knows no --data_dir; it takes --model_dir."),
+    ([], "has no finished task of GLUE"), (["--num_trials=3"], "has no --num_trials"),
+    (["--data_dir=x"], "has no --data_dir; it takes --model_dir."),
     (["--mode=eval"], "has no --mode. Received: 'eval'"), (["--model_dir="], "--model_dir is")])
 def test_the_average_takes_one_directory(tmp_path, flags, words):
     assert words in refused("--task=glue_average", f"--model_dir={tmp_path}", *flags)

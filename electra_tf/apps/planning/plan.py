@@ -156,7 +156,7 @@ def main() -> None:
     command = best.command(values.data_dir, values.model_dir or "runs/planned")
     print(f"python {shlex.join(command)}", flush=True)
     if values.run:
-        os.execv(sys.executable, [sys.executable, str(throughput.SCRIPT), *command[1:]])
+        os.execv(sys.executable, [*throughput.PRETRAIN, *command[1:]])
 
 
 def define() -> None:

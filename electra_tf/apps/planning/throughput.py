@@ -1,6 +1,5 @@
 """Measures the training throughput of this machine: some steps in a separate process."""
 
-import pathlib
 import subprocess
 import sys
 import tempfile
@@ -11,7 +10,8 @@ from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.reporting.metrics_log import TRAIN, read_metrics
 
-SCRIPT = pathlib.Path(__file__).parents[3] / "run_pretraining.py"
+PRETRAIN = (sys.executable, "-m", "electra_tf.pretraining.command")
+"""Runs what run_pretraining.py runs, installed or not."""
 STEPS = 40
 """Steps of a measurement. The second half counts: the first includes tracing."""
 
@@ -27,7 +27,7 @@ def tokens_per_second(flags: Sequence[str]) -> float:
     """
     with tempfile.TemporaryDirectory() as directory:
         ended = subprocess.run(
-            [sys.executable, str(SCRIPT), *flags, f"--model_dir={directory}/run",
+            [*PRETRAIN, *flags, f"--model_dir={directory}/run",
              f"--num_train_steps={STEPS}", f"--log_every_steps={STEPS // 2}", "--eval_steps=1",
              "--eval_every_steps=0", "--sample_every_steps=0"],
             capture_output=True, text=True, errors="replace")

@@ -82,11 +82,11 @@ def test_run_becomes_the_command_that_was_printed(machine, records, capsys, monk
     command_flags.call(plan.main, "--budget=10m", f"--data_dir={records}", "--model_dir=a run",
                        "--run")
     printed = capsys.readouterr().out.splitlines()[-1]
-    assert started[0][1] == str(throughput.SCRIPT)
+    assert tuple(started[0][:3]) == throughput.PRETRAIN
     assert "'--model_dir=a run'" in printed and "--recipe=short" in printed
     assert f"--num_train_steps={plan.plan(QUICK, 10_000.0, 600.0, length=32).steps} " in printed
     assert printed.split()[2].removeprefix("--data_dir=") == str(records) == (
-        started[0][2].removeprefix("--data_dir="))
+        started[0][3].removeprefix("--data_dir="))
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
