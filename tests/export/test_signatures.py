@@ -1,4 +1,4 @@
-"""Exported networks answer what fine-tuning predicts."""
+"""Exported networks answer what fine-tuning predicts, or refuse, with ops that Serving links."""
 
 import dataclasses
 
@@ -14,18 +14,22 @@ from electra_tf.tasks.examples import Kind, QuestionExample, TaggedExample, Text
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.rows import RowEncoder
-from tests.export.served_models import TEXT, Example, example, tiny_discriminator
+from tests.export.allowed_ops import ALLOWED
+from tests.export.served_models import TEXT, Example, example, tiny_detector, tiny_discriminator
 
+GOOD = {"input_ids": [[2, 5, 3], [2, 3, 0]], "token_type_ids": [[0, 0, 0]] * 2,
+        "attention_mask": [[1, 1, 1], [1, 1, 0]]}
 TEXTS = ["The cafés won.", "", "a b " * 20, "Who won in (1999)?"]
 
 
 def answer(model, *columns):
-    """Asks the traced signature of an example, or of what is served."""
-    served, signatures = ((model.served(), model.signatures) if isinstance(model, Example)
-                          else (model, model.signatures()))
-    found = signatures["serving_default"](**{
-        name: tf.constant(column, tf.string)
-        for name, column in zip(served.columns, columns, strict=True)})
+    """Asks the traced signature of an example, or what is served without a graph."""
+    texts = [tf.constant(column, tf.string) for column in columns]
+    if isinstance(model, Example):
+        names = model.served().columns
+        found = model.signatures["serving_default"](**dict(zip(names, texts, strict=True)))
+    else:
+        found = model.answer(*texts)
     return {name: value.numpy() for name, value in found.items()}
 
 
@@ -45,7 +49,7 @@ def test_classes():
 
 def test_classes_that_files_only_number_have_names():
     model = Example(Kind.CLASSIFICATION, TaskSpec.of_glue(glue.TASKS["sst2"]))
-    found = answer(model, TEXTS)
+    found = answer(model.served(), TEXTS)
     assert found["labels"].tolist() == [[b"negative", b"positive"]] * len(TEXTS)
     assert {label.decode() for label in found["label"]} <= {"negative", "positive"}
 
@@ -66,7 +70,7 @@ def test_numbers_from_pairs():
 
 @pytest.mark.parametrize("feature_based", [False, True])
 def test_tags(feature_based):
-    tagger = example(Kind.TAGGING, task__feature_based=feature_based)
+    tagger = example(Kind.TAGGING, **({"task__feature_based": True} if feature_based else {}))
     sentences = [text for text in TEXTS if text and len(text) < 50]
     found = answer(tagger, [*sentences, ""])
     expected = tagger.predicted(
@@ -84,7 +88,8 @@ def test_tags(feature_based):
 
 @pytest.mark.parametrize("answerability", [True, False])
 def test_answers(answerability):
-    model = example(Kind.QUESTION_ANSWERING, task__answerability=answerability)
+    changes = {} if answerability else {"task__answerability": False}
+    model = example(Kind.QUESTION_ANSWERING, **changes)
     pairs = [("Who?", "The Cafés\nwon, in (1999)."), ("won in", "a b (a) " * 9), ("a", "")]
     found = answer(model, *zip(*pairs, strict=True))
     expected = model.predicted([QuestionExample(
@@ -173,3 +178,80 @@ def test_rows_beyond_a_chunk_change_nothing(detector, monkeypatch):
                 np.testing.assert_array_equal(found[name], values)
             else:
                 np.testing.assert_allclose(found[name], values, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def signatures():
+    """Returns all signatures of all kinds, by the model and their names."""
+    served = {
+        "detector": tiny_detector().signatures(),
+        "feature-based": example(Kind.TAGGING, task__feature_based=True).signatures,
+        "plain": example(Kind.QUESTION_ANSWERING, task__ends_given_starts=False).signatures,
+        "threshold": example(Kind.QUESTION_ANSWERING).served(threshold=0.0).signatures(),
+        **{str(kind): example(kind).signatures for kind in Kind}}
+    return {(model, name): signature for model, found in served.items()
+            for name, signature in found.items()}
+
+
+def test_signatures_hold_only_ops_that_a_stock_tensorflow_serving_links(signatures):
+    def operations(function):
+        graph = function.graph.as_graph_def()
+        return {node.op for part in (graph.node, *(one.node_def for one in graph.library.function))
+                for node in part}
+
+    assert {key: others for key, signature in signatures.items()
+            if (others := operations(signature) - ALLOWED)} == {}
+
+
+def test_no_rows_get_no_answers(signatures):
+    for key, signature in signatures.items():
+        inputs = {spec.name: tf.zeros([0] * spec.shape.rank, spec.dtype)
+                  for spec in signature.structured_input_signature[0]}
+        found, expected = signature(**inputs), signature.structured_outputs
+        assert {name: (value.shape[0], value.shape.rank) for name, value in found.items()} == {
+            name: (0, value.shape.rank) for name, value in expected.items()}, key
+
+
+def test_texts_without_words_have_none():
+    for text, tagged in ((["", " "], 0), (["\u200b"], 1), ([""], 0)):
+        tags = example(Kind.TAGGING).served().answer(tf.constant(text))["tags"]
+        assert tags.shape == (len(text), tagged)
+        found = tiny_detector().answer(tf.constant(text))
+        assert found["words"].shape == found["replaced_probability"].shape == (len(text), 0)
+
+
+@pytest.fixture(scope="module")
+def token_ids():
+    function = example(Kind.CLASSIFICATION).signatures["token_ids"]
+    return lambda **changes: function(**{
+        name: tf.constant(value, tf.int32) for name, value in (GOOD | changes).items()})
+
+
+def test_token_ids_that_the_network_cant_read(token_ids):
+    no_token = "attention_mask must have a 1 in every row"
+    for changes, words in (
+            ({"token_type_ids": [[0, 0, 0]]},
+             "input_ids, token_type_ids, attention_mask must have one shape.*2 3.*1 3"),
+            ({"attention_mask": [[1, 1], [1, 1]]}, "must have one shape"),
+            ({"attention_mask": [[1, 1, 1], [0, 0, 0]]}, no_token),
+            ({name: [[], []] for name in GOOD}, no_token),
+            ({name: [[1] * 17] * 2 for name in GOOD}, "the model reads rows of at most 16 tokens"),
+            ({"input_ids": [[2, 19, 3], [2, 3, 0]]}, "input_ids must be from 0 to 18"),
+            ({"input_ids": [[2, -1, 3], [2, 3, 0]]}, "input_ids must be from 0 to 18"),
+            ({"token_type_ids": [[0, 2, 0], [0, 0, 0]]}, "token_type_ids must be from 0 to 1")):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+            token_ids(**changes)
+
+
+def test_what_stands_in_padding_is_nobodys_business(token_ids):
+    other = token_ids(input_ids=[[2, 5, 3], [2, 3, -100]], token_type_ids=[[0, 0, 0], [0, 0, 9]])
+    np.testing.assert_array_equal(other["probabilities"], token_ids()["probabilities"])
+
+
+def test_columns_of_different_lengths():
+    for kind in (Kind.REGRESSION, Kind.QUESTION_ANSWERING):
+        first, second = example(kind).served().columns
+        with pytest.raises(tf.errors.InvalidArgumentError, match=(
+                f"{first}, {second} must have as many texts each. Received:.*2.*3")):
+            example(kind).signatures["serving_default"](
+                **{first: tf.constant(["a"] * 2), second: tf.constant(["a"] * 3)})

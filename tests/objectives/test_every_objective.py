@@ -4,7 +4,6 @@ import functools
 import io
 import shutil
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -30,7 +29,7 @@ def run_of(records, tmp_path_factory):
     home = storage.path(tmp_path_factory.mktemp("home"))
     training_run.train(tiny_run.run_on(
         records, home / "generator", objective__name="mlm", training__num_train_steps=1,
-        runtime__cpu_parts=1, runtime__eval_steps=1))
+        model__num_layers=1, runtime__cpu_parts=1, runtime__eval_steps=1))
 
     @functools.cache
     def made(name, model_dir=home, **changes):
@@ -39,7 +38,7 @@ def run_of(records, tmp_path_factory):
         elif name == "two_stage" and model_dir is not home:
             shutil.copytree(home / "generator", model_dir / "generator")
         return tiny_run.run_on(records, model_dir, objective__name=name,
-                               **{"runtime__cpu_parts": 1} | changes)
+                               **{"model__num_layers": 1, "runtime__cpu_parts": 1} | changes)
 
     return made
 
@@ -49,6 +48,17 @@ def first_batch(run):
         run.records, pad_id=run.vocabulary.pad_id, seed=1, window_examples=64,
         global_batch_size=run.config.training.train_batch_size, first_step=0, last_step=1,
         context=tf.distribute.InputContext())))
+
+
+def eager_losses(run, model, batch):
+    """Returns an objective's inputs, outcome and the mean of every loss, without dropout."""
+    randomness = Randomness(seed=run.config.training.seed, step=tf.constant(0, tf.int64),
+                            first_example=tf.constant(0, tf.int64))
+    inputs, weights = run.objective.prepare(batch, randomness)
+    outcome = run.objective.compute(model, inputs, randomness, training=True)
+    assert weights.keys() == outcome.loss_sums.keys() == run.objective.coefficients.keys()
+    return inputs, outcome, {
+        name: float(value / weights[name]) for name, value in outcome.loss_sums.items()}
 
 
 @pytest.fixture(scope="module")
@@ -63,62 +73,52 @@ def model_of(run_of):
     return made
 
 
+@pytest.fixture(scope="module")
+def expected_of(model_of):
+    """Returns a function from an objective's name to what `eager_losses` gives."""
+    @functools.cache
+    def computed(name):
+        run, model = model_of(name)
+        return eager_losses(run, model, first_batch(run))
+
+    return computed
+
+
 @EVERY
-def test_losses_have_weights_coefficients_and_measures_and_no_padding_counts(model_of, name):
+def test_losses_have_weights_coefficients_and_measures_and_no_padding_counts(
+        model_of, expected_of, name):
     """The same rows with other tokens in their padding have the same losses."""
     run, model = model_of(name)
-    batch = first_batch(run)
-    randomness = Randomness(seed=1, step=tf.constant(0, tf.int64),
-                            first_example=tf.constant(0, tf.int64))
-    inputs, weights = run.objective.prepare(batch, randomness)
-    outcome = run.objective.compute(model, inputs, randomness, training=True)
-    assert weights.keys() == outcome.loss_sums.keys() == run.objective.coefficients.keys()
-    assert weights.keys() <= measures().keys()
+    inputs, outcome, means = expected_of(name)
+    assert means.keys() <= measures().keys()
     rows = run.config.training.train_batch_size
     assert all(part.shape[0] == rows for part in tf.nest.flatten(inputs))
     assert all(value.shape[0] == rows for value in outcome.details.values())
+    batch = first_batch(run)
     other = batch._replace(ids=tf.where(batch.valid, batch.ids, 7))
-    inputs, same_weights = run.objective.prepare(other, randomness)
-    same = run.objective.compute(model, inputs, randomness, training=True).loss_sums
-    for loss in same:
-        np.testing.assert_allclose(same[loss], outcome.loss_sums[loss], rtol=1e-5)
-        np.testing.assert_array_equal(same_weights[loss], weights[loss])
-
-
-@pytest.fixture(scope="module")
-def results_of(run_of):
-    """Returns a function to the means of a step, without dropout, that has changed every weight."""
-    @functools.cache
-    def stepped(name, precision="float32", xla=False, micro_batches=1):
-        run = run_of(name, training__precision=precision, model__hidden_dropout=0.0,
-                     model__attention_dropout=0.0,
-                     runtime__gradient_accumulation_steps=micro_batches)
-        state = tiny_run.state_of(run)
-        before = tiny_run.weights(state)
-        results = tiny_run.step_function(run, state, xla=xla)(first_batch(run))
-        after = tiny_run.weights(state)
-        assert all((before[key] != after[key]).any() for key in before)
-        return {key: float(value.sum / value.weight) for key, value in results.items()}
-
-    return stepped
+    assert eager_losses(run, model, other)[2] == pytest.approx(means, rel=1e-5)
 
 
 @EVERY
-@pytest.mark.slow
-@pytest.mark.parametrize(("precision", "xla"), [
-    ("bfloat16", False), ("bfloat16", True), ("float32", True)])
-def test_a_steps_losses_are_alike_in_every_precision_with_and_without_xla(
-        results_of, name, precision, xla):
-    found, expected = (
-        {key: value for key, value in means.items() if key.endswith("loss")}
-        for means in (results_of(name, precision, xla), results_of(name)))
-    assert found == pytest.approx(expected, rel=1e-5 if precision == "float32" else 2e-2)
-
-
-@EVERY
-def test_micro_batches_dont_change_the_means(results_of, name):
-    assert results_of(name, micro_batches=2) == pytest.approx(
-        results_of(name), rel=1e-4, nan_ok=True)
+@pytest.mark.parametrize(("precision", "xla", "micro_batches", "tolerance"), [
+    ("float32", False, 2, 1e-4),
+    *(pytest.param(precision, xla, 1, tolerance, marks=pytest.mark.slow)
+      for precision, xla, tolerance in (
+          ("float32", True, 1e-5), ("bfloat16", False, 2e-2), ("bfloat16", True, 2e-2)))])
+def test_a_step_changes_every_weight_and_its_losses_are_those_of_eager_float32(
+        run_of, expected_of, name, precision, xla, micro_batches, tolerance):
+    run = run_of(name, training__precision=precision, model__hidden_dropout=0.0,
+                 model__attention_dropout=0.0, runtime__gradient_accumulation_steps=micro_batches)
+    state = tiny_run.state_of(run)
+    before = tiny_run.weights(state)
+    results = tiny_run.step_function(run, state, xla=xla)(first_batch(run))
+    after = tiny_run.weights(state)
+    assert [key for key in before if (before[key] == after[key]).all()] == []
+    _, outcome, losses = expected_of(name)
+    measured = {key: float(value.sum / value.weight) for key, value in outcome.measures.items()}
+    expected = losses | (measured if precision == "float32" else {})
+    found = {key: float(results[key].sum / results[key].weight) for key in expected}
+    assert found == pytest.approx(expected, rel=tolerance, nan_ok=True)
 
 
 @EVERY

@@ -84,7 +84,7 @@ def test_fine_tuning_is_traced_for_the_cores(monkeypatch, part):
     settings = TrialSettings(
         config=override(FinetuningConfig(), {
             "model.vocab_size": 40, "model.embedding_size": 16, "model.hidden_size": 32,
-            "model.num_layers": 2, "model.num_heads": 2, "model.intermediate_size": 64,
+            "model.num_layers": 1, "model.num_heads": 2, "model.intermediate_size": 64,
             "task.max_seq_length": 32, "training.train_batch_size": 8,
             "training.precision": "bfloat16", "runtime.tpu": "local"}),
         objective=ClassificationObjective(num_classes=2), pad_id=0,
