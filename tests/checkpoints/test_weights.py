@@ -50,7 +50,7 @@ def test_disentangled_words_are_read_as_the_sum(tmp_path):
     tiny_records.write(tmp_path / "records")
     run = tiny_run.run_on(tmp_path / "records", storage.path(tmp_path), model__tying="disentangled",
                           initialization__scheme="neighbours", training__num_train_steps=2,
-                          runtime__eval_steps=1, runtime__cpu_parts=1)
+                          runtime__eval_steps=1, runtime__cpu_parts=1, model__num_layers=1)
     training_run.train(run)
     networks = formats.read(storage.path(tmp_path))
     base = networks.weights["generator/embeddings/word_embeddings"]

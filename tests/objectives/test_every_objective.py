@@ -121,7 +121,9 @@ def test_a_step_changes_every_weight_and_its_losses_are_those_of_eager_float32(
     assert found == pytest.approx(expected, rel=tolerance, nan_ok=True)
 
 
-@EVERY
+@pytest.mark.parametrize("name", [
+    name if name in ("electra", "electric", "mlm", "two_stage")
+    else pytest.param(name, marks=pytest.mark.slow) for name in OBJECTIVES])
 def test_an_evaluation_is_the_same_twice_and_its_scores_and_samples_can_be_shown(model_of, name):
     run, model = model_of(name)
     evaluator = evaluator_of(run, model)

@@ -20,7 +20,8 @@ from electra_tf.text.vocabulary import Vocabulary
 from tests import tiny_records, tiny_run
 from tests.parity import golden_files
 
-SHORT = {"runtime__cpu_parts": 1, "runtime__eval_steps": 1, "runtime__save_checkpoints_steps": 1}
+SHORT = {"model__num_layers": 1, "runtime__cpu_parts": 1, "runtime__eval_steps": 1,
+         "runtime__save_checkpoints_steps": 1}
 
 
 @pytest.fixture(scope="module")

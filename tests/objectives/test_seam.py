@@ -5,7 +5,9 @@ first half of the run trains the embeddings of words on nothing but [MASK]s, the
 a turn in the middle of a run, as objectives of several stages have it.
 """
 
+import contextlib
 import dataclasses
+import io
 import shutil
 
 import numpy as np
@@ -97,34 +99,34 @@ def registered():
 
 @pytest.fixture(scope="module")
 def trained(registered, records, tmp_path_factory):
-    """The directory of a whole run."""
-    directory = tmp_path_factory.mktemp("whole") / "run"
-    training_run.train(run_on(records, directory))
-    return directory
+    """Returns the directory of a whole run, the metrics of its curves and what it printed."""
+    directory, drawn = tmp_path_factory.mktemp("whole") / "run", {}
+    with (pytest.MonkeyPatch.context() as patch,
+          contextlib.redirect_stdout(io.StringIO()) as printed):
+        patch.setattr(training_run, "draw_curves", lambda runs, path: drawn.update(runs))
+        training_run.train(run_on(records, directory, runtime__eval_every_steps=3))
+    (metrics,) = drawn.values()
+    return directory, metrics, printed.getvalue()
 
 
 def run_on(records, directory, **changes):
     return tiny_run.run_on(
         records, storage.path(directory), objective__name="random_words",
-        runtime__cpu_parts=1, runtime__save_checkpoints_steps=2, runtime__eval_steps=1,
-        training__num_train_steps=6, runtime__log_every_steps=1, **changes)
+        model__num_layers=1, runtime__cpu_parts=1, runtime__save_checkpoints_steps=2,
+        runtime__eval_steps=1, training__num_train_steps=6, runtime__log_every_steps=1, **changes)
 
 
-def test_it_trains_evaluates_draws_and_shows_samples(records, tmp_path, capsys, monkeypatch):
-    drawn = {}
-    monkeypatch.setattr(training_run, "draw_curves", lambda runs, path: drawn.update(runs))
-    run = run_on(records, tmp_path, runtime__eval_every_steps=3)
-    training_run.train(run)
-    metrics = read_metrics(storage.path(tmp_path) / run_directory.METRICS_FILE)
+def test_it_trains_evaluates_draws_and_shows_samples(records, trained, capsys):
+    directory, drawn, printed = trained
+    metrics = read_metrics(storage.path(directory) / run_directory.METRICS_FILE)
     losses = [record["random_loss"] for record in metrics if record["kind"] == "train"]
     assert len(losses) == 6 and np.isfinite(losses).all()
     scores = [record for record in metrics if record["kind"] == "eval"][-1]
     assert {"random_loss", "random_called", "unigram_auc", "bigram_auc"} <= scores.keys()
-    printed = capsys.readouterr().out
     assert "random_called" in printed and "of all tokens" in printed
     assert "  random 0." in printed  # The loss on the line of progress.
-    assert [*drawn.values()][0] == metrics
-    results.show_samples(run)
+    assert drawn == metrics
+    results.show_samples(run_on(records, directory))
     assert "caught" in capsys.readouterr().out
 
 
@@ -143,18 +145,18 @@ def test_its_identity_holds_its_settings_and_no_others(records, tmp_path):
 def test_a_run_that_is_interrupted_before_or_at_the_turn_ends_with_the_same_weights(
         records, trained, tmp_path, interrupted_at):
     resumed = tmp_path / "resumed"
-    shutil.copytree(trained, resumed)
+    shutil.copytree(trained[0], resumed)
     for path in (resumed / "checkpoints").iterdir():
         if path.name not in ("checkpoint",) and f"-{interrupted_at}." not in path.name:
             path.unlink()
     training_run.train(run_on(records, resumed))
-    for name, value in read_weights(storage.path(trained)).items():
+    for name, value in read_weights(storage.path(trained[0])).items():
         np.testing.assert_allclose(read_weights(storage.path(resumed))[name], value, atol=1e-6,
                                    err_msg=name)
 
 
 def test_its_encoder_can_be_read_and_its_discriminator_served(trained):
-    networks = formats.read(storage.path(trained))
+    networks = formats.read(storage.path(trained[0]))
     assert networks.encoder_weights
     detector = servable.of_discriminator(networks).trained()
     assert detector.encoder.config == networks.model.discriminator

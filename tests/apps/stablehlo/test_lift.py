@@ -21,8 +21,8 @@ def records(tmp_path_factory):
 
 
 def run_of(records, **changes):
-    changes = {"runtime__distribution_strategy": "one_device", "runtime__cpu_parts": 1} | changes
-    return tiny_run.run_on(records, **changes)
+    return tiny_run.run_on(records, model__num_layers=1, runtime__cpu_parts=1,
+                           runtime__distribution_strategy="one_device", **changes)
 
 
 def lifted(run, state):
