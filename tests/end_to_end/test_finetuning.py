@@ -179,9 +179,11 @@ def test_results_whose_checkpoint_is_lost_are_refused(classified, encoder, tmp_p
 
 
 @pytest.mark.parametrize(("number", "step", "finished"), [
-    (signal.SIGTERM, 2, "0 of 2 trials finished and kept; trial 1 begins again"),
+    pytest.param(signal.SIGTERM, 2, "0 of 2 trials finished and kept; trial 1 begins again",
+                 marks=pytest.mark.slow),
     (signal.SIGINT, 48 + 2, "1 of 2 trials finished and kept; trial 2 begins again"),
-    (signal.SIGTERM, 2 * 48, "1 of 2 trials finished and kept; trial 2 begins again")])
+    pytest.param(signal.SIGTERM, 2 * 48, "1 of 2 trials finished and kept; trial 2 begins again",
+                 marks=pytest.mark.slow)])
 def test_a_signal_keeps_the_trials_that_are_finished(
         classified, tmp_path, monkeypatch, number, step, finished):
     path, arguments = classified
@@ -347,6 +349,7 @@ def test_questions(encoder, tmp_path):
     assert json.loads((tmp_path / "answers.json").read_text()) == answers
 
 
+@pytest.mark.slow
 def test_questions_of_mrqa(encoder, tmp_path):
     """SQuAD's made-up questions in MRQA's format, with a right answer that isn't in the context."""
     (article,) = json.loads(squad(tmp_path / "squad.json", impossible=False).read_text())["data"]
@@ -408,7 +411,7 @@ def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, c
             "acceptable", "unacceptable"}
 
 
-def test_questions_from_scratch_for_a_short_encoder(encoder, tmp_path):
+def test_questions_from_scratch_for_a_short_encoder(encoder, tmp_path, capsys):
     data = squad(tmp_path / "train-v1.1.json", impossible=False)
     call("--task=squad", f"--data_dir={tmp_path}", f"--dev={data}", "--init_checkpoint=none",
          f"--model_dir={tmp_path / 'run'}", "--model_size=tiny", "--num_train_epochs=0.2",
@@ -416,16 +419,10 @@ def test_questions_from_scratch_for_a_short_encoder(encoder, tmp_path):
          "--set=task.max_query_length=8", "--set=task.beam_size=2", *HARDWARE)
     settings = json.loads((tmp_path / "run" / "settings.json").read_text())
     assert settings["task.max_seq_length"] == 40
+    assert "trained from scratch" in capsys.readouterr().out
+    assert results_of(tmp_path / "run")["initial"] == "none"
     assert {item.name for item in (tmp_path / "run" / "submission").iterdir()} == {
         "predictions.json"}
-
-
-def test_from_scratch(encoder, classified, tmp_path, capsys):
-    _, arguments = classified
-    call(*arguments, "--init_checkpoint=none", f"--model_dir={tmp_path}", "--model_size=tiny",
-         f"--vocab_file={encoder / 'vocab.txt'}", "--num_trials=1", "--num_train_epochs=1")
-    assert "trained from scratch" in capsys.readouterr().out
-    assert results_of(tmp_path)["initial"] == "none"
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
