@@ -73,7 +73,7 @@ def test_each_directory_has_epochs_of_its_own(place):
     assert len(a) == 180 and len(b) == len(set(b)) == 60
 
 
-@pytest.mark.parametrize("length", [32, 17])
+@pytest.mark.parametrize("length", [17, pytest.param(32, marks=pytest.mark.slow)])
 def test_a_run_that_resumes_on_more_hosts_reads_what_it_would_have_read(place, length):
     records = load(place, 0.6, 0.4)
     whole = read(records, length=length)

@@ -13,9 +13,9 @@ from tests import tiny_records, tiny_run
 def test_the_steps_are_named_and_the_last_checkpoint_is_good(tmp_path, monkeypatch,
                                                              steps_per_loop):
     tiny_records.write(tmp_path / "records")
-    run = tiny_run.run_on(tmp_path / "records", tmp_path / "model", training__num_train_steps=12,
-                          runtime__save_checkpoints_steps=4, runtime__log_every_steps=4,
-                          runtime__steps_per_loop=steps_per_loop)
+    run = tiny_run.run_on(tmp_path / "records", tmp_path / "model", model__num_layers=1,
+                          training__num_train_steps=12, runtime__save_checkpoints_steps=4,
+                          runtime__log_every_steps=4, runtime__steps_per_loop=steps_per_loop)
     compute = type(run.objective).compute
 
     def poisoned(self, model, inputs, randomness, *, training):

@@ -19,7 +19,7 @@ from electra_tf.pretraining import command as pretraining_command
 from electra_tf.text.vocabulary import Vocabulary
 from tests import command_flags, tiny_records, tiny_run
 
-FLAGS = (*tiny_run.OFTEN, *tiny_run.FLAGS)
+FLAGS = (*tiny_run.OFTEN, *tiny_run.FLAGS, "--set=model.num_layers=1")
 
 
 @pytest.fixture(scope="module", autouse=True)

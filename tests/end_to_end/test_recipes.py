@@ -1,5 +1,7 @@
 """`run_pretraining.py --recipe=short` and `initialization.*` as a user meets them."""
 
+import contextlib
+import io
 import json
 import shutil
 from pathlib import Path
@@ -13,7 +15,8 @@ from tests import command_flags, tiny_records, tiny_run
 
 FLAGS = (*tiny_run.OFTEN, "--set=model.hidden_size=32", "--set=model.embedding_size=16",
          "--set=model.intermediate_size=64", "--set=model.max_position_embeddings=32",
-         "--train_batch_size=8")
+         "--set=model.num_layers=1", "--train_batch_size=8")
+SHORT = ("--recipe=short", "--learning_rate=3e-4", "--set=model.hidden_dropout=0")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -35,13 +38,21 @@ def train(records: Path, model_dir: Path, *flags: str, steps: int = 2) -> dict:
     return json.loads((model_dir / "settings.json").read_text())
 
 
-def test_the_short_recipe_is_what_is_trained_and_flags_win_over_it(records, tmp_path, capsys):
-    saved = train(records, tmp_path / "run", "--recipe=short", "--learning_rate=3e-4",
-                  "--set=model.hidden_dropout=0")
+@pytest.fixture(scope="module")
+def finished(records, tmp_path_factory):
+    """Returns a run of two steps with a checkpoint, its settings and what it printed."""
+    directory = tmp_path_factory.mktemp("finished") / "run"
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        saved = train(records, directory, *SHORT)
+    return directory, saved, printed.getvalue()
+
+
+def test_the_short_recipe_is_what_is_trained_and_flags_win_over_it(finished):
+    _, saved, printed = finished
     assert saved["initialization.scheme"] == "neighbours"
     assert saved["optimizer.bias_correction"] is True
     assert saved["optimizer.learning_rate"] == 3e-4
-    assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("note")] == [
+    assert [line for line in printed.splitlines() if line.startswith("note")] == [
         "note     optimizer.learning_rate is 0.0003, as given; --recipe=short has 0.001"]
 
 
@@ -50,37 +61,28 @@ def test_an_unknown_recipe_is_refused(records, tmp_path):
         train(records, tmp_path / "run", "--recipe=fast")
 
 
-@pytest.fixture(scope="module")
-def finished(records, tmp_path_factory):
-    """A run of two steps with a checkpoint; tests work on copies."""
-    directory = tmp_path_factory.mktemp("finished") / "run"
-    train(records, directory, "--set=runtime.save_checkpoints_steps=1")
-    return directory
-
-
 def test_a_run_goes_on_under_another_initialization_and_says_so(
         records, finished, tmp_path, capsys):
-    shutil.copytree(finished, tmp_path / "run")
-    train(records, tmp_path / "run", "--set=initialization.scheme=neighbours",
-          "--set=runtime.save_checkpoints_steps=1")
+    shutil.copytree(finished[0], tmp_path / "run")
+    train(records, tmp_path / "run", *SHORT, "--set=initialization.scheme=normal")
     said = capsys.readouterr().out
     assert ("note     initial values matter only at the start, which this run is past: "
-            "initialization.scheme: normal then, neighbours now") in said
+            "initialization.scheme: neighbours then, normal now") in said
     assert "2 done, 0 to go" in said
 
 
 def test_a_run_without_a_checkpoint_refuses_another_initialization(records, finished, tmp_path):
-    shutil.copytree(finished, tmp_path / "run")
+    shutil.copytree(finished[0], tmp_path / "run")
     for path in (tmp_path / "run" / "checkpoints").iterdir():
         path.unlink()
     (tmp_path / "run" / "metrics.jsonl").unlink()
-    with pytest.raises(UserError, match="initialization.scheme: normal then, neighbours now"):
-        train(records, tmp_path / "run", "--set=initialization.scheme=neighbours")
+    with pytest.raises(UserError, match="initialization.scheme: neighbours then, normal now"):
+        train(records, tmp_path / "run", *SHORT, "--set=initialization.scheme=normal")
 
 
 def test_another_optimizer_is_refused(records, finished):
     with pytest.raises(UserError, match="optimizer.name: adam then, lamb now"):
-        train(records, finished, "--set=optimizer.name=lamb")
+        train(records, finished[0], *SHORT, "--set=optimizer.name=lamb")
 
 
 @pytest.mark.slow

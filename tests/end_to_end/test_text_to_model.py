@@ -39,8 +39,9 @@ def work(tmp_path_factory):
          "--max_seq_length=32", "--held_out_fraction=0.1", "--num_workers=1")
     (path / "printed").write_text(call(
         "run_pretraining.py", f"--data_dir={path}/records", f"--model_dir={path}/model",
-        "--model_size=tiny", *tiny_run.FLAGS, "--num_train_steps=30", "--log_every_steps=10",
-        "--sample_every_steps=15", "--eval_every_steps=20", "--eval_steps=3"))
+        "--model_size=tiny", *tiny_run.FLAGS, "--set=model.num_layers=1", "--num_train_steps=30",
+        "--log_every_steps=10", "--sample_every_steps=15", "--eval_every_steps=20",
+        "--eval_steps=3"))
     return path
 
 

@@ -100,6 +100,7 @@ def test_a_difference_leaves_nothing(tmp_path, monkeypatch):
     assert list((tmp_path / "model").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_damaged_model_is_found(tmp_path):
     (tmp_path / "saved_model.pb").write_bytes(b"not a graph")
     with pytest.raises(UserError, match="can't be loaded again"):

@@ -11,7 +11,8 @@ from tests import tiny_run
 
 
 def evaluate(records, **changes):
-    run = tiny_run.run_on(records, **{"runtime__eval_batch_size": 4, **changes})
+    run = tiny_run.run_on(records, **{
+        "model__num_layers": 1, "runtime__eval_batch_size": 4, **changes})
     return evaluator_of(run, run.build_model()).evaluate()
 
 

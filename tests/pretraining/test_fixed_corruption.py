@@ -68,7 +68,7 @@ def test_bigram_draws_are_what_follows_the_token_before(corruption):
 
 def test_runs_of_other_seeds_and_batches_are_asked_the_same(records):
     def asked(**changes):
-        run = tiny_run.run_on(records, **changes)
+        run = tiny_run.run_on(records, model__num_layers=1, **changes)
         evaluator = evaluator_of(run, run.build_model())
         batches = list(evaluator._outcomes(0))
         kept = np.concatenate([batch["valid"].any(axis=1) for batch in batches])
@@ -84,12 +84,12 @@ def test_runs_of_other_seeds_and_batches_are_asked_the_same(records):
 
 
 def test_evaluation_reports_both_kinds_and_a_masked_language_model_none(records):
-    run = tiny_run.run_on(records)
+    run = tiny_run.run_on(records, model__num_layers=1)
     results = evaluator_of(run, run.build_model()).evaluate()
     assert 0.0 < results["unigram_auc"] < 1.0
     assert np.isnan(results["bigram_auc"])  # Nothing was replaced: no such score.
     for kind in KINDS:
         assert {f"{kind}_precision", f"{kind}_recall"} <= results.keys()
-    run = tiny_run.run_on(records, objective__name="mlm")
+    run = tiny_run.run_on(records, model__num_layers=1, objective__name="mlm")
     results = evaluator_of(run, run.build_model()).evaluate()
     assert "unigram_auc" not in results and results["generator_loss"] > 0

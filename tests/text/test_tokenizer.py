@@ -21,6 +21,8 @@ from tests.text.nasty_lines import assigned, lines
 from tests.text.reference import Reference, vocabulary_of
 
 MODES = {"uncased": (True, None), "cased": (False, None), "keep accents": (True, False)}
+QUICK_IF_UNCASED = pytest.mark.parametrize("mode", [
+    mode if mode == "uncased" else pytest.param(mode, marks=pytest.mark.slow) for mode in MODES])
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +84,7 @@ def test_every_character_between_letters_acts_as_in_the_reference(mode, tmp_path
     assert differing(tokenizer, Reference(vocabulary, tmp_path, *MODES[mode]), texts) == []
 
 
-@pytest.mark.parametrize("mode", MODES)
+@QUICK_IF_UNCASED
 def test_pieces_that_know_their_words_are_the_same_pieces(mode, nasty, nasty_vocabulary):
     tokenizer = tokenizer_of(nasty_vocabulary, Normalization.of(*MODES[mode]))
     lines_without_sigma = [line for line in nasty if "Σ" not in line]
@@ -125,7 +127,7 @@ def test_words_that_cleaning_takes_away_stay_in_the_list_without_pieces():
     assert words.pieces.to_list() == [[5], [], [1], [6], [5]]
 
 
-@pytest.mark.parametrize("mode", MODES)
+@QUICK_IF_UNCASED
 def test_texts_known_to_be_valid_give_the_same(mode, nasty, nasty_vocabulary):
     """Every character, first in its text and last: noncharacters and byte-order marks, too."""
     characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
@@ -137,6 +139,7 @@ def test_texts_known_to_be_valid_give_the_same(mode, nasty, nasty_vocabulary):
             == tokenizer.tokenize(tf.constant(nasty)).to_list())
 
 
+@pytest.mark.slow
 def test_lower_casing_does_not_depend_on_the_locale():
     locale = "tr_TR.UTF-8"
     program = ("import tensorflow as tf; from electra_tf.text.tokenizer import WordSplitter as W;"

@@ -21,7 +21,7 @@ def records(tmp_path_factory):
 
 def train(records, *, xla=False, steps=STEPS, **changes):
     """Runs a few steps; returns losses and statistics per step, and the final weights."""
-    run = tiny_run.run_on(records, **changes)
+    run = tiny_run.run_on(records, model__num_layers=1, **changes)
     state = tiny_run.state_of(run)
     batches = iter(run.strategy.distribute_datasets_from_function(
         lambda context: training_batches(
@@ -74,7 +74,7 @@ def test_recomputing_under_xla_and_on_two_replicas_gives_the_same(records, basel
 
 def test_the_whole_step_compiles_with_xla(records, baseline):
     # Masks, losses, gradients, clipping and update in one program, as a TPU needs it.
-    run = tiny_run.run_on(records)
+    run = tiny_run.run_on(records, model__num_layers=1)
     state = tiny_run.state_of(run)
     step = tf.function(tiny_run.train_step(run, state), jit_compile=True)
     batches = training_batches(
@@ -109,7 +109,7 @@ def test_the_first_loss_is_that_of_guessing(records, baseline):
 
 
 def test_a_step_that_isnt_finite_leaves_the_weights(records):
-    run = tiny_run.run_on(records)
+    run = tiny_run.run_on(records, model__num_layers=1)
     state = tiny_run.state_of(run)
     state.model.discriminator.head.dense_1.bias.assign([np.nan])
     before = tiny_run.weights(state)
