@@ -49,7 +49,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help install quickstart demo test test-slow test-all fuzz lint peers compile-env compile-cuda tpu bench \
-	time-to-quality lock sbom check-deploy bazel-check clean
+	time-to-quality lock sbom check-deploy bazel-check wheel-check clean
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -172,7 +172,7 @@ sbom: $(STAMP) $(TOOLS_STAMP) ## Write sbom.json: what .venv holds, with licence
 
 check-deploy: $(TOOLS_STAMP) ## Check docs/deploy: the Dockerfile, the shell script, the manifests.
 	$(TOOLS)/bin/hadolint docs/deploy/Dockerfile
-	$(TOOLS)/bin/shellcheck docs/deploy/slurm.sh .ci/run
+	$(TOOLS)/bin/shellcheck docs/deploy/slurm.sh .ci/run .ci/check_wheel
 	$(TOOLS)/bin/kubernetes-validate --strict docs/deploy/kubernetes.yaml docs/deploy/gke_tpu.yaml
 
 $(TOOLS_STAMP): requirements/tools.lock
@@ -195,6 +195,9 @@ bazel-check: $(STAMP) ## Build all with Bazel, run a command and five of the tes
 	  bazel run --noshow_progress //:run_pretraining -- --help | grep -e --data_dir; \
 	  bazel test --noshow_progress $(BAZEL_TESTS); \
 	fi
+
+wheel-check: $(STAMP) ## Build the wheel, install it elsewhere and use it (5 minutes, 3 GB).
+	.ci/check_wheel $(BIN)/python
 
 clean: ## Remove the environments, caches and what `make quickstart` wrote.
 	rm -rf $(VENV) $(PEERS) $(COMPILE) $(TOOLS) $(QUICKSTART) sbom.json .pytest_cache .ruff_cache
