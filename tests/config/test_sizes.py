@@ -40,7 +40,8 @@ def test_the_generator_is_narrower_and_as_deep(size, hidden, ffn, heads, layers)
     assert (generator.num_heads, generator.num_layers) == (heads, layers)
 
 
-@pytest.mark.parametrize(("size", "millions"), [("small", 14), ("base", 110), ("large", 335)])
+@pytest.mark.parametrize(("size", "millions"), [
+    ("small", 14), ("base", 110), pytest.param("large", 335, marks=pytest.mark.slow)])
 def test_the_discriminator_has_as_many_parameters_as_published(size, millions):
     with tf.Graph().as_default():  # Shapes only: no memory for 335 million weights.
         model = ElectraModel(pretraining_config(size).model, seed=0)

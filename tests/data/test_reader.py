@@ -40,7 +40,8 @@ def read(data_dir, first, last, length=tiny_records.LENGTH):
 
 
 @pytest.mark.parametrize(("names", "length"), [
-    ("short", 32), ("a", 32), ("a", 12), ("a:0.3,b:0.7", 32), ("a:0.3,b:0.7", 12)])
+    ("short", 32), ("a:0.3,b:0.7", 12), *(pytest.param(*case, marks=pytest.mark.slow) for case in (
+        ("a", 32), ("a", 12), ("a:0.3,b:0.7", 32)))])
 def test_batches_are_those_of_the_pipeline(place, names, length):
     data_dir = ",".join(str(place / name) for name in names.split(","))
     for first, last in ((0, 30), (17, 20)):

@@ -70,6 +70,7 @@ def test_warm_up_requests_can_be_read_back_and_nothing_else_is_left(exported):
     assert [path.name for path in exported.parent.iterdir()] == ["1"]
 
 
+@pytest.mark.slow
 def test_bfloat16_is_half_the_size_and_serving_links_all_ops(exported, tmp_path):
     export(tmp_path, precision="bfloat16")
     assert operations(tmp_path / "1") | operations(exported) <= allowed_ops.ALLOWED

@@ -65,7 +65,7 @@ def test_numbers_and_tags(tmp_path):
         expected(example(Kind.TAGGING))["probabilities"][MASK > 0], atol=1e-5)
 
 
-@pytest.mark.parametrize("answerability", [True, False])
+@pytest.mark.parametrize("answerability", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_answers_with_all_their_beams(tmp_path, answerability):
     model = example(Kind.QUESTION_ANSWERING, task__answerability=answerability,
                     task__ends_given_starts=answerability)

@@ -11,11 +11,10 @@ from electra_tf.config.objectives import OBJECTIVES, measures
 from electra_tf.data.pipeline import training_batches
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.platform import storage
-from electra_tf.pretraining import training_run
 from electra_tf.pretraining.evaluation import evaluator_of
 from electra_tf.pretraining.results import report
 from electra_tf.reporting.samples import markdown_page, terminal_page
-from tests import tiny_run
+from tests import tiny_encoder, tiny_run
 
 EVERY = pytest.mark.parametrize("name", OBJECTIVES)
 
@@ -27,9 +26,7 @@ def run_of(records, tmp_path_factory):
     Where it takes another run's generator, that is one of a masked language model.
     """
     home = storage.path(tmp_path_factory.mktemp("home"))
-    training_run.train(tiny_run.run_on(
-        records, home / "generator", objective__name="mlm", training__num_train_steps=1,
-        model__num_layers=1, runtime__cpu_parts=1, runtime__eval_steps=1))
+    tiny_encoder.write(home / "generator", objective__name="mlm", model__num_layers=1)
 
     @functools.cache
     def made(name, model_dir=home, **changes):

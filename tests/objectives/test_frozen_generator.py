@@ -17,7 +17,7 @@ from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import stages, training_run
 from electra_tf.text.vocabulary import Vocabulary
-from tests import tiny_records, tiny_run
+from tests import tiny_encoder, tiny_records, tiny_run
 from tests.parity import golden_files
 
 SHORT = {"model__num_layers": 1, "runtime__cpu_parts": 1, "runtime__eval_steps": 1,
@@ -25,10 +25,10 @@ SHORT = {"model__num_layers": 1, "runtime__cpu_parts": 1, "runtime__eval_steps":
 
 
 @pytest.fixture(scope="module")
-def given(records, tmp_path_factory):
-    """The directory of an ELECTRA run of one step."""
+def given(tmp_path_factory):
+    """Returns the directory of an ELECTRA run."""
     path = storage.path(tmp_path_factory.mktemp("given"))
-    training_run.train(tiny_run.run_on(records, path, training__num_train_steps=1, **SHORT))
+    tiny_encoder.write(path, model__num_layers=1)
     return path
 
 
