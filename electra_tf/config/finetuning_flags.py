@@ -26,9 +26,11 @@ class TaskFlags(Section, prefix="--"):
     classification, regression, tagging, question_answering. glue_average prints one row of what
     --task=glue left in --model_dir."""
     data_dir: str = ""
-    """Directory of a benchmark's files as it publishes them."""
+    """Directory of a benchmark's files as it publishes them. Without it and without files of your
+    own, TensorFlow Datasets downloads the benchmark."""
     data_source: Literal["files", "tfds"] = "files"
-    """files, or tfds for TensorFlow Datasets, whose own directory --data_dir then is."""
+    """files, or tfds for TensorFlow Datasets, whose own directory --data_dir then is. Default:
+    files if --data_dir, --train or --dev is given, otherwise tfds."""
     train: str = ""
     """Your training file: .tsv, .csv or .jsonl with a row per example; for tagging CoNLL columns or
     .jsonl with lists; for questions SQuAD's .json or MRQA's .jsonl.gz."""
@@ -51,7 +53,7 @@ class ModelFlags(Section, prefix="--"):
     """What the command does, and with which model."""
 
     model_dir: str = ""
-    """Directory of this run: settings, weights, results."""
+    """Directory of this run: settings, weights, results. Default: runs/ and the task."""
     mode: Literal["train", "eval", "predict", "export"] = "train"
     """train; eval scores --model_dir's model on dev; predict reads --input and writes --output;
     export writes --model_dir's model to --export_dir."""
@@ -62,8 +64,9 @@ class ModelFlags(Section, prefix="--"):
     output: str = ""
     """Predictions: .jsonl; or .tsv for labels and numbers, .txt for tags, .json for answers."""
     init_checkpoint: str = ""
-    """The pre-trained encoder: a run's directory, Google's checkpoint or a directory of Hugging
-    Face's; none trains from scratch."""
+    """The pre-trained encoder: a run's directory, Google's checkpoint, a directory of Hugging
+    Face's or a name on its hub; none trains from scratch. Default:
+    google/electra-small-discriminator."""
     model_size: str = ""
     """From scratch: tiny, small, base or large. Otherwise it must match the checkpoint's size."""
     vocab_file: str = ""

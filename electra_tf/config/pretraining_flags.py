@@ -19,9 +19,9 @@ class PretrainingFlags(Section, prefix="--"):
 
     data_dir: str = ""
     """Directory of records that data_prep built; or several with their weights, a:0.5,b:0.5
-    (docs/data_reading.md)."""
+    (docs/data_reading.md). Default: records."""
     model_dir: str = ""
-    """Directory of this run: checkpoints, metrics, curves."""
+    """Directory of this run: checkpoints, metrics, curves. Default: runs/ and the model's size."""
     model_size: str = ""
     """tiny, small, base or large. Default: small."""
     recipe: Literal["paper", "short"] = "paper"

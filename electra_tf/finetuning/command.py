@@ -1,5 +1,6 @@
 r"""Fine-tunes a pre-trained ELECTRA on a task, scores it, and predicts with it.
 
+    python run_finetuning.py --task=squad
     python run_finetuning.py --task=cola --data_dir=glue --init_checkpoint=runs/small \
         --model_dir=runs/cola
     python run_finetuning.py --task=glue --data_dir=glue --init_checkpoint=runs/small \
@@ -14,6 +15,9 @@ r"""Fine-tunes a pre-trained ELECTRA on a task, scores it, and predicts with it.
     python run_finetuning.py --task=blimp --data_dir=blimp --init_checkpoint=runs/small \
         --model_dir=runs/blimp
 
+The first command downloads google/electra-small-discriminator and, from TensorFlow Datasets, SQuAD
+1.1; it writes to runs/squad. Each default that was used is printed.
+
 The task decides the recipe: the paper's epochs and learning rate, unless a flag says otherwise.
 The same command continues a run that was interrupted with the first trial that isn't finished.
 """
@@ -23,8 +27,11 @@ from absl import flags
 from electra_tf.config import finetuning_flags, setting_flags
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.section_flags import from_flags
-from electra_tf.tasks import glue
+from electra_tf.platform.section_flags import from_flags, set_default
+from electra_tf.tasks import glue, registry
+
+INIT_CHECKPOINT = "google/electra-small-discriminator"
+"""Encoder that is fine-tuned by default."""
 
 
 def run() -> None:
@@ -40,14 +47,25 @@ def main() -> None:
     if flags.FLAGS.task == [glue.AVERAGE]:
         _report_glue_average()
         return
+    _set_defaults()
     finetuning_flags.require("model_dir", *finetuning_flags.NEEDED[flags.FLAGS.mode])
     with setting_flags.naming_flags(finetuning_flags.SETTINGS):
         _run(flags.FLAGS.mode)
 
 
+def _set_defaults() -> None:
+    values = flags.FLAGS
+    if values.task:
+        set_default("model_dir", "runs/" + "_".join(values.task))
+    if values.mode == "train":
+        finetuning_flags.require("task")
+        set_default("init_checkpoint", INIT_CHECKPOINT)
+
+
 def _report_glue_average() -> None:
     from electra_tf.finetuning import glue_average
 
+    set_default("model_dir", f"runs/{registry.GLUE}")
     finetuning_flags.require("model_dir")
     finetuning_flags.refuse_all_but(glue.AVERAGE, ("model_dir",))
     if flags.FLAGS.mode != "train":

@@ -20,8 +20,10 @@ from electra_tf.finetuning import glue_average, outputs, pseudo_likelihood, setu
 from electra_tf.finetuning.setup import SCRATCH, FinetuningRun
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.section_flags import set_default
 from electra_tf.platform.storage import Path
-from electra_tf.tasks import registry
+from electra_tf.tasks import registry, tfds_source
+from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.files import Columns, Files
 from electra_tf.tasks.minimal_pairs import NAME, read_blimp
 from electra_tf.tasks.recipes import recipe
@@ -48,9 +50,9 @@ def train() -> list[FinetuningRun]:
     if begun and initial is not None:
         raise UserError(f"{begun[0]} is for an encoder that begins from scratch "
                         f"(--init_checkpoint=none); {initial.source} brings its weights.")
-    runs = []
+    runs, from_tfds = [], _from_tfds(names[0])  # Several names are all GLUE's.
     for name in names:
-        task = registry.load(name, _data_dir(), _own_files(), from_tfds=_from_tfds())
+        task = registry.load(name, _data_dir(), _own_files(), from_tfds=from_tfds)
         directory = model_dir / name if len(names) > 1 else model_dir
         runs.append((setup.prepare(_config(name, model, changes), task.spec, text, directory),
                      task))
@@ -70,11 +72,12 @@ def is_minimal_pairs() -> bool:
 
 def score_minimal_pairs() -> None:
     """Scores pre-trained networks as they are on BLiMP."""
-    finetuning_flags.require("data_dir")
-    finetuning_flags.refuse_all_but(NAME, ("data_dir", "init_checkpoint", "model_dir"))
+    finetuning_flags.refuse_all_but(
+        NAME, ("data_dir", "data_source", "init_checkpoint", "model_dir"))
     if flags.FLAGS.init_checkpoint == SCRATCH:
         raise UserError("--task=blimp scores trained networks; --init_checkpoint must name them.")
-    paradigms = read_blimp(_data_dir())
+    paradigms = (tfds_source.read_blimp(_data_dir()) if _from_tfds(NAME)
+                 else read_blimp(_data_dir()))
     networks = formats.read(storage.path(flags.FLAGS.init_checkpoint))
     pseudo_likelihood.score_pairs(networks, paradigms, storage.path(flags.FLAGS.model_dir))
 
@@ -86,7 +89,7 @@ def evaluate() -> None:
         raise UserError(f"--model_dir holds a model for --task={run.spec.name}. "
                         f"Received: --task={','.join(asked)}")
     outputs.evaluate(run, registry.load_dev(
-        run.spec, _data_dir(), _own_files(), from_tfds=_from_tfds()))
+        run.spec, _data_dir(), _own_files(), from_tfds=_from_tfds(run.spec.name)))
 
 
 def predict() -> None:
@@ -116,8 +119,13 @@ def _data_dir() -> Path | None:
     return storage.path(flags.FLAGS.data_dir) if flags.FLAGS.data_dir else None
 
 
-def _from_tfds() -> bool:
-    return flags.FLAGS.data_source == "tfds"
+def _from_tfds(name: str) -> bool:
+    """Returns if a task comes from TensorFlow Datasets: benchmarks do if no files are named."""
+    values = flags.FLAGS
+    files = any(values[split].value for split in ("data_dir", "train", "dev"))
+    if not files and name not in set(Kind):
+        set_default("data_source", "tfds")
+    return values.data_source == "tfds"
 
 
 def _own_files() -> Files:

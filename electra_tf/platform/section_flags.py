@@ -37,6 +37,13 @@ def define_flags(kind: type[Section], names: Iterable[str] | None = None) -> Non
                     default if isinstance(default, str | bool) else None)
 
 
+def set_default(name: str, value: str) -> None:
+    """Sets a flag that was not given, and prints the value in one line."""
+    if not flags.FLAGS[name].present:
+        flags.FLAGS[name].value = value
+        print(f"default  --{name}={value}", flush=True)
+
+
 def from_flags(kind: type[Kind], names: Iterable[str] | None = None, **others: Any) -> Kind:
     """Returns a section with the values of given flags, and of `others` for the rest.
 

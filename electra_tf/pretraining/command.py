@@ -3,13 +3,14 @@ r"""Pre-trains ELECTRA on records that data_prep built, evaluates it, or shows s
     python -m data_prep.build_vocab --input='corpus/*.txt' --output=vocab.txt --vocab_size=8000
     python -m data_prep.build_pretraining_data --input='corpus/*.txt' --vocab_file=vocab.txt \
         --output_dir=records --max_seq_length=128
+    python run_pretraining.py --tpu=NAME --model_size=base
     python run_pretraining.py --data_dir=records --model_dir=runs/small --model_size=small \
         --recipe=short --train_batch_size=16 --num_train_steps=28000
     python run_pretraining.py --data_dir=records --model_dir=runs/small --mode=eval
 
-The same command continues a run that was interrupted, to the same weights. On a TPU:
---tpu=NAME --model_size=base. On several GPUs: nothing to add. To serve the discriminator:
-`python -m electra_tf.apps.tools.export_model`.
+--data_dir=records and --model_dir=runs/base, runs/small, ... are the defaults. The same command
+continues a run that was interrupted, to the same weights. Several GPUs need no flag. To serve the
+discriminator: `python -m electra_tf.apps.tools.export_model`.
 
 Expect a loss of 45 at the first step (ln V + 50 ln 2), 27 within some hundred steps, when both
 networks know how frequent words are, and a slow fall from there. ELECTRA-Small on 128-token
@@ -22,7 +23,11 @@ paper's settings: hence --recipe=short (docs/recipes.md).
 from absl import flags
 
 from electra_tf.config import pretraining_flags, recipes, setting_flags, sizes
+from electra_tf.data import manifest
 from electra_tf.platform import command_line, errors, section_flags, storage
+
+RECORDS = "records"
+"""Default of --data_dir."""
 
 
 def run() -> None:
@@ -38,10 +43,14 @@ def main() -> None:
 
 
 def _run() -> None:
+    size = flags.FLAGS.model_size or "small"
+    section_flags.set_default("model_dir", f"runs/{size}")
+    section_flags.set_default("data_dir", RECORDS)
     values = section_flags.from_flags(pretraining_flags.PretrainingFlags)
     for name in ("model_dir", "data_dir"):
         if not getattr(values, name):
             raise errors.UserError(f"--{name} is needed: {flags.FLAGS[name].help}")
+    _require_records(values.data_dir, size)
     changes = setting_flags.given_settings(pretraining_flags.SETTINGS)
     config = pretraining_flags.build_config(values.model_size, values.recipe, changes)
 
@@ -64,6 +73,20 @@ def _run() -> None:
     vocab_file = vocab_file or model_dir / run_directory.VOCABULARY_FILE
     run = setup.prepare(config, data_dir, model_dir, vocab_file)
     {"eval": results.evaluate, "samples": results.show_samples}[values.mode](run)
+
+
+def _require_records(data_dir: str, size: str) -> None:
+    """Raises `UserError` with the commands that build the default records, if there are none."""
+    if data_dir != RECORDS or (storage.path(data_dir) / manifest.MANIFEST_NAME).exists():
+        return
+    dump = "enwiki-latest-pages-articles-multistream.xml.bz2"
+    length = 512 if size in ("base", "large") else 128  # ELECTRA, table 6.
+    raise errors.UserError(
+        f"--data_dir={data_dir} holds no records. Name others, or build them from Wikipedia: "
+        f"curl -LO https://dumps.wikimedia.org/enwiki/latest/{dump} && "
+        f"python -m data_prep.build_vocab --input=wikipedia:{dump} --output=vocab.txt && "
+        f"python -m data_prep.build_pretraining_data --input=wikipedia:{dump} "
+        f"--vocab_file=vocab.txt --output_dir={data_dir} --max_seq_length={length}")
 
 
 def _initial(path: str | None):

@@ -1,25 +1,33 @@
 """Benchmarks from TensorFlow Datasets, as the examples that their own files would give."""
 
+import types
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from electra_tf.platform import network
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.tasks import glue
+from electra_tf.tasks import glue, minimal_pairs, mrqa
 from electra_tf.tasks.examples import Answer, QuestionExample, TaggedExample, TextExample
+from electra_tf.tasks.minimal_pairs import Paradigm
 from electra_tf.tasks.tagging import to_iob2
 
 SQUAD = {"squad": "squad/v1.1", "squad2": "squad/v2.0"}
 NER = "conll2003"
 SERVERS = {"glue": "https://dl.fbaipublicfiles.com", "squad": "https://rajpurkar.github.io",
-           "conll2003": "https://data.deepai.org"}
+           "conll2003": "https://data.deepai.org", "blimp": "https://raw.githubusercontent.com"}
 """Data set -> the server that TensorFlow Datasets downloads its files from. Without a network the
 library retries each file ten times, for 212 s in all."""
 _TEXTS = {"mrpc": ("sentence1", "sentence2"), "mnli": ("premise", "hypothesis")}
 """Columns of the texts where their names differ from those in the files."""
 _SPLITS = {"dev": "validation", "dev_matched": "validation_matched",
            "dev_mismatched": "validation_mismatched"}
+_MRQA_FILES = ("MRQA's folders train and dev, "
+               "https://github.com/mrqa/MRQA-Shared-Task-2019#datasets")
+ELSEWHERE = {"chunk": "CoNLL-2000's train.txt and test.txt, "
+                      "https://www.clips.uantwerpen.be/conll2000/chunking/",
+             **dict.fromkeys(mrqa.MRQA, _MRQA_FILES)}
+"""Task -> files of a benchmark that is read from files only, and their source."""
 _DIAGNOSTIC = "diagnostic"
 
 
@@ -46,7 +54,21 @@ def read(name: str, data_dir: Path | None) -> dict[str, Any]:
             _rows(NER, split, data_dir))] for split in ("train", "dev", "test")}
         return {"train": splits.pop("train"), "dev": splits, "test": {}}
     known = ", ".join([*glue.TASKS, *SQUAD, "ner"])
-    raise UserError(f"--data_source=tfds has {known}. Received: --task={name}")
+    raise UserError(f"--data_source=tfds has {known}. Received: --task={name}. Name the directory "
+                    f"of its files by --data_dir: {ELSEWHERE[name]}")
+
+
+def read_blimp(data_dir: Path | None) -> tuple[Paradigm, ...]:
+    """Returns all 67 paradigms of BLiMP in the order of their names; see `read`."""
+    configs = _library(minimal_pairs.NAME).builder_cls(minimal_pairs.NAME).builder_configs
+    return tuple(_paradigm(name, data_dir) for name in sorted(configs))
+
+
+def _paradigm(name: str, data_dir: Path | None) -> Paradigm:
+    pairs = [(row["sentence_good"], row["sentence_bad"])
+             for row in _rows(f"{minimal_pairs.NAME}/{name}", "train", data_dir)]
+    good, bad = zip(*pairs, strict=True)
+    return Paradigm(name=name, good=good, bad=bad)
 
 
 def _glue(task: glue.GlueTask, data_dir: Path | None) -> dict[str, Any]:
@@ -98,13 +120,18 @@ def _rows(dataset: str, split: str, data_dir: Path | None) -> Iterable[Mapping[s
         yield _plain(features, row)
 
 
-def _prepared(dataset: str, data_dir: Path | None) -> Any:
-    """Returns the builder of a data set that is on disk, downloaded if needed."""
+def _library(dataset: str) -> types.ModuleType:
     try:
         import tensorflow_datasets as tfds  # Takes seconds.
     except ModuleNotFoundError as error:
         raise UserError(f"{dataset} needs TensorFlow Datasets ({error}). Install it with "
                         "pip install 'electra-tf[tfds]', or name files by --data_dir.") from error
+    return tfds
+
+
+def _prepared(dataset: str, data_dir: Path | None) -> Any:
+    """Returns the builder of a data set that is on disk, downloaded if needed."""
+    tfds = _library(dataset)
     try:
         builder = tfds.builder(dataset, data_dir=data_dir)
         if (builder.data_path / "dataset_info.json").exists():

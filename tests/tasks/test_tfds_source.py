@@ -8,8 +8,9 @@ import tensorflow_datasets as tfds
 
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue as glue_files
-from electra_tf.tasks import registry
+from electra_tf.tasks import registry, tfds_source
 from electra_tf.tasks.examples import Answer, Kind
+from electra_tf.tasks.minimal_pairs import Paradigm
 from electra_tf.tasks.registry import Files
 
 TEXT = tfds.features.Text()
@@ -104,7 +105,8 @@ def test_entities(tmp_path):
 
 
 def test_what_it_has_not_is_one_line(tmp_path):
-    with pytest.raises(UserError, match="has cola, .*ner. Received: --task=chunk"):
+    with pytest.raises(UserError, match=(
+            "has cola, .*ner. Received: --task=chunk. .* --data_dir: CoNLL-2000's .*https://")):
         registry.load("chunk", tmp_path, Files(), from_tfds=True)
     with pytest.raises(UserError, match="--dev names a file; leave it out"):
         registry.load("squad", tmp_path, Files(dev=tmp_path), from_tfds=True)
@@ -123,3 +125,21 @@ def test_without_a_network_one_line_comes_at_once(tmp_path, monkeypatch, capfd):
         assert "\n" not in str(error.value)
         assert time.monotonic() - began < 15
     assert capfd.readouterr().err.count("\n") <= 1
+
+
+def test_minimal_pairs(tmp_path, monkeypatch):
+    texts, flags = ("field", "linguistics_term", "UID"), (
+        "simple_LM_method", "one_prefix_method", "two_prefix_method", "lexically_identical")
+    features = {"sentence_good": TEXT, "sentence_bad": TEXT, "pair_id": np.int32,
+                **dict.fromkeys(texts, TEXT), **dict.fromkeys(flags, np.bool_)}
+    for name, good in (("transitive", "She runs."), ("wh_island", "He runs.")):
+        row = {"sentence_good": good, "sentence_bad": "Runs.", "pair_id": 0,
+               **dict.fromkeys(texts, "syntax"), **dict.fromkeys(flags, True)}
+        build(tmp_path, "blimp", name, "0.1.0", features, {"train": [row, row]})
+    configs = tfds.builder_cls("blimp").builder_configs
+    assert len(configs) == 67
+    monkeypatch.setattr(tfds.builder_cls("blimp"), "builder_configs", {
+        name: configs[name] for name in ("wh_island", "transitive")})
+    assert tfds_source.read_blimp(tmp_path) == (
+        Paradigm(name="transitive", good=("She runs.",) * 2, bad=("Runs.",) * 2),
+        Paradigm(name="wh_island", good=("He runs.",) * 2, bad=("Runs.",) * 2))
