@@ -6,6 +6,7 @@ GPUs are hidden: tests are of the CPU, on every machine.
 import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ["HF_HUB_OFFLINE"] = "1"  # No test reaches another machine.
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
 import tensorflow as tf

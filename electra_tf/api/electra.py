@@ -184,8 +184,9 @@ def load(name: str) -> Electra:
     """Returns the pre-trained networks of a checkpoint.
 
     Args:
-        name: a run's directory, a directory in Hugging Face's form, or a TensorFlow 1 checkpoint
-            of Google's code.
+        name: a run's directory, a directory in Hugging Face's form, a TensorFlow 1 checkpoint of
+            Google's code, or a model of the Hugging Face Hub, `owner/name` or
+            `hf://owner/name@revision`.
 
     Raises:
         UserError: no checkpoint, a damaged one, or one of another architecture.

@@ -3,6 +3,7 @@
 Google's and Hugging Face's are imported when one of their checkpoints is named.
 """
 
+import dataclasses
 import enum
 
 from electra_tf.checkpoints.pretrained import Pretrained, read_run
@@ -44,7 +45,8 @@ def read(path: Path, *, vocab_file: Path | None = None,
     """Returns the networks at a path, whatever their format.
 
     Args:
-        path: of a directory, or the prefix of a TensorFlow 1 checkpoint.
+        path: of a directory, the prefix of a TensorFlow 1 checkpoint, or the name of a model on
+            the Hugging Face Hub, "owner/name" or "hf://owner/name@revision".
         vocab_file: for Google's format, where there is no `vocab.txt` beside it.
         normalization: for Google's format, which doesn't say.
         num_heads: likewise; if None it is looked for beside it, or known by a published size.
@@ -53,6 +55,14 @@ def read(path: Path, *, vocab_file: Path | None = None,
         UserError: no checkpoint, a damaged one, another architecture; weights that are missing or
             left over, or no finite numbers; heads that can't be known.
     """
+    from electra_tf.checkpoints import hub
+
+    if hub.is_name(path):
+        directory, generator = hub.fetch(path)
+        from electra_tf.checkpoints.hugging_face import networks as hugging_face
+        networks = dataclasses.replace(hugging_face.read(directory, generator), source=str(path))
+        require_finite(networks.weights, networks.source)
+        return networks
     found = format_of(path)
     if found is Format.RUN:
         networks = read_run(path)

@@ -156,6 +156,8 @@ def path(name: str | os.PathLike) -> Path:
     scheme = _SCHEME.match(name)
     if scheme is None:
         return pathlib.Path(name)
+    if scheme[1] == "hf":  # A model's name, which only `checkpoints.hub` reads.
+        return RemotePath(name)
     import tensorflow as tf  # It takes seconds.
 
     names = (tf.compat.as_text(one) for one in tf.io.gfile.get_registered_schemes())

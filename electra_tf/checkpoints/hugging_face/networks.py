@@ -47,8 +47,12 @@ def is_directory_of(path: Path) -> bool:
     return (path / CONFIG_FILE).exists() or (path / DISCRIMINATOR / CONFIG_FILE).exists()
 
 
-def read(path: Path) -> Pretrained:
+def read(path: Path, beside: Path | None = None) -> Pretrained:
     """Returns the networks of a directory: a pair, or a discriminator alone.
+
+    Args:
+        path: of the directory.
+        beside: directory of the generator, if it is elsewhere.
 
     Raises:
         UserError: a file is missing or damaged, another architecture, or not exactly ELECTRA's
@@ -65,11 +69,12 @@ def read(path: Path) -> Pretrained:
     weights = by_our_names(
         read_weights(directory),
         by_theirs(discriminator(model.discriminator).weights), directory)
-    if pair and (path / GENERATOR / CONFIG_FILE).exists():
-        own = config_file.read(path / GENERATOR)
-        model, own_weights = _read_generator(path / GENERATOR, own, config, weights)
+    place = beside or path / GENERATOR
+    if beside is not None or (pair and (place / CONFIG_FILE).exists()):
+        own = config_file.read(place)
+        model, own_weights = _read_generator(place, own, config, weights)
         weights |= own_weights
-        other = files.read_text(path / GENERATOR, own.vocab_size, own.pad_token_id)
+        other = files.read_text(place, own.vocab_size, own.pad_token_id)
         if other != text:
             raise UserError(f"{path}: {GENERATOR}/ reads text in another way than {DISCRIMINATOR}/ "
                             "does (vocabulary, lower case or accents); they are no pair.")

@@ -1,0 +1,143 @@
+"""Models of the Hugging Face Hub by name: "owner/name", or "hf://owner/name@revision".
+
+huggingface_hub downloads and caches them; HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE and HF_TOKEN are its
+own settings.
+"""
+
+import contextlib
+import difflib
+import pathlib
+import re
+from collections.abc import Iterator
+
+from electra_tf.checkpoints.hugging_face import config as config_file
+from electra_tf.checkpoints.hugging_face.files import (
+    CONFIG_FILE,
+    TOKENIZER_FILE,
+    TOKENIZER_SETTINGS_FILE,
+)
+from electra_tf.checkpoints.hugging_face.weight_files import (
+    KERAS_FILE,
+    PICKLED_FILE,
+    WEIGHTS_FILE,
+)
+from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
+
+PUBLISHED = [f"google/electra-{size}-{network}" for size in ("small", "base", "large")
+             for network in ("discriminator", "generator")]
+_NAME = re.compile(r"(hf://)?([\w-][\w.-]*/[\w-][\w.-]*)(?:@([^@]+))?")
+_SMALL_FILES = [CONFIG_FILE, VOCABULARY_FILE, TOKENIZER_FILE, TOKENIZER_SETTINGS_FILE]
+
+
+def is_name(path: Path) -> bool:
+    """Returns whether a path is a model's name; a local path of this name comes first."""
+    match = _NAME.fullmatch(str(path))
+    if match is None or match[1]:
+        return str(path).startswith("hf://")
+    # A checkpoint's prefix is no file, but its files begin with it.
+    return match[3] is None and not any(path.parent.glob(f"{path.name}*"))
+
+
+def fetch(path: Path) -> tuple[pathlib.Path, pathlib.Path | None]:
+    """Returns the local directories of a model and of the generator that belongs to it, or None.
+
+    Args:
+        path: for which `is_name` is true.
+
+    Raises:
+        UserError: no such model or revision, no access, no connection, an interrupted download, or
+            another architecture.
+    """
+    match = _NAME.fullmatch(str(path))
+    if match is None:
+        raise UserError(f"{path} is no name of a model: hf://OWNER/NAME or hf://OWNER/NAME@REVISION.")
+    _, model, revision = match.groups()
+    directory = _fetch(model, revision)
+    if not model.endswith("-discriminator"):
+        return directory, None
+    try:
+        generator = _fetch(f"{model.removesuffix('discriminator')}generator", revision)
+    except _MissingModel:
+        generator = None
+    return directory, generator
+
+
+class _MissingModel(UserError):
+    """A model or revision that is not on the Hub, or not in the cache while offline."""
+
+
+def _fetch(model: str, revision: str | None) -> pathlib.Path:
+    """Returns the directory of a model with one file of weights; config.json is checked first."""
+    with _one_line_errors(model, revision):
+        from huggingface_hub import snapshot_download
+
+        def download(*more: str) -> pathlib.Path:
+            return pathlib.Path(snapshot_download(
+                model, revision=revision, allow_patterns=[*_SMALL_FILES, *more]))
+
+        directory = download()
+        if not (directory / CONFIG_FILE).exists():
+            raise UserError(f"{model} holds no {CONFIG_FILE}; it is no model of transformers.")
+        try:
+            config_file.read(directory)
+        except UserError as error:
+            raise UserError(f"{model}: {error}") from error
+        for name in (WEIGHTS_FILE, KERAS_FILE, PICKLED_FILE):
+            if (download(name) / name).exists():
+                break
+        return directory
+
+
+@contextlib.contextmanager
+def _one_line_errors(model: str, revision: str | None) -> Iterator[None]:
+    """Turns huggingface_hub's errors into `UserError`."""
+    try:
+        from huggingface_hub import constants, errors
+    except ModuleNotFoundError as error:
+        raise UserError(f"{model} is no local path, and models of the Hugging Face Hub need: "
+                        "pip install 'electra-tf[hub]'") from error
+    try:
+        yield
+    except errors.GatedRepoError as error:
+        raise _no_access(model, constants.ENDPOINT) from error
+    except errors.RepositoryNotFoundError as error:
+        raise _MissingModel(
+            f"{model} is neither a local path nor a public model at {constants.ENDPOINT}."
+            f"{_suggestion(model)} For a private model, log in first: hf auth login.") from error
+    except errors.RevisionNotFoundError as error:
+        raise _MissingModel(f"{model} has no revision {revision!r}; {constants.ENDPOINT}/{model}/"
+                            "commits lists them.") from error
+    except errors.LocalEntryNotFoundError as error:
+        if _status(error.__cause__) in (401, 403):
+            raise _no_access(model, constants.ENDPOINT) from error
+        if constants.HF_HUB_OFFLINE:
+            raise _MissingModel(
+                f"{model} is not a local path and not whole in the cache {constants.HF_HUB_CACHE}, "
+                "and HF_HUB_OFFLINE is set; unset it to download the model.") from error
+        raise UserError(f"{model} is not a local path and not whole in the cache "
+                        f"{constants.HF_HUB_CACHE}, and {constants.ENDPOINT} can't be reached: "
+                        f"{error.__cause__ or error}") from error
+    except errors.HFValidationError as error:
+        raise UserError(f"{model} is no name of a model: {error}") from error
+    # errors.HTTPError is the HTTP client's own, which is another package in other versions.
+    except (errors.HTTPError, OSError) as error:
+        if _status(error) in (401, 403):
+            raise _no_access(model, constants.ENDPOINT) from error
+        raise UserError(f"the download of {model} was interrupted; repeat the command to resume "
+                        f"it: {error}") from error
+
+
+def _status(error: BaseException | None) -> int | None:
+    return getattr(getattr(error, "response", None), "status_code", None)
+
+
+def _no_access(model: str, endpoint: str) -> UserError:
+    return UserError(f"{model} is gated or needs another token: accept its terms at "
+                     f"{endpoint}/{model}, then log in with hf auth login or set HF_TOKEN.")
+
+
+def _suggestion(model: str) -> str:
+    close = difflib.get_close_matches(model, PUBLISHED, n=3, cutoff=0.7)
+    return f" Did you mean {' or '.join(close)}?" if close else ""

@@ -1,0 +1,108 @@
+"""A server of models on this machine: the requests that snapshot_download makes, and faults."""
+
+import hashlib
+import http.server
+import json
+import re
+import threading
+from pathlib import Path
+from urllib.parse import unquote
+
+_FILE = re.compile(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)")
+_TREE = re.compile(r"/api/models/([^/]+/[^/]+)/tree/([^/?]+).*")
+_INFO = re.compile(r"/api/models/([^/]+/[^/]+)(?:/revision/([^/?]+))?")
+
+
+class HubServer(http.server.ThreadingHTTPServer):
+    """Serves directories as models; every revision of a model has the same files."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.models: dict[str, Path] = {}
+        self.revisions = {"main"}
+        self.gated: dict[str, int] = {}
+        """Model -> status of its refusals; 403 without the Hub's word for it."""
+        self.cut: set[str] = set()
+        """Names of files whose download breaks off and can't be resumed."""
+        self.requests: list[str] = []
+        self.endpoint = f"http://127.0.0.1:{self.server_port}"
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01},
+                         daemon=True).start()
+
+    def fetched(self):
+        """Names of the files that were downloaded, with their models."""
+        return sorted(f"{match[1]}/{match[3]}" for line in self.requests
+                      if (match := re.match(f"GET {_FILE.pattern}$", line)))
+
+
+def commit(model):
+    """Hash that a model's revisions have."""
+    return hashlib.sha1(model.encode()).hexdigest()
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_HEAD(self):
+        self._answer()
+
+    def do_GET(self):
+        self._answer()
+
+    def _answer(self):
+        path = unquote(self.path)
+        self.server.requests.append(f"{self.command} {path}")
+        for pattern, answer in ((_FILE, self._file), (_TREE, self._tree), (_INFO, self._info)):
+            if match := pattern.fullmatch(path):
+                model, revision = match[1], match[2]
+                if model not in self.server.models:
+                    return self._refuse(401, "RepoNotFound")
+                if status := self.server.gated.get(model):
+                    return self._refuse(status, "GatedRepo" if status == 401 else "")
+                if revision not in (None, commit(model), *self.server.revisions):
+                    return self._refuse(404, "RevisionNotFound")
+                return answer(match)
+        return self._refuse(404, "")
+
+    def _info(self, match):
+        self._json({"id": match[1], "sha": commit(match[1]), "siblings": [], "tags": []})
+
+    def _tree(self, match):
+        files = sorted(path for path in self.server.models[match[1]].iterdir() if path.is_file())
+        self._json([{"type": "file", "path": path.name, "size": path.stat().st_size,
+                     "oid": hashlib.sha1(path.read_bytes()).hexdigest()} for path in files])
+
+    def _file(self, match):
+        path = self.server.models[match[1]] / match[3]
+        if not path.exists():
+            return self._refuse(404, "EntryNotFound")
+        if match[3] in self.server.cut and self.headers["Range"]:
+            return self._refuse(500, "")
+        content = path.read_bytes()
+        sent = content[:len(content) // 2] if match[3] in self.server.cut else content
+        return self._send(200, sent, {
+            "X-Repo-Commit": commit(match[1]), "Content-Length": str(len(content)),
+            "ETag": f'"{hashlib.sha1(content).hexdigest()}"'})
+
+    def _json(self, value):
+        content = json.dumps(value).encode()
+        self._send(200, content, {"Content-Length": str(len(content)),
+                                  "Content-Type": "application/json"})
+
+    def _refuse(self, status, code):
+        self._send(status, b"", {"Content-Length": "0"} | ({"X-Error-Code": code} if code else {}))
+
+    def _send(self, status, content, headers):
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(content)
+            if len(content) < int(headers["Content-Length"]):
+                self.close_connection = True

@@ -1,0 +1,178 @@
+"""Models of a hub come by name, whole, and every refusal is one line that says what to do."""
+
+import json
+import sys
+import time
+import types
+
+import huggingface_hub
+import numpy as np
+import pytest
+from huggingface_hub import constants, file_download
+
+from electra_tf.checkpoints import formats, hub
+from electra_tf.checkpoints.formats import Format
+from electra_tf.export import conversion
+from electra_tf.platform import storage
+from electra_tf.platform.errors import UserError
+from tests import tiny_networks
+from tests.checkpoints import keras_files
+from tests.checkpoints.hub_server import HubServer
+
+SMALL = "google/electra-small-discriminator"
+GENERATOR = "google/electra-small-generator"
+
+
+@pytest.fixture(scope="module")
+def networks():
+    return tiny_networks.pretrained(model__generator_width=1.0)
+
+
+@pytest.fixture
+def pair(networks, tmp_path):
+    conversion.write(networks, tmp_path / "pair", Format.HUGGING_FACE)
+    return tmp_path / "pair"
+
+
+@pytest.fixture
+def server(pair, tmp_path, monkeypatch):
+    with HubServer() as found:
+        found.models = {SMALL: pair / "discriminator", GENERATOR: pair / "generator"}
+        for name, value in {
+                "ENDPOINT": found.endpoint, "HF_HUB_OFFLINE": False,
+                "HUGGINGFACE_CO_URL_TEMPLATE":
+                    f"{found.endpoint}/{{repo_id}}/resolve/{{revision}}/{{filename}}",
+                "HF_HUB_CACHE": str(tmp_path / "cache"), "HF_HUB_DISABLE_XET": True,
+                "HF_HUB_DOWNLOAD_TIMEOUT": 5, "HF_HUB_ETAG_TIMEOUT": 5}.items():
+            monkeypatch.setattr(constants, name, value)
+        monkeypatch.setattr(file_download, "time", types.SimpleNamespace(
+            sleep=lambda seconds: None, time=time.time))
+        huggingface_hub.close_session()
+        monkeypatch.chdir(tmp_path)
+        yield found
+        huggingface_hub.close_session()
+        found.shutdown()
+
+
+def read(name):
+    return formats.read(storage.path(name))
+
+
+def require_equal(found, networks):
+    assert found.weights.keys() == networks.weights.keys()
+    for name, value in networks.weights.items():
+        np.testing.assert_array_equal(found.weights[name], value)
+
+
+def refusal(name):
+    with pytest.raises(UserError) as error:
+        read(name)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("name", [SMALL, f"hf://{SMALL}", f"hf://{SMALL}@main"])
+def test_a_discriminator_comes_with_its_generator(server, networks, name):
+    found = read(name)
+    require_equal(found, networks)
+    assert (found.source, found.text) == (name, networks.text)
+    assert found.model.generator.hidden_size == found.model.discriminator.hidden_size
+
+
+def test_a_discriminator_without_a_generator_is_read_alone(server, networks):
+    del server.models[GENERATOR]
+    found = read(SMALL)
+    assert found.encoder_weights.keys() == networks.encoder_weights.keys()
+    assert not any(name.startswith("generator") for name in found.weights)
+
+
+@pytest.mark.parametrize("format_there", ["safetensors", "keras"])
+def test_one_file_of_weights_is_downloaded_and_once(server, networks, pair, format_there):
+    if format_there == "keras":
+        keras_files.replace_safetensors(pair, networks)
+    for name in ("pytorch_model.bin", "flax_model.msgpack", "README.md"):
+        (pair / "discriminator" / name).write_bytes(b"not read")
+    weights = {"safetensors": "model.safetensors", "keras": "tf_model.h5"}[format_there]
+    require_equal(read(SMALL), networks)
+    expected = sorted(f"{model}/{name}" for model in (SMALL, GENERATOR) for name in (
+        "config.json", "tokenizer_config.json", "vocab.txt", weights))
+    assert server.fetched() == expected
+    read(SMALL)
+    assert server.fetched() == expected
+
+
+def test_the_cache_is_enough_offline(server, networks, monkeypatch):
+    read(SMALL)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    huggingface_hub.close_session()
+    requests = len(server.requests)
+    require_equal(read(SMALL), networks)
+    assert len(server.requests) == requests
+    assert "is not a local path and not whole in the cache" in (message := refusal("user/other"))
+    assert "HF_HUB_OFFLINE is set; unset it" in message
+
+
+def test_a_server_that_cannot_be_reached_is_named(server):
+    server.shutdown()
+    server.server_close()
+    message = refusal(SMALL)
+    assert f"{server.endpoint} can't be reached" in message
+
+
+def test_a_misspelt_name_is_refused_with_those_that_are_close(server):
+    message = refusal("google/electra-smal-discriminator")
+    assert "is neither a local path nor a public model at http://127.0.0.1:" in message
+    assert f"Did you mean {SMALL}" in message
+    assert "Did you mean" not in refusal("somebody/else")
+
+
+def test_a_revision_may_be_named_and_must_exist(server, networks):
+    server.revisions.add("v1")
+    require_equal(read(f"hf://{SMALL}@v1"), networks)
+    assert f"{SMALL} has no revision 'v2'" in refusal(f"hf://{SMALL}@v2")
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_gated_model_is_refused_with_the_way_in(server, status):
+    server.gated[SMALL] = status
+    message = refusal(SMALL)
+    assert f"accept its terms at {server.endpoint}/{SMALL}, then log in with hf auth" in message
+
+
+def test_a_download_that_breaks_off_is_resumed_by_the_same_command(server, networks):
+    server.cut.add("model.safetensors")
+    assert f"the download of {SMALL} was interrupted; repeat the command" in refusal(SMALL)
+    server.cut.clear()
+    require_equal(read(SMALL), networks)
+
+
+def test_another_architecture_is_refused_before_its_weights_are_downloaded(server, pair):
+    path = pair / "discriminator" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"model_type": "bert"}))
+    assert "model_type is 'bert'; ELECTRA's is 'electra'" in refusal(SMALL)
+    assert not any("safetensors" in name for name in server.fetched())
+
+
+@pytest.mark.parametrize(("missing", "words"), [
+    ("config.json", "holds no config.json; it is no model of transformers"),
+    ("model.safetensors", "holds no model.safetensors, tf_model.h5 or pytorch_model.bin")])
+def test_a_model_that_lacks_a_file_is_refused(server, pair, missing, words):
+    (pair / "discriminator" / missing).unlink()
+    assert words in refusal(SMALL)
+
+
+@pytest.mark.parametrize("name", ["hf://", "hf://alone", "hf://a/b/c", "hf://a/b@", "hf://a--b/c..d"])
+def test_what_is_no_name_is_refused(server, name):
+    assert "is no name of a model" in refusal(name)
+
+
+def test_local_paths_come_before_names(server, pair):
+    for path in ("pair/discriminator", "pair/discrim", "pair", "a/b/c", "/a/b", "a/b@c",
+                 "gs://a/b"):
+        assert not hub.is_name(storage.path(path)), path
+    assert hub.is_name(storage.path("pair/other"))
+
+
+def test_without_huggingface_hub_the_extra_to_install_is_named(server, monkeypatch):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    assert "need: pip install 'electra-tf[hub]'" in refusal(SMALL)
