@@ -1,7 +1,7 @@
 """ELECTRA in TensorFlow 2: pre-trained networks, and runs that train them.
 
     import electra_tf
-    electra = electra_tf.load("runs/small")
+    electra = electra_tf.load("google/electra-small-discriminator")
     electra.embed(["First text.", "Second text."])     # float32 [2, H]
     electra.detect("The chef ate the piano.")           # words with probabilities
     electra.fill("The [MASK] cooked the meal.")         # the generator's words

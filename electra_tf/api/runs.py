@@ -114,7 +114,7 @@ def finetune(task: str, *, init_checkpoint: str | Path, model_dir: str | Path,
             your own.
         init_checkpoint: the pre-trained encoder.
         model_dir: of the run; created if needed.
-        data_dir: of a benchmark's files.
+        data_dir: of a benchmark's files; without them and `train`, TensorFlow Datasets has them.
         train: file of training examples of your own.
         dev: file of development examples of your own.
         text_columns: names of the columns with texts.
@@ -133,7 +133,7 @@ def finetune(task: str, *, init_checkpoint: str | Path, model_dir: str | Path,
                   **{name: storage.path(path) for name, path in (("train", train), ("dev", dev))
                      if path is not None})
     loaded = registry.load(task, None if data_dir is None else storage.path(data_dir), files,
-                           from_tfds=False)
+                           from_tfds=data_dir is None and train is None)
     run = setup.prepare(config or recipe(task, initial.model), loaded.spec, initial.text,
                         storage.path(model_dir))
     return trials.train(run, loaded, initial)

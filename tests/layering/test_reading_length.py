@@ -8,8 +8,8 @@ import pytest
 from tests.layering import sources
 
 LIMITS = {  # entry points: most lines, most modules
-    ("run_pretraining",): (12_600, 118),
-    ("run_finetuning",): (15_000, 136),
+    ("run_pretraining",): (12_150, 114),
+    ("run_finetuning",): (14_700, 133),
     ("electra_tf.objectives.electra", "electra_tf.training.step"): (3_500, 29),
 }
 
