@@ -15,11 +15,13 @@ from electra_tf.pretraining.evaluation import Evaluator, evaluator_of
 from electra_tf.pretraining.setup import Run
 from electra_tf.reporting.json_file import write_json
 from electra_tf.reporting.samples import markdown_page, terminal_page
+from electra_tf.training import failures
 
 SHOWN_SAMPLES = 4
 RESULTS_FILE = "eval_results.json"
 
 
+@failures.explained()
 def evaluate(run: Run) -> dict[str, float]:
     """Scores the newest checkpoint on the held-out shards; prints and saves a table."""
     evaluator, step = _restored_evaluator(run)
@@ -28,6 +30,7 @@ def evaluate(run: Run) -> dict[str, float]:
     return results
 
 
+@failures.explained()
 def show_samples(run: Run) -> None:
     """Prints held-out sentences, the replaced tokens, and the discriminator's probabilities."""
     evaluator, step = _restored_evaluator(run)

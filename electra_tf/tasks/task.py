@@ -47,11 +47,6 @@ class TaskSpec:
             raise ValueError(f"scale {self.scale}, offset {self.offset}")
 
     @property
-    def better_if_lower(self) -> bool:
-        """Tells whether the main metric is an error."""
-        return self.metrics[0].endswith("_error")
-
-    @property
     def label_words(self) -> tuple[str, ...]:
         """Returns readable labels, for predictions, plots, exports and conversions."""
         return glue.label_words(self.name, self.labels)

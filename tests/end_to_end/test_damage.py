@@ -194,6 +194,14 @@ class TestDamagedShards:
             pretrain(copied, tmp_path / "run", "--set=runtime.verify_checksums=false", steps=16)
 
     @pytest.mark.slow
+    def test_that_nobody_looked_at_end_an_evaluation_in_one_line(self, records, copied, tmp_path):
+        pretrain(records, tmp_path / "run")
+        flip(copied / "train-00000.tfrecord")
+        with one_line("the records are damaged", "verify_checksums=true"):
+            pretrain(copied, tmp_path / "run", "--mode=eval",
+                     "--set=runtime.verify_checksums=false")
+
+    @pytest.mark.slow
     def test_of_another_length_end_training_in_one_line(self, copied, tmp_path):
         made = manifest.load(copied)
         (copied / "train-00000.tfrecord").write_bytes(
