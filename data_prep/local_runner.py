@@ -37,7 +37,7 @@ class LocalRunner:
 
     def run(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
             work: Callable[[Item], Result], kind: type[Result]) -> Iterator[Result]:
-        """See `Runner`. Results come in order; at most `num_workers` + 2 items exist at a time."""
+        """Yields results in order; at most `num_workers` + 2 items exist at a time."""
         items = itertools.chain.from_iterable(map(cut, pieces))
         if self.num_workers == 1:
             return map(work, items)

@@ -86,7 +86,7 @@ class Answering(Protocol):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Case:
-    """What all systems compute, and how often."""
+    """A workload that all systems compute, and its number of repetitions."""
 
     name: str
     """Name for progress on stderr."""

@@ -21,7 +21,7 @@ MASK_TOKEN_FRACTION = 0.85
 """Fraction of the masked positions that read [MASK] (ELECTRA, section 3.1)."""
 GENERATOR_WEIGHT, DISCRIMINATOR_WEIGHT = 1.0, 50.0
 DROPOUT = 0.1
-"""For hidden states and for attention weights, in both networks."""
+"""Dropout rate of hidden states and of attention weights, in both networks."""
 MAX_POSITIONS, SEGMENTS = 512, 2
 LEARNING_RATE, WEIGHT_DECAY, ADAM_EPSILON, CLIP_NORM = 1e-4, 0.01, 1e-6, 1.0
 

@@ -50,7 +50,7 @@ class TaskFlags(Section, prefix="--"):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelFlags(Section, prefix="--"):
-    """What the command does, and with which model."""
+    """Flags that select the mode and the model of a command."""
 
     model_dir: str = ""
     """Directory of this run: settings, weights, results. Default: runs/ and the task."""
@@ -82,11 +82,11 @@ class ModelFlags(Section, prefix="--"):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ExportFlags(Section, prefix="--"):
-    """Where an exported model goes, and its precision."""
+    """Directory, version and precision of an exported model."""
 
     export_dir: str = ""
-    """Where to write the model for TensorFlow Serving, in a directory named after its version; when
-    training, at the end."""
+    """Directory of the model for TensorFlow Serving; its version is a directory within. Training
+    exports at its end."""
     export_version: str = "1"
     """Version of the exported model, a positive integer; servers take the highest."""
     serving_precision: str = "float32"

@@ -15,7 +15,7 @@ from electra_tf.platform.settings import Section
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PretrainingFlags(Section, prefix="--"):
-    """What the command does, and with which files."""
+    """Flags that select the mode and the files of a command."""
 
     data_dir: str = ""
     """Directory of records that data_prep built; or several with their weights, a:0.5,b:0.5
