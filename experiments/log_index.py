@@ -16,16 +16,18 @@ CURRENT, OBSOLETE, SUPERSEDED = "current", "obsolete", "superseded by "
 
 _HEAD = """# Experiment log
 
-Measurements behind the statements of the documentation, newest first; failed approaches included. Each entry has
-front matter (date, question, answer, machine, status), the command and the result. An entry is *current*, *superseded
-by* a newer one, or *obsolete* if the measured code is gone. Printed by `python -m experiments.log_index`.
+Measurements behind the statements of the documentation, newest first; failed approaches included.
+Each entry has front matter (date, question, answer, machine, status), the command and the result.
+An entry is *current*, *superseded by* a newer one, or *obsolete* if the measured code is gone.
+Printed by `python -m experiments.log_index`.
 
 Terms of the tables:
 
-- *gen. loss (acc.)*: the generator's loss in nats and its accuracy over all selected positions. 15 % of these are not
-  masked, so the MLM accuracy on [MASK] is about (accuracy - 15 %) / 0.85.
+- *gen. loss (acc.)*: the generator's loss in nats and its accuracy over all selected positions.
+  15 % of these are not masked: MLM accuracy on [MASK] is about (accuracy - 15 %) / 0.85.
 - *AUC*, *recall*, *precision*: the discriminator against its own generator, on held-out text.
-- *unigram*, *bigram*: AUC of fixed-noise evaluation, whose replacements are equal for all runs on the same records.
+- *unigram*, *bigram*: AUC of fixed-noise evaluation, whose replacements are equal for all runs
+  on the same records.
 """
 
 
