@@ -204,8 +204,8 @@ class _Explained:
             raise UserError(path.read_text(encoding="utf-8")) from None
         if not self.started and isinstance(error, _CANNOT_START):
             raise UserError(f"--runner={self._runner} can't start the job: "
-                            f"{error or type(error).__name__}; see docs/data_at_scale.md for the "
-                            "options that it needs (--beam_options).") from error
+                            f"{error or type(error).__name__}; see docs/how_to/data_cluster.md for "
+                            "the options that it needs (--beam_options).") from error
 
 
 @contextlib.contextmanager

@@ -22,8 +22,8 @@ class RunnerSettings(Section, prefix="--"):
 
     runner: Literal["local", "DirectRunner", "PrismRunner", "FlinkRunner", "SparkRunner",
                     "PortableRunner", "DataflowRunner"] = "local"
-    """local: processes of this machine. The others are Apache Beam's (docs/data_at_scale.md). The
-    result is the same."""
+    """local: processes of this machine. The others are Apache Beam's
+    (docs/how_to/data_cluster.md). The result is the same."""
     num_workers: int | None = None
     """For --runner=local: number of processes; as many as there are CPUs if not given."""
     beam_options: str = ""

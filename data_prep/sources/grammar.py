@@ -90,7 +90,7 @@ def _entry(text: str, known: Collection[str], with_field: Collection[str]) -> En
             raise UserError(f"--input: no name stands behind the # of {shown(said)}.")
     if not pattern:
         raise UserError(f"--input: nothing stands behind {source}: in {shown(text)}; see "
-                        "docs/data.md.")
+                        "docs/how_to/data.md.")
     return Entry(said=said, source=source, pattern=pattern, field=field, share=share)
 
 

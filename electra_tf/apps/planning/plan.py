@@ -4,7 +4,8 @@ r"""Proposes what to pre-train within a time: measures this machine, then choose
     python -m electra_tf.apps.planning.plan --budget=1h30m --data_dir=records \
         --model_dir=runs/planned --run
 
-Takes a minute: some steps of every network. docs/budgets.md has the runs behind the expected AUC.
+Takes a minute: some steps of every network. docs/how_to/size_and_recipe.md has the runs behind the
+expected AUC.
 """
 
 import dataclasses
@@ -118,7 +119,7 @@ def plan(network: Network, tokens_per_second: float, seconds: float, length: int
 def report(plans: Sequence[Plan], best: Plan, records: mixture.Mixture) -> str:
     """Returns the table with its notes."""
     notes = ["AUC: final unigram_auc of runs on English Wikipedia and books; other text and "
-             "vocabularies differ (docs/budgets.md)."]
+             "vocabularies differ (docs/how_to/size_and_recipe.md)."]
     if any(proposed.extrapolated for proposed in plans):
         notes.append("* more tokens than were measured: extrapolated by a power law.")
     passes = best.tokens / records.tokens("train")

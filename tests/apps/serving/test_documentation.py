@@ -1,4 +1,4 @@
-"""The requests to the demo model in docs/reference/signatures_and_rest.md get the answers that are printed there."""
+"""The requests in docs/reference/signatures_and_rest.md get the answers that are printed there."""
 
 import json
 import re
