@@ -31,6 +31,8 @@ def test_links_lead_somewhere(page):
 
 def test_named_modules_exist():
     for page in PAGES:
+        if "log" in page.parts:
+            continue  # What an entry ran may have been removed since.
         for name in re.findall(r"python -m ((?:electra_tf|data_prep|experiments|benchmarks)[\w.]*)",
                                page.read_text(encoding="utf-8")):
             assert importlib.util.find_spec(name.rstrip(".")), (page.name, name)
