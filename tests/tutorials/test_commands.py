@@ -37,7 +37,8 @@ def test_commands_are_found():
 def test_settings_on_pages_exist():
     listed = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
     for page in PAGES:
-        for setting in re.findall(r"--set[ =](?!section)(\w+\.\w+)=", page.read_text(encoding="utf-8")):
+        text = page.read_text(encoding="utf-8")
+        for setting in re.findall(r"--set[ =](?!section)(\w+\.\w+)=", text):
             assert f"| `{setting}`" in listed, (page.name, setting)
 
 
