@@ -24,8 +24,8 @@ from typing import Any, TypeVar
 
 from absl import flags
 
-from electra_tf.apps.stablehlo import artefact, compile_environment, report
-from electra_tf.apps.stablehlo.report import Cores, Report
+from electra_tf.apps.stablehlo import artefact, compile_environment
+from electra_tf.apps.stablehlo.compile_environment import Cores, Report
 from electra_tf.config import pretraining_flags, setting_flags
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform import command_line, native_logging, storage
@@ -78,10 +78,10 @@ def _compile(config: PretrainingConfig, topologies: list[str]) -> None:
         path = pathlib.Path(directory) / f"step{artefact.SUFFIX}"
         batch_size, length = _in_a_process(_write_lifted, config, path)
         print(f"batch {batch_size}, L = {length}; memory, FLOPs and bytes are of one core and step"
-              f"\n{report.HEADING}", flush=True)
+              f"\n{compile_environment.HEADING}", flush=True)
         for name in topologies:
             found = compile_environment.ask(Report, f"--step={path}", f"--topology={name}")
-            print(report.line(found), flush=True)
+            print(compile_environment.line(found), flush=True)
             problems += found.problem is not None
     if problems:
         print(f"error: {problems} of {len(topologies)} don't compile.", file=sys.stderr)

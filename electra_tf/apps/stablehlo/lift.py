@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from electra_tf.apps.stablehlo import dialect
-from electra_tf.apps.stablehlo.artefact import LiftedStep
-from electra_tf.apps.stablehlo.layout import (
+from electra_tf.apps.stablehlo.artefact import (
     FORMAT_VERSION,
     STEP,
     Layout,
+    LiftedStep,
     Reading,
     StateValue,
     Value,

@@ -8,9 +8,8 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.apps.stablehlo import artefact, compile_environment, exchange, without_records
-from electra_tf.apps.stablehlo.compile_environment import ROOT, ask, python
+from electra_tf.apps.stablehlo.compile_environment import ROOT, Cores, Report, ask, python
 from electra_tf.apps.stablehlo.lift import for_one_device, state_name
-from electra_tf.apps.stablehlo.report import Cores, Report
 from electra_tf.config import objectives, sizes
 from electra_tf.config.overrides import override
 from electra_tf.data.pipeline import training_batches
