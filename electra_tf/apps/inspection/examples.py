@@ -59,8 +59,8 @@ def masked_examples(found: Survey, count: int, masking: MaskingConfig, *, seed: 
                     draws: int) -> list[MaskedExample]:
     """Returns examples with the masks that training would draw for them in `draws` epochs.
 
-    They are drawn from the training examples that are read, or from the held-out ones if there are
-    no others, and come in order.
+    They are drawn from the training examples, or from the held-out ones if there are no others, and
+    come in order.
 
     Args:
         found: the records.
@@ -72,7 +72,7 @@ def masked_examples(found: Survey, count: int, masking: MaskingConfig, *, seed: 
     split = "train" if found.splits["train"].examples else "eval"
     read = found.splits[split].examples
     numbers = np.random.default_rng(seed).choice(read, min(count, read), replace=False)
-    places = [found.records.place(split, int(number), found.limit) for number in np.sort(numbers)]
+    places = [found.records.place(split, int(number)) for number in np.sort(numbers)]
     if not places:
         return []
     rows = [found.records.example(place)[1:] for place in places]

@@ -24,8 +24,7 @@ from electra_tf.platform.errors import UserError
 DIRECTORY = "DIR"
 DRAWS = 3
 """Draws of masks, which the page shows one after another."""
-_EVERYTHING = 1 << 62
-GROUPS = {"What is read": ("max_examples",), "What is shown": ("examples", "seed", "html"),
+GROUPS = {"What is shown": ("examples", "seed", "html"),
           "Masking, section.field=value": ANY_SETTING}
 
 
@@ -53,7 +52,7 @@ def main(directory: str) -> None:
 
     records = reading.open_records(data_dir)
     began = time.perf_counter()
-    found = survey.survey(records, values.max_examples or _EVERYTHING)
+    found = survey.survey(records)
     seconds = time.perf_counter() - began
     masked = examples.masked_examples(found, values.examples, masking, seed=values.seed,
                                       draws=DRAWS)
@@ -67,8 +66,6 @@ def main(directory: str) -> None:
 
 def define() -> None:
     """Defines the flags."""
-    flags.DEFINE_integer("max_examples", 0, "Number of training and of held-out examples to read, "
-                         "the first ones of every shard; 0 reads all.", lower_bound=0)
     flags.DEFINE_integer("examples", 3, "Number of examples to show as text.", 0, 1000)
     flags.DEFINE_integer("seed", 1, "Selects the examples that are shown, and their masks.",
                          0, 2**32 - 1)

@@ -53,7 +53,7 @@ def remarks(found: Survey) -> list[str]:
                      "training examples, so evaluation scores are too high: "
                      "--drop_near_duplicates removes copies of documents.")
     unused = np.count_nonzero(found.pieces == 0)
-    if found.complete and unused > _MUCH["unused"] * found.pieces.size:
+    if unused > _MUCH["unused"] * found.pieces.size:
         lines.append(f"{percent(unused, found.pieces.size)} of the vocabulary never occurs, and "
                      "its embeddings are not trained: learn a vocabulary from this text with "
                      "`python -m data_prep.build_vocab`.")
@@ -91,14 +91,9 @@ def _records(found: Survey) -> Table:
     rows += [(f"  {one_line(source.name, longest=_LONGEST_NAME)}",
               f"{source.documents:,} documents, {source.text_bytes / 1e6:,.1f} MB")
              for source in manifest.sources]
-    read = " and ".join(
-        f"{part.examples:,} of {records.examples(split):,} {SPLIT_NAMES[split]}"
-        for split, part in found.splits.items())
     rows += [
         ("size", f"{sum(shard.bytes for shard in manifest.shards) / 1e6:,.1f} MB"),
-        ("fingerprint", f"{manifest.fingerprint[:16]}..., equal for equal examples"),
-        ("looked at", "all examples" if found.complete else (
-            f"{read}: the first ones of every shard"))]
+        ("fingerprint", f"{manifest.fingerprint[:16]}..., equal for equal examples")]
     return Table(title="Records", rows=tuple(rows))
 
 
@@ -132,16 +127,13 @@ def _words(found: Survey) -> Table:
     known = counts.unknown_by_script is not None
     unknown = dict(counts.unknown_by_script) if known else {
         NOT_RECORDED: int(found.pieces[vocabulary.unk_id])}
-    scale = 1.0
-    if known and text.sum():  # [UNK] are of all examples, words of those that are read.
-        scale = (counts.content_tokens - counts.unknown_words) / int(text.sum())
     by_script = {str(names[index]): (starts[index], pieces[index])
                  for index in np.argsort(-pieces, kind="stable")}
     by_script |= {name: (0, 0) for name in sorted(unknown.keys() - by_script.keys())}
     whole = starts.sum()
     rows = [(name, f"{words:,.0f}", percent(words, whole),
              f"{of_them / words:.2f}" if words else "-", f"{lost:,}",
-             percent(lost, lost + scale * words))
+             percent(lost, lost + words))
             for name, (words, of_them), lost in (
                 *((name, each, unknown.get(name, 0)) for name, each in by_script.items()),
                 ("all", (whole, pieces.sum()), sum(unknown.values())))
@@ -152,7 +144,7 @@ def _words(found: Survey) -> Table:
         rows=tuple(rows), notes=(
             "A word's script is that of its first letter; signs are punctuation and symbols, a "
             "word each.",
-            "[UNK]: counted when the records were built, over all of the text." if known else
+            "[UNK]: counted when the records were built." if known else
             "The scripts of [UNK] are not recorded; build the records again to have them counted."))
 
 
@@ -202,8 +194,6 @@ def _repeated(found: Survey) -> Table:
             ("held-out passages in training", _share(seen.sum(), seen.size))]
         facts += [(f"  {_plural(text.copies, 'passage')}", _passage(found, text))
                   for text in found.leaked]
-        if not found.complete:
-            notes.append("Held-out text is compared with the training examples that were read.")
     return Table(title="Repeated text", rows=tuple(facts), notes=tuple(notes))
 
 
