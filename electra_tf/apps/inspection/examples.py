@@ -6,13 +6,14 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.apps.inspection.reading import Place, Rows
-from electra_tf.apps.inspection.report import SPLIT_NAMES
 from electra_tf.apps.inspection.survey import Survey
 from electra_tf.config.masking import MaskingConfig
 from electra_tf.modeling.masking import mark_positions, mask_tokens
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.pretraining.setup import token_kinds
 from electra_tf.text.vocabulary import CONTINUATION
+
+SPLIT_NAMES = {"train": "training", "eval": "held out"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

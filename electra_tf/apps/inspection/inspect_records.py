@@ -48,7 +48,7 @@ def main(directory: str) -> None:
         raise UserError("--html must name a file in a directory that exists, such as "
                         f"records.html. Received: {values.html!r}")
     # Imported here: TensorFlow takes seconds.
-    from electra_tf.apps.inspection import examples, reading, show, survey
+    from electra_tf.apps.inspection import examples, reading, report, survey
 
     records = reading.open_records(data_dir)
     began = time.perf_counter()
@@ -57,10 +57,10 @@ def main(directory: str) -> None:
     masked = examples.masked_examples(found, values.examples, masking, seed=values.seed,
                                       draws=DRAWS)
     read = sum(counts.examples for counts in found.splits.values())
-    print(data_dir, show.text(found, masked), f"read {read:,} examples in {seconds:.1f} s: "
+    print(data_dir, report.text(found, masked), f"read {read:,} examples in {seconds:.1f} s: "
           f"{read / seconds:,.0f} examples/s", sep="\n\n")
     if page is not None:
-        atomic_file.write_atomically(page, show.page(found, masked, str(data_dir)).encode())
+        atomic_file.write_atomically(page, report.page(found, masked, str(data_dir)).encode())
         print(f"wrote {page}")
 
 

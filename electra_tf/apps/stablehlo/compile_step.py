@@ -76,7 +76,7 @@ def _compile(config: PretrainingConfig, topologies: list[str]) -> None:
     problems = 0
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory) / f"step{artefact.SUFFIX}"
-        batch_size, length = _in_a_process(_write_lifted, config, path)
+        batch_size, length = in_a_process(_write_lifted, config, path)
         print(f"batch {batch_size}, L = {length}; memory, FLOPs and bytes are of one core and step"
               f"\n{compile_environment.HEADING}", flush=True)
         for name in topologies:
@@ -88,8 +88,8 @@ def _compile(config: PretrainingConfig, topologies: list[str]) -> None:
         raise SystemExit(1)
 
 
-def _in_a_process(function: Callable[..., Result], *args: Any) -> Result:
-    """Calls a function whose memory is to be free afterwards: large networks take 10 GB."""
+def in_a_process(function: Callable[..., Result], *args: Any) -> Result:
+    """Calls a function in a process, which frees its memory: large networks take 10 GB."""
     try:
         with concurrent.futures.ProcessPoolExecutor(
                 1, mp_context=multiprocessing.get_context("spawn")) as elsewhere:
@@ -102,9 +102,9 @@ def _in_a_process(function: Callable[..., Result], *args: Any) -> Result:
 def _write_lifted(config: PretrainingConfig, path: pathlib.Path) -> tuple[int, int]:
     """Writes a step; returns its batch and its length."""
     native_logging.quiet()
-    from electra_tf.apps.stablehlo import without_records
+    from electra_tf.apps.stablehlo.lift import lift_without_records
 
-    step = without_records.lifted_step(config)
+    step = lift_without_records(config)
     artefact.write(step, path)
     return step.layout.batch[0].shape
 

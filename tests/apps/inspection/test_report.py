@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from electra_tf.apps.inspection import examples, reading, report, show, survey
+from electra_tf.apps.inspection import examples, reading, report, survey
 from electra_tf.config.pretraining import MaskingConfig
 from electra_tf.reporting.tables import columns, percent
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -109,7 +109,7 @@ def test_text_fits_100_columns_and_no_piece_disturbs_the_terminal(tmp_path, piec
     found = with_counts(
         survey.survey(reading.open_records(tmp_path / "records")),
         unknown_words=5, tokenizer_words=9, unknown_by_script={"Old Italic": 5})
-    text = show.text(found, examples.masked_examples(found, 4, MaskingConfig(), seed=1, draws=1))
+    text = report.text(found, examples.masked_examples(found, 4, MaskingConfig(), seed=1, draws=1))
     assert all(char.isprintable() for char in text.replace("\n", "")) and "«" in text
     assert all(line == line.rstrip() for line in text.splitlines())
     if columns(piece) < 50:
