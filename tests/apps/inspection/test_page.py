@@ -10,10 +10,6 @@ from electra_tf.config.masking import MaskingConfig
 from tests.apps.inspection.test_examples import example_of
 from tests.apps.serving import browser
 
-in_a_browser = pytest.mark.skipif(
-    not (browser.CHROMIUM and browser.DRIVER),
-    reason="needs Chromium and ChromeDriver (Debian: apt-get install chromium chromium-driver)")
-
 
 @pytest.fixture(scope="module")
 def shown(found):
@@ -42,7 +38,7 @@ def opened():
         yield found
 
 
-@in_a_browser
+@browser.in_a_browser
 class TestPage:
     def open(self, opened, tmp_path, text):
         (tmp_path / "page.html").write_text(text, encoding="utf-8")
@@ -81,13 +77,8 @@ class TestPage:
         assert opened.script("return document.querySelector('input:checked').id") == "draw-2"
 
     def test_it_fits_a_phone(self, opened, tmp_path, found, shown):
-        width = {"width": 360, "height": 700, "deviceScaleFactor": 1, "mobile": True}
-        opened.command("goog/cdp/execute", cmd="Emulation.setDeviceMetricsOverride", params=width)
-        try:
+        with opened.as_phone():
             for word in ("word", "x" * 300):
                 self.open(opened, tmp_path, report.page(
                     found, [*shown[:1], example_of("[CLS]", word, word, word)], f"records/{word}"))
                 assert opened.script("return document.documentElement.scrollWidth") == 360
-        finally:
-            opened.command("goog/cdp/execute", cmd="Emulation.clearDeviceMetricsOverride",
-                           params={})

@@ -35,12 +35,6 @@ def machine(monkeypatch):
         lambda given: next(RATES[flag] for flag in given if flag in RATES))
 
 
-@pytest.mark.parametrize(("text", "seconds"), [
-    ("45m", 2700), ("1h30m", 5400), ("1d", 86_400), ("90s", 90), ("0.5h", 1800)])
-def test_a_time_as_a_person_writes_it(text, seconds):
-    assert plan.seconds_of(text) == seconds
-
-
 @pytest.mark.parametrize("text", ["", "2", "-2h", "30m1h", "59s", "1e3h", "9" * 5000 + "h"])
 def test_another_time_is_one_line(text):
     with pytest.raises(UserError, match="--budget must be a time of a minute or more"):
