@@ -1,4 +1,4 @@
-"""English that every Python carries: its language reference and its modules' docstrings."""
+"""English that is installed anyway: Python's documentation, and libraries' docstrings."""
 
 import ast
 import dataclasses
@@ -9,12 +9,14 @@ import pathlib
 import pydoc_data.topics
 import re
 import textwrap
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 
 from data_prep.documents import DocumentPart, Parser, key_of, parse_plain_text
 from data_prep.sources.source import Source
 
-EMBEDDED = "embedded:python"
+PACKAGES = ("numpy", "scipy", "sklearn", "matplotlib", "tensorflow", "tf_keras")
+"""Libraries whose docstrings are read, in this order; this project requires them."""
 MODULES = (
     "abc", "argparse", "ast", "asyncio", "base64", "bdb", "bisect", "bz2", "calendar", "cmd",
     "code", "codecs", "collections", "concurrent", "configparser", "contextlib", "copy", "csv",
@@ -34,6 +36,7 @@ MODULES = (
 )
 """Modules of the standard library whose docstrings are read, in this order."""
 
+
 _CODE = re.compile(r"::=|>>>|\.\.\.|^[ \t]{4,}\S|\w\(\w*\)\s*->|[{}=<>|]{2}")
 _UNDERLINED = re.compile(r"^\s*([*=~^-])\1{3,}\s*$", re.MULTILINE)
 _MARKUP = re.compile(r"[*`]+")
@@ -43,16 +46,24 @@ _SHORTEST = 50
 _WORDS = re.compile(r"[A-Za-z]+[,.;:]?(?=\s|$)")
 _MOST_ODD = 0.35
 """A paragraph with more than this part of its "words" not plain words is not prose."""
+_HIDDEN = re.compile(r"(:[a-z]+)+:(?=`)|(?<=`)[~.]+| *\[\w+\]_|(?<=\])\([a-z]+://[^)\s]*\)")
+"""What the markup of a docstring hides: roles, marks of references, addresses of links."""
+_LISTED = re.compile(r"\s*(\.\. |[A-Z][\w ]*:\n|[-*\d@:]|[\w*., ]+ : )|.*\\", re.DOTALL)
+"""A directive, "Args:" with what follows, a parameter, an item of a list, or a formula."""
+_TESTS = frozenset({"test", "tests", "testing"})
+_COPY = "tensorflow/python/keras/"
+"""An old tf_keras."""
 
 
 @dataclasses.dataclass
 class EmbeddedText(Source):
-    """The text that Python carries."""
+    """One of `TEXTS`."""
 
+    name: str
     parse: Parser = parse_plain_text
 
     def __post_init__(self):
-        self._texts = ["\n".join(lines).encode() for lines in documents()]
+        self._texts = ["\n".join(lines).encode() for lines in TEXTS[self.name]()]
         self.size = sum(map(len, self._texts))
         self._read = 0
 
@@ -61,7 +72,7 @@ class EmbeddedText(Source):
         self._read = 0
         for text in self._texts:
             self._read += len(text)
-            yield DocumentPart(content=text, key=key_of(text), path=EMBEDDED)
+            yield DocumentPart(content=text, key=key_of(text), path=f"embedded:{self.name}")
 
     def position(self) -> int:
         """See `Source`."""
@@ -73,20 +84,54 @@ class EmbeddedText(Source):
 
 
 @functools.cache
-def documents() -> tuple[tuple[str, ...], ...]:
+def python_documents() -> tuple[tuple[str, ...], ...]:
     """Returns documents as paragraphs, one line each: topics first, then modules.
 
     The text has about a million characters and depends on the Python version.
     """
     topics = [_paragraphs(text) for _, text in sorted(pydoc_data.topics.topics.items())]
-    modules = [[line for text in _docstrings(name) for line in _paragraphs(text)]
-               for name in MODULES]
+    modules = [[line for path in _source_files(name) for _, text in _docstrings(path)
+                for line in _paragraphs(text)] for name in MODULES]
     return tuple(tuple(document) for document in topics + modules if document)
 
 
-def _paragraphs(text: str) -> list[str]:
+@dataclasses.dataclass(frozen=True)
+class Docstring:
+    """What is prose of one docstring."""
+
+    package: str
+    """One of `PACKAGES`."""
+    name: str
+    """Name of the module, class or function within its file; "" for the file's own."""
+    paragraphs: tuple[str, ...]
+
+
+@functools.cache
+def docstrings() -> tuple[Docstring, ...]:
+    """Returns the docstrings of `PACKAGES` that hold prose, each text once.
+
+    They have about 4 million characters and depend on the packages' versions. Their files are
+    parsed, not imported, which takes 15 s.
+    """
+    found: dict[tuple[str, ...], Docstring] = {}
+    for package in PACKAGES:
+        for path in _source_files(package):
+            for name, text in _docstrings(path):
+                prose = tuple(_paragraphs(_HIDDEN.sub("", text), _is_sentence))
+                if prose:
+                    found.setdefault(prose, Docstring(package, name, prose))
+    return tuple(found.values())
+
+
+TEXTS = {"python": python_documents,
+         "docstrings": lambda: [docstring.paragraphs for docstring in docstrings()]}
+"""Name -> documents as paragraphs."""
+
+
+def _paragraphs(text: str, accept: Callable[[str], bool] = lambda block: True) -> list[str]:
     blocks = re.split(r"\n\s*\n", textwrap.dedent(text.expandtabs()))
-    return [" ".join(_MARKUP.sub("", block).split()) for block in blocks if _is_prose(block)]
+    return [" ".join(_MARKUP.sub("", block).split()) for block in blocks
+            if _is_prose(block) and accept(block)]
 
 
 def _is_prose(block: str) -> bool:
@@ -97,12 +142,19 @@ def _is_prose(block: str) -> bool:
             and plain >= (1 - _MOST_ODD) * len(words))
 
 
-def _docstrings(module: str) -> Iterator[str]:
-    """Yields every docstring of a module or a package, from its source, which isn't run."""
-    for path in _source_files(module):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                yield ast.get_docstring(node) or ""
+def _is_sentence(block: str) -> bool:
+    """Tells prose from the items and formulas of a docstring."""
+    return block.rstrip().endswith((".", "!", "?")) and not _LISTED.match(block)
+
+
+def _docstrings(path: pathlib.Path) -> Iterator[tuple[str, str]]:
+    """Yields name and text of every docstring of a file, which isn't run."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Of escapes in strings, which newer Pythons warn about.
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield getattr(node, "name", ""), ast.get_docstring(node) or ""
 
 
 def _source_files(module: str) -> list[pathlib.Path]:
@@ -112,4 +164,6 @@ def _source_files(module: str) -> list[pathlib.Path]:
     origin = pathlib.Path(spec.origin)
     if origin.name != "__init__.py":
         return [origin]
-    return sorted(path for path in origin.parent.rglob("*.py") if "test" not in path.parts[-2:])
+    return sorted(path for path in origin.parent.rglob("*.py")
+                  if _TESTS.isdisjoint(path.parts[-2:])
+                  and _COPY not in path.as_posix())

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from data_prep.documents import ParserBySource, SkippingParser
 from data_prep.sources import columns, data_sets, grammar, json_lines
 from data_prep.sources.books import books
-from data_prep.sources.embedded import EmbeddedText
+from data_prep.sources.embedded import TEXTS, EmbeddedText
 from data_prep.sources.files import matching_files
 from data_prep.sources.grammar import TEXT, Entry
 from data_prep.sources.plain_text import text_files
@@ -17,10 +17,10 @@ from electra_tf.platform.errors import UserError, shown
 
 
 def _embedded(entry: Entry, _options: Options) -> Source:
-    if entry.pattern != "python":
-        raise UserError(f"--input: the only embedded text is embedded:python. Received: "
+    if entry.pattern not in TEXTS:
+        raise UserError(f"--input: the embedded texts are {', '.join(TEXTS)}. Received: "
                         f"{shown(entry.said)}")
-    return EmbeddedText()
+    return EmbeddedText(entry.pattern)
 
 
 SOURCES: dict[str, Callable[[Entry, Options], Source]] = {
