@@ -17,23 +17,19 @@ from data_prep.sources.source import Source
 
 PACKAGES = ("numpy", "scipy", "sklearn", "matplotlib", "tensorflow", "tf_keras")
 """Libraries whose docstrings are read, in this order; this project requires them."""
-MODULES = (
-    "abc", "argparse", "ast", "asyncio", "base64", "bdb", "bisect", "bz2", "calendar", "cmd",
-    "code", "codecs", "collections", "concurrent", "configparser", "contextlib", "copy", "csv",
-    "ctypes", "dataclasses", "datetime", "decimal", "difflib", "dis", "doctest", "email", "enum",
-    "filecmp", "fileinput", "fnmatch", "fractions", "ftplib", "functools", "getopt", "getpass",
-    "gettext", "glob", "graphlib", "gzip", "hashlib", "heapq", "hmac", "html", "http", "imaplib",
-    "importlib", "inspect", "ipaddress", "json", "linecache", "locale", "logging", "lzma",
-    "mailbox", "mimetypes", "multiprocessing", "netrc", "numbers", "operator", "optparse", "os",
-    "pathlib", "pdb", "pickle", "pickletools", "pkgutil", "platform", "plistlib", "poplib",
-    "posixpath", "pprint", "profile", "pstats", "py_compile", "pyclbr", "pydoc", "queue", "quopri",
-    "random", "reprlib", "rlcompleter", "runpy", "sched", "secrets", "selectors", "shelve", "shlex",
-    "shutil", "smtplib", "socket", "socketserver", "sqlite3", "ssl", "stat", "statistics", "string",
-    "stringprep", "subprocess", "symtable", "sysconfig", "tabnanny", "tarfile", "tempfile",
-    "textwrap", "threading", "timeit", "tokenize", "trace", "traceback", "tracemalloc", "turtle",
-    "types", "typing", "unittest", "urllib", "uuid", "venv", "wave", "warnings", "weakref",
-    "webbrowser", "wsgiref", "xml", "xmlrpc", "zipapp", "zipfile", "zoneinfo",
-)
+MODULES = """
+    abc argparse ast asyncio base64 bdb bisect bz2 calendar cmd code codecs collections
+    concurrent configparser contextlib copy csv ctypes dataclasses datetime decimal difflib dis
+    doctest email enum filecmp fileinput fnmatch fractions ftplib functools getopt getpass
+    gettext glob graphlib gzip hashlib heapq hmac html http imaplib importlib inspect ipaddress
+    json linecache locale logging lzma mailbox mimetypes multiprocessing netrc numbers operator
+    optparse os pathlib pdb pickle pickletools pkgutil platform plistlib poplib posixpath pprint
+    profile pstats py_compile pyclbr pydoc queue quopri random reprlib rlcompleter runpy sched
+    secrets selectors shelve shlex shutil smtplib socket socketserver sqlite3 ssl stat
+    statistics string stringprep subprocess symtable sysconfig tabnanny tarfile tempfile
+    textwrap threading timeit tokenize trace traceback tracemalloc turtle types typing unittest
+    urllib uuid venv wave warnings weakref webbrowser wsgiref xml xmlrpc zipapp zipfile zoneinfo
+""".split()
 """Modules of the standard library whose docstrings are read, in this order."""
 
 
@@ -44,12 +40,14 @@ _MARKUP = re.compile(r"[*`]+")
 _SHORTEST = 50
 """Characters; a shorter paragraph is a heading, a signature or a bit of code."""
 _WORDS = re.compile(r"[A-Za-z]+[,.;:]?(?=\s|$)")
-_MOST_ODD = 0.35
-"""A paragraph with more than this part of its "words" not plain words is not prose."""
+_MOST_ODD, _MOST_ODD_IN_DOCSTRINGS = 0.35, 0.2
+"""Largest fraction of words with other characters than letters in a paragraph of prose."""
+_SHORTEST_DOCSTRING = 100
+"""Characters of its prose."""
 _HIDDEN = re.compile(r"(:[a-z]+)+:(?=`)|(?<=`)[~.]+| *\[\w+\]_|(?<=\])\([a-z]+://[^)\s]*\)")
 """What the markup of a docstring hides: roles, marks of references, addresses of links."""
-_LISTED = re.compile(r"\s*(\.\. |[A-Z][\w ]*:\n|[-*\d@:]|[\w*., ]+ : )|.*\\", re.DOTALL)
-"""A directive, "Args:" with what follows, a parameter, an item of a list, or a formula."""
+_LISTED = re.compile(r"\s*(\.\. |[A-Z][\w ]*:\n|[-*\d@:]|[\w*., ]+ : )|.*(\\|://)", re.DOTALL)
+"""A directive, "Args:" with what follows, a parameter, an item of a list; a formula or a link."""
 _TESTS = frozenset({"test", "tests", "testing"})
 _COPY = "tensorflow/python/keras/"
 """An old tf_keras."""
@@ -108,9 +106,9 @@ class Docstring:
 
 @functools.cache
 def docstrings() -> tuple[Docstring, ...]:
-    """Returns the docstrings of `PACKAGES` that hold prose, each text once.
+    """Returns the docstrings of `PACKAGES` that hold some prose, each text once.
 
-    They have about 4 million characters and depend on the packages' versions. Their files are
+    They have about 3 million characters and depend on the packages' versions. Their files are
     parsed, not imported, which takes 15 s.
     """
     found: dict[tuple[str, ...], Docstring] = {}
@@ -118,7 +116,7 @@ def docstrings() -> tuple[Docstring, ...]:
         for path in _source_files(package):
             for name, text in _docstrings(path):
                 prose = tuple(_paragraphs(_HIDDEN.sub("", text), _is_sentence))
-                if prose:
+                if sum(map(len, prose)) >= _SHORTEST_DOCSTRING:
                     found.setdefault(prose, Docstring(package, name, prose))
     return tuple(found.values())
 
@@ -135,16 +133,20 @@ def _paragraphs(text: str, accept: Callable[[str], bool] = lambda block: True) -
 
 
 def _is_prose(block: str) -> bool:
-    words = block.split()
-    plain = sum(bool(_WORDS.fullmatch(word.strip("\"'()*`"))) for word in words)
     return (len(block.strip()) >= _SHORTEST and not _UNDERLINED.search(block)
-            and not _CODE.search(textwrap.dedent(block))
-            and plain >= (1 - _MOST_ODD) * len(words))
+            and not _CODE.search(textwrap.dedent(block)) and _odd_words(block) <= _MOST_ODD)
+
+
+def _odd_words(block: str) -> float:
+    """Returns the fraction of words, as white space parts them, that have other characters."""
+    words = [word.strip("\"'()*`") for word in block.split()]
+    return 1 - sum(bool(_WORDS.fullmatch(word)) for word in words) / max(1, len(words))
 
 
 def _is_sentence(block: str) -> bool:
-    """Tells prose from the items and formulas of a docstring."""
-    return block.rstrip().endswith((".", "!", "?")) and not _LISTED.match(block)
+    """Tells prose of a docstring from its lists, links and formulas."""
+    return (block.rstrip().endswith((".", "!", "?")) and not _LISTED.match(block)
+            and _odd_words(block) <= _MOST_ODD_IN_DOCSTRINGS)
 
 
 def _docstrings(path: pathlib.Path) -> Iterator[tuple[str, str]]:
