@@ -1,4 +1,4 @@
-r"""Writes a small classification task: which library does a docstring belong to?
+r"""Writes a small classification task: the library that a docstring belongs to.
 
     python -m data_prep.build_docstring_task --output_dir=task
 
@@ -15,12 +15,11 @@ from absl import flags
 from data_prep.sources.embedded import PACKAGES, docstrings
 from electra_tf.platform import atomic_file, command_line, errors, storage
 
-ROWS = {"train": 200, "dev": 150}
+ROWS = {"train": 400, "dev": 150}
 """Rows of a package."""
-_SHORTEST = 100
-"""Characters of a text."""
-_NAMES = re.compile(r"\b(numpy|np|scipy|sklearn|scikits?(-?learn)?|matplotlib|mpl|pyplot|plt|"
-                    r"tensorflow|tf|(tf[-_.])?keras)\b", re.IGNORECASE)
+_NAMES = re.compile(
+    r"(?<![a-z])(numpy|np|scipy|sklearn|scikits?(-?learn)?|matplotlib|mpl|pyplot|plt|tensorflow|tf|"
+    r"(tf[-_.])?keras)(?![a-z])", re.IGNORECASE)
 _MASK = "library"
 
 flags.DEFINE_string("output_dir", "", "Directory of train.tsv and dev.tsv.")
@@ -34,7 +33,7 @@ def rows() -> dict[str, list[tuple[str, str]]]:
     texts = {_NAMES.sub(_MASK, " ".join(one.paragraphs)): one for one in docstrings()}
     for text, one in sorted(texts.items(), key=lambda item: _hash(item[0])):
         split = "dev" if _hash(one.name) % 4 == 0 else "train"
-        if len(text) >= _SHORTEST and left[split, one.package]:
+        if left[split, one.package]:
             left[split, one.package] -= 1
             found[split].append((text, one.package))
     return found
