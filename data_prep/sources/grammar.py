@@ -3,8 +3,9 @@
     input   = entry ("," entry)*
     entry   = [source ":"] pattern ["#" field] [":" share]
     source  = one of the names in `registry.SOURCES`; plain text if there is none
-    pattern = a path or URL, with * ? [...] and ** as the shell has them; a name for tfds, embedded
-    field   = the one that holds the text; jsonl, parquet and tfds only
+    pattern = a path or URL, with * ? [...] and ** as the shell has them; a name for hf, tfds and
+              embedded
+    field   = the one that holds the text; jsonl, parquet, hf and tfds only
     share   = a number above 0; of every entry or of none
 
 What can be read in two ways is refused, with both ways to write it.
