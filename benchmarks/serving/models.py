@@ -11,7 +11,7 @@ from electra_tf.checkpoints.formats import Format
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import pretraining_config
-from electra_tf.export import conversion, finetuned, saved_model
+from electra_tf.export import conversion, saved_model, servable
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue
 from electra_tf.tasks.kinds.classification import ClassificationObjective
@@ -39,7 +39,7 @@ def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str,
     model = ClassificationObjective(num_classes=len(spec.labels), hidden_layer=True).build_model(
         config.model, seed=1, policy="float32")
     text = TextSettings(vocabulary=vocabulary)
-    model_to_serve = finetuned.of_task(model, spec, config.task, text, None)
+    model_to_serve = servable.of_task(model, spec, config.task, text, None)
     for precision in precisions:
         saved_model.export(
             model_to_serve, saved_model.Target.of(str(directory / precision), "1", precision))

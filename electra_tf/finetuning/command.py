@@ -104,12 +104,12 @@ def _targets(names):
 
 
 def _export(model_dir, target, changes=()) -> None:
-    from electra_tf.export import finetuned, saved_model
+    from electra_tf.export import saved_model, servable
     from electra_tf.finetuning import outputs, setup
 
     run = setup.prepare_trained(model_dir, dict(changes) | {
         "training.precision": "float32", "runtime.distribution_strategy": "one_device"})
-    saved_model.export(finetuned.of_task(
+    saved_model.export(servable.of_task(
         run.trained_model(), run.spec, run.config.task, run.text, outputs.threshold_of(model_dir)),
         target)
 
