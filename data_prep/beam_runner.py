@@ -122,8 +122,9 @@ class BeamRunner:
                 if self.name == _DIRECT:  # It works within `run`.
                     raise
                 raise UserError(f"--runner={self.name} can't start the job: "
-                                f"{error or type(error).__name__}; see docs/how_to/data_cluster.md for "
-                                "the options that it needs (--beam_options).") from error
+                                f"{error or type(error).__name__}; see "
+                                "docs/how_to/data_cluster.md for the options that it needs "
+                                "(--beam_options).") from error
             try:
                 job.wait_until_finish()
             except KeyboardInterrupt:

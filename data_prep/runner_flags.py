@@ -22,8 +22,8 @@ class RunnerSettings(Section, prefix="--"):
 
     runner: Literal["local", "DirectRunner", "PrismRunner", "FlinkRunner", "SparkRunner",
                     "PortableRunner", "DataflowRunner"] = "local"
-    """local: processes of this machine. The others are Apache Beam's (docs/how_to/data_cluster.md). The
-    result is the same."""
+    """local: processes of this machine. The others are Apache Beam's
+    (docs/how_to/data_cluster.md). The result is the same."""
     num_workers: Annotated[int | None, Interval(ge=1, le=local_runner.MOST_WORKERS)] = None
     """For --runner=local: number of processes; as many as there are CPUs if not given."""
     beam_options: str = ""
