@@ -4,12 +4,14 @@ import json
 
 import pytest
 
+from electra_tf.finetuning.outputs import write_submission, writer_for
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
-from electra_tf.tasks.predictions import write_submission, writer_for
 
-CLASSES = [{"key": "0", "prediction": "1", "probability": 0.75},
-           {"key": "1", "prediction": "0", "probability": 0.5}]
+CLASSES = [{"key": "0", "texts": ["a\tb"], "prediction": "1", "probability": 0.75,
+            "probabilities": {"0": 0.25, "1": 0.75}},
+           {"key": "1", "texts": ["c"], "gold": "1", "prediction": "0", "probability": 0.5,
+            "probabilities": {"0": 0.5, "1": 0.5}}]
 ANSWERS = [{"key": "q1", "prediction": "Ünal", "no_answer_score": -3.5, "n_best": []},
            {"key": "q2", "prediction": "", "no_answer_score": 2.0, "n_best": []}]
 TAGS = [{"key": "1", "words": ["Ada", "wrote"], "prediction": ["B-PER", "O"]}]
@@ -17,9 +19,12 @@ TAGS = [{"key": "1", "words": ["Ada", "wrote"], "prediction": ["B-PER", "O"]}]
 
 def test_every_kind_has_its_own_form_and_json_lines(tmp_path):
     for kind, suffix, records, content in (
-            (Kind.CLASSIFICATION, "tsv", CLASSES, "key\tprediction\n0\t1\n1\t0\n"),
-            (Kind.REGRESSION, "tsv", [{"key": "5", "prediction": 2.5}],
-             "key\tprediction\n5\t2.5\n"),
+            (Kind.CLASSIFICATION, "tsv", CLASSES, (
+                "key\tprediction\tprobability of 0\tprobability of 1\ttext_1\tgold\n"
+                "0\t1\t0.25\t0.75\ta b\t\n1\t0\t0.5\t0.5\tc\t1\n")),
+            (Kind.REGRESSION, "tsv",
+             [{"key": "5", "texts": ["a", "b"], "gold": 2.0, "prediction": 2.5}],
+             "key\tprediction\tgold\ttext_1\ttext_2\n5\t2.5\t2.0\ta\tb\n"),
             (Kind.TAGGING, "txt", TAGS, "Ada B-PER\nwrote O\n\n"),
             (Kind.QUESTION_ANSWERING, "json", ANSWERS, '{\n "q1": "Ünal",\n "q2": ""\n}\n'),
             (Kind.TAGGING, "jsonl", TAGS, json.dumps(TAGS[0]) + "\n")):
