@@ -36,3 +36,12 @@ def test_named_modules_exist():
         for name in re.findall(r"python -m ((?:electra_tf|data_prep|experiments|benchmarks)[\w.]*)",
                                page.read_text(encoding="utf-8")):
             assert importlib.util.find_spec(name.rstrip(".")), (page.name, name)
+
+
+def test_pages_that_sources_name_exist():
+    sources = [path for package in ("electra_tf", "data_prep", "experiments", "benchmarks")
+               for path in (ROOT / package).rglob("*.py")]
+    named = {(path.name, page) for path in sources
+             for page in re.findall(r"docs/[a-z_/]+\.md", path.read_text(encoding="utf-8"))}
+    assert len(named) > 10
+    assert {(source, page) for source, page in named if not (ROOT / page).exists()} == set()
