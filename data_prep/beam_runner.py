@@ -107,18 +107,24 @@ class BeamRunner:
                 cut: Callable[[Piece], Iterable]) -> None:
         """Runs a job to its end."""
         options = _checked_options(self.name, self.arguments)
-        with _quiet(), _Explained(place, self.name) as explained:
-            _require_job_server(options)
-            pipeline = beam.Pipeline(runner=_runner(self.name), options=options)
-            rest(pipeline
-                 | "Pieces" >> beam.Create(list(pieces))
-                 | "Cut" >> beam.FlatMap(functools.partial(_cut, place, cut))
-                 | "Spread" >> beam.Reshuffle())
+        with _quiet(), _refusals(place):
             try:
+                _require_job_server(options)
+                pipeline = beam.Pipeline(runner=_runner(self.name), options=options)
+                rest(pipeline
+                     | "Pieces" >> beam.Create(list(pieces))
+                     | "Cut" >> beam.FlatMap(functools.partial(_cut, place, cut))
+                     | "Spread" >> beam.Reshuffle())
                 job = pipeline.run()
             except KeyboardInterrupt as interrupt:
                 raise _first(interrupt) from None
-            explained.started = True
+            except _CANNOT_START as error:
+                if self.name == _DIRECT:  # It works within `run`.
+                    raise
+                raise UserError(f"--runner={self.name} can't start the job: "
+                                f"{error or type(error).__name__}; see "
+                                "docs/how_to/data_cluster.md for the options that it needs "
+                                "(--beam_options).") from error
             try:
                 job.wait_until_finish()
             except KeyboardInterrupt:
@@ -186,26 +192,15 @@ def _quiet() -> Iterator[None]:
         logging.disable(before)
 
 
-class _Explained:
-    """A context that turns the failure of a job into one line."""
-
-    def __init__(self, place: Path, runner: str):
-        self._place, self._runner = place, runner
-        self.started = runner == _DIRECT
-        """Whether Beam took the job, so that an error is one of the work."""
-
-    def __enter__(self) -> "_Explained":
-        return self
-
-    def __exit__(self, kind, error, traceback) -> None:
-        if error is None or isinstance(error, KeyboardInterrupt):
-            return
-        for path in sorted(self._place.glob(f"{_REFUSED}*")):
+@contextlib.contextmanager
+def _refusals(place: Path) -> Iterator[None]:
+    """Replaces the failure of a job by the `UserError` of a worker, if one left its line."""
+    try:
+        yield
+    except Exception:
+        for path in place.glob(f"{_REFUSED}*"):
             raise UserError(path.read_text(encoding="utf-8")) from None
-        if not self.started and isinstance(error, _CANNOT_START):
-            raise UserError(f"--runner={self._runner} can't start the job: "
-                            f"{error or type(error).__name__}; see docs/data_at_scale.md for the "
-                            "options that it needs (--beam_options).") from error
+        raise
 
 
 @contextlib.contextmanager
@@ -255,6 +250,7 @@ def _sum(parts: Iterable[Words]) -> Words:
     for part in parts:
         total.update(part)
     return total
+
 
 def _write_words(place: Path, part: int, counts: Words) -> None:
     """Writes a line per word, "3 word": a word holds no white space."""

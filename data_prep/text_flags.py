@@ -21,8 +21,9 @@ class TextFlags(Section, prefix="--"):
     """The text: patterns of UTF-8 files (.txt, also compressed as .gz, .bz2, .xz or .zst),
     separated by commas, with a blank line between documents. Other sources have names:
     wikipedia:PATTERN, wikiextractor:PATTERN, books:PATTERN, jsonl:PATTERN#FIELD,
-    parquet:PATTERN#COLUMN, tfds:NAME#FEATURE, and embedded:python, the documentation in Python
-    itself. A:0.7,B:0.3 mixes sources in these shares. See docs/data.md."""
+    parquet:PATTERN#COLUMN, hf:OWNER/DATASET:CONFIG:SPLIT#COLUMN of the Hugging Face Hub,
+    tfds:NAME#FEATURE, and embedded:docstrings or embedded:python, text that is installed anyway.
+    A:0.7,B:0.3 mixes sources in these shares. See docs/how_to/data.md."""
     on_error: Literal["stop", "skip"] = "stop"
     """At a damaged document or file: stop, or skip it. Records' manifests count and list skipped
     documents."""
@@ -35,7 +36,7 @@ class TextFlags(Section, prefix="--"):
     normalization: str = AUTO
     """Normalization of the text: bert_uncased (lower case, no accents), bert_cased, nfc (letters
     unchanged) or auto. auto chooses by the scripts of the text for a new vocabulary, and otherwise
-    uses the vocabulary's. See docs/languages.md."""
+    uses the vocabulary's. See docs/how_to/languages.md."""
     lower_case: bool | None = None
     """Lower-case the text. Replaces --normalization."""
     strip_accents: bool | None = None

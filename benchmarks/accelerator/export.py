@@ -9,8 +9,6 @@ Tracing takes half a minute of one core, of large 10 GB of memory. benchmarks/RE
 other half.
 """
 
-import concurrent.futures
-import multiprocessing
 import pathlib
 
 from absl import flags
@@ -18,9 +16,9 @@ from absl import flags
 from benchmarks.accelerator import steps
 from benchmarks.pretraining import cases
 from benchmarks.pretraining.workload import Setting
+from electra_tf.apps.stablehlo.compile_step import in_a_process
 from electra_tf.config.overrides import override
 from electra_tf.platform import atomic_file, command_line, native_logging
-from electra_tf.platform.errors import UserError
 
 DEFAULT_CASES = tuple(f"{size}-{batch}x128" for size in ("small", "base", "large")
                       for batch in (128, 256, 512, 1024))
@@ -38,13 +36,7 @@ def main() -> None:
     directory = pathlib.Path(values.output_dir)
     atomic_file.make_directory(directory)
     for case in values.cases:
-        with concurrent.futures.ProcessPoolExecutor(
-                1, mp_context=multiprocessing.get_context("spawn")) as elsewhere:
-            try:
-                elsewhere.submit(write, case, directory).result()
-            except concurrent.futures.process.BrokenProcessPool as error:
-                raise UserError(f"the process that traces {case} was killed, most likely for want "
-                                "of memory.") from error
+        in_a_process(write, case, directory)
         path = steps.path_of(directory, case)
         print(f"{path}: {path.stat().st_size / 1e6:.1f} MB", flush=True)
 
@@ -52,12 +44,12 @@ def main() -> None:
 def write(case: str, directory: pathlib.Path) -> None:
     """Writes the step of a case, in bfloat16."""
     native_logging.quiet()
-    from electra_tf.apps.stablehlo import without_records
+    from electra_tf.apps.stablehlo.lift import lift_without_records
 
     settings = cases.case_of(case)
     config = override(settings.config(Setting(precision="bfloat16")),
                       {"data.max_seq_length": settings.length})
-    steps.write(without_records.lifted_step(config), cases.workload_of(case, threads=1), directory)
+    steps.write(lift_without_records(config), cases.workload_of(case, threads=1), directory)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,7 @@ import numpy as np
 from benchmarks.pretraining.report import matmul_flops_per_token
 from benchmarks.pretraining.workload import Workload
 from electra_tf.apps.stablehlo import artefact
-from electra_tf.apps.stablehlo.artefact import LiftedStep
-from electra_tf.apps.stablehlo.layout import Layout, StateValue
+from electra_tf.apps.stablehlo.artefact import Layout, LiftedStep, StateValue
 from electra_tf.platform import atomic_file, strict_json
 from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError
@@ -96,5 +95,5 @@ def _initial(value: StateValue, generator: np.random.Generator) -> np.ndarray:
         drawn = generator.standard_normal(math.prod(value.shape), np.float32) * _DEVIATION
         return drawn.reshape(value.shape).astype(value.dtype)
     if kind in ("adam_m", "adam_v", "beta", "bias", "output_bias", "step"):
-        return value.zeros()
+        return np.zeros(value.shape, value.dtype)
     raise ValueError(f"no rule for the initial value of {value.name}.")

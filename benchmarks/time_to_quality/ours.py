@@ -4,14 +4,14 @@ import pathlib
 import subprocess
 
 from benchmarks.harness.worker import Ready, serve
-from electra_tf.apps.planning.throughput import PRETRAIN, tokens_per_second
+from electra_tf.apps.planning.throughput import PRETRAIN, measure
 
 
 def prepare(directory: str, evaluations: int, eval_batches: int, tokens_per_step: int,
             run_flags: list[str]) -> Ready:
     """Returns the run; `directory/run` gets its metrics."""
     def turn(seconds: float) -> dict[str, int]:
-        rate = tokens_per_second(run_flags)
+        rate = measure(run_flags).tokens_per_second
         steps = max(evaluations, round(seconds * rate / tokens_per_step))
         every = steps // evaluations
         ended = subprocess.run(

@@ -6,8 +6,10 @@ form: we write it, and others have.
 
 import dataclasses
 import os
+from typing import Annotated
 
 import tensorflow as tf
+from annotated_types import Ge
 
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints.pretrained import Pretrained
@@ -87,7 +89,7 @@ class _Config:
 
     __pydantic_config__ = strict_json.OPEN
 
-    num_attention_heads: int
+    num_attention_heads: Annotated[int, Ge(1)]
 
 
 def _heads_beside(directory: Path) -> int | None:
@@ -95,9 +97,6 @@ def _heads_beside(directory: Path) -> int | None:
     path = directory / CONFIG_FILE
     if not path.exists():
         return None
-    heads = strict_json.read(path, _Config, most=MIB, fix=(
-        f"mend {HEADS}, or give --num_heads to electra_tf.apps.tools.convert_checkpoint."))
-    if heads.num_attention_heads < 1:
-        raise UserError(f"{path}: {HEADS} must be a whole number above 0. Received: "
-                        f"{heads.num_attention_heads}")
-    return heads.num_attention_heads
+    return strict_json.read(path, _Config, most=MIB, fix=(
+        f"mend {HEADS}, or give --num_heads to electra_tf.apps.tools.convert_checkpoint."
+    )).num_attention_heads

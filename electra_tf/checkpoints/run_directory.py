@@ -12,16 +12,19 @@ import contextlib
 import dataclasses
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from electra_tf.checkpoints import directory, settings_file
+from annotated_types import Ge
+
+from electra_tf.checkpoints import directory
 from electra_tf.config.overrides import flatten, override
+from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform import process_lock, strict_json
 from electra_tf.platform.atomic_file import make_directory, write_atomically
 from electra_tf.platform.bounded import MIB
-from electra_tf.platform.errors import UserError, one_line
+from electra_tf.platform.errors import UserError, one_line, shown
 from electra_tf.platform.storage import Path, remove_tree
-from electra_tf.text import tokenization
+from electra_tf.text import normalization, tokenization
 
 SETTINGS_FILE = "settings.json"
 VOCABULARY_FILE = "vocab.txt"
@@ -37,6 +40,18 @@ WRITTEN = (CHECKPOINTS, METRICS_FILE, "tensorboard", "loss_curves.png", "eval_re
            "confusion_matrix.png", "blimp_results.json", VOCABULARY_FILE,
            VOCABULARY_FILE + tokenization.SUFFIX, SETTINGS_FILE)
 """All that a run leaves in its directory."""
+
+TASK = "task_"
+"""Prefix of the facts of a task, whose meaning `tasks` knows."""
+_FACTS = {"dataset": str, "data": str, "vocabulary": str, "initial": (str, type(None)),
+          **dict.fromkeys(normalization.FACTS, bool)}
+"""Facts of a run beside its settings and its task."""
+_NEEDED = (*normalization.NEEDED_FACTS, "model.vocab_size")
+_MAY_CHANGE = frozenset({"training.num_trials"})
+"""Settings that decide a result and are not kept: trials can be added."""
+_MOST_SETTING_BYTES = 4 * MIB
+"""Of settings.json: settings take 3 KB; the names of 30,000 labels fit."""
+_Saved = dict[str, str | int | float | bool | list[str] | None]
 
 Config = TypeVar("Config")
 Identity = Mapping[str, Any]
@@ -112,7 +127,7 @@ class _Results:
 
     __pydantic_config__ = strict_json.OPEN
 
-    checkpoint: int | None = None
+    checkpoint: Annotated[int, Ge(1)] | None = None
 
 
 def checkpoint_of_results(model_dir: Path) -> int | None:
@@ -124,12 +139,8 @@ def checkpoint_of_results(model_dir: Path) -> int | None:
     path = model_dir / RESULTS_FILE
     if not path.exists():
         return None
-    found = strict_json.read(path, _Results, most=MOST_RESULT_BYTES, fix=(
-        "put it back from a copy, or begin again with --restart."))
-    if found.checkpoint is not None and found.checkpoint < 1:
-        raise UserError(f"{path}: {CHECKPOINT_KEY} must be a number from 1. Received: "
-                        f"{found.checkpoint}; put the file back from a copy.")
-    return found.checkpoint
+    return strict_json.read(path, _Results, most=MOST_RESULT_BYTES, fix=(
+        "put it back from a copy, or begin again with --restart.")).checkpoint
 
 
 def read_identity(model_dir: Path, known: Any = None) -> dict[str, Any]:
@@ -137,12 +148,56 @@ def read_identity(model_dir: Path, known: Any = None) -> dict[str, Any]:
 
     Args:
         model_dir: of the run.
-        known: settings of its kind, to check all of its own; see `settings_file.read`.
+        known: settings of the run's kind, against which its own are checked. If None, all settings
+            of pre-training are checked, but of fine-tuning the model's alone.
 
     Raises:
-        UserError: there is no run, or its settings are damaged.
+        UserError: there is no run, or its settings are damaged: no JSON, or a value that is
+            missing, unknown, of another type or out of range.
     """
-    return settings_file.read(model_dir / SETTINGS_FILE, known)
+    path, fix = model_dir / SETTINGS_FILE, "restore it or start a new --model_dir."
+    saved = strict_json.read(path, _Saved, most=_MOST_SETTING_BYTES, fix=fix, absent=(
+        f"{path} does not exist: no run was started in {model_dir}. Train first, or name "
+        "another directory."))
+    try:
+        problem = _problem_of_facts(saved) or _problem_of_settings(saved, known)
+    except ValueError as error:
+        problem = str(error).rstrip(".")
+    if problem:
+        raise UserError(f"{path} is damaged: {problem}; {fix}")
+    return saved
+
+
+def _problem_of_facts(saved: Identity) -> str:
+    for name in saved:
+        if "." in name or name.startswith(TASK):
+            continue
+        if name not in _FACTS:
+            return f"{shown(name)} is unknown"
+        if not isinstance(saved[name], _FACTS[name]):
+            return f"{name!r} can't be {shown(saved[name])}"
+    missing = [name for name in _NEEDED if name not in saved]
+    if missing:
+        return f"{missing[0]!r} is missing"
+    normalization.Normalization.of_facts(saved)
+    return ""
+
+
+def _problem_of_settings(saved: Identity, known: Any) -> str:
+    settings = settings_of(saved)
+    if known is None and any(name.startswith(TASK) for name in saved):
+        settings = {name: settings[name] for name in settings if name.startswith("model.")}
+    found = flatten(override(known or PretrainingConfig(), settings))
+    for name, value in settings.items():
+        if name.startswith("runtime."):
+            return f"{shown(name)} is unknown"
+        # No type is converted into another; 1 and 1.0 are both numbers of JSON.
+        if value != found[name] or isinstance(value, bool) != isinstance(found[name], bool):
+            return f"{name} can't be {shown(value)}"
+    sections = {name.partition(".")[0] for name in settings}
+    gaps = [name for name in found if name.partition(".")[0] in sections
+            and name not in settings and name not in _MAY_CHANGE]
+    return f"{gaps[0]!r} is missing" if gaps else ""
 
 
 def saved_config(model_dir: Path, config: Config, given: Collection[str]) -> Config:

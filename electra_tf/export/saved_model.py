@@ -10,9 +10,11 @@ import tempfile
 from collections.abc import Iterator
 
 import tensorflow as tf
+from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
-from electra_tf.export import verification, warmup
+from electra_tf.export import verification
 from electra_tf.export.servable import Servable
+from electra_tf.export.signatures import DEFAULT
 from electra_tf.platform import storage
 from electra_tf.platform.atomic_file import (
     TEMPORARY_PREFIX,
@@ -23,6 +25,8 @@ from electra_tf.platform.atomic_file import (
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path, RemotePath
 
+WARM_UP_FILE = "assets.extra/tf_serving_warmup_requests"
+"""Requests that TensorFlow Serving runs before it says that a model is ready."""
 PRECISIONS = {"float32": tf.float32, "bfloat16": tf.bfloat16}
 
 
@@ -66,11 +70,9 @@ def export(model: Servable, target: Target) -> None:
     remove_abandoned(final.parent)
     try:
         with _appearing_whole(final) as unfinished:
-            tf.saved_model.save(
-                served, str(unfinished), signatures=signatures,
-                options=tf.saved_model.SaveOptions(experimental_custom_gradients=False))
+            served.save(str(unfinished), signatures)
             requests = verification.requests(served.columns)
-            warmup.write(unfinished, final.parent.name, requests)
+            _write_warm_up(unfinished, final.parent.name, requests)
             difference = verification.compare(
                 unfinished, model.trained(), requests, target.dtype)
             size = sum(path.stat().st_size for path in unfinished.rglob("*") if path.is_file())
@@ -83,6 +85,23 @@ def export(model: Servable, target: Target) -> None:
           f"{', '.join(signatures)}\n"
           f"compared with the trained model in a new process: probabilities within "
           f"{difference:.1e}", flush=True)
+
+
+def _write_warm_up(directory: pathlib.Path, model: str,
+                   requests: verification.Requests) -> None:
+    """Writes requests to the default signature of a model that will be served by this name."""
+    path = directory / WARM_UP_FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for request in requests:
+            asked = predict_pb2.PredictRequest()
+            asked.model_spec.name = model
+            asked.model_spec.signature_name = DEFAULT
+            for name, texts in request.items():
+                asked.inputs[name].CopyFrom(tf.make_tensor_proto(texts, tf.string))
+            log = prediction_log_pb2.PredictionLog(
+                predict_log=prediction_log_pb2.PredictLog(request=asked))
+            writer.write(log.SerializeToString())
 
 
 @contextlib.contextmanager

@@ -28,7 +28,7 @@ from electra_tf.config import finetuning_flags, setting_flags
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.section_flags import from_flags, set_default
-from electra_tf.tasks import glue, registry
+from electra_tf.tasks import glue
 
 INIT_CHECKPOINT = "google/electra-small-discriminator"
 """Encoder that is fine-tuned by default."""
@@ -65,7 +65,7 @@ def _set_defaults() -> None:
 def _report_glue_average() -> None:
     from electra_tf.finetuning import glue_average
 
-    set_default("model_dir", f"runs/{registry.GLUE}")
+    set_default("model_dir", f"runs/{glue.ALL}")
     finetuning_flags.require("model_dir")
     finetuning_flags.refuse_all_but(glue.AVERAGE, ("model_dir",))
     if flags.FLAGS.mode != "train":
@@ -104,12 +104,12 @@ def _targets(names):
 
 
 def _export(model_dir, target, changes=()) -> None:
-    from electra_tf.export import finetuned, saved_model
+    from electra_tf.export import saved_model, servable
     from electra_tf.finetuning import outputs, setup
 
     run = setup.prepare_trained(model_dir, dict(changes) | {
         "training.precision": "float32", "runtime.distribution_strategy": "one_device"})
-    saved_model.export(finetuned.of_task(
+    saved_model.export(servable.of_task(
         run.trained_model(), run.spec, run.config.task, run.text, outputs.threshold_of(model_dir)),
         target)
 

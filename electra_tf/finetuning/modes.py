@@ -61,7 +61,9 @@ def train() -> list[FinetuningRun]:
             run_directory.restart(run.model_dir)
     results = [trials.train(run, task, initial) for run, task in runs]
     if len(results) > 1:
-        glue_average.report_run(model_dir, results, outputs.SUBMISSION)
+        print()
+        glue_average.report(model_dir)
+        glue_average.pack(model_dir, outputs.SUBMISSION)
     return [run for run, _ in runs]
 
 

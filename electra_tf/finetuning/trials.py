@@ -139,10 +139,10 @@ def _add_trial(run: FinetuningRun, results: Results, number: int, rows: Sequence
         step = tf.Variable(trial.epochs[trial.kept_epoch - 1].step, dtype=tf.int64, name="step")
         CheckpointManager(
             tf.train.Checkpoint(model=model, step=step), directory, interval=1, keep=0
-        ).save(results.checkpoint)
+        ).save(results.best_number)
     # From here on the directory stands for the best trial's weights; the others' may go.
     results.save(run.model_dir)
-    checkpoints.remove(directory, set(checkpoints.steps(directory)) - {results.checkpoint})
+    checkpoints.remove(directory, set(checkpoints.steps(directory)) - {results.best_number})
     return results
 
 

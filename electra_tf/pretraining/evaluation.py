@@ -16,7 +16,7 @@ from electra_tf.objectives.detection_scores import ranking_scores
 from electra_tf.objectives.objective import Arrays, PretrainingObjective
 from electra_tf.pretraining.fixed_corruption import KINDS, Corrupted, FixedCorruption
 from electra_tf.pretraining.setup import Run, special_tokens
-from electra_tf.reporting.samples import Corruption
+from electra_tf.reporting.samples import Corruption, spread
 from electra_tf.text.vocabulary import Vocabulary
 from electra_tf.training.cores import largest_divisor
 from electra_tf.training.parts import joined
@@ -109,15 +109,19 @@ class Evaluator:
                 details[f"{kind}/replaced"][valid], details[f"{kind}/logits"][valid], kind)
         return results
 
-    def samples(self, count: int, vocabulary: Vocabulary) -> list[Corruption]:
-        """Returns some examples of the first held-out batch, corrupted and judged.
+    def samples(self, count: int, vocabulary: Vocabulary, batches: int = 1) -> list[Corruption]:
+        """Returns some examples of the first held-out batches, corrupted and judged.
 
-        They are spread over it: examples side by side are mostly of one document.
+        They are spread over the batches and the most readable ones of their part.
         """
-        outcome = next(self._outcomes(1))
+        outcomes = [{name: outcome[name] for name in _details(outcome)}
+                    for outcome in self._outcomes(batches)]
+        outcome = {name: np.concatenate([each[name] for each in outcomes]) for name in outcomes[0]}
         real = np.flatnonzero(outcome["valid"].any(axis=1))
-        spread = real[np.linspace(0, len(real) - 1, min(count, len(real))).astype(int)]
-        rows = {name: outcome[name][spread] for name in _details(outcome)}
+        texts = [[vocabulary.tokens[index] for index in outcome["ids"][row][outcome["valid"][row]]]
+                 for row in real]
+        chosen = real[spread(texts, count)]
+        rows = {name: values[chosen] for name, values in outcome.items()}
         written = self._objective.written(rows)
         return [] if written is None else Corruption.of_arrays(
             rows, written.ids, vocabulary.tokens, written.replaced_probability)

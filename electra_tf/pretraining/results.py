@@ -18,6 +18,8 @@ from electra_tf.reporting.samples import markdown_page, terminal_page
 from electra_tf.training import failures
 
 SHOWN_SAMPLES = 4
+SAMPLED_BATCHES = 16
+"""Batches out of which --mode=samples chooses."""
 RESULTS_FILE = "eval_results.json"
 
 
@@ -34,7 +36,7 @@ def evaluate(run: Run) -> dict[str, float]:
 def show_samples(run: Run) -> None:
     """Prints held-out sentences, the replaced tokens, and the discriminator's probabilities."""
     evaluator, step = _restored_evaluator(run)
-    samples = evaluator.samples(SHOWN_SAMPLES, run.vocabulary)
+    samples = evaluator.samples(SHOWN_SAMPLES, run.vocabulary, SAMPLED_BATCHES)
     if not samples:
         raise UserError(f"objective.name={run.config.objective.name} fills in no words, so "
                         "there is nothing to show; --mode=eval scores it.")

@@ -2,8 +2,8 @@
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -77,6 +77,23 @@ class Corruption:
                     replaced_probability[row][real])))
         return found
 
+    def words(self) -> "Iterator[Word]":
+        """Yields whole words, without [CLS] and the last [SEP]."""
+        tokens = [(*token, chosen) for token, chosen in zip(
+            self.tokens(), self.selected, strict=True)]
+        if tokens and tokens[0][0] == "[CLS]":
+            tokens = tokens[1:]
+        if tokens and tokens[-1][0] == "[SEP]":
+            tokens = tokens[:-1]
+        pieces: list[tuple] = []
+        for token in tokens:
+            if pieces and not _continues(token[0]):
+                yield Word.of_pieces(pieces)
+                pieces = []
+            pieces.append(token)
+        if pieces:
+            yield Word.of_pieces(pieces)
+
     def tokens(self) -> Iterator[tuple[str, str, float, Outcome]]:
         """Yields before, after, probability (0 without a discriminator) and outcome of tokens."""
         judged = self.replaced_probability is not None
@@ -85,6 +102,29 @@ class Corruption:
                 self.replaced_probability if judged else [0.0] * len(self.original), strict=True):
             yield before, after, probability, _outcome(
                 before != after, chosen, probability > 0.5, judged=judged)
+
+
+class Word(NamedTuple):
+    """A word of the original and what replaced it."""
+
+    before: str
+    after: str
+    """The pieces that the discriminator read; several words where pieces became words."""
+    probability: float
+    """The largest of the word's replaced tokens, or of all if none was replaced."""
+    outcome: Outcome
+    """Caught if the discriminator accuses one of its replaced tokens."""
+
+    @classmethod
+    def of_pieces(cls, pieces: Sequence[tuple]) -> "Word":
+        """Joins tokens: before, after, probability, outcome and selection of each."""
+        replaced = [piece for piece in pieces if piece[0] != piece[1]]
+        counted = replaced or pieces
+        found = [outcome for *_, outcome, _ in counted]
+        best = next((outcome for outcome in ("caught", "missed", "replaced", "false alarm",
+                                             "restored") if outcome in found), "untouched")
+        before, after = (_joined([piece[side] for piece in pieces]) for side in (0, 1))
+        return cls(before, after, max(piece[2] for piece in counted), best)
 
 
 def outcomes(sample: Corruption) -> list[Outcome]:
@@ -131,18 +171,38 @@ def terminal_view(sample: Corruption, *, width: int = 100, colour: bool = False)
         width: columns of the terminal, at least 40.
         colour: whether to add ANSI colours; `sys.stdout.isatty()` knows.
     """
-    def paint(text: str, outcome: Outcome) -> str:
-        code = _COLOURS.get(outcome)
-        return f"\x1b[{code}m{text}\x1b[0m" if colour and code else text
+    def paint(word: Word) -> str:
+        code = _COLOURS.get(word.outcome)
+        return f"\x1b[{code}m{_mark(word)}\x1b[0m" if colour and code else _mark(word)
 
-    words = _words(sample, lambda *token: paint(_mark(*token), token[-1]))
+    words = list(map(paint, sample.words()))
     return "\n".join([summary(sample), *_wrap(words, width=width, indent="  ")])
 
 
 def markdown_view(sample: Corruption) -> str:
     """Returns one sequence as Markdown, for TensorBoard's text page."""
-    words = _words(sample, _markdown_mark)
-    return f"*{summary(sample)}*\n\n{' '.join(words)}"
+    return f"*{summary(sample)}*\n\n{' '.join(map(_markdown_mark, sample.words()))}"
+
+
+def readable(tokens: Sequence[str]) -> float:
+    """Returns how much of a text is whole words of letters, in [0, 1].
+
+    >>> readable(["[CLS]", "the", "cat", "sat", ".", "[SEP]"]), readable(["(", "3", "##x", "|"])
+    (0.75, 0.0)
+    """
+    text = [token for token in tokens if token not in ("[CLS]", "[SEP]")]
+    return sum(token.isalpha() for token in text) / max(1, len(text))
+
+
+def spread(texts: Sequence[Sequence[str]], count: int) -> list[int]:
+    """Returns the indices of the most readable texts out of `count` parts of all, in order.
+
+    Consecutive texts are mostly of one document, so texts of different parts are mostly of
+    different documents; the last quarter of a part is left out, which is next to the next part.
+    """
+    parts = np.array_split(np.arange(len(texts)), min(count, len(texts)) or 1)
+    return [int(max(part[:max(1, 3 * len(part) // 4)], key=lambda index: readable(texts[index])))
+            for part in parts if part.size]
 
 
 def terminal_page(samples: Sequence[Corruption], *, width: int = 100, colour: bool = False) -> str:
@@ -177,35 +237,23 @@ def _outcome(replaced: bool, selected: bool, accused: bool, *, judged: bool) -> 
     return "restored" if selected else "untouched"
 
 
-def _mark(before: str, after: str, probability: float, outcome: Outcome) -> str:
-    """Returns one token in plain text."""
-    percent = f" {_MARKS[outcome]}{probability:.0%}" if outcome in _MARKS else ""
-    if outcome in ("caught", "missed", "replaced"):
-        return f"[{'→'.join(_pair(before, after))}{percent}]"
-    word = _bare(before)
-    return {"false alarm": f"[{word}{percent}]", "restored": f"{{{word}}}"}.get(outcome, word)
+def _mark(word: Word) -> str:
+    """Returns one word in plain text."""
+    percent = f" {_MARKS[word.outcome]}{word.probability:.0%}" if word.outcome in _MARKS else ""
+    if word.outcome in ("caught", "missed", "replaced"):
+        return f"[{word.before}→{word.after}{percent}]"
+    return {"false alarm": f"[{word.before}{percent}]",
+            "restored": f"{{{word.before}}}"}.get(word.outcome, word.before)
 
 
-def _markdown_mark(before: str, after: str, probability: float, outcome: Outcome) -> str:
-    percent = f" ({_MARKS[outcome]} {probability:.0%})" if outcome in _MARKS else ""
-    if outcome in ("caught", "missed", "replaced"):
-        was, now = map(_escape, _pair(before, after))
-        return f"~~{was}~~ **{now}**{percent}"
-    word = _escape(_bare(before))
-    alarm = f"{word} (*! {probability:.0%}*)"
-    return {"false alarm": alarm, "restored": f"{{{word}}}"}.get(outcome, word)
-
-
-def _words(sample: Corruption, mark: Callable[[str, str, float, Outcome], str]) -> list[str]:
-    """Returns the words of the original with every token marked."""
-    words: list[str] = []
-    for before, after, probability, outcome in sample.tokens():
-        marked = mark(before, after, probability, outcome)
-        if before.startswith("##") and words:
-            words[-1] += marked
-        else:
-            words.append(marked)
-    return words
+def _markdown_mark(word: Word) -> str:
+    percent = (f" ({_MARKS[word.outcome]} {word.probability:.0%})" if word.outcome in _MARKS
+               else "")
+    before, after = _escape(word.before), _escape(word.after)
+    if word.outcome in ("caught", "missed", "replaced"):
+        return f"~~{before}~~ **{after}**{percent}"
+    return {"false alarm": f"{before} (*! {word.probability:.0%}*)",
+            "restored": f"{{{before}}}"}.get(word.outcome, before)
 
 
 def _wrap(words: Sequence[str], *, width: int, indent: str) -> list[str]:
@@ -221,15 +269,16 @@ def _wrap(words: Sequence[str], *, width: int, indent: str) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-def _pair(before: str, after: str) -> tuple[str, str]:
-    """Shows "##" only where the two pieces differ in it."""
-    if before.startswith("##") and after.startswith("##"):
-        return _bare(before), _bare(after)
-    return before, after
+def _continues(piece: str) -> bool:
+    return piece.startswith("##") and len(piece) > 2
 
 
-def _bare(piece: str) -> str:
-    return piece[2:] if piece.startswith("##") and len(piece) > 2 else piece
+def _joined(pieces: Sequence[str]) -> str:
+    """Returns pieces as text; "##" stays where the first one continues a word."""
+    text = pieces[0]
+    for piece in pieces[1:]:
+        text += piece[2:] if _continues(piece) else f" {piece}"
+    return text
 
 
 def _escape(text: str) -> str:

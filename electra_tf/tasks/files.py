@@ -3,33 +3,17 @@
 import dataclasses
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import TaggedExample, TextExample
-from electra_tf.tasks.tables import TableRow, read_rows
+from electra_tf.tasks.tables import TableRow, read_rows, suffix_of
 from electra_tf.tasks.tagging import read_conll, to_iob2
+from electra_tf.tasks.task import Columns, TaskSpec
 
 _NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*", re.ASCII)
 """Accepted form of a number; Python's `float` also takes "1_0", "nan" and other digits."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Columns:
-    """Columns of a table by their role."""
-
-    texts: tuple[str, ...] = ("text",)
-    """One or two columns of texts; for tagging the one with the list of words."""
-    label: str = "label"
-    """The label, the number, or the list of tags."""
-    key: str = ""
-    """Column that names a row in predictions; the line number if empty."""
-
-    def __post_init__(self):
-        if not 1 <= len(self.texts) <= 2:
-            raise UserError("--text_columns takes one column, or two separated by a comma. "
-                            f"Received: {','.join(self.texts)!r}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,7 +29,7 @@ class Files:
     """Refuse questions whose answer is not at its offset."""
 
 
-def read_texts(path: Path, columns: Columns, *, numbers: bool = False,
+def read_texts(path: Path, columns: Columns | TaskSpec, *, numbers: bool = False,
                labelled: bool = True) -> list[TextExample]:
     """Returns the rows of a table as examples for classification or regression.
 
@@ -58,26 +42,23 @@ def read_texts(path: Path, columns: Columns, *, numbers: bool = False,
     Raises:
         UserError: a missing column, an empty label, or a label that is no number; with the line.
     """
-    examples = []
-    for row in read_rows(path):
-        _require_columns(row, columns, labelled=labelled)
-        examples.append(TextExample(
-            key=_key(row, columns), texts=tuple(map(row.text, columns.texts)),
-            label=(_number if numbers else _word)(row, columns.label) if labelled else None))
-    return examples
+    return [TextExample(
+        key=_key(row, columns), texts=tuple(map(row.text, columns.texts)),
+        label=(_number if numbers else _word)(row, columns.label) if labelled else None)
+        for row in _rows(path, columns, labelled=labelled)]
 
 
-def read_tagged(path: Path, columns: Columns, *, labelled: bool = True) -> list[TaggedExample]:
+def read_tagged(path: Path, columns: Columns | TaskSpec, *,
+                labelled: bool = True) -> list[TaggedExample]:
     """Returns the sentences of JSON lines with lists of words and tags, or of CoNLL columns.
 
     Raises:
         UserError: a list that isn't one of texts, or not as many tags as words; with the line.
     """
-    if path.suffix != ".jsonl":
+    if suffix_of(path) != ".jsonl":
         return read_conll(path, tagged=labelled)
     examples = []
-    for row in read_rows(path):
-        _require_columns(row, columns, labelled=labelled)
+    for row in _rows(path, columns, labelled=labelled):
         words = _list(row, columns.texts[0])
         tags = _list(row, columns.label) if labelled else None
         if not words or (tags is not None and len(tags) != len(words)):
@@ -92,14 +73,6 @@ def read_tagged(path: Path, columns: Columns, *, labelled: bool = True) -> list[
 def label_set(examples: Sequence[TextExample | TaggedExample]) -> tuple[str, ...]:
     """Returns the distinct labels or tags, in order."""
     return tuple(sorted({label for example in examples for label in _labels_of(example)}))
-
-
-def labels_of_training(own: Files, train: Sequence[TextExample | TaggedExample],
-                       dev: Sequence[TextExample | TaggedExample]) -> tuple[str, ...]:
-    """Returns the labels of the training file; raises `UserError` if dev has others."""
-    labels = label_set(train)
-    require_known_labels(own.dev, dev, labels)
-    return labels
 
 
 def require_known_labels(path: Path, examples: Sequence[TextExample | TaggedExample],
@@ -118,21 +91,21 @@ def _labels_of(example: TextExample | TaggedExample) -> tuple[str, ...]:
     return () if example.label is None else (example.label,)
 
 
-def _require_columns(row: TableRow, columns: Columns, *, labelled: bool) -> None:
-    """Raises `UserError` that names the flag of a missing column."""
-    wanted = [("text_columns", name) for name in columns.texts]
-    if labelled:
-        wanted.append(("label_column", columns.label))
-    if columns.key:
-        wanted.append(("key_column", columns.key))
-    for flag, name in wanted:
-        if name not in row.values:
-            raise row.error(f"no column {name!r}. There are: {', '.join(row.values)}. "
-                            f"--{flag} says which one it is; files to predict have the training "
-                            "file's columns.")
+def _rows(path: Path, columns: Columns | TaskSpec, *, labelled: bool) -> Iterator[TableRow]:
+    """Yields rows; raises `UserError` that names the flag of a missing column."""
+    wanted = {"text_columns": columns.texts, "label_column": (columns.label,) if labelled else (),
+              "key_column": (columns.key,) if columns.key else ()}
+    for row in read_rows(path):
+        for flag, names in wanted.items():
+            for name in names:
+                if name not in row.values:
+                    raise row.error(
+                        f"no column {name!r}. There are: {', '.join(row.values)}. --{flag} says "
+                        "which one it is; files to predict have the training file's columns.")
+        yield row
 
 
-def _key(row: TableRow, columns: Columns) -> str:
+def _key(row: TableRow, columns: Columns | TaskSpec) -> str:
     return row.text(columns.key) if columns.key else str(row.line)
 
 

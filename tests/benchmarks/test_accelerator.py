@@ -13,8 +13,13 @@ from benchmarks.accelerator import steps
 from benchmarks.accelerator.__main__ import systems_of
 from benchmarks.harness.process import ROOT
 from electra_tf.apps.stablehlo import compile_environment
-from electra_tf.apps.stablehlo.artefact import LiftedStep
-from electra_tf.apps.stablehlo.layout import FORMAT_VERSION, Layout, StateValue, Value
+from electra_tf.apps.stablehlo.artefact import (
+    FORMAT_VERSION,
+    Layout,
+    LiftedStep,
+    StateValue,
+    Value,
+)
 from electra_tf.platform.errors import UserError
 from tests.benchmarks.workloads import BY_HAND
 

@@ -31,13 +31,6 @@ def test_texts_are_cut_to_exactly_so_many_tokens():
         models.cut(["films films"], TOKENIZER, tokens=5, count=1)
 
 
-def test_percentiles_are_values_that_occurred():
-    calls = [float(number) for number in range(200, 0, -1)]
-    assert serving.percentile(calls, 0.5) == 100.0
-    assert serving.percentile(calls, 0.99) == 198.0
-    assert serving.percentile([3.0], 0.99) == 3.0
-
-
 def measured(name, seconds, role=Role.PEER, *, shares=(0.2, 0.4), tokens=None, precision="float32"):
     """Two rounds over two texts; every call takes as long."""
     return Measurement(

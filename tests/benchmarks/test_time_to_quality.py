@@ -66,13 +66,6 @@ def test_ratios_are_to_the_fastest_that_got_there_or_to_the_longest_that_did_not
     assert "| hf     | 100 s (0.10M tokens) |" in page and "not in 100 s |" in page
 
 
-def test_a_system_that_failed_is_on_the_page_with_its_reason():
-    failed = Curve(name="hf", title="hf", steps=0, failure="no torch")
-    page = "\n".join(report.page([failed], [0.6]))
-    assert "| hf     |    - |" in page
-    assert "- hf: failed: no torch" in page
-
-
 def test_the_peers_get_our_examples_in_our_order_and_the_same_corruptions(tmp_path):
     tiny_records.write(tmp_path / "records")
     (tmp_path / "out").mkdir()

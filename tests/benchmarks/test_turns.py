@@ -11,7 +11,6 @@ from benchmarks.harness.turns import (
     System,
     Turns,
     has_room,
-    rotated,
 )
 from electra_tf.platform import machine
 from electra_tf.platform.errors import UserError
@@ -60,12 +59,6 @@ def measure(systems, *, alone=False, rounds=3, has_room=lambda largest: True, **
     return {one.system.name: one for one in results}, log
 
 
-def test_rotation_begins_with_the_next_each_time():
-    assert [rotated("abc", by) for by in range(4)] == [
-        ["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"], ["a", "b", "c"]]
-    assert rotated([], 3) == []
-
-
 def test_systems_start_one_by_one_and_then_take_turns_that_rotate():
     results, log = measure([system("a", Role.OURS), system("b"), system("c")])
     assert log[:6] == [("a", 1), ("a", 2), ("b", 1), ("b", 2), ("c", 1), ("c", 2)]
@@ -88,11 +81,6 @@ def test_a_dying_worker_becomes_a_row_and_the_others_go_on(request_number, alone
                            b={"fails_at": request_number})
     assert [results[name].failure for name in "abc"] == ["", "ran out of luck", ""]
     assert [len(results[name].values("steps")) for name in "abc"] == [3, 0, 3]
-
-
-def test_a_loss_that_is_no_number_is_a_failure():
-    results, _ = measure([system("a")], a={"loss": float("nan")})
-    assert results["a"].failure == "the loss is nan"
 
 
 def test_what_does_not_fit_waits_and_meets_ours_and_the_limits_again():

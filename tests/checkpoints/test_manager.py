@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints import manager as manager_module
-from electra_tf.checkpoints.manager import restore_weights, training_manager
+from electra_tf.checkpoints.manager import CheckpointManager, restore_weights
 from electra_tf.platform.errors import UserError
 
 
@@ -19,7 +19,7 @@ class Model(tf.Module):
 def create(directory, keep=2, interval=5, size=3):
     model, step = Model(size), tf.Variable(0, dtype=tf.int64)
     checkpoint = tf.train.Checkpoint(model=model, step=step)
-    manager = training_manager(checkpoint, directory, interval=interval, keep=keep, is_chief=True)
+    manager = CheckpointManager(checkpoint, directory, interval=interval, keep=keep, is_chief=True)
     return model, step, manager
 
 
@@ -74,7 +74,7 @@ def test_a_missing_weight_is_refused(tmp_path):
     train(*create(tmp_path), until=5)
     model = Model()
     model.extra = tf.Variable(1.0)
-    with pytest.raises(UserError, match="doesn't fit this model"):
+    with pytest.raises(UserError, match="doesn't fit this run"):
         restore_weights(model, tf.Variable(0, dtype=tf.int64), tmp_path)
     with pytest.raises(UserError, match="holds no checkpoint yet"):
         restore_weights(model, tf.Variable(0, dtype=tf.int64), tmp_path / "empty")

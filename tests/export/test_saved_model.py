@@ -11,7 +11,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import prediction_log_pb2
 
 from electra_tf.export import saved_model as exporting
-from electra_tf.export import servable, verification, warmup
+from electra_tf.export import servable, verification
 from electra_tf.export.saved_model import Target
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
@@ -63,7 +63,7 @@ def test_a_new_process_answers_strings_wherever_it_starts(exported, tmp_path, mo
 
 def test_warm_up_requests_can_be_read_back_and_nothing_else_is_left(exported):
     logs = [prediction_log_pb2.PredictionLog.FromString(record.numpy())
-            for record in tf.data.TFRecordDataset(str(exported / warmup.FILE))]
+            for record in tf.data.TFRecordDataset(str(exported / exporting.WARM_UP_FILE))]
     assert [log.predict_log.request.inputs["text"].tensor_shape.dim[0].size for log in logs] == [
         4, 1]
     assert {log.predict_log.request.model_spec.name for log in logs} == {"classifier"}

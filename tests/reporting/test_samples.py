@@ -11,6 +11,7 @@ from electra_tf.reporting.samples import (
     markdown_page,
     markdown_view,
     outcomes,
+    spread,
     summary,
     suspicion,
     terminal_page,
@@ -44,20 +45,20 @@ def test_the_right_word_that_is_accused_is_filled_in_all_the_same():
         "2 of 2 tokens filled in: 1 as they were, 1 replaced (1 caught, 0 missed); 1 false alarm")
 
 
-def test_pieces_join_into_words_and_marks_stand_where_the_tokens_stood():
+def test_pieces_join_into_words_without_the_tokens_around_them():
     assert terminal_view(SAMPLE).splitlines()[1] == (
-        "  [CLS] {the} [chef→dog ✓97%][s→ly ✓88%] cook [soup→meal ✗12%] [again !64%] [SEP]")
+        "  {the} [chefs→dogly ✓97%] cook [soup→meal ✗12%] [again !64%]")
 
 
-def test_a_replacement_that_changes_whether_a_piece_continues_a_word_shows_it():
-    changed = Corruption(original=["play", "##ing"], corrupted=["play", "the"],
-                         selected=[False, True], replaced_probability=[0.0, 0.9])
-    assert "play[##ing→the ✓90%]" in terminal_view(changed)
+def test_a_piece_that_became_a_word_or_a_word_that_became_a_piece_is_seen():
+    changed = Corruption(original=["play", "##ing", "on"], corrupted=["play", "the", "##ly"],
+                         selected=[False, True, True], replaced_probability=[0.0, 0.9, 0.2])
+    assert "[playing→play the ✓90%] [on→##ly ✗20%]" in terminal_view(changed)
 
 
 def test_colours_add_no_visible_character():
     coloured = terminal_view(SAMPLE, colour=True)
-    assert "\x1b[32m[chef→dog ✓97%]\x1b[0m" in coloured
+    assert "\x1b[32m[chefs→dogly ✓97%]\x1b[0m" in coloured
     assert "\x1b[31m[soup→meal ✗12%]\x1b[0m" in coloured
     assert re.sub(r"\x1b\[\d+m", "", coloured) == terminal_view(SAMPLE)
 
@@ -105,7 +106,7 @@ def test_guesses_that_nobody_judges_are_shown_without_verdicts():
     guesses = Corruption(original=SAMPLE.original, corrupted=SAMPLE.corrupted,
                          selected=SAMPLE.selected)
     page = terminal_page([guesses])
-    assert "[CLS] {the} [chef→dog][s→ly] cook [soup→meal] again [SEP]" in page
+    assert "{the} [chefs→dogly] cook [soup→meal] again" in page
     assert summary(guesses) == "4 of 8 tokens filled in: 1 as they were, 3 otherwise"
     assert "discriminator" not in page and "%" not in page
     assert "~~soup~~ **meal** again" in markdown_page([guesses])
@@ -117,3 +118,10 @@ def test_rows_of_an_evaluation_become_sentences():
     [sample] = Corruption.of_arrays(details, np.array([[1, 4, 3, 0]]), "pabcd")
     assert (sample.original, sample.corrupted) == (["a", "b", "c"], ["a", "d", "c"])
     assert outcomes(sample) == ["untouched", "replaced", "restored"]
+
+
+def test_of_each_part_the_most_readable_text_is_shown():
+    texts = [["[CLS]", word, word, "3", "[SEP]"] for word in "()[]{}"]
+    texts[1], texts[2], texts[4] = ["a", "cat"], ["a", "b", "c"], ["a", "##cat"]
+    assert spread(texts, 2) == [1, 4] and spread(texts, 1) == [1]
+    assert spread(texts[:2], 4) == [0, 1] and spread([], 4) == []

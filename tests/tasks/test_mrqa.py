@@ -161,7 +161,7 @@ def test_sets_are_found_where_mrqa_or_google_has_them(tmp_path, name, dataset, t
         f"{split}: 1 question has an answer that doesn't stand at its offset, '{key}' among them"
         for split, key in (("train", "b"), ("dev", "c"))]
     (tmp_path / train).unlink()  # Scoring needs no training file.
-    assert registry.load_dev(task.spec, tmp_path, Files())["dev"] == task.dev["dev"]
+    assert registry.load_dev(task.spec, tmp_path, Files())["dev"] == list(task.dev["dev"])
 
 
 def test_a_set_in_another_s_place_is_refused_unless_it_is_named(tmp_path):

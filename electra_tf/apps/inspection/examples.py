@@ -6,13 +6,14 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.apps.inspection.reading import Place, Rows
-from electra_tf.apps.inspection.report import SPLIT_NAMES
 from electra_tf.apps.inspection.survey import Survey
 from electra_tf.config.masking import MaskingConfig
 from electra_tf.modeling.masking import mark_positions, mask_tokens
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.pretraining.setup import token_kinds
 from electra_tf.text.vocabulary import CONTINUATION
+
+SPLIT_NAMES = {"train": "training", "eval": "held out"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -59,8 +60,8 @@ def masked_examples(found: Survey, count: int, masking: MaskingConfig, *, seed: 
                     draws: int) -> list[MaskedExample]:
     """Returns examples with the masks that training would draw for them in `draws` epochs.
 
-    They are drawn from the training examples that are read, or from the held-out ones if there are
-    no others, and come in order.
+    They are drawn from the training examples, or from the held-out ones if there are no others, and
+    come in order.
 
     Args:
         found: the records.
@@ -72,7 +73,7 @@ def masked_examples(found: Survey, count: int, masking: MaskingConfig, *, seed: 
     split = "train" if found.splits["train"].examples else "eval"
     read = found.splits[split].examples
     numbers = np.random.default_rng(seed).choice(read, min(count, read), replace=False)
-    places = [found.records.place(split, int(number), found.limit) for number in np.sort(numbers)]
+    places = [found.records.place(split, int(number)) for number in np.sort(numbers)]
     if not places:
         return []
     rows = [found.records.example(place)[1:] for place in places]

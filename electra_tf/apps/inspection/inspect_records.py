@@ -7,7 +7,7 @@ r"""Shows what a directory of records holds, before a run is spent on it.
 Prints the manifest, the lengths of examples, words and [UNK] by script, frequent and rare pieces,
 text that is there more than once (also in held-out and training examples), and some examples with
 the masks that training would draw for them. --html writes the same as a page, with colors. All
-examples are read, in memory that does not grow with them: docs/inspecting_records.md.
+examples are read, in memory that does not grow with them: docs/how_to/data.md.
 """
 
 import pathlib
@@ -24,8 +24,7 @@ from electra_tf.platform.errors import UserError
 DIRECTORY = "DIR"
 DRAWS = 3
 """Draws of masks, which the page shows one after another."""
-_EVERYTHING = 1 << 62
-GROUPS = {"What is read": ("max_examples",), "What is shown": ("examples", "seed", "html"),
+GROUPS = {"What is shown": ("examples", "seed", "html"),
           "Masking, section.field=value": ANY_SETTING}
 
 
@@ -49,26 +48,24 @@ def main(directory: str) -> None:
         raise UserError("--html must name a file in a directory that exists, such as "
                         f"records.html. Received: {values.html!r}")
     # Imported here: TensorFlow takes seconds.
-    from electra_tf.apps.inspection import examples, reading, show, survey
+    from electra_tf.apps.inspection import examples, reading, report, survey
 
     records = reading.open_records(data_dir)
     began = time.perf_counter()
-    found = survey.survey(records, values.max_examples or _EVERYTHING)
+    found = survey.survey(records)
     seconds = time.perf_counter() - began
     masked = examples.masked_examples(found, values.examples, masking, seed=values.seed,
                                       draws=DRAWS)
     read = sum(counts.examples for counts in found.splits.values())
-    print(data_dir, show.text(found, masked), f"read {read:,} examples in {seconds:.1f} s: "
+    print(data_dir, report.text(found, masked), f"read {read:,} examples in {seconds:.1f} s: "
           f"{read / seconds:,.0f} examples/s", sep="\n\n")
     if page is not None:
-        atomic_file.write_atomically(page, show.page(found, masked, str(data_dir)).encode())
+        atomic_file.write_atomically(page, report.page(found, masked, str(data_dir)).encode())
         print(f"wrote {page}")
 
 
 def define() -> None:
     """Defines the flags."""
-    flags.DEFINE_integer("max_examples", 0, "Number of training and of held-out examples to read, "
-                         "the first ones of every shard; 0 reads all.", lower_bound=0)
     flags.DEFINE_integer("examples", 3, "Number of examples to show as text.", 0, 1000)
     flags.DEFINE_integer("seed", 1, "Selects the examples that are shown, and their masks.",
                          0, 2**32 - 1)

@@ -1,7 +1,6 @@
 """Examples of a directory of records as NumPy arrays: all of them in order, or a single one."""
 
 import dataclasses
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ class Rows(NamedTuple):
     """Consecutive examples, B of them, with L positions each."""
 
     first: int
-    """Number of the first one, counted over those of the split that are read."""
+    """Number of the first one in its split."""
     ids: np.ndarray
     """int32 [B, L], [PAD] past the end."""
     valid: np.ndarray
@@ -48,40 +47,28 @@ class Records:
         """Returns how many examples "train" or "eval" has."""
         return sum(shard.examples for shard in self.manifest.shards_of(split))
 
-    def rows(self, split: str, limit: int) -> Iterator[Rows]:
-        """Yields the first examples of every shard, `limit` of them together.
-
-        Args:
-            split: "train" or "eval".
-            limit: examples, divided among the shards by their numbers of examples.
+    def rows(self, split: str) -> Iterator[Rows]:
+        """Yields the examples of "train" or "eval" in order.
 
         Raises:
             UserError: a shard is damaged, or isn't what the manifest says.
         """
         first = 0
-        for shard, count in self._parts(split, limit):
-            yield from self._read(shard, first, 0, count)
-            first += count
+        for shard in self.manifest.shards_of(split):
+            yield from self._read(shard, first, 0, shard.examples)
+            first += shard.examples
 
-    def place(self, split: str, number: int, limit: int) -> Place:
-        """Returns where the example is that `rows(split, limit)` gives this number."""
-        for shard, count in self._parts(split, limit):
-            if number < count:
+    def place(self, split: str, number: int) -> Place:
+        """Returns where the example is that `rows(split)` gives this number."""
+        for shard in self.manifest.shards_of(split):
+            if number < shard.examples:
                 return Place(shard, number)
-            number -= count
-        raise ValueError(f"example {number} of {split} is not among those that are read")
+            number -= shard.examples
+        raise ValueError(f"{split} has no example of this number")
 
     def example(self, place: Place) -> Rows:
         """Returns one example, B = 1."""
         return next(self._read(place.shard, place.number, place.number, place.number + 1))
-
-    def _parts(self, split: str, limit: int) -> list[tuple[Shard, int]]:
-        """Returns the shards, and how many examples of each are read."""
-        shards, whole = self.manifest.shards_of(split), max(1, self.examples(split))
-        ends = itertools.accumulate(shard.examples for shard in shards)
-        read = [min(limit, whole) * end // whole for end in (0, *ends)]
-        return [(shard, stop - start)
-                for shard, (start, stop) in zip(shards, itertools.pairwise(read), strict=True)]
 
     def _read(self, shard: Shard, first: int, start: int, stop: int) -> Iterator[Rows]:
         """Yields examples [start, stop) of a shard, counted from `first` on."""

@@ -1,17 +1,20 @@
-"""What a survey says, as tables and remarks; the terminal and the page show the same ones."""
+"""A survey and its examples as text for a terminal of 100 columns, and as a page."""
 
 import dataclasses
+import pathlib
+from collections.abc import Sequence
 
 import numpy as np
 
+from electra_tf.apps.inspection.examples import SPLIT_NAMES, MaskedExample, Piece
 from electra_tf.apps.inspection.survey import Survey, Text
 from electra_tf.platform.errors import one_line
-from electra_tf.reporting.tables import FIXED, Table, percent
+from electra_tf.reporting import pages
+from electra_tf.reporting.tables import FIXED, Table, percent, table_text, wrapped
 from electra_tf.text import coverage
 from electra_tf.text.unknown_words import scripts_of
-from electra_tf.text.vocabulary import SPECIAL_TOKENS
+from electra_tf.text.vocabulary import CONTINUATION, MASK, SPECIAL_TOKENS
 
-SPLIT_NAMES = {"train": "training", "eval": "held out"}
 NOT_RECORDED = "not recorded"
 _BINS = 8
 _TOP, _RARE = 40, 30
@@ -22,6 +25,31 @@ _LONGEST_NAME = 60
 """Characters of a source."""
 _MUCH = {"padding": 0.1, "repeated": 0.05, "leaked": 0.01, "unused": 0.1}
 """Shares above which a remark is made."""
+_TEMPLATE = pathlib.Path(__file__).with_name("page.html")
+_LEGEND = """\
+Examples, and what masking does to them
+  «word»  hidden: the generator reads [MASK] and has to find the word
+  {word}  to be found as well, but it reads the word itself
+  (a→b)   to be found as well, but it reads b, drawn at random"""
+
+
+def text(found: Survey, examples: Sequence[MaskedExample]) -> str:
+    """Returns tables, examples with their first draw of masks, and remarks."""
+    parts = [*map(table_text, tables(found)), *([_LEGEND] if examples else ())]
+    parts += [_example(example, number) for number, example in enumerate(examples, start=1)]
+    lines = [line for remark in remarks(found)
+             for line in wrapped(remark.split(), "  - ", "    ")]
+    parts.append("\n".join(["What to look at", *lines]) if lines else "Nothing unusual.")
+    return "\n\n".join(parts)
+
+
+def page(found: Survey, examples: Sequence[MaskedExample], title: str) -> str:
+    """Returns the same as a page that loads nothing and needs no script, with all draws."""
+    draws = len(examples[0].pieces[0].read) if examples else 0
+    return pages.render(
+        _TEMPLATE, title=safe(title), remarks=remarks(found), examples=examples,
+        found=tables(found), draws=range(1, draws + 1), shown=_shown,
+        special=SPECIAL_TOKENS)
 
 
 def tables(found: Survey) -> list[Table]:
@@ -53,7 +81,7 @@ def remarks(found: Survey) -> list[str]:
                      "training examples, so evaluation scores are too high: "
                      "--drop_near_duplicates removes copies of documents.")
     unused = np.count_nonzero(found.pieces == 0)
-    if found.complete and unused > _MUCH["unused"] * found.pieces.size:
+    if unused > _MUCH["unused"] * found.pieces.size:
         lines.append(f"{percent(unused, found.pieces.size)} of the vocabulary never occurs, and "
                      "its embeddings are not trained: learn a vocabulary from this text with "
                      "`python -m data_prep.build_vocab`.")
@@ -91,14 +119,9 @@ def _records(found: Survey) -> Table:
     rows += [(f"  {one_line(source.name, longest=_LONGEST_NAME)}",
               f"{source.documents:,} documents, {source.text_bytes / 1e6:,.1f} MB")
              for source in manifest.sources]
-    read = " and ".join(
-        f"{part.examples:,} of {records.examples(split):,} {SPLIT_NAMES[split]}"
-        for split, part in found.splits.items())
     rows += [
         ("size", f"{sum(shard.bytes for shard in manifest.shards) / 1e6:,.1f} MB"),
-        ("fingerprint", f"{manifest.fingerprint[:16]}..., equal for equal examples"),
-        ("looked at", "all examples" if found.complete else (
-            f"{read}: the first ones of every shard"))]
+        ("fingerprint", f"{manifest.fingerprint[:16]}..., equal for equal examples")]
     return Table(title="Records", rows=tuple(rows))
 
 
@@ -132,16 +155,13 @@ def _words(found: Survey) -> Table:
     known = counts.unknown_by_script is not None
     unknown = dict(counts.unknown_by_script) if known else {
         NOT_RECORDED: int(found.pieces[vocabulary.unk_id])}
-    scale = 1.0
-    if known and text.sum():  # [UNK] are of all examples, words of those that are read.
-        scale = (counts.content_tokens - counts.unknown_words) / int(text.sum())
     by_script = {str(names[index]): (starts[index], pieces[index])
                  for index in np.argsort(-pieces, kind="stable")}
     by_script |= {name: (0, 0) for name in sorted(unknown.keys() - by_script.keys())}
     whole = starts.sum()
     rows = [(name, f"{words:,.0f}", percent(words, whole),
              f"{of_them / words:.2f}" if words else "-", f"{lost:,}",
-             percent(lost, lost + scale * words))
+             percent(lost, lost + words))
             for name, (words, of_them), lost in (
                 *((name, each, unknown.get(name, 0)) for name, each in by_script.items()),
                 ("all", (whole, pieces.sum()), sum(unknown.values())))
@@ -152,7 +172,7 @@ def _words(found: Survey) -> Table:
         rows=tuple(rows), notes=(
             "A word's script is that of its first letter; signs are punctuation and symbols, a "
             "word each.",
-            "[UNK]: counted when the records were built, over all of the text." if known else
+            "[UNK]: counted when the records were built." if known else
             "The scripts of [UNK] are not recorded; build the records again to have them counted."))
 
 
@@ -202,8 +222,6 @@ def _repeated(found: Survey) -> Table:
             ("held-out passages in training", _share(seen.sum(), seen.size))]
         facts += [(f"  {_plural(text.copies, 'passage')}", _passage(found, text))
                   for text in found.leaked]
-        if not found.complete:
-            notes.append("Held-out text is compared with the training examples that were read.")
     return Table(title="Repeated text", rows=tuple(facts), notes=tuple(notes))
 
 
@@ -218,3 +236,28 @@ def _share(part: int, whole: int) -> str:
 
 def _plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + "s" * (count != 1)
+
+
+def _example(example: MaskedExample, number: int) -> str:
+    selected = sum(piece.read[0] is not None for piece in example.pieces)
+    lines = [f"{number}. {example.title}, {selected} to be found"]
+    for segment, name in enumerate("AB"):
+        words = ["".join(map(_marked, word)) for word in example.words
+                 if word[0].segment == segment]
+        if words:
+            lines += wrapped(words, f"  {name}  ", "     ")
+    return "\n".join(lines)
+
+
+def _marked(piece: Piece) -> str:
+    token, read = _shown(piece.token), piece.read[0]
+    if read is None:
+        return token
+    if read == MASK:
+        return f"«{token}»"
+    return f"{{{token}}}" if read == piece.token else f"({token}→{_shown(read)})"
+
+
+def _shown(token: str) -> str:
+    """Returns a token without the mark of continuation, as it is safe to print."""
+    return safe(token.removeprefix(CONTINUATION) or token)

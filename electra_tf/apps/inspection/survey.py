@@ -33,7 +33,7 @@ class Text(NamedTuple):
 
 @dataclasses.dataclass
 class SplitCounts:
-    """Counts over the examples of "train" or "eval" that are read."""
+    """Counts over the examples of "train" or "eval"."""
 
     examples: int
     lengths: np.ndarray
@@ -67,8 +67,6 @@ class Survey:
     """Everything that was counted in a directory of records."""
 
     records: Records
-    limit: int
-    """Examples of each split that are read at most."""
     splits: dict[str, SplitCounts]
     """By "train" and "eval"."""
     passage: int
@@ -85,22 +83,15 @@ class Survey:
 
     @property
     def pieces(self) -> np.ndarray:
-        """int64 [V]: frequency of each piece in all examples that are read."""
+        """int64 [V]: frequency of each piece in all examples."""
         return sum(counts.pieces for counts in self.splits.values())
 
-    @property
-    def complete(self) -> bool:
-        """Whether all examples are read."""
-        return all(counts.examples == self.records.examples(split)
-                   for split, counts in self.splits.items())
 
-
-def survey(records: Records, limit: int) -> Survey:
+def survey(records: Records) -> Survey:
     """Reads the examples of a directory.
 
     Args:
         records: by `open_records`.
-        limit: examples of each split that are read at most, the first ones of every shard.
 
     Raises:
         UserError: a shard is damaged.
@@ -109,14 +100,14 @@ def survey(records: Records, limit: int) -> Survey:
     hasher = Hasher(size, min(PASSAGE, max(1, length // 2)))
     splits = {split: SplitCounts(0, np.zeros(length + 1, np.int64), np.zeros(size, np.int64))
               for split in SPLITS}
-    every = -(-min(limit, records.examples("eval")) // MOST_HELD_OUT)
+    every = -(-records.examples("eval") // MOST_HELD_OUT)
     kept = []
-    for batch in records.rows("eval", limit):
+    for batch in records.rows("eval"):
         splits["eval"].add(batch)
         kept.append([part[-batch.first % every::every] for part in batch[1:]])
     held_out = _held_out(records, hasher, kept)
     rows, passages = DistinctSample(MOST_DISTINCT), DistinctSample(MOST_DISTINCT)
-    for batch in records.rows("train", limit):
+    for batch in records.rows("train"):
         splits["train"].add(batch)
         hashes = hasher(batch.ids, _text(records, batch))
         rows.add(hashes.rows, batch.first + np.arange(hashes.rows.size))
@@ -125,10 +116,10 @@ def survey(records: Records, limit: int) -> Survey:
             held_out.rows.note(hashes.rows)
             held_out.passages.note(hashes.passages)
     return Survey(
-        records=records, limit=limit, splits=splits, passage=hasher.passage, rows=rows,
+        records=records, splits=splits, passage=hasher.passage, rows=rows,
         passages=passages, held_out=held_out,
-        most_frequent=tuple(_most_frequent(records, limit, passages, hasher.passage)),
-        leaked=tuple(_leaked(records, limit, held_out, hasher.passage, every)))
+        most_frequent=tuple(_most_frequent(records, passages, hasher.passage)),
+        leaked=tuple(_leaked(records, held_out, hasher.passage, every)))
 
 
 def _text(records: Records, rows: Rows) -> np.ndarray:
@@ -146,13 +137,12 @@ def _held_out(records: Records, hasher: Hasher,
                        KnownHashes(hashes.passages))
 
 
-def _most_frequent(records: Records, limit: int, passages: DistinctSample,
-                   size: int) -> Iterator[Text]:
+def _most_frequent(records: Records, passages: DistinctSample, size: int) -> Iterator[Text]:
     found: list[set] = []
     quarter = max(1, size // 4)
     for where, copies in passages.most_frequent(_LOOKED_AT):
         number, start = divmod(where, records.manifest.max_seq_length)
-        place = records.place("train", number, limit)
+        place = records.place("train", number)
         rows = records.example(place)
         ids = rows.ids[_text(records, rows)][start:start + size]
         parts = {tuple(part) for part in np.lib.stride_tricks.sliding_window_view(
@@ -164,7 +154,7 @@ def _most_frequent(records: Records, limit: int, passages: DistinctSample,
             return
 
 
-def _leaked(records: Records, limit: int, held_out: HeldOutText | None, size: int,
+def _leaked(records: Records, held_out: HeldOutText | None, size: int,
             every: int) -> Iterator[Text]:
     """Yields the first seen passage of the held-out examples that have most of them."""
     if held_out is None:
@@ -175,4 +165,4 @@ def _leaked(records: Records, limit: int, held_out: HeldOutText | None, size: in
     for index in np.argsort(-counts, kind="stable")[:_SHOWN]:
         row, start = int(examples[index]), held_out.hashes.start[seen[first[index]]]
         ids = held_out.ids[row][held_out.text[row]][start:start + size]
-        yield Text(ids, int(counts[index]), records.place("eval", row * every, limit))
+        yield Text(ids, int(counts[index]), records.place("eval", row * every))

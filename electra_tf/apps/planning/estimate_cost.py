@@ -5,9 +5,9 @@
         --region=eu
     python -m electra_tf.apps.planning.estimate_cost --plot=scores.png --glue_dir=runs/glue
 
-It trains nothing. docs/cost.md explains the counts and the sources of prices, powers and scores;
---prices=FILE replaces them. The default of --max_seq_length is that of the published run: 128
-tokens, 512 for base and large.
+It trains nothing. docs/how_to/cost.md explains the counts and the sources of prices, powers
+and scores; --prices=FILE replaces them. The default of --max_seq_length is that of the published
+run: 128 tokens, 512 for base and large.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,9 +15,8 @@ from collections.abc import Iterator, Sequence
 from absl import flags
 
 from electra_tf.apps.planning import prices, scores
-from electra_tf.apps.planning.literature import INFERENCE_LENGTH, PUBLISHED
 from electra_tf.apps.planning.prices import Device, Prices
-from electra_tf.apps.planning.workload import PUBLISHED_LENGTHS, Workload
+from electra_tf.apps.planning.workload import INFERENCE_LENGTH, PUBLISHED_LENGTHS, Workload
 from electra_tf.config import pretraining_flags, recipes, setting_flags
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.setting_flags import ANY_SETTING, of_fields
@@ -110,12 +109,11 @@ def _run(work: Workload, config: PretrainingConfig, size: str) -> Table:
     rows = [("training", f"{training.num_train_steps:,} steps of {training.train_batch_size:,} "
              f"examples, {brief(work.tokens / 1e6)} million tokens"),
             ("parameters", _parameters(work.networks))]
-    for model in PUBLISHED:
-        if model.name == _PUBLISHED_RUNS.get(size):
-            share = 100 * work.paper_flops / model.counted.train
-            rows.append((f"part of the published {model.name}", f"{share:.4g} %, by the paper's "
-                         f"count; published: {scientific(model.counted.train)} by this count, "
-                         f"{scientific(model.printed.train, 1)} in the paper's tables"))
+    if size in _PUBLISHED_RUNS:
+        published = Workload.of(SIZES[size], PUBLISHED_LENGTHS[size]).paper_flops
+        rows.append((f"part of the published {_PUBLISHED_RUNS[size]}",
+                     f"{100 * work.paper_flops / published:.4g} % of {scientific(published)}, by "
+                     "the paper's count"))
     return Table(title=f"{size}, objective {config.objective.name}", rows=tuple(rows))
 
 
@@ -184,15 +182,10 @@ def _origins(device: Device, given: float | None) -> Iterator[str]:
 
 def _published(work: Workload) -> Table:
     return Table(
-        title="Published models",
-        heading=("", "parameters", "training", "paper", "x this run", "inference", "paper"),
-        rows=tuple(
-            (model.name, model.parameters, scientific(model.counted.train),
-             scientific(model.printed.train, 1), brief(model.counted.train / work.paper_flops),
-             scientific(model.counted.inference), scientific(model.printed.inference, 1))
-            for model in PUBLISHED),
-        notes=("FLOPs by the paper's count, and as its tables print them; inference reads "
-               f"{INFERENCE_LENGTH} tokens.",))
+        title="Published models", heading=("", "training", "x this run", "GLUE dev"),
+        rows=tuple((point.name, scientific(point.flops, 1), brief(point.flops / work.paper_flops),
+                    f"{point.score:.1f}") for point in scores.literature()),
+        notes=("FLOPs as the paper's tables print them.",))
 
 
 def define() -> None:

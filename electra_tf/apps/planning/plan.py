@@ -4,34 +4,54 @@ r"""Proposes what to pre-train within a time: measures this machine, then choose
     python -m electra_tf.apps.planning.plan --budget=1h30m --data_dir=records \
         --model_dir=runs/planned --run
 
-Takes a minute: some steps of every network. docs/budgets.md has the runs behind the expected AUC.
+The measurement takes a minute: every network trains for some seconds. With --run, the program
+compares the run's own throughput with the measured one after a tenth of the budget, at most two
+minutes. If the run would miss the budget, it starts again with other steps in the remaining time.
+If --model_dir already holds a run that is not finished, the program measures nothing and continues
+it. docs/how_to/size_and_recipe.md has the runs behind the expected AUC.
 """
 
 import dataclasses
 import os
 import re
 import shlex
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Sequence
 
 from absl import flags
 
 from electra_tf.apps.planning import throughput
 from electra_tf.apps.planning.learning_curves import NETWORKS, Network
+from electra_tf.apps.planning.throughput import Timing
+from electra_tf.checkpoints import directory
+from electra_tf.checkpoints.run_directory import (
+    CHECKPOINTS,
+    SETTINGS_FILE,
+    read_identity,
+    settings_of,
+)
+from electra_tf.config.overrides import flatten
+from electra_tf.config.sizes import SIZES
 from electra_tf.data import mixture
-from electra_tf.platform import command_line
+from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.signals import Interrupted
+from electra_tf.platform.storage import Path
 from electra_tf.reporting.tables import Table, table_text
 
 BATCH = 16
 """Examples of a step, as in the measured runs: small batches learn most from the same tokens."""
-START_SECONDS = 40.0
-"""Time before the first step and after the last one: imports, tracing, drawing."""
-SPARE = 0.05
-"""Share of the remaining time for checkpoints, and for a machine that slows down."""
+END_SECONDS = 5.0
+"""Duration of the last checkpoint and of the curves."""
+SPARE = 0.02
+"""Share of the remaining time for checkpoints and samples."""
 EVALUATED = 0.1
-"""Largest share of the remaining time for evaluations. A held-out token takes about as long as a
-training token: the discriminator reads it three times, without gradients."""
+"""Largest share of the remaining time for evaluations."""
+TOLERANCE = 0.03
+"""Largest deviation from the budget, as a share of it, that `--run` accepts."""
 PAPERS_TOKENS = 16.4e9
 """Training tokens of the paper's ELECTRA-Small: 1,000,000 steps of 128 x 128."""
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
@@ -39,6 +59,13 @@ _MOST_EVALUATIONS = 20
 _EVAL_BATCH = 32
 _MOST_EVAL_BATCHES = 100
 _MANY_PASSES = 10
+_CHECKED = 0.1
+"""Share of the budget after which a run's throughput is compared with the plan."""
+_CHECK_SECONDS = 20.0, 120.0
+"""Bounds of that time."""
+_POLL_SECONDS = 0.5
+_WARM_UP_STEPS = 100
+"""First steps, which are slower."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -46,11 +73,20 @@ class Plan:
     """A run of one network that uses the whole budget."""
 
     network: Network
-    tokens_per_second: float
+    timing: Timing
+    seconds: float
+    """The budget."""
+    length: int
+    """Tokens of an example."""
     steps: int
-    tokens: float
-    eval_every_steps: int
+    evaluations: int
     eval_batches: int
+    """Batches of an evaluation."""
+
+    @property
+    def tokens(self) -> float:
+        """Returns the training tokens, padding included."""
+        return float(self.steps * BATCH * self.length)
 
     @property
     def auc(self) -> float:
@@ -72,8 +108,12 @@ class Plan:
         return ["run_pretraining.py", f"--data_dir={data_dir}", f"--model_dir={model_dir}",
                 *self.network.flags, f"--train_batch_size={BATCH}", f"--recipe={self.recipe}",
                 f"--num_train_steps={self.steps}",
-                f"--eval_every_steps={self.eval_every_steps}",
-                f"--eval_batch_size={_EVAL_BATCH}", f"--eval_steps={self.eval_batches}"]
+                *_evaluation_flags(self.steps, self.evaluations, self.eval_batches)]
+
+
+def _evaluation_flags(steps: int, evaluations: int, batches: int) -> list[str]:
+    return [f"--eval_every_steps={-(-steps // evaluations)}",
+            f"--eval_batch_size={_EVAL_BATCH}", f"--eval_steps={batches}"]
 
 
 def seconds_of(text: str) -> float:
@@ -96,29 +136,112 @@ def seconds_of(text: str) -> float:
     return seconds
 
 
-def plan(network: Network, tokens_per_second: float, seconds: float, length: int) -> Plan:
+def plan(network: Network, timing: Timing, seconds: float, length: int) -> Plan:
     """Returns the longest run of a network within a budget in seconds.
 
     Args:
         network: the network.
-        tokens_per_second: its training throughput on this machine.
-        seconds: the budget.
+        timing: of its runs on this machine.
+        seconds: the budget, from the start of the process to its end.
         length: tokens of an example.
     """
-    room = (1 - SPARE) * (seconds - START_SECONDS) * tokens_per_second
-    batches = max(1, int(EVALUATED * room / (_EVAL_BATCH * length)))
+    room = max(0.0, (1 - SPARE) * (seconds - timing.start_seconds - END_SECONDS))
+    batches = max(1, int(EVALUATED * room / timing.eval_seconds))
     evaluations = min(_MOST_EVALUATIONS, batches)
     batches = min(_MOST_EVAL_BATCHES, batches // evaluations)
-    steps = max(1, int((room - evaluations * batches * _EVAL_BATCH * length) / (BATCH * length)))
-    return Plan(network=network, tokens_per_second=tokens_per_second, steps=steps,
-                tokens=float(steps * BATCH * length), eval_every_steps=-(-steps // evaluations),
-                eval_batches=batches)
+    training = room - evaluations * batches * timing.eval_seconds
+    steps = max(1, int(training * timing.tokens_per_second / (BATCH * length)))
+    return Plan(network=network, timing=timing, seconds=seconds, length=length, steps=steps,
+                evaluations=min(evaluations, steps), eval_batches=batches)
+
+
+def corrected(planned: Plan, tokens_per_second: float, elapsed: float) -> Plan | None:
+    """Returns the plan of a run that replaces another one, None if that one meets its budget.
+
+    Args:
+        planned: the run.
+        tokens_per_second: its own training throughput.
+        elapsed: seconds of its budget that are spent.
+    """
+    timing = dataclasses.replace(planned.timing, tokens_per_second=tokens_per_second)
+    fitting = plan(planned.network, timing, planned.seconds, planned.length)
+    missed = (planned.steps - fitting.steps) * BATCH * planned.length / tokens_per_second
+    if abs(missed) <= TOLERANCE * planned.seconds:
+        return None
+    return plan(planned.network, timing, planned.seconds - elapsed, planned.length)
+
+
+def start(planned: Plan, data_dir: str, model_dir: str) -> None:
+    """Trains a plan's run; starts it again with other steps if it would miss the budget."""
+    process, began, measured = None, time.monotonic(), None
+    check = planned.timing.start_seconds + min(max(_CHECKED * planned.seconds, _CHECK_SECONDS[0]),
+                                               _CHECK_SECONDS[1])
+    try:
+        process = _started(planned, data_dir, model_dir)
+        while process.poll() is None and (measured is None or time.monotonic() - began < check):
+            time.sleep(_POLL_SECONDS)
+            measured = throughput.training_throughput(storage.path(model_dir), _WARM_UP_STEPS)
+        elapsed = time.monotonic() - began
+        other = measured and process.returncode is None and corrected(planned, measured, elapsed)
+        if other:
+            _stop(process)
+            print(f"the run trains at {measured:,.0f} tokens/s, not at "
+                  f"{planned.timing.tokens_per_second:,.0f}. It starts again with {other.steps:,} "
+                  f"steps in the remaining {planned.seconds - elapsed:,.0f} s:\n"
+                  f"python {shlex.join(other.command(data_dir, model_dir))}", flush=True)
+            process = _started(other, data_dir, model_dir, "--restart")
+        if process.wait():
+            raise SystemExit(process.returncode)
+    except KeyboardInterrupt as stop:
+        _stop(process)
+        raise Interrupted(getattr(stop, "number", signal.SIGINT), "") from None
+
+
+def _started(planned: Plan, data_dir: str, model_dir: str, *more: str) -> subprocess.Popen:
+    return subprocess.Popen(
+        [*throughput.PRETRAIN, *planned.command(data_dir, model_dir)[1:], *more])
+
+
+def _stop(process: subprocess.Popen | None) -> None:
+    if process is not None:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+def unfinished(data_dir: str, model_dir: Path) -> list[str] | None:
+    """Returns the words of the command that continues the run in a directory.
+
+    Args:
+        data_dir: the records that it was started with.
+        model_dir: the directory.
+
+    Returns:
+        None if it holds no run with a checkpoint.
+
+    Raises:
+        UserError: the run is finished.
+    """
+    steps = directory.steps(model_dir / CHECKPOINTS)
+    if not steps or not (model_dir / SETTINGS_FILE).exists():
+        return None
+    saved = read_identity(model_dir)
+    total = saved["training.num_train_steps"]
+    if max(steps) >= total:
+        raise UserError(f"--model_dir={model_dir} holds a run that is finished after {total:,} "
+                        "steps; name a new directory for another run.")
+    usual = flatten(SIZES["small"])
+    begun = [] if not saved.get("initial") else [
+        f"--init_checkpoint={saved['initial'].rpartition(', step ')[0] or saved['initial']}"]
+    return ["run_pretraining.py", f"--data_dir={data_dir}", f"--model_dir={model_dir}", *begun,
+            *(f"--set={name}={value}" for name, value in settings_of(saved).items()
+              if value != usual.get(name)),
+            *_evaluation_flags(total, min(_MOST_EVALUATIONS, total), _MOST_EVAL_BATCHES)]
 
 
 def report(plans: Sequence[Plan], best: Plan, records: mixture.Mixture) -> str:
     """Returns the table with its notes."""
     notes = ["AUC: final unigram_auc of runs on English Wikipedia and books; other text and "
-             "vocabularies differ (docs/budgets.md)."]
+             "vocabularies differ (docs/how_to/size_and_recipe.md)."]
     if any(proposed.extrapolated for proposed in plans):
         notes.append("* more tokens than were measured: extrapolated by a power law.")
     passes = best.tokens / records.tokens("train")
@@ -127,36 +250,43 @@ def report(plans: Sequence[Plan], best: Plan, records: mixture.Mixture) -> str:
     return table_text(Table(
         title="Runs within the budget", notes=tuple(notes),
         heading=("network", "tokens/s", "steps", "M tokens", "AUC", ""),
-        rows=tuple((each.network.name, f"{each.tokens_per_second:,.0f}", f"{each.steps:,}",
+        rows=tuple((each.network.name, f"{each.timing.tokens_per_second:,.0f}", f"{each.steps:,}",
                     f"{each.tokens / 1e6:,.1f}", f"{each.auc:.3f}{' *' * each.extrapolated}",
                     "<- proposed" * (each is best)) for each in plans)))
 
 
 def main() -> None:
-    """Measures, prints the plan, and starts the proposed run if --run is given.
+    """Measures, prints the plan, and trains the proposed run if --run is given.
 
     Raises:
-        UserError: no budget, no records, or --run without --model_dir.
+        UserError: no budget, no records, --run without --model_dir, or a run that is finished.
     """
     values = flags.FLAGS
+    known = None
+    if values.model_dir and values.data_dir:
+        known = unfinished(values.data_dir, storage.path(values.model_dir))
     for name in ("budget", "data_dir", *(["model_dir"] if values.run else [])):
-        if not values[name].value:
+        if not values[name].value and not (known and name == "budget"):
             raise UserError(f"--{name} is needed: {values[name].help}")
+    if known:
+        print(f"{values.model_dir} holds a run that is not finished; to continue it:\n"
+              f"python {shlex.join(known)}", flush=True)
+        if values.run:
+            os.execv(sys.executable, [*throughput.PRETRAIN, *known[1:]])
+        return
     seconds = seconds_of(values.budget)
     records = mixture.load(values.data_dir)
-    print(f"measuring this machine, {throughput.STEPS} steps of each network ...", flush=True)
-    plans = []
-    for network in NETWORKS:
-        measured = throughput.tokens_per_second(
-            [f"--data_dir={values.data_dir}", *network.flags, f"--train_batch_size={BATCH}",
-             "--recipe=short"])
-        plans.append(plan(network, measured, seconds, records.max_seq_length))
+    print("measuring this machine, some seconds of each network ...", flush=True)
+    plans = [plan(network, throughput.measure(
+        [f"--data_dir={values.data_dir}", *network.flags, f"--train_batch_size={BATCH}",
+         f"--eval_batch_size={_EVAL_BATCH}", "--recipe=short"]), seconds, records.max_seq_length)
+        for network in NETWORKS]
     best = max(plans, key=lambda proposed: proposed.auc)
     print(report(plans, best, records))
-    command = best.command(values.data_dir, values.model_dir or "runs/planned")
-    print(f"python {shlex.join(command)}", flush=True)
+    model_dir = values.model_dir or "runs/planned"
+    print(f"python {shlex.join(best.command(values.data_dir, model_dir))}", flush=True)
     if values.run:
-        os.execv(sys.executable, [*throughput.PRETRAIN, *command[1:]])
+        start(best, values.data_dir, model_dir)
 
 
 def define() -> None:

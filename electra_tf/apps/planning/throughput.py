@@ -1,23 +1,45 @@
-"""Measures the training throughput of this machine: some steps in a separate process."""
+"""Measures the training throughput of this machine by a run in a separate process."""
 
+import dataclasses
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 
 from electra_tf.checkpoints.run_directory import METRICS_FILE
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 from electra_tf.reporting.metrics_log import TRAIN, read_metrics
 
 PRETRAIN = (sys.executable, "-m", "electra_tf.pretraining.command")
 """Runs what run_pretraining.py runs, installed or not."""
-STEPS = 40
-"""Steps of a measurement. The second half counts: the first includes tracing."""
+WARM_UP_SECONDS = 4.0
+"""Seconds after the first step that do not count: the first hundred steps of a small network reach
+two thirds of its later throughput."""
+MEASURED_SECONDS = 8.0
+_LOG_STEPS, _EVAL_STEPS = 10, 30
+_EVAL_BATCHES = 2
+_FOREVER = 100_000_000
 
 
-def tokens_per_second(flags: Sequence[str]) -> float:
-    """Returns the throughput of a run of `STEPS` steps.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Timing:
+    """The durations of the parts of a run."""
+
+    tokens_per_second: float
+    """Training tokens, padding included, after the warm-up and without evaluations."""
+    start_seconds: float
+    """From the start of the process to the end of the first step, and the first evaluation's
+    compilation."""
+    eval_seconds: float
+    """Duration of an evaluation's batch."""
+
+
+def measure(flags: Sequence[str]) -> Timing:
+    """Returns the timing of a run in its own mode: its flags, precision and steps per loop.
 
     Args:
         flags: of run_pretraining.py, without --model_dir and --num_train_steps.
@@ -26,13 +48,47 @@ def tokens_per_second(flags: Sequence[str]) -> float:
         UserError: the command fails; with its message.
     """
     with tempfile.TemporaryDirectory() as directory:
-        ended = subprocess.run(
-            [*PRETRAIN, *flags, f"--model_dir={directory}/run",
-             f"--num_train_steps={STEPS}", f"--log_every_steps={STEPS // 2}", "--eval_steps=1",
-             "--eval_every_steps=0", "--sample_every_steps=0"],
-            capture_output=True, text=True, errors="replace")
-        if ended.returncode:
-            *_, reason = ended.stderr.strip().splitlines() or [f"status {ended.returncode}"]
+        run, clock = storage.path(directory) / "run", time.monotonic
+        began = last_step = clock()
+        process = subprocess.Popen(
+            [*PRETRAIN, *flags, f"--model_dir={run}", f"--num_train_steps={_FOREVER}",
+             f"--log_every_steps={_LOG_STEPS}", f"--eval_every_steps={_EVAL_STEPS}",
+             f"--eval_steps={_EVAL_BATCHES}", "--sample_every_steps=0"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
+        started, warm, evaluations = None, None, []
+        for line in process.stdout:
+            if line.startswith("first step"):
+                started = clock()
+            elif line.startswith("evaluation at step"):
+                evaluations.append((clock() - last_step) / _EVAL_BATCHES)
+            elif line.startswith("step "):
+                last_step = clock()
+                if warm is None and len(evaluations) > 1 and clock() - started > WARM_UP_SECONDS:
+                    warm = _step_of(line), clock()
+                elif warm is not None and clock() - warm[1] > MEASURED_SECONDS:
+                    break
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate()
+        if warm is None:
+            *_, reason = errors.strip().splitlines() or [f"status {process.returncode}"]
             raise UserError(f"run_pretraining.py: {reason.removeprefix('error: ')}")
-        records = read_metrics(storage.path(directory) / "run" / METRICS_FILE)
-    return [record for record in records if record["kind"] == TRAIN][-1]["tokens_per_second"]
+        return Timing(
+            tokens_per_second=training_throughput(run, warm[0]), eval_seconds=min(evaluations),
+            start_seconds=started - began + _EVAL_BATCHES * (evaluations[0] - min(evaluations)))
+
+
+def training_throughput(model_dir: Path, after: int = 0) -> float | None:
+    """Returns the tokens/s of a run's steps after a step; None if it reported none yet."""
+    steps, seconds, before = 0, 0.0, 0
+    path = model_dir / METRICS_FILE
+    for record in read_metrics(path) if path.exists() else ():
+        if record["kind"] == TRAIN:
+            if record["step"] > after and record["tokens_per_second"]:
+                steps += record["step"] - before
+                seconds += (record["step"] - before) / record["tokens_per_second"]
+            before = record["step"]
+    return steps / seconds if steps else None
+
+
+def _step_of(line: str) -> int:
+    return int(line.split("/")[0].removeprefix("step ").replace(",", ""))

@@ -13,6 +13,8 @@ from electra_tf.platform.errors import UserError
 
 PUBLISHED_LENGTHS = {"tiny": 128, "small": 128, "base": 512, "large": 512}
 """Model size -> tokens of an example; the paper's (tables 6 and 7), and the longest of tiny."""
+INFERENCE_LENGTH = 128
+"""Tokens of the paper's inference FLOPs (table 1)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

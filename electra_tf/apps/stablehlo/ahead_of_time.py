@@ -7,13 +7,14 @@ Prints a line of JSON: `Report`. Without --step it says what the topology is. `c
 it and shows the reports.
 """
 
+import dataclasses
 import re
 import time
 
 from absl import flags
 
-from electra_tf.apps.stablehlo import artefact, gpu_targets
-from electra_tf.apps.stablehlo.report import Collective, Cores, Memory, Report
+from electra_tf.apps.stablehlo import artefact
+from electra_tf.apps.stablehlo.compile_environment import Collective, Cores, Memory, Report
 from electra_tf.platform import command_line, storage, strict_json
 from electra_tf.platform.errors import UserError, one_line, shown
 
@@ -23,6 +24,67 @@ _DOES_NOT_FIT = re.compile(r"RESOURCE_EXHAUSTED|[Rr]an out of memory|exceeds? .*
 _EXCHANGE = re.compile(r"(?m)^ *(?:ROOT )?%\S+ = (?P<types>.*?) (?P<kind>all-reduce|all-gather|"
                        r"all-to-all|reduce-scatter|collective-permute)(?:-start)?\(")
 _TYPE = re.compile(r"\b(pred|[a-z]+(?P<bits>\d+))\[(?P<shape>[\d,]*)\]")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Card:
+    """An NVIDIA card as XLA's compiler is told of it where there is none."""
+
+    kind: str
+    """As its driver names it."""
+    compute_capability: int
+    """The major number; the minor one is 0."""
+    multiprocessors: int
+    float32_units: int
+    """Of a multiprocessor."""
+    gigahertz: float
+    memory: int
+    """Bytes."""
+    bandwidth: int
+    """Bytes a second."""
+    l2_cache: int
+    """Bytes."""
+    shared_memory: int
+    """Bytes of a multiprocessor, one KiB of which is the system's."""
+
+    def configuration(self) -> str:
+        """Returns a CardConfigProto of XLA's, as text."""
+        return f"""
+            platform_name: "CUDA"
+            device_description_str: "{self.kind}"
+            dnn_version_info {{ major: 9 minor: 10 }}
+            gpu_device_info {{
+              cuda_compute_capability {{ major: {self.compute_capability} }}
+              core_count: {self.multiprocessors}
+              fpus_per_core: {self.float32_units}
+              clock_rate_ghz: {self.gigahertz}
+              device_memory_size: {self.memory}
+              memory_bandwidth: {self.bandwidth}
+              l2_cache_size: {self.l2_cache}
+              shared_memory_per_core: {self.shared_memory}
+              shared_memory_per_block_optin: {self.shared_memory - 1024}
+              shared_memory_per_block: 49152
+              threads_per_block_limit: 1024 threads_per_core_limit: 2048 threads_per_warp: 32
+              registers_per_core_limit: 65536 registers_per_block_limit: 65536
+              block_dim_limit_x: 2147483647 block_dim_limit_y: 65535 block_dim_limit_z: 65535
+            }}"""
+
+
+_HOPPER = {"compute_capability": 9, "multiprocessors": 132, "float32_units": 128,
+           "gigahertz": 1.98, "l2_cache": 50 * 2**20, "shared_memory": 228 * 2**10}
+CARDS = {
+    "a100": Card(kind="NVIDIA A100-SXM4-80GB", compute_capability=8, multiprocessors=108,
+                      float32_units=64, gigahertz=1.41, memory=80 * 2**30,
+                      bandwidth=2_039_000_000_000, l2_cache=40 * 2**20,
+                      shared_memory=164 * 2**10),
+    "h100": Card(kind="NVIDIA H100 80GB HBM3", memory=80 * 2**30,
+                      bandwidth=3_352_000_000_000, **_HOPPER),
+    "h200": Card(kind="NVIDIA H200", memory=141 * 10**9, bandwidth=4_800_000_000_000,
+                      **_HOPPER),
+}
+"""Name before the colon of a topology -> card, by NVIDIA's data sheets."""
+_MOST_CARDS = 8
+"""Cards of a machine."""
 
 
 def topology(name: str):
@@ -35,15 +97,15 @@ def topology(name: str):
     Raises:
         UserError: there is no such topology, or no compiler for it.
     """
-    target = gpu_targets.TARGETS.get(name.partition(":")[0])
+    target = CARDS.get(name.partition(":")[0])
     return _tpus(name) if target is None else _gpus(name, target)
 
 
-def _gpus(name: str, target: gpu_targets.GpuTarget):
+def _gpus(name: str, target: Card):
     count = name.partition(":")[2]
-    if not re.fullmatch(f"[1-{gpu_targets.MOST}]", count):
+    if not re.fullmatch(f"[1-{_MOST_CARDS}]", count):
         raise UserError(f"--topology={shown(name)}: how many cards of one machine? 1 to "
-                        f"{gpu_targets.MOST}, for example {name.partition(':')[0]}:1.")
+                        f"{_MOST_CARDS}, for example {name.partition(':')[0]}:1.")
     import jax
     from jax.experimental import topologies
 
@@ -59,7 +121,6 @@ def _gpus(name: str, target: gpu_targets.GpuTarget):
 
 def _tpus(name: str):
     from jax.experimental import topologies
-
 
     generation, _, chips = name.partition(":")
     options = {"chips_per_host_bounds": [1, 1, 1]} if _ONE_CHIP.fullmatch(chips) else {}
@@ -114,7 +175,7 @@ def compile_for(step: artefact.LiftedStep, name: str) -> Report:
 
 def too_large_for_a_card(name: str, memory: Memory) -> str | None:
     """Returns what is wrong if a GPU hasn't the memory, which XLA would say on the card alone."""
-    target = gpu_targets.TARGETS.get(name.partition(":")[0])
+    target = CARDS.get(name.partition(":")[0])
     if target is None or memory.total <= target.memory:
         return None
     return f"does not fit: {memory.total / 1e9:.1f} GB of {target.memory / 1e9:.1f} GB per card"

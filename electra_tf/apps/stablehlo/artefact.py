@@ -1,24 +1,104 @@
 """A lifted step as files: step.stablehlo, step.json (its layout) and step.npz (a state).
 
-What another machine needs to train. None of it holds anything of TensorFlow's.
+Another machine needs only these files and records to train. They contain nothing of TensorFlow's.
 """
 
 import dataclasses
 import hashlib
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Mapping
 
 import numpy as np
 
-from electra_tf.apps.stablehlo import layout as layouts
-from electra_tf.apps.stablehlo.layout import STEP, Layout
-from electra_tf.platform import atomic_file
-from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform import atomic_file, strict_json
+from electra_tf.platform.bounded import MIB
+from electra_tf.platform.errors import UserError, one_line, shown
 from electra_tf.platform.storage import Path
 
+FORMAT_VERSION = 1
+STEP = "step"
+"""Name of the state's counter of steps, int64 []."""
 SUFFIX = ".stablehlo"
+_MOST_BYTES = 16 * MIB
+"""ELECTRA-Large has 1,400 tensors of state, 150 bytes each."""
+_FIX = "export the step again with `python -m electra_tf.apps.stablehlo.compile_step --export`."
+
 State = Mapping[str, np.ndarray]
 """Name -> value of all of a layout's state."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Value:
+    """A tensor that is an argument of the step."""
+
+    __pydantic_config__ = strict_json.STRICT
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    """NumPy's name."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StateValue(Value):
+    """A tensor of the state."""
+
+    result: int | None
+    """Index of the step's result that is its new value; None if a step does not change it."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How the run reads its records, as `electra_tf.data.pipeline` does."""
+
+    __pydantic_config__ = strict_json.STRICT
+
+    fingerprint: str
+    """Of the records."""
+    seed: int
+    shuffle_window: int
+    length: int
+    """L."""
+    pad_id: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Layout:
+    """The step is a pure function: (batch, state) -> (results, new state).
+
+    Its arguments are `batch`, then `state`. Its first results are `results`, scalars; `state` names
+    the results that are new values of the state.
+    """
+
+    __pydantic_config__ = strict_json.STRICT
+
+    format_version: int
+    sha256: str
+    """Of the StableHLO, hexadecimal."""
+    batch_size: int
+    """B, the global batch."""
+    num_train_steps: int
+    batch: tuple[Value, ...]
+    """Tensors [B, ...]."""
+    state: tuple[StateValue, ...]
+    """Weights, optimizer slots, the step."""
+    results: tuple[str, ...]
+    """"loss/sum", "loss/weight" and so on: sums and weights of means, float32 []."""
+    reading: Reading | None
+    """None for a step that was made without records."""
+
+    @property
+    def inputs(self) -> tuple[Value, ...]:
+        """All arguments, in order."""
+        return self.batch + self.state
+
+    def means(self, results: Mapping[str, float]) -> dict[str, float]:
+        """Returns every loss and statistic from `results`, which are summed over any steps."""
+        names = [name.removesuffix("/sum") for name in self.results if name.endswith("/sum")]
+        return {name: results[f"{name}/sum"] / max(results[f"{name}/weight"], 1.0)
+                for name in names}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -38,34 +118,38 @@ def require_name(path: Path) -> None:
 
 
 def write(step: LiftedStep, path: Path) -> None:
-    """Writes a step, the layout last; its state is written by `write_state`.
-
-    Args:
-        step: what to write.
-        path: ends in ".stablehlo"; the layout goes beside it.
-    """
+    """Writes a step to a file that ends in .stablehlo, and its layout beside it."""
     atomic_file.make_directory(path.parent)
     atomic_file.write_atomically(path, step.module)
-    with atomic_file.replacing(path.with_suffix(".json")) as temporary:
-        layouts.write(step.layout, temporary)
+    atomic_file.write_atomically(
+        path.with_suffix(".json"), strict_json.dumps(step.layout, Layout) + b"\n")
 
 
 def read(path: Path) -> LiftedStep:
     """Reads what `write` wrote.
 
     Raises:
-        UserError: something is missing or damaged, or the files don't belong together.
+        UserError: a file is missing, damaged or of another format version, or the files do not
+            belong together.
     """
     require_name(path)
-    found = layouts.read(path.with_suffix(".json"))
+    beside = path.with_suffix(".json")
+    layout = strict_json.read(beside, Layout, most=_MOST_BYTES, fix=_FIX, absent=(
+        f"{beside} does not exist: a step is three files side by side, .stablehlo, .json and "
+        f".npz; {_FIX}"))
+    if layout.format_version != FORMAT_VERSION:
+        raise UserError(f"{beside} has format version {layout.format_version}, this program reads "
+                        f"{FORMAT_VERSION}; {_FIX}")
+    names = [value.name for value in layout.state]
+    if len(set(names)) < len(names) or STEP not in names:
+        raise UserError(f"{beside} is damaged: its state has no {STEP}, or a name twice; {_FIX}")
     try:
         module = path.read_bytes()
     except OSError as error:
-        raise UserError(f"{path} can't be read: {error.strerror}; export the step again.") from None
-    if hashlib.sha256(module).hexdigest() != found.sha256:
-        raise UserError(f"{path} isn't the step that {path.with_suffix('.json').name} describes; "
-                        "export both again.")
-    return LiftedStep(module=module, layout=found)
+        raise UserError(f"{path} can't be read: {error.strerror}; {_FIX}") from None
+    if hashlib.sha256(module).hexdigest() != layout.sha256:
+        raise UserError(f"{path} isn't the step that {beside.name} describes; {_FIX}")
+    return LiftedStep(module=module, layout=layout)
 
 
 def write_state(state: State, layout: Layout, path: Path) -> None:
@@ -77,20 +161,23 @@ def write_state(state: State, layout: Layout, path: Path) -> None:
 def read_state(path: Path, layout: Layout) -> dict[str, np.ndarray]:
     """Reads what `write_state` wrote.
 
+    Names, shapes and types are compared with the layout before the values are read: a damaged
+    header cannot ask for more memory than the state has.
+
     Raises:
-        UserError: no such file, damaged, or of another step.
+        UserError: the file is missing, damaged, or the state of another step.
     """
     try:
-        with np.load(path) as file:
-            state = {name: file[name] for name in file.files}
+        with zipfile.ZipFile(path) as archive:
+            _require_same(path, archive, layout)
+            return {value.name: np.lib.format.read_array(
+                archive.open(f"{value.name}.npy"), allow_pickle=False) for value in layout.state}
     except FileNotFoundError:
-        raise UserError(f"{path} does not exist; a state is what --export and run_step write."
-                        ) from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path} is damaged: {error}; take an earlier state, or export the step "
-                        "again.") from error
-    _require_same(path, state, layout)
-    return state
+        raise UserError(f"{path} does not exist; --export and run_step write states.") from None
+    except (OSError, ValueError, EOFError, RuntimeError, MemoryError, SyntaxError,
+            zipfile.BadZipFile, zlib.error, tokenize.TokenError) as error:
+        raise UserError(f"{path} is damaged: {one_line(str(error), 200)}; take an earlier state, "
+                        "or export the step again.") from error
 
 
 def step_of(state: State) -> int:
@@ -98,14 +185,19 @@ def step_of(state: State) -> int:
     return int(state[STEP])
 
 
-def _require_same(path: Path, state: State, layout: Layout) -> None:
-    wanted = {value.name: value for value in layout.state}
-    for name in (*wanted.keys() - state.keys(), *state.keys() - wanted.keys()):
+def _require_same(path: Path, archive: zipfile.ZipFile, layout: Layout) -> None:
+    wanted = {f"{value.name}.npy": value for value in layout.state}
+    found = archive.namelist()
+    for name in (*wanted.keys() - set(found), *set(found) - wanted.keys()):
         there = "lacks" if name in wanted else "has"
-        raise UserError(f"{path} isn't a state of this step: it {there} {shown(name)}.")
+        raise UserError(f"{path} isn't a state of this step: it {there} "
+                        f"{shown(name.removesuffix('.npy'))}.")
     for name, value in wanted.items():
-        found = state[name]
-        if found.shape != value.shape or found.dtype.name != value.dtype:
-            raise UserError(
-                f"{path} isn't a state of this step: {name} is {found.dtype.name} "
-                f"{list(found.shape)}, not {value.dtype} {list(value.shape)}.")
+        with archive.open(name) as file:
+            version = np.lib.format.read_magic(file)
+            if version != (1, 0):  # NumPy writes others for structured types only.
+                raise ValueError(f"{name} has the format {version}")
+            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        if shape != value.shape or dtype.name != value.dtype:
+            raise UserError(f"{path} isn't a state of this step: {value.name} is {dtype.name} "
+                            f"{list(shape)}, not {value.dtype} {list(value.shape)}.")

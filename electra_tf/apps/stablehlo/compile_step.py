@@ -11,7 +11,8 @@ r"""Compiles a training step for TPUs or GPUs that aren't there, or writes it fo
 The first two need what `make compile-env` installs, no records and no TPU; a step of ELECTRA-Base
 takes minutes. --topology=h100:1, for GPUs, needs `make compile-cuda` besides. The third writes what
 `electra_tf.apps.stablehlo.run_step` trains with, the fourth makes a checkpoint of the result, and
-run_pretraining.py with the same flags goes on from there. docs/tpu.md has what compiles where.
+run_pretraining.py with the same flags goes on from there. docs/how_to/accelerators.md lists what
+compiles where.
 """
 
 import concurrent.futures
@@ -24,8 +25,8 @@ from typing import Any, TypeVar
 
 from absl import flags
 
-from electra_tf.apps.stablehlo import artefact, compile_environment, report
-from electra_tf.apps.stablehlo.report import Cores, Report
+from electra_tf.apps.stablehlo import artefact, compile_environment
+from electra_tf.apps.stablehlo.compile_environment import Cores, Report
 from electra_tf.config import pretraining_flags, setting_flags
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform import command_line, native_logging, storage
@@ -76,20 +77,20 @@ def _compile(config: PretrainingConfig, topologies: list[str]) -> None:
     problems = 0
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory) / f"step{artefact.SUFFIX}"
-        batch_size, length = _in_a_process(_write_lifted, config, path)
+        batch_size, length = in_a_process(_write_lifted, config, path)
         print(f"batch {batch_size}, L = {length}; memory, FLOPs and bytes are of one core and step"
-              f"\n{report.HEADING}", flush=True)
+              f"\n{compile_environment.HEADING}", flush=True)
         for name in topologies:
             found = compile_environment.ask(Report, f"--step={path}", f"--topology={name}")
-            print(report.line(found), flush=True)
+            print(compile_environment.line(found), flush=True)
             problems += found.problem is not None
     if problems:
         print(f"error: {problems} of {len(topologies)} don't compile.", file=sys.stderr)
         raise SystemExit(1)
 
 
-def _in_a_process(function: Callable[..., Result], *args: Any) -> Result:
-    """Calls a function whose memory is to be free afterwards: large networks take 10 GB."""
+def in_a_process(function: Callable[..., Result], *args: Any) -> Result:
+    """Calls a function in a process, which frees its memory: large networks take 10 GB."""
     try:
         with concurrent.futures.ProcessPoolExecutor(
                 1, mp_context=multiprocessing.get_context("spawn")) as elsewhere:
@@ -102,9 +103,9 @@ def _in_a_process(function: Callable[..., Result], *args: Any) -> Result:
 def _write_lifted(config: PretrainingConfig, path: pathlib.Path) -> tuple[int, int]:
     """Writes a step; returns its batch and its length."""
     native_logging.quiet()
-    from electra_tf.apps.stablehlo import without_records
+    from electra_tf.apps.stablehlo.lift import lift_without_records
 
-    step = without_records.lifted_step(config)
+    step = lift_without_records(config)
     artefact.write(step, path)
     return step.layout.batch[0].shape
 

@@ -1,8 +1,7 @@
 """A run's step and state for other machines, and their states back into the run's checkpoints."""
 
 from electra_tf.apps.stablehlo import artefact
-from electra_tf.apps.stablehlo.artefact import LiftedStep
-from electra_tf.apps.stablehlo.layout import Reading
+from electra_tf.apps.stablehlo.artefact import LiftedStep, Reading
 from electra_tf.apps.stablehlo.lift import lift, state_name
 from electra_tf.checkpoints import run_directory
 from electra_tf.platform.errors import UserError

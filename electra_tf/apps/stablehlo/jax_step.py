@@ -24,8 +24,7 @@ import numpy as np
 from jax import export
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from electra_tf.apps.stablehlo.artefact import LiftedStep
-from electra_tf.apps.stablehlo.layout import Layout, Value
+from electra_tf.apps.stablehlo.artefact import Layout, LiftedStep, Value
 from electra_tf.platform.errors import UserError
 
 jax.config.update("jax_enable_x64", True)  # The step and Philox's counters have 64 bits.

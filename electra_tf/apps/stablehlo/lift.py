@@ -8,14 +8,15 @@ index in the global batch.
 import hashlib
 from collections.abc import Sequence
 
+import numpy as np
 import tensorflow as tf
 
 from electra_tf.apps.stablehlo import dialect
-from electra_tf.apps.stablehlo.artefact import LiftedStep
-from electra_tf.apps.stablehlo.layout import (
+from electra_tf.apps.stablehlo.artefact import (
     FORMAT_VERSION,
     STEP,
     Layout,
+    LiftedStep,
     Reading,
     StateValue,
     Value,
@@ -23,10 +24,16 @@ from electra_tf.apps.stablehlo.layout import (
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import Precision, PretrainingConfig
 from electra_tf.data.example import Batch
-from electra_tf.modeling import fused
-from electra_tf.objectives.objective import Objective
-from electra_tf.training.assembly import build_step
+from electra_tf.modeling import fused, weight_table
+from electra_tf.modeling.masking import SpecialTokens, TokenKinds
+from electra_tf.objectives.objective import Given, GivenGenerator, Objective
+from electra_tf.objectives.registry import build_objective
+from electra_tf.platform.errors import UserError
+from electra_tf.training.assembly import build_model, build_state, build_step
 from electra_tf.training.step import TrainState
+
+LONGEST = 512
+"""Tokens of an example without records and without a flag."""
 
 
 def for_one_device(config: PretrainingConfig) -> PretrainingConfig:
@@ -84,6 +91,27 @@ def lift(config: PretrainingConfig, objective: Objective, state: TrainState,
         reading=reading))
 
 
+def lift_without_records(config: PretrainingConfig) -> LiftedStep:
+    """Lifts the step of settings of any size; vocabulary and counts are stand-ins.
+
+    Args:
+        config: where a vocabulary would change `model.vocab_size`, it has to be set.
+
+    Raises:
+        UserError: the length is past the model's positions, or the vocabulary has no room.
+    """
+    config = for_one_device(config)
+    length = config.data.max_seq_length or min(LONGEST, config.model.max_position_embeddings)
+    if length > config.model.max_position_embeddings:
+        raise UserError(f"data.max_seq_length={length}, but the model has "
+                        f"model.max_position_embeddings={config.model.max_position_embeddings}.")
+    config = override(config, {"data.max_seq_length": length})
+    strategy = tf.distribute.OneDeviceStrategy("CPU:0")
+    objective = build_objective(config, _given(config))
+    model = build_model(objective, config, strategy, seed=config.training.seed)
+    return lift(config, objective, build_state(config, model, strategy), strategy)
+
+
 def state_name(variable: tf.Variable) -> str:
     """Returns the name of a variable of the state in layouts."""
     return variable.name.split(":")[0]
@@ -105,3 +133,16 @@ def _state_values(variables: Sequence[tf.Variable], updates: dict[int, int],
         StateValue(name=name, shape=tuple(variable.shape), dtype=variable.dtype.name,
                    result=updates.get(first + index))
         for index, (name, variable) in enumerate(zip(names, variables, strict=True)))
+
+
+def _given(config: PretrainingConfig) -> Given:
+    size = config.model.vocab_size
+    special = SpecialTokens(pad=0, cls=2, sep=3, mask=4)
+    if size <= max(special):
+        raise UserError(f"model.vocab_size={size} is too small for a vocabulary.")
+    generator = GivenGenerator(
+        source="a generator of this size", model=config.model,
+        weights={path: np.zeros(shape, np.float32)
+                 for path, shape in weight_table.generator(config.model).weights.items()})
+    return Given(kinds=TokenKinds(special, size, np.zeros(size, bool)), generator=generator,
+                 token_counts=lambda: np.ones(size, np.int64))

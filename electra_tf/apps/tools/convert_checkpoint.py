@@ -71,7 +71,7 @@ def define() -> None:
     flags.DEFINE_string("to", None, "Directory to write, which must not exist.")
     flags.DEFINE_string("to_format", None, "Format to write: run, google or hugging_face.")
     flags.DEFINE_string("vocab_file", None, "Vocabulary. Default: vocab.txt beside the checkpoint.")
-    flags.DEFINE_bool("lower_case", True, "Whether the vocabulary is uncased.")
+    flags.DEFINE_bool("lower_case", True, "Lower-case the text: the vocabulary is uncased.")
     flags.DEFINE_integer(
         "num_heads", None, "Number of attention heads. Default: that in bert_config.json beside "
         "the checkpoint, or that of the published model of this size.", lower_bound=1)

@@ -9,10 +9,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from electra_tf.checkpoints.hugging_face import config as config_file
 from electra_tf.checkpoints.hugging_face import files
-from electra_tf.checkpoints.hugging_face.config import Config
-from electra_tf.checkpoints.hugging_face.files import CONFIG_FILE
+from electra_tf.checkpoints.hugging_face.files import CONFIG_FILE, Config
 from electra_tf.checkpoints.hugging_face.weight_files import read_weights, weights_file
 from electra_tf.checkpoints.pretrained import Pretrained, UnconvertedHead
 from electra_tf.checkpoints.shapes import require_exactly, require_networks
@@ -60,18 +58,18 @@ def read(path: Path, beside: Path | None = None) -> Pretrained:
     """
     pair = (path / DISCRIMINATOR / CONFIG_FILE).exists()
     directory = path / DISCRIMINATOR if pair else path
-    config = config_file.read(directory)
+    config = files.read_config(directory)
     if config.architecture in FINETUNED:
         return _read_finetuned(directory, config)
-    config_file.require_architecture(config, directory, ARCHITECTURES[DISCRIMINATOR])
-    model = config_file.model(config, directory)
+    files.require_architecture(config, directory, ARCHITECTURES[DISCRIMINATOR])
+    model = files.model_config(config, directory)
     text = files.read_text(directory, config.vocab_size, config.pad_token_id)
     weights = by_our_names(
         read_weights(directory),
         by_theirs(discriminator(model.discriminator).weights), directory)
     place = beside or path / GENERATOR
     if beside is not None or (pair and (place / CONFIG_FILE).exists()):
-        own = config_file.read(place)
+        own = files.read_config(place)
         model, own_weights = _read_generator(place, own, config, weights)
         weights |= own_weights
         other = files.read_text(place, own.vocab_size, own.pad_token_id)
@@ -83,7 +81,7 @@ def read(path: Path, beside: Path | None = None) -> Pretrained:
 
 
 def _read_finetuned(directory: Path, config: Config) -> Pretrained:
-    model = config_file.model(config, directory)
+    model = files.model_config(config, directory)
     found, names = read_weights(directory), by_theirs(whole_encoder(model.discriminator))
     head = {name: value for name, value in found.items()
             if name not in IGNORED and not name.startswith("electra.")}
@@ -98,18 +96,18 @@ def _read_finetuned(directory: Path, config: Config) -> Pretrained:
 def _read_generator(directory: Path, own: Config, other: Config,
                     weights: Weights) -> tuple[ModelConfig, Weights]:
     """Returns the shape of both networks, and the generator's own weights; `other`: beside it."""
-    config_file.require_architecture(own, directory, ARCHITECTURES[GENERATOR])
-    config_file.model(own, directory)
+    files.require_architecture(own, directory, ARCHITECTURES[GENERATOR])
+    files.model_config(own, directory)
     found = read_weights(directory)
-    model = config_file.model(other, directory, {
+    model = files.model_config(other, directory, {
         "generator_width": own.hidden_size / other.hidden_size,
         "generator_depth": own.num_hidden_layers / other.num_hidden_layers,
         "tying": _tying(found, own, weights, directory)})
-    ours = config_file.sizes(own)
-    differing = [name for name in config_file.SIZES if getattr(model.generator, name) != ours[name]]
+    ours = files.encoder_sizes(own)
+    differing = [name for name in files.SIZES if getattr(model.generator, name) != ours[name]]
     if differing:
         name = differing[0]
-        raise UserError(f"{directory / CONFIG_FILE}: {config_file.SIZES[name]} is {ours[name]}; "
+        raise UserError(f"{directory / CONFIG_FILE}: {files.SIZES[name]} is {ours[name]}; "
                         "the generator of this discriminator has "
                         f"{getattr(model.generator, name)}.")
     both = by_our_names(found, by_theirs(generator(model).weights), directory)

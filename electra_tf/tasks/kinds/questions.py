@@ -22,7 +22,7 @@ from electra_tf.platform.storage import Path
 from electra_tf.tasks import mrqa
 from electra_tf.tasks.encoding import TokenRow, token_rows
 from electra_tf.tasks.examples import Answer, Kind, QuestionExample
-from electra_tf.tasks.files import Columns, Files
+from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds import answers
 from electra_tf.tasks.kinds.answers import Context, Questions
 from electra_tf.tasks.kinds.kind import (
@@ -64,7 +64,7 @@ class QuestionAnswering(TaskKind):
         architecture="ElectraForQuestionAnswering", layers={"qa_outputs": ("dense", "dense_1")},
         settings={"task.ends_given_starts": False, "task.answerability": False})
 
-    def read(self, path: Path, columns: Columns, *, labelled: bool,
+    def read(self, path: Path, spec: TaskSpec, *, labelled: bool,
              strict: bool) -> Sequence[QuestionExample]:
         """Reads SQuAD's or MRQA's format; see `squad.read_squad` and `mrqa.read_mrqa`."""
         return _read(path, strict=strict, labelled=labelled).examples
@@ -88,19 +88,6 @@ class QuestionAnswering(TaskKind):
             train=examples["train"], dev={"dev": examples["dev"]},
             test={"test": examples["test"]} if "test" in examples else {})
 
-    def check(self, spec: TaskSpec, config: TaskConfig) -> None:
-        """Raises `UserError` if a question can leave no room for a context."""
-        super().check(spec, config)
-        longest = config.max_seq_length - 4
-        if config.max_query_length > longest:
-            raise UserError(
-                f"task.max_query_length={config.max_query_length} leaves no room for a "
-                f"context in --max_seq_length={config.max_seq_length}; at most {longest} do.")
-
-    def texts(self, example: QuestionExample) -> tuple[str, ...]:
-        """Returns the question and its context."""
-        return example.question, example.context
-
     def encode(self, spec: TaskSpec, examples: Sequence[QuestionExample], encoder: RowEncoder,
                config: TaskConfig) -> Split:
         """Encodes questions; see `encode`."""
@@ -111,7 +98,16 @@ class QuestionAnswering(TaskKind):
             examples, questions, results, config, threshold))
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> "QuestionObjective":
-        """Returns the loss of starts, ends and answerability."""
+        """Returns the loss of starts, ends and answerability.
+
+        Raises:
+            UserError: a question can leave no room for a context.
+        """
+        longest = config.max_seq_length - 4
+        if config.max_query_length > longest:
+            raise UserError(
+                f"task.max_query_length={config.max_query_length} leaves no room for a "
+                f"context in --max_seq_length={config.max_seq_length}; at most {longest} do.")
         return QuestionObjective(
             conditioned=config.ends_given_starts, answerability=config.answerability,
             answerability_weight=config.answerability_weight, beam_size=config.beam_size)

@@ -47,29 +47,16 @@ def test_the_answer_is_the_networks(address, detection):
     assert headers["Content-Encoding"] == "gzip" and gzip.decompress(packed) == body
 
 
-def without(name):
-    return {key: value for key, value in QUESTION.items() if key != name}
-
-
 def test_bad_requests_are_one_line(address):
     for content, status, problem in (
-            (b"", 400, "not JSON"), (b"\xff", 400, "not UTF-8"),
-            ([QUESTION], 400, "must be an object"),
+            (b"", 400, "not JSON"), ({"sentence": "a"}, 400, "is missing"),
             (QUESTION | {"top_k": 3}, 400, "'top_k' is unknown"),
-            (without("seed"), 400, "'seed' is missing"),
-            (QUESTION | {"sentence": 1}, 400, "'sentence' must be a string"),
-            (QUESTION | {"mask_rate": "0.5"}, 400, "'mask_rate' must be a number"),
             (QUESTION | {"mask_rate": 0}, 400, "'mask_rate' must be .*0.01"),
-            (QUESTION | {"mask_rate": 0.95}, 400, "'mask_rate' must be .*0.9"),
             (QUESTION | {"temperature": float("nan")}, 400, "NaN"),
-            (QUESTION | {"temperature": 0}, 400, "'temperature' must be .*0.01"),
             (QUESTION | {"temperature": 11}, 400, "'temperature' must be .*10"),
-            (QUESTION | {"seed": 1.5}, 400, "'seed' must be a whole number"),
-            (QUESTION | {"seed": -1}, 400, "'seed' must be .*0"),
             (QUESTION | {"seed": 2**32}, 400, "'seed' must be .*4294967296"),
             (QUESTION | {"sentence": " "}, 400, "has no words"),
             (QUESTION | {"sentence": "word1 " * 40}, 400, "has 40 tokens"),
-            (QUESTION | {"sentence": "a\0b"}, 400, "NUL"),
             (QUESTION | {"sentence": "a" * 2**20}, 413, "shorten the sentence")):
         received, _, body = ask(f"{address}/replace", content)
         answer = json.loads(body)

@@ -13,10 +13,6 @@ from tests.apps.serving import browser
 
 SENTENCE = "word1 word2 word3s word4, word5 word6ing word7 word8."
 
-in_a_browser = pytest.mark.skipif(
-    not (browser.CHROMIUM and browser.DRIVER),
-    reason="needs Chromium and ChromeDriver (Debian: apt-get install chromium chromium-driver)")
-
 
 def test_the_page_is_one_file_that_loads_nothing(address):
     status, headers, content = ask(address)
@@ -41,7 +37,7 @@ def page():
         yield opened
 
 
-@in_a_browser
+@browser.in_a_browser
 class TestPage:
     def open(self, page, address):
         page.open(address)
@@ -62,10 +58,6 @@ class TestPage:
         page.wait_for("document.getElementById('raw').textContent !== window.before"
                       " || !document.getElementById('error').hidden")
 
-    def texts_of(self, page, selector):
-        return page.script("return [...document.querySelectorAll(arguments[0])]"
-                           ".map(node => node.textContent)", selector)
-
     def slide(self, page, name, value):
         self.change(page, lambda: page.script(
             "const slider = document.getElementById(arguments[0]); slider.value = arguments[1];"
@@ -74,22 +66,22 @@ class TestPage:
 
     def test_words_masks_verdicts_and_sliders(self, page, address):
         self.ask(page, address)
-        assert len(self.texts_of(page, "#masked > li")) == 10  # Pieces stand with their words.
-        assert self.texts_of(page, ".slot") == ["[MASK] 1", "[MASK] 2", "[MASK] 3"]
-        judged = self.texts_of(page, "#judged .token")
+        assert len(page.texts_of("#masked > li")) == 10  # Pieces stand with their words.
+        assert page.texts_of(".slot") == ["[MASK] 1", "[MASK] 2", "[MASK] 3"]
+        judged = page.texts_of("#judged .token")
         assert len(judged) == 12
-        (summary,) = self.texts_of(page, "#summary[role=status]")
+        (summary,) = page.texts_of("#summary[role=status]")
         assert summary.startswith("3 of 12 tokens filled in: ")
         self.change(page, lambda: page.script("document.getElementById('again').click()"))
-        assert self.texts_of(page, "#judged .token") != judged
-        again = self.texts_of(page, "#masked > li")
+        assert page.texts_of("#judged .token") != judged
+        again = page.texts_of("#masked > li")
         self.slide(page, "temperature", -40)
-        assert self.texts_of(page, "#temperature-shown") == ["0.01"]
-        assert self.texts_of(page, "#masked > li") == again
-        assert "softmax(logits / 0.01)" in self.texts_of(page, "#candidates p")[0]
+        assert page.texts_of("#temperature-shown") == ["0.01"]
+        assert page.texts_of("#masked > li") == again
+        assert "softmax(logits / 0.01)" in page.texts_of("#candidates p")[0]
         self.slide(page, "rate", 90)
-        assert self.texts_of(page, "#rate-shown") == ["90 %"]
-        assert len(self.texts_of(page, ".slot")) == 11
+        assert page.texts_of("#rate-shown") == ["90 %"]
+        assert len(page.texts_of(".slot")) == 11
 
     def test_marks_and_borders_say_what_colours_say(self, page, address):
         self.open(page, address)
@@ -104,7 +96,7 @@ class TestPage:
         assert drawn == [["a→b✓ 90 % caught", "solid"], ["s→ing✗ 10 % missed", "dashed"],
                          ["##s→c✗ 20 % missed", "dashed"], ["d! 60 % false alarm", "dotted"],
                          ["{e}5.0 % restored", "solid"], ["f0.0 %", "solid"]]
-        assert len(self.texts_of(page, "#judged > li")) == 4
+        assert len(page.texts_of("#judged > li")) == 4
 
     def test_a_mask_is_opened_with_the_keyboard(self, page, address):
         self.ask(page, address)
@@ -113,39 +105,35 @@ class TestPage:
         page.script("document.querySelector('.slot').focus()")
         page.keys("\ue004 ")  # Tab to the next one, space opens it.
         assert page.script(opened) == ["false", "true", "false"]
-        assert self.texts_of(page, "#candidates h3")[0].startswith("[MASK] 2")
-        assert len(self.texts_of(page, ".bar")) >= 8
-        assert sorted(self.texts_of(page, ".tag")) == ["drawn", "original"]
+        assert page.texts_of("#candidates h3")[0].startswith("[MASK] 2")
+        assert len(page.texts_of(".bar")) >= 8
+        assert sorted(page.texts_of(".tag")) == ["drawn", "original"]
 
     def test_markup_is_text(self, page, address):
         evil = "<img/src=x/onerror=document.title='broken'>"
         self.ask(page, address, evil)
         assert page.script("return [document.title, document.images.length]") == [
             "ELECTRA on a sentence", 0]
-        assert evil in self.texts_of(page, "#raw")[0].replace("'\\''", "'")
+        assert evil in page.texts_of("#raw")[0].replace("'\\''", "'")
 
     def test_errors_are_seen_in_words(self, page, address):
         self.ask(page, address, " ")
-        assert self.texts_of(page, "#error:not([hidden])") == [
+        assert page.texts_of("#error:not([hidden])") == [
             "That didn't work: the sentence has no words; write some."]
         page.keys("word1")
         page.hold("\ue009", "\ue007")
         page.wait_for("!document.getElementById('result').hidden")
-        assert self.texts_of(page, "#error:not([hidden])") == []
+        assert page.texts_of("#error:not([hidden])") == []
 
     def test_a_server_that_is_gone_is_seen(self, page, serving, detection):
         with serving(detection) as address:
             self.open(page, address)
         page.script("document.getElementById('again').click()")
         page.wait_for("!document.getElementById('error').hidden")
-        assert "can't be reached" in self.texts_of(page, "#error")[0]
+        assert "can't be reached" in page.texts_of("#error")[0]
 
     def test_it_fits_a_phone(self, page, address):
-        width = {"width": 360, "height": 700, "deviceScaleFactor": 1, "mobile": True}
-        page.command("goog/cdp/execute", cmd="Emulation.setDeviceMetricsOverride", params=width)
-        try:
+        with page.as_phone():
             for sentence in (SENTENCE, "x" * 150 + " word1"):
                 self.ask(page, address, sentence)
                 assert page.script("return document.documentElement.scrollWidth") == 360
-        finally:
-            page.command("goog/cdp/execute", cmd="Emulation.clearDeviceMetricsOverride", params={})

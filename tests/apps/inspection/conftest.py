@@ -17,4 +17,4 @@ def found(tmp_path_factory):
     """What is found in such records."""
     directory = tmp_path_factory.mktemp("tiny") / "records"
     tiny_records.write(directory)
-    return survey.survey(reading.open_records(storage.path(directory)), 1 << 60)
+    return survey.survey(reading.open_records(storage.path(directory)))

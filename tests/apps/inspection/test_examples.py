@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from electra_tf.apps.inspection import examples, reading, show
+from electra_tf.apps.inspection import examples, reading, report
 from electra_tf.config.masking import MaskingConfig
 from electra_tf.data import manifest
 from electra_tf.text.vocabulary import MASK, SPECIAL_TOKENS
@@ -80,7 +80,7 @@ def test_pieces_of_a_word_stand_together_and_marks_say_what_is_read(found):
     pieces = list(example.pieces)
     pieces[3] = dataclasses.replace(pieces[3], read=("to",))
     pieces[6] = dataclasses.replace(pieces[6], read=("##word",))
-    text = show.text(found, [dataclasses.replace(example, pieces=tuple(pieces))])
+    text = report.text(found, [dataclasses.replace(example, pieces=tuple(pieces))])
     assert ("1. training, a, example 0: 9 tokens (5 + 4), 3 to be found\n"
             "  A  [CLS] un«able» {to} [SEP]\n"
             "  B  s (go→word) ## [SEP]\n") in text

@@ -5,14 +5,10 @@ import re
 
 import pytest
 
-from electra_tf.apps.inspection import examples, show
+from electra_tf.apps.inspection import examples, report
 from electra_tf.config.masking import MaskingConfig
 from tests.apps.inspection.test_examples import example_of
 from tests.apps.serving import browser
-
-in_a_browser = pytest.mark.skipif(
-    not (browser.CHROMIUM and browser.DRIVER),
-    reason="needs Chromium and ChromeDriver (Debian: apt-get install chromium chromium-driver)")
 
 
 @pytest.fixture(scope="module")
@@ -21,15 +17,15 @@ def shown(found):
 
 
 def test_the_page_is_one_file_that_loads_nothing(found, shown):
-    text = show.page(found, shown, "records")
+    text = report.page(found, shown, "records")
     assert re.findall(r"(?:(?:src|href)\s*=|url\()\s*[\"']?(?!data:)\w", text) == []
     assert "<script" not in text and "{{" not in text and "default-src 'none'" in text
-    assert show.page(found, [], "records").count("<h3>") == 0
+    assert report.page(found, [], "records").count("<h3>") == 0
 
 
 def test_records_hold_no_markup(found):
     evil = "<script>alert(1)</script>{{title}}"
-    text = show.page(
+    text = report.page(
         found, [example_of("[CLS]", evil, "&amp;", "a", "b", name="<b>.tfrecord")], evil)
     assert evil not in text and html.escape(evil) in text
     assert "&amp;amp;" in text and "&lt;b&gt;.tfrecord" in text
@@ -42,7 +38,7 @@ def opened():
         yield found
 
 
-@in_a_browser
+@browser.in_a_browser
 class TestPage:
     def open(self, opened, tmp_path, text):
         (tmp_path / "page.html").write_text(text, encoding="utf-8")
@@ -54,7 +50,7 @@ class TestPage:
             ".map(node => getComputedStyle(node).backgroundColor)", selector)
 
     def test_segments_have_their_colours_and_pieces_their_words(self, opened, tmp_path, found):
-        self.open(opened, tmp_path, show.page(found, [
+        self.open(opened, tmp_path, report.page(found, [
             example_of("[CLS]", "un", "##able", "[SEP]", "##s", "##", "go", "[SEP]")], "x"))
         first, second = (set(self.colours(opened, f".text .{name}:not([class*=hidden])"))
                          for name in ("first", "second"))
@@ -65,7 +61,7 @@ class TestPage:
 
     def test_a_choice_shows_the_text_or_the_masks_of_an_epoch(self, opened, tmp_path, found,
                                                               shown):
-        self.open(opened, tmp_path, show.page(found, shown, "records"))
+        self.open(opened, tmp_path, report.page(found, shown, "records"))
         seen = []
         for draw in (1, 0, 2):
             opened.script("document.getElementById(arguments[0]).click()", f"draw-{draw}")
@@ -81,13 +77,8 @@ class TestPage:
         assert opened.script("return document.querySelector('input:checked').id") == "draw-2"
 
     def test_it_fits_a_phone(self, opened, tmp_path, found, shown):
-        width = {"width": 360, "height": 700, "deviceScaleFactor": 1, "mobile": True}
-        opened.command("goog/cdp/execute", cmd="Emulation.setDeviceMetricsOverride", params=width)
-        try:
+        with opened.as_phone():
             for word in ("word", "x" * 300):
-                self.open(opened, tmp_path, show.page(
+                self.open(opened, tmp_path, report.page(
                     found, [*shown[:1], example_of("[CLS]", word, word, word)], f"records/{word}"))
                 assert opened.script("return document.documentElement.scrollWidth") == 360
-        finally:
-            opened.command("goog/cdp/execute", cmd="Emulation.clearDeviceMetricsOverride",
-                           params={})

@@ -4,13 +4,11 @@ import dataclasses
 
 import pytest
 
-from electra_tf.apps.inspection import examples, reading, report, show, survey
+from electra_tf.apps.inspection import examples, reading, report, survey
 from electra_tf.config.pretraining import MaskingConfig
 from electra_tf.reporting.tables import columns, percent
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests import tiny_records
-
-EVERYTHING = 1 << 60
 
 
 def with_counts(found, **changes):
@@ -33,7 +31,6 @@ def test_records_are_described(found):
     rows = rows_of(found, "Records")
     assert rows["training examples"] == ("86 in 3 shards",)
     assert rows["held-out examples"] == ("10 in 1 shard",)
-    assert rows["looked at"] == ("all examples",)
     assert "left out by cleaning" not in rows and "skipped as damaged" not in rows
     other = rows_of(with_counts(found, dropped_text_bytes=2_000_000, skipped_documents=1),
                     "Records")
@@ -57,9 +54,6 @@ def test_unknown_words_are_those_that_the_build_counted(found):
     assert rows["Latin"] == (f"{words:,}", "100 %", "1.00", "4", percent(4, 4 + words))
     assert rows["Thai"] == ("0", "0 %", "-", "3", "100 %")
     assert rows["all"][3] == "7"
-    assert "build the records again" in table_of(found, "Words").notes[1]
-    assert "build the records again" not in table_of(
-        with_counts(found, unknown_by_script={}), "Words").notes[1]
 
 
 def test_words_are_counted_by_script_with_their_pieces(found):
@@ -76,16 +70,6 @@ def test_words_are_counted_by_script_with_their_pieces(found):
                     "signs": ("1", "12.5 %", "1.00", "0", "0 %"),
                     report.NOT_RECORDED: ("0", "0 %", "-", "2", "100 %"),
                     "all": ("8", "100 %", "1.75", "2", "20.0 %")}
-
-
-def test_a_part_is_called_a_part_and_has_the_rate_of_the_whole(data_dir):
-    part = survey.survey(reading.open_records(data_dir), 20)
-    assert rows_of(part, "Records")["looked at"] == (
-        "20 of 86 training and 10 of 10 held out: the first ones of every shard",)
-    words = part.records.manifest.counts.content_tokens
-    rows = rows_of(with_counts(part, unknown_words=words // 3, content_tokens=words + words // 3,
-                               unknown_by_script={"Latin": words // 3}), "Words")
-    assert rows["Latin"][4] == "25.0 %"
 
 
 def test_what_is_unusual_is_remarked_with_the_fix(found):
@@ -113,7 +97,7 @@ def test_records_without_held_out_examples(tmp_path):
     shards = made.shards_of("train")
     dataclasses.replace(made, shards=shards, counts=tiny_records.counts_of(shards)).save(
         tmp_path / "records")
-    found = survey.survey(reading.open_records(tmp_path / "records"), EVERYTHING)
+    found = survey.survey(reading.open_records(tmp_path / "records"))
     assert any("--held_out_fraction" in line for line in report.remarks(found))
     assert "held-out passages in training" not in rows_of(found, "Repeated text")
 
@@ -123,9 +107,9 @@ def test_text_fits_100_columns_and_no_piece_disturbs_the_terminal(tmp_path, piec
     vocabulary = Vocabulary((*SPECIAL_TOKENS, piece, *(f"word{index}" for index in range(34))))
     tiny_records.write(tmp_path / "records", vocabulary)
     found = with_counts(
-        survey.survey(reading.open_records(tmp_path / "records"), EVERYTHING),
+        survey.survey(reading.open_records(tmp_path / "records")),
         unknown_words=5, tokenizer_words=9, unknown_by_script={"Old Italic": 5})
-    text = show.text(found, examples.masked_examples(found, 4, MaskingConfig(), seed=1, draws=1))
+    text = report.text(found, examples.masked_examples(found, 4, MaskingConfig(), seed=1, draws=1))
     assert all(char.isprintable() for char in text.replace("\n", "")) and "«" in text
     assert all(line == line.rstrip() for line in text.splitlines())
     if columns(piece) < 50:

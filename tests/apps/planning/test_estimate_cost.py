@@ -4,10 +4,8 @@ import csv
 import json
 
 import pytest
-from absl import flags
 
 from electra_tf.apps.planning import estimate_cost, scores
-from electra_tf.apps.planning.literature import PUBLISHED
 from electra_tf.config.overrides import flatten
 from electra_tf.config.sizes import SIZES
 from electra_tf.finetuning.results import Epoch, Results, Trial
@@ -42,11 +40,11 @@ def test_small_is_the_papers(printed):
     assert row(output, "training, whole run")[-2:] == ["1.29e18", "1.15e18"]
     assert row(output, "inference, 128")[-2] == "3.68e09"
     assert "discriminator 13,549,057" in output
-    assert row(output, "part of the published ELECTRA-Small")[5:7] == ["100", "%,"]
+    assert row(output, "part of the published ELECTRA-Small")[5:9] == [
+        "100", "%", "of", "1.29e18,"]
     # Table 1: four days of one V100.
     assert row(output, "1 x v100")[3:7] == ["15.7", "0.212", "4.0", "days"]
-    for model in PUBLISHED:
-        assert row(output, model.name)
+    assert row(output, "ELECTRA-Base")[1:] == ["6.4e19", "49.5", "85.1"]
 
 
 def test_a_masked_language_model_has_one_network(printed):
@@ -71,23 +69,15 @@ def test_a_price_file_replaces_a_device(printed, tmp_path):
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
-    (["--model_size=huge"], "--model_size must be one of tiny, small, base, large"),
-    (["--recipe=long"], "--recipe must be one of"),
     (["--devices=abacus"], "--devices: no device 'abacus'; known: t4, l4, v100"),
     (["--count=-1"], "--count must be from 1 to 1,000,000. Received: -1"),
-    (["--utilization=0"], r"--utilization must be in \(0, 1\]"),
-    (["--utilization=1.5"], r"--utilization must be in \(0, 1\]"),
     (["--utilization=nan"], r"--utilization must be in \(0, 1\]"),
     (["--num_train_steps=0"], "--num_train_steps .* greater than 0 .*Received: 0"),
-    (["--train_batch_size=x"], "--train_batch_size .* must be a whole number"),
     (["--max_seq_length=1024"], "--max_seq_length=1024 is more than the model's 512 positions"),
-    (["--set=model.layers=3"], "unknown setting 'model.layers'"),
     (["--set=objective.name=frozen_generator"], "--set objective.generator=DIRECTORY"),
     (["--region=moon"], "--region: no grid 'moon'; known: world, eu"),
     (["--prices=nowhere.yaml"], "nowhere.yaml can't be read"),
-    (["--own=mine:1e17"], "--own must be name:FLOPs:score"),
     (["--own=mine:1e17:nan"], "--own must be name:FLOPs:score"),
-    (["--glue_dir=nowhere"], "--glue_dir=nowhere has no results of cola, sst2"),
     (["--plot=nowhere/x.png"], "cannot write nowhere/x.png"),
 ])
 def test_mistakes_are_one_line(printed, arguments, words):
@@ -157,16 +147,6 @@ def test_the_users_runs_are_in_the_picture(printed, tmp_path, monkeypatch, pretr
     assert {"ELMo", "BERT-Base", "ELECTRA-Small", "XLNet"} <= {point.name for point in points}
 
 
-def test_the_literature_is_what_the_paper_prints():
-    points = {point.name: point for point in scores.literature()}
-    assert {name: (points[name].flops, points[name].score) for name in (
-        "ELMo", "GPT", "BERT-Small", "BERT-Base", "ELECTRA-Small", "ELECTRA-Base")} == {
-        "ELMo": (3.3e18, 71.2), "GPT": (4.0e19, 78.8), "BERT-Small": (1.4e18, 75.1),
-        "BERT-Base": (6.4e19, 82.2), "ELECTRA-Small": (1.4e18, 79.9),
-        "ELECTRA-Base": (6.4e19, 85.1)}
-    assert points["ELECTRA-Small 6.25 %"].flops == 8.9e16
-
-
 def test_rows_of_the_literature_agree_with_themselves():
     """Averages are those of their tasks to the digit that is printed; every row has a source."""
     rows = list(csv.DictReader(scores.LITERATURE.open(encoding="utf-8")))
@@ -179,9 +159,3 @@ def test_rows_of_the_literature_agree_with_themselves():
             mean = sum(map(float, tasks)) / len(tasks)
             assert float(each["glue_dev"]) == pytest.approx(mean, abs=0.0501)
     assert averaged == 8
-
-
-def test_every_flag_is_in_the_help():
-    listed = [name for names in estimate_cost.GROUPS.values() for name in names]
-    ours = {flag.name for flag in flags.FLAGS.flags_by_module_dict()[estimate_cost.__name__]}
-    assert ours <= set(listed) and len(listed) == len(set(listed))

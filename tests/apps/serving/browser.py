@@ -11,10 +11,15 @@ import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 CHROMIUM = next(filter(None, map(shutil.which, (
     "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"))), None)
 DRIVER = shutil.which("chromedriver")
 
+in_a_browser = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER),
+    reason="needs Chromium and ChromeDriver (Debian: apt-get install chromium chromium-driver)")
 _OPTIONS = {"binary": CHROMIUM, "args": ["--headless=new", "--no-sandbox", "--disable-gpu",
                                          "--disable-dev-shm-usage", "--window-size=900,900"]}
 
@@ -34,6 +39,21 @@ class Browser:
 
     def script(self, code: str, *arguments: Any) -> Any:
         return self.command("execute/sync", script=code, args=arguments)
+
+    def texts_of(self, selector: str) -> list[str]:
+        """The text of every element that a selector finds."""
+        return self.script("return [...document.querySelectorAll(arguments[0])]"
+                           ".map(node => node.textContent)", selector)
+
+    @contextlib.contextmanager
+    def as_phone(self) -> Iterator[None]:
+        """Makes the window 360 wide meanwhile."""
+        width = {"width": 360, "height": 700, "deviceScaleFactor": 1, "mobile": True}
+        self.command("goog/cdp/execute", cmd="Emulation.setDeviceMetricsOverride", params=width)
+        try:
+            yield
+        finally:
+            self.command("goog/cdp/execute", cmd="Emulation.clearDeviceMetricsOverride", params={})
 
     def wait_for(self, expression: str) -> Any:
         """The value of an expression once it is true."""

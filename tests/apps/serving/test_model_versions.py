@@ -175,7 +175,7 @@ class TestNames:
         assert self.names("a=/x/1,/y/b") == {"a": "/x/1", "b": "/y/b"}
 
     @pytest.mark.parametrize("model_dir", [
-        "", "a=/x,a=/y", "a=/x,/y/a", "a=", "a=/x,", "/x/a:b", "/", "a/b=/x"])
+        "", "a=/x,/y/a", "a=/x,", "/x/a:b"])
     def test_mistakes_are_one_line(self, model_dir):
         with pytest.raises(UserError) as error:
             self.names(model_dir)

@@ -6,10 +6,6 @@ import pytest
 
 from tests.apps.serving import browser, running
 
-in_a_browser = pytest.mark.skipif(
-    not (browser.CHROMIUM and browser.DRIVER),
-    reason="needs Chromium and ChromeDriver (Debian: apt-get install chromium chromium-driver)")
-
 
 def test_the_page_is_one_file_that_loads_nothing(texts):
     status, page = texts.send("GET", "/")
@@ -25,7 +21,7 @@ def page():
         yield opened
 
 
-@in_a_browser
+@browser.in_a_browser
 class TestPage:
     def ask(self, page, client, signature, *texts):
         """Opens the page, types with the keyboard alone, and waits for an answer or an error."""
@@ -37,29 +33,25 @@ class TestPage:
         page.hold("\ue009", "\ue007")
         page.wait_for("['result', 'error'].some(id => !document.getElementById(id).hidden)")
 
-    def texts_of(self, page, selector):
-        return page.script("return [...document.querySelectorAll(arguments[0])]"
-                           ".map(node => node.textContent)", selector)
-
     def test_it_shows_the_model_and_its_signatures_of_texts(self, page, texts, numbers):
         self.ask(page, texts, "tags", "a")
-        assert self.texts_of(page, "#name, #version") == ["texts", "version 2"]
-        assert self.texts_of(page, "#choices label") == [
+        assert page.texts_of("#name, #version") == ["texts", "version 2"]
+        assert page.texts_of("#choices label") == [
             "serving_default", "question_answering", "replaced_words", "similarity", "tags"]
         self.ask(page, numbers, "slow", "a")
-        assert self.texts_of(page, "#choices label") == [
+        assert page.texts_of("#choices label") == [
             "batch_size", "count", "refuses_bad", "slow", "tokens", "words"]
 
     def test_classes_are_bars(self, page, texts):
         self.ask(page, texts, "serving_default", "abcd")  # Length 4: class 1, probability 0.8.
-        assert self.texts_of(page, "#result .big") == ["neutral 80.0 %"]
-        assert self.texts_of(page, "#result .bar") == [
+        assert page.texts_of("#result .big") == ["neutral 80.0 %"]
+        assert page.texts_of("#result .bar") == [
             "negative10.0 %", "neutral80.0 %", "positive10.0 %"]
-        assert self.texts_of(page, ".bar.best span:first-child") == ["neutral"]
+        assert page.texts_of(".bar.best span:first-child") == ["neutral"]
 
     def test_replaced_words_are_coloured_and_say_their_number(self, page, texts):
         self.ask(page, texts, "replaced_words", "a extraordinarily")
-        assert self.texts_of(page, ".word") == ["a", "extraordinarily"]
+        assert page.texts_of(".word") == ["a", "extraordinarily"]
         numbers = page.script("return [...document.querySelectorAll('.word')]"
                               ".map(node => node.dataset.number)")
         assert numbers == ["15.4 %", "91.8 %"]  # 1 - exp(-1/6) and 1 - exp(-15/6).
@@ -69,36 +61,36 @@ class TestPage:
 
     def test_tags_are_chips(self, page, texts):
         self.ask(page, texts, "tags", "so Anna")
-        assert self.texts_of(page, ".chip") == ["soO", "AnnaB-PER"]
-        assert self.texts_of(page, ".chip.tagged .tag") == ["B-PER"]
+        assert page.texts_of(".chip") == ["soO", "AnnaB-PER"]
+        assert page.texts_of(".chip.tagged .tag") == ["B-PER"]
 
     def test_an_answer_is_marked_where_it_stands(self, page, texts):
         self.ask(page, texts, "question_answering", "Who?", "Zo\u00eb\U0001f600 asked")
         # Five characters, of which one takes two units of JavaScript's strings.
-        assert self.texts_of(page, "mark") == ["Zo\u00eb\U0001f600 "]
-        assert self.texts_of(page, ".context") == ["Zo\u00eb\U0001f600 asked"]
-        assert self.texts_of(page, "#result .bar") == ["No answer10.0 %"]
+        assert page.texts_of("mark") == ["Zo\u00eb\U0001f600 "]
+        assert page.texts_of(".context") == ["Zo\u00eb\U0001f600 asked"]
+        assert page.texts_of("#result .bar") == ["No answer10.0 %"]
 
     def test_markup_is_shown_as_text(self, page, texts):
         evil = "<img/src=x/onerror=document.title='broken'>"
         self.ask(page, texts, "tags", evil)
-        assert self.texts_of(page, ".chip span:first-child") == [evil]
+        assert page.texts_of(".chip span:first-child") == [evil]
         self.ask(page, texts, "question_answering", "Who?", "<i>x</i>")
-        assert self.texts_of(page, ".context") == ["<i>x</i>"]
+        assert page.texts_of(".context") == ["<i>x</i>"]
         assert page.script("return [document.title, document.images.length]") == ["texts", 0]
 
     def test_errors_are_seen(self, page, numbers):
         self.ask(page, numbers, "refuses_bad", "bad")
-        (message,) = self.texts_of(page, "#error:not([hidden])")
+        (message,) = page.texts_of("#error:not([hidden])")
         assert "bad is not allowed" in message
         page.keys(" no more")
         page.hold("\ue009", "\ue007")
         page.wait_for("!document.getElementById('result').hidden")
-        assert self.texts_of(page, "#error:not([hidden])") == []
+        assert page.texts_of("#error:not([hidden])") == []
 
     def test_a_server_that_is_gone_is_seen(self, page, models):
         with running.client(models / "texts") as client:
             self.ask(page, client, "tags", "a")
         page.hold("\ue009", "\ue007")
         page.wait_for("!document.getElementById('error').hidden")
-        assert "can't be reached" in self.texts_of(page, "#error")[0]
+        assert "can't be reached" in page.texts_of("#error")[0]

@@ -116,26 +116,18 @@ class TestValues:
 class TestRefusals:
     def test_of_texts(self, echo):
         for content, words in [
-                ("", "isn't JSON"), ("{", "isn't JSON"), (b"\xff\xfe\xfd", "isn't JSON"),
-                ("1" * 5000, "isn't JSON"), ("[" * 100_000, "isn't JSON"),
-                ("[1]", "object"), ("null", "object"), ({}, '"instances"'),
+                ("{", "isn't JSON"), (b"\xff\xfe\xfd", "isn't JSON"), ("1" * 5000, "isn't JSON"),
+                ("[" * 100_000, "isn't JSON"), ("[1]", "object"), ({}, '"instances"'),
                 ({"instances": ["a"], "inputs": ["a"]}, '"instances"'),
                 ({"instances": []}, "at least one row"), ({"instances": "a"}, "must be a list"),
-                ({"instances": {"text": ["a"]}}, "must be a list"),
                 ({"signature_name": "x", "instances": ["a"]}, "'x'; this model has serving_def"),
-                ({"signature_name": [1], "instances": ["a"]}, "[1]"),
-                ({"instances": [1]}, "Received: 1"), ({"instances": [None]}, "Received: None"),
+                ({"instances": [None]}, "Received: None"),
                 ({"instances": [{"b64": "?"}]}, "base64"),
-                ({"instances": [{"b64": "é"}]}, "input 'text'"),
-                ({"instances": [{"b64": 1}]}, "row 0 of 'instances' must be an object with text"),
-                ({"instances": ["a", {"text": "b"}]}, "row 0 of 'instances' must be an object"),
                 ({"instances": [{"text": "a"}, "b"]}, "row 1 of 'instances' must be an object"),
                 ({"instances": [["a"]]}, "shape (None,). Received: (1, 1)"),
-                ({"inputs": "a"}, "Received: ()"),
-                ({"instances": ["a", ["b"]]}, "ragged"), ({"instances": [["a"], "b"]}, "ragged"),
+                ({"instances": ["a", ["b"]]}, "ragged"),
                 ({"instances": [json.loads("[" * 500 + "]" * 500)]}, "too deep"),
                 ({"inputs": {"txet": ["a"]}}, "'inputs' must be an object with text"),
-                ({"inputs": {"text": ["a"], "more": []}}, "'more'"),
                 ('{"instances": ["\\ud800"]}', "input 'text'")]:
             assert words in echo.error(content), content
 
@@ -145,16 +137,10 @@ class TestRefusals:
                 ([mixed([1], 1.5, True)], "'n': must contain int32 values. Received: 1.5"),
                 ([mixed([1], 2**31, True)], "'n': Python integer 2147483648 out of bounds"),
                 ([mixed([1], True, True)], "Received: True"),
-                ([mixed([1], "1", True)], "Received: '1'"),
                 ([mixed([1], 1, 1)], "'flag': must contain bool"),
-                ([mixed([True], 1, True)], "'x': must contain float32"),
                 ([mixed([1e39], 1, True)], "'x': overflow"),
-                ([mixed([10**400], 1, True)], "'x': int too large"),
-                ([mixed([1, 2], 1, True), mixed([1], 1, True)], "'x' is ragged"),
-                ([mixed(1, 1, True)], "'x' must have the shape (None, None)"),
-                ([{"x": [1], "n": 1}], "an object with flag, n, x")]:
+                ([mixed([1, 2], 1, True), mixed([1], 1, True)], "'x' is ragged")]:
             assert words in numbers.error({"instances": rows}), rows
-        assert "an object with flag, n, x" in numbers.error({"inputs": [1]})
 
     def test_what_the_graph_refuses_is_told_without_its_traces(self, numbers):
         message = numbers.error({"signature_name": "refuses_bad", "instances": ["bad"]})

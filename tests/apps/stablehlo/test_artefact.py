@@ -1,13 +1,21 @@
 """A step on disk is whole and goes together, or is refused by name."""
 
 import hashlib
+import io
+import random
+import zipfile
 
 import numpy as np
 import pytest
 
 from electra_tf.apps.stablehlo import artefact
-from electra_tf.apps.stablehlo.artefact import LiftedStep
-from electra_tf.apps.stablehlo.layout import FORMAT_VERSION, Layout, StateValue, Value
+from electra_tf.apps.stablehlo.artefact import (
+    FORMAT_VERSION,
+    Layout,
+    LiftedStep,
+    StateValue,
+    Value,
+)
 from electra_tf.platform.errors import UserError
 
 MODULE = b"a module"
@@ -75,6 +83,41 @@ def test_a_state_of_another_step_is_refused(tmp_path, state, said):
     np.savez(tmp_path / "state.npz", **state)
     with pytest.raises(UserError, match=said):
         artefact.read_state(tmp_path / "state.npz", layout())
+
+
+def npy(shape, dtype, data=b""):
+    """A .npy file whose header claims anything."""
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        file, {"shape": shape, "fortran_order": False, "descr": dtype})
+    return file.getvalue() + data
+
+
+@pytest.mark.parametrize("weight", [
+    npy((10**12, 10**3), "<f4"), npy((2, -3), "<f4"), npy((2, 3), "|O", b"\x80\x04N."),
+    npy((2, 3), "<f4", b"\0" * 20), b"\x93NUMPY\x09\x09" + b"\xff" * 60, b"",
+    npy((2, 3), "<f4").replace(b"(2, 3)", b"(" * 6)])
+def test_a_hostile_header_is_one_line_and_reads_nothing(tmp_path, weight):
+    with zipfile.ZipFile(tmp_path / "state.npz", "w") as archive:
+        archive.writestr("weight.npy", weight)
+        archive.writestr("step.npy", npy((), "<i8", bytes(8)))
+    with pytest.raises(UserError, match=r"is damaged|isn't a state of this step") as error:
+        artefact.read_state(tmp_path / "state.npz", layout())
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.fuzz
+def test_damaged_states_are_read_or_refused(path):
+    draw, whole = random.Random(1), path.with_suffix(".npz").read_bytes()
+    for _ in range(300):
+        content = bytearray(whole[:draw.randrange(1, len(whole) + 1)])
+        for _ in range(draw.randrange(4)):
+            content[draw.randrange(len(content))] = draw.randrange(256)
+        path.with_suffix(".npz").write_bytes(content)
+        try:
+            assert artefact.read_state(path.with_suffix(".npz"), layout()).keys() == STATE.keys()
+        except UserError as error:
+            assert "\n" not in str(error)
 
 
 def test_a_state_that_is_none_is_refused(tmp_path):

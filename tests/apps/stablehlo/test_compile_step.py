@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from electra_tf.apps.stablehlo import compile_environment, compile_step, run_step
-from electra_tf.apps.stablehlo.report import Cores
+from electra_tf.apps.stablehlo.compile_environment import Cores
 from electra_tf.platform.errors import UserError
 from tests import command_flags
 

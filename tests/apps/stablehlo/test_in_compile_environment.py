@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.apps.stablehlo import artefact, compile_environment, exchange, without_records
-from electra_tf.apps.stablehlo.compile_environment import ROOT, ask, python
-from electra_tf.apps.stablehlo.lift import for_one_device, state_name
-from electra_tf.apps.stablehlo.report import Cores, Report
+from electra_tf.apps.stablehlo import artefact, compile_environment, exchange
+from electra_tf.apps.stablehlo.compile_environment import ROOT, Cores, Report, ask, python
+from electra_tf.apps.stablehlo.lift import for_one_device, lift_without_records, state_name
 from electra_tf.config import objectives, sizes
 from electra_tf.config.overrides import override
 from electra_tf.data.pipeline import training_batches
@@ -39,7 +38,7 @@ def has_cuda():
 def compiled(path, topology, **changes):
     config = override(sizes.pretraining_config(changes.pop("size", "tiny")), {
         name.replace("__", "."): value for name, value in changes.items()})
-    artefact.write(without_records.lifted_step(config), path)
+    artefact.write(lift_without_records(config), path)
     return ask(Report, f"--step={path}", f"--topology={topology}")
 
 

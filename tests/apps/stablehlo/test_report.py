@@ -5,7 +5,14 @@ import dataclasses
 import pytest
 
 from electra_tf.apps.stablehlo import ahead_of_time
-from electra_tf.apps.stablehlo.report import HEADING, Collective, Cores, Memory, Report, line
+from electra_tf.apps.stablehlo.compile_environment import (
+    HEADING,
+    Collective,
+    Cores,
+    Memory,
+    Report,
+    line,
+)
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
 

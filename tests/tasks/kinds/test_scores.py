@@ -7,8 +7,8 @@ import pytest
 from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
 
 from electra_tf.tasks.kinds.answers import Prediction, answer_scores, best_threshold
-from electra_tf.tasks.kinds.classification import SCORERS, label_scores
 from electra_tf.tasks.kinds.tagging import span_scores
+from electra_tf.tasks.kinds.texts import SCORERS, label_scores
 
 # Two right "1", one right "0", one "0" called "1", one "1" called "0".
 LABELS, PREDICTIONS = np.array([1, 1, 0, 0, 1]), np.array([1, 1, 0, 1, 0])
