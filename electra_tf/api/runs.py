@@ -8,7 +8,6 @@ from electra_tf.checkpoints import formats
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.finetuning import outputs, setup, trials
-from electra_tf.finetuning.predictor import Predictor
 from electra_tf.finetuning.results import Results
 from electra_tf.platform import storage, strict_json
 from electra_tf.platform.bounded import MIB
@@ -35,7 +34,7 @@ class TaskModel:
                             "predict with run_finetuning.py --mode=predict.")
         self.name, self.labels = run.spec.name, tuple(run.spec.label_words)
         self._run = run
-        self._predictor = Predictor(run.trial, run.trained_model())
+        self._predictor = outputs.TaskPredictor(run)
 
     def predict(self, texts: Sequence[str] | Sequence[tuple[str, str]]) -> list[Mapping[str, Any]]:
         """Returns a prediction for each text, or each pair of texts.
@@ -60,7 +59,7 @@ class TaskModel:
         examples = [TextExample(key=str(number), texts=row) for number, row in enumerate(rows)]
         if not examples:
             return []
-        records = outputs.scored(self._predictor, self._run.encode(examples), None).records
+        records = self._predictor.scored(self._run.encode(examples)).records
         return [{name: value for name, value in record.items() if name != "key"}
                 for record in records]
 
