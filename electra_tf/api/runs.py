@@ -9,7 +9,6 @@ from electra_tf.checkpoints import formats
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.finetuning import outputs, setup, trials
-from electra_tf.finetuning.predictor import Predictor
 from electra_tf.finetuning.results import Results
 from electra_tf.platform import storage, strict_json
 from electra_tf.platform.bounded import MIB
@@ -17,9 +16,7 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.pretraining import stages, training_run
 from electra_tf.pretraining.results import RESULTS_FILE
 from electra_tf.tasks import registry
-from electra_tf.tasks.examples import Example, Kind, QuestionExample, TaggedExample, TextExample
 from electra_tf.tasks.files import Columns, Files
-from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.recipes import recipe
 
 PathName = str | os.PathLike[str]
@@ -36,9 +33,7 @@ class TaskModel:
 
     def __init__(self, run: setup.FinetuningRun):
         self.name, self.labels = run.spec.name, tuple(run.spec.label_words)
-        self._run, self._threshold = run, outputs.threshold_of(run.model_dir)
-        self._inputs = KINDS[run.spec.kind].served_inputs(run.spec)
-        self._predictor = Predictor(run.trial, run.trained_model())
+        self._predictor = outputs.TaskPredictor(run)
 
     def predict(self, examples: Sequence[str] | Sequence[Sequence[str]]) -> list[dict[str, Any]]:
         """Returns a prediction for each example.
@@ -66,29 +61,12 @@ class TaskModel:
             >>> found["prediction"] in "The chef ate."
             True
         """
-        found = [self._example(str(number), value)
-                 for number, value in enumerate(given.listed(examples, "examples"))]
-        if not found:
-            return []
-        records = outputs.scored(
-            self._predictor, self._run.encode(found), self._threshold).records
+        records = self._predictor.predict(
+            [given.string(one) if isinstance(one, str | bytes) else
+             [given.string(part) for part in given.listed(one, "every example")]
+             for one in given.listed(examples, "examples")])
         return [{name: value for name, value in record.items() if name != "key"}
                 for record in records]
-
-    def _example(self, key: str, value: Any) -> Example:
-        kind = self._run.spec.kind
-        if kind is Kind.TAGGING and isinstance(value, str | bytes):
-            value = given.string(value).split()
-        parts = [value] if isinstance(value, str | bytes) else given.listed(value, "every example")
-        texts = tuple(given.string(part) for part in parts)
-        if kind is Kind.TAGGING:
-            return TaggedExample(key=key, words=texts)
-        if len(texts) != len(self._inputs):
-            raise UserError(f"every example of the task {self.name} must hold "
-                            f"{' and '.join(self._inputs)}. Received: {shown(value)}")
-        if kind is Kind.QUESTION_ANSWERING:
-            return QuestionExample(key=key, question=texts[0], context=texts[1])
-        return TextExample(key=key, texts=texts)
 
 
 def load_task(directory: PathName) -> TaskModel:

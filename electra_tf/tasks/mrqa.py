@@ -15,7 +15,7 @@ from electra_tf.platform.bounded import MIB, read_lines
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import Answer, MatchedQuestionExample
-from electra_tf.tasks.squad import SQUAD, Open, QuestionFile
+from electra_tf.tasks.squad import SQUAD, Open, QuestionFile, collected
 
 MRQA = {"searchqa": ("SearchQA",), "triviaqa": ("TriviaQA-web", "TriviaQA"),
         "newsqa": ("NewsQA",), "naturalqs": ("NaturalQuestionsShort", "NaturalQuestions")}
@@ -68,27 +68,12 @@ def read_mrqa(path: Path, *, strict: bool = False, labelled: bool = True) -> Que
             context, a question without an answer, two questions of one qid, no question, or a
             misplaced answer while `strict`.
     """
-    examples, misplaced, seen = [], [], set()
     lines = _lines(path)
     _set_name(path, lines)
-    for number, line in lines:
-        found = _parsed(path, number, line, _Context)
-        for index, question in enumerate(found.qas):
-            place = f"{path}:{number}: qas[{index}]"
-            if question.qid in seen:
-                raise UserError(f"{place}: a second question has the qid {shown(question.qid)}.")
-            seen.add(question.qid)
-            right, wrong = _places(place, found.context, question) if labelled else ([], [])
-            if wrong:
-                misplaced.append(question.qid)
-                if strict:
-                    raise UserError(f"{place}: {wrong[0]} (question {shown(question.qid)}).")
-            examples.append(MatchedQuestionExample(
-                key=question.qid, context=found.context, question=question.question,
-                answers=tuple(right[:1]), accepted=(question.answers or ()) if labelled else ()))
-    if not seen:
-        raise UserError(f"{path} holds no questions.")
-    return QuestionFile(examples=tuple(examples), misplaced=tuple(misplaced))
+    return collected(path, (
+        _example(f"{path}:{number}: qas[{index}]", found.context, question, labelled)
+        for number, line in lines for found in [_parsed(path, number, line, _Context)]
+        for index, question in enumerate(found.qas)), strict)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -150,6 +135,15 @@ def _require_set(name: str, path: Path) -> None:
                         "--train or --dev.")
 
 
+def _example(place: str, context: str, question: _Question,
+             labelled: bool) -> tuple[str, MatchedQuestionExample, list[str]]:
+    """Returns the place, the question, and the errors of its misplaced answers."""
+    right, wrong = _places(place, context, question) if labelled else ([], [])
+    return place, MatchedQuestionExample(
+        key=question.qid, context=context, question=question.question,
+        answers=tuple(right[:1]), accepted=question.answers if labelled else ()), wrong
+
+
 def _places(place: str, context: str, question: _Question) -> tuple[list[Answer], list[str]]:
     """Returns the answers at their places in the context, and the errors of the other places."""
     detected = question.detected_answers or ()
@@ -166,11 +160,11 @@ def _places(place: str, context: str, question: _Question) -> tuple[list[Answer]
                 raise UserError(
                     f"{place}.detected_answers[{number}]: [{start}, {last}] isn't a first and a "
                     f"last character of the context, which has {len(context)}.")
-            text = context[start:last + 1]
-            if _plain(text) == _plain(found.text):
+            text, wanted = context[start:last + 1], found.text
+            if _plain(text) == _plain(wanted):
                 right.append(Answer(text=text, start=start))
             else:
-                wrong.append(f"the answer {shown(found.text)} doesn't stand at characters {start} "
+                wrong.append(f"the answer {shown(wanted)} doesn't stand at characters {start} "
                              f"to {last} of the context, {shown(text)} does")
     return right, wrong
 

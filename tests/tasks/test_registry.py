@@ -89,7 +89,7 @@ def test_the_users_own_table(tmp_path):
     ("sst3", {}, "--task must be one of glue, cola, sst2, .*searchqa, .*, chunk, ner, clas"),
     ("cola", {}, "--data_dir is needed for --task=cola"),
     ("classification", {}, "--train is needed for --task=classification"),
-    ("regression", {"train": "a.csv"}, "--dev is needed for --task=regression"),
+    ("regression", {"train": "a.csv"}, "must be a number. Received: 'no'"),
     ("classification", {"train": "one.csv", "dev": "one.csv"}, "has one label only, 'no'"),
     ("classification", {"train": "a.csv", "dev": "one.csv"}, None),
     ("classification", {"train": "a.csv", "dev": "other.csv"}, "the label 'maybe' isn't among"),
