@@ -59,12 +59,7 @@ Identity = Mapping[str, Any]
 
 
 def identity(config: Any, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns everything that decides a run's result, as plain values by name.
-
-    Args:
-        config: its settings; all but those of `runtime` count.
-        facts: what else does, by names without a dot.
-    """
+    """Returns everything that decides a run's result: settings except `runtime`'s, and facts."""
     settings = {name: value for name, value in flatten(config).items()
                 if not name.startswith("runtime.")}
     return settings | dict(facts)
@@ -203,10 +198,7 @@ def _problem_of_settings(saved: Identity, known: Any) -> str:
 def saved_config(model_dir: Path, config: Config, given: Collection[str]) -> Config:
     """Returns the configuration of the run in a directory, with `config`'s runtime settings.
 
-    Args:
-        model_dir: of the run.
-        config: from the command line.
-        given: names of settings, or of whole sections, that the command line sets itself.
+    `given` are the names of settings, or of whole sections, that the command line sets itself.
 
     Raises:
         UserError: there is no run, or a given setting has another value there.
