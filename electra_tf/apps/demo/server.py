@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from electra_tf.apps.demo.replaced_tokens import Question, ReplacedTokenDetection
+from electra_tf.apps.demo.replaced_tokens import EXAMPLES, Question, ReplacedTokenDetection
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError, one_line
 from electra_tf.reporting import pages
@@ -23,22 +23,25 @@ _PAGE = pathlib.Path(__file__).with_name("page.html")
 LOCAL = ("localhost", "127.0.0.1", "::1", "[::1]")
 _MOST_BYTES = 128 * 1024
 """Size of a request's body."""
+_MOST_CONNECTIONS = 64
+_EXAMPLE = Question(sentence=EXAMPLES[0], mask_rate=0.25, temperature=1.0, seed=1)
 _BODY_SECONDS = 20
 """Time in which a body has to arrive."""
 
 
-def server(detection: ReplacedTokenDetection, *, local: bool = True, max_connections: int = 64,
-           max_waiting_requests: int = 32) -> uvicorn.Server:
+def server(detection: ReplacedTokenDetection, *, example: Question | None = None, level: str = "",
+           local: bool = True, max_waiting_requests: int = 32) -> uvicorn.Server:
     """Returns the server of the page; `run(sockets=[...])` answers until a signal.
 
     Args:
         detection: the networks, which compute one sentence after the other.
         local: accept the names of this machine as Host only, so that a page of another site cannot
             ask under a name of its own (DNS rebinding).
-        max_connections: more are answered with 503.
-        max_waiting_requests: more are answered with 503.
+        example: what the page shows first; None for a fixed sentence.
+        level: how the run compares with others; "" if unknown.
+        max_waiting_requests: further requests receive 503.
     """
-    page = pages.render(_PAGE, source=detection.source)
+    page = pages.render(_PAGE, source=detection.source, level=level, example=example or _EXAMPLE)
     places, networks = asyncio.Semaphore(max_waiting_requests), asyncio.Lock()
 
     async def show_page(_request: Request) -> Response:
@@ -63,7 +66,7 @@ def server(detection: ReplacedTokenDetection, *, local: bool = True, max_connect
     application.router.redirect_slashes = False
     return uvicorn.Server(uvicorn.Config(
         application, http="h11", ws="none", lifespan="off", log_level="error", access_log=False,
-        server_header=False, limit_concurrency=max_connections, timeout_keep_alive=20,
+        server_header=False, limit_concurrency=_MOST_CONNECTIONS, timeout_keep_alive=20,
         h11_max_incomplete_event_size=16 * 1024, timeout_graceful_shutdown=20))
 
 
