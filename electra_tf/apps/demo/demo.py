@@ -48,7 +48,7 @@ def main() -> None:
               f"in a browser; Ctrl-C stops){found and chr(10)}{found}", flush=True)
         server.server(
             detection, example=good_example(detection), level=found,
-            local=values.host in server.LOCAL).run(sockets=[listening])
+            address=values.host).run(sockets=[listening])
 
 
 def level(model_dir: Path, model: ModelConfig) -> str:

@@ -72,6 +72,8 @@ def test_other_addresses_methods_and_hosts(address):
         status, _, body = ask(address + path, b"{}" if method == "POST" else None, method)
         assert (status, json.loads(body).keys()) == (expected, {"error"})
     assert ask(address, Host="rebound.example")[0] == 400
+    assert ask(f"{address}/replace", QUESTION, Origin="http://evil.example")[0] == 403
+    assert ask(f"{address}/replace", QUESTION, Origin=address)[0] == 200
     assert ask(address, Host="localhost:8502")[0] == 200
 
 
