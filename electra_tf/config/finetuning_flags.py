@@ -45,8 +45,6 @@ class TaskFlags(Section, prefix="--"):
     """Your column of labels. Default: label."""
     key_column: str = ""
     """Your column that names rows. Default: line numbers."""
-    strict: bool = False
-    """Refuse a file of questions in which an answer isn't at its offset."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -172,6 +170,5 @@ def require(*names: str) -> None:
         return
     *others, last = [f"--{name}" for name in missing]
     listed = f"{', '.join(others)} and {last} are" if others else f"{last} is"
-    meaning = "" if others else f": {flags.FLAGS[missing[0]].help.rstrip('.')}"
-    raise UserError(f"{listed} needed{meaning}. For example: python run_finetuning.py "
+    raise UserError(f"{listed} needed. For example: python run_finetuning.py "
                     f"{EXAMPLES[flags.FLAGS.mode]}")

@@ -152,7 +152,7 @@ def _own_files() -> Files:
              for split in ("train", "dev", "test") if values[split].value}
     return Files(
         columns=Columns(**{field: value for field, value in columns.items() if value}),
-        strict=values.strict, **paths)
+        **paths)
 
 
 def _pretrained() -> Pretrained | None:

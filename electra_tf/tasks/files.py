@@ -35,8 +35,6 @@ class Files:
     test: Paths | None = None
     """Examples to predict, without labels."""
     columns: Columns = Columns()
-    strict: bool = False
-    """Refuse questions whose answer is not at its offset."""
 
 
 def paths_of(given: Paths) -> list[Path]:

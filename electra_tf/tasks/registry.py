@@ -82,27 +82,24 @@ def load_dev(spec: TaskSpec, data_dir: Path | None, own: Files, *,
             spec.name, _required(data_dir, "data_dir", spec.name), "dev"))
     if own.dev is None and spec.name not in set(Kind):
         return load(spec.name, data_dir, own, from_tfds=from_tfds).dev
-    examples = read_file(spec, _required(own.dev, "dev", spec.name), labelled=True,
-                         strict=own.strict)
+    examples = read_file(spec, _required(own.dev, "dev", spec.name), labelled=True)
     if spec.labels:
         files.require_known_labels(own.dev, examples, spec.labels)
     return {"dev": examples}
 
 
-def read_file(spec: TaskSpec, given: Paths, *, labelled: bool,
-              strict: bool = False) -> Sequence[Example]:
+def read_file(spec: TaskSpec, given: Paths, *, labelled: bool) -> Sequence[Example]:
     """Reads a file of a task's examples, or several as one.
 
     Args:
         spec: names the columns; the file's labels may be numbers or words, as GLUE has both.
         given: the file or files, in a format of the task's kind.
         labelled: False needs no labels, and leaves unknown ones out.
-        strict: refuse questions whose answer is not at its offset.
 
     Raises:
         UserError: the file can't be read, or lacks a column.
     """
-    return KINDS[spec.kind].read(given, spec, labelled=labelled, strict=strict)
+    return KINDS[spec.kind].read(given, spec, labelled=labelled)
 
 
 def _glue(task: glue.GlueTask, data_dir: Path) -> Task:

@@ -29,17 +29,16 @@ class QuestionFile:
     and so is a question of SQuAD without another one; MRQA's is kept, because it can be scored."""
 
 
-def read_squad(path: Path, *, strict: bool = False, labelled: bool = True) -> QuestionFile:
+def read_squad(path: Path, *, labelled: bool = True) -> QuestionFile:
     """Returns the questions of a file in the format of SQuAD 1.1 or 2.0.
 
     Args:
         path: of the JSON file, packed if it ends in ".gz".
-        strict: refuse misplaced answers instead of counting them.
         labelled: False ignores the answers.
 
     Raises:
-        UserError: unreadable, not of this format (with the place), two questions of one id, no
-            question, or a misplaced answer while `strict`.
+        UserError: unreadable, not of this format (with the place), two questions of one id, or
+            no question.
     """
     content = b"".join(line for _, line in bounded.read_lines(
         path, longest=MOST_BYTES, most=MOST_BYTES))
@@ -52,31 +51,26 @@ def read_squad(path: Path, *, strict: bool = False, labelled: bool = True) -> Qu
                  question, labelled)
         for one, article in enumerate(found.data)
         for two, paragraph in enumerate(article.paragraphs)
-        for three, question in enumerate(paragraph.qas)), strict)
+        for three, question in enumerate(paragraph.qas)))
 
 
-def collected(path: Path, questions: Iterable[tuple[str, QuestionExample, list[str]]],
-              strict: bool) -> QuestionFile:
-    """Returns questions as a file's content.
+def collected(path: Path, questions: Iterable[tuple[str, QuestionExample, bool]]) -> QuestionFile:
+    """Returns the content of a file.
 
     Args:
         path: the file.
-        questions: place in the file, question, and the errors of its misplaced answers, of each.
-        strict: refuse misplaced answers.
+        questions: of each the place in the file, the question, and if an answer is misplaced.
 
     Raises:
-        UserError: two questions of one key, no question, or a misplaced answer while `strict`.
+        UserError: two questions of one key, or no question.
     """
     examples, misplaced, seen = [], [], set()
-    for place, example, wrong in questions:
+    for place, example, is_misplaced in questions:
         if example.key in seen:
             raise UserError(f"{place}: a second question has the id {shown(example.key)}.")
         seen.add(example.key)
-        if wrong:
-            misplaced.append(example.key)
-            if strict:
-                raise UserError(f"{place}: {wrong[0]} (question {shown(example.key)}).")
-        if example.gold or not wrong:
+        misplaced += [example.key] * is_misplaced
+        if example.gold or not is_misplaced:
             examples.append(example)
     if not seen:
         raise UserError(f"{path} holds no questions.")
@@ -114,19 +108,16 @@ class _File(Open):
 
 
 def _example(place: str, context: str, question: _Question,
-             labelled: bool) -> tuple[str, QuestionExample, list[str]]:
-    """Returns the place, the question, and the errors of its misplaced answers."""
-    answers = [Answer(text=one.text, start=one.answer_start)
-               for one in question.answers or ()] if labelled else []
+             labelled: bool) -> tuple[str, QuestionExample, bool]:
+    answers = question.answers or () if labelled else ()
     impossible = labelled and bool(question.is_impossible)
     if impossible and answers:
         raise UserError(f"{place}: is_impossible is true, and yet there are answers; remove one.")
     if labelled and not impossible and not answers:
         raise UserError(f"{place}: no answers; a question without one says is_impossible: true.")
-    wrong = [answer for answer in answers
-             if answer.start < 0 or not context.startswith(answer.text, answer.start)]
+    found = tuple(
+        Answer(text=one.text, start=one.answer_start) for one in answers
+        if one.answer_start >= 0 and context.startswith(one.text, one.answer_start))
     return place, QuestionExample(
-        key=question.id, context=context, question=question.question,
-        is_impossible=impossible, answers=tuple(one for one in answers if one not in wrong)), [
-        f"the answer {shown(one.text)} doesn't stand at offset {one.start} of the context"
-        for one in wrong]
+        key=question.id, context=context, question=question.question, is_impossible=impossible,
+        answers=found), len(found) < len(answers)

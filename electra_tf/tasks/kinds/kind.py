@@ -121,15 +121,13 @@ class TaskKind(abc.ABC):
         return self.kind in LABELLED
 
     @abc.abstractmethod
-    def read(self, given: Paths, spec: TaskSpec, *, labelled: bool,
-             strict: bool) -> Sequence[Example]:
+    def read(self, given: Paths, spec: TaskSpec, *, labelled: bool) -> Sequence[Example]:
         """Reads a file of examples, or several as one.
 
         Args:
             given: the file or files.
             spec: names the columns, and the labels if they are known.
             labelled: False for a file to predict, which needs no labels.
-            strict: refuse misplaced answers, which are otherwise left out.
 
         Raises:
             UserError: the file can't be read, or lacks a column.
@@ -159,14 +157,14 @@ class TaskKind(abc.ABC):
             UserError: a file that can't be read, or examples without anything to learn.
         """
         spec = self.spec(name, columns=own.columns)
-        train, notes = self.read(own.train, spec, labelled=True, strict=own.strict), ()
+        train, notes = self.read(own.train, spec, labelled=True), ()
         if own.dev is None:
             train, dev, *notes = files.hold_out(train)
         else:
-            dev = self.read(own.dev, spec, labelled=True, strict=own.strict)
+            dev = self.read(own.dev, spec, labelled=True)
         spec = self.fitted(spec, own, train, dev)
         test = {} if own.test is None else {
-            "test": self.read(own.test, spec, labelled=False, strict=own.strict)}
+            "test": self.read(own.test, spec, labelled=False)}
         return Task(spec=spec, train=train, dev={"dev": dev}, test=test, notes=tuple(notes))
 
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[Example],

@@ -63,10 +63,10 @@ class QuestionAnswering(TaskKind):
         architecture="ElectraForQuestionAnswering", layers={"qa_outputs": ("dense", "dense_1")},
         settings={"task.ends_given_starts": False, "task.answerability": False})
 
-    def read(self, given: Paths, spec: TaskSpec, *, labelled: bool,
-             strict: bool) -> Sequence[QuestionExample]:
+    def read(self, given: Paths, spec: TaskSpec, *,
+             labelled: bool) -> Sequence[QuestionExample]:
         """Reads SQuAD's or MRQA's format; see `squad.read_squad` and `mrqa.read_mrqa`."""
-        return _read(given, strict=strict, labelled=labelled).examples
+        return _read(given, labelled=labelled).examples
 
     def example(self, spec: TaskSpec, key: str, given: tuple[str, str]) -> QuestionExample:
         """Returns a question to predict, given with its context."""
@@ -83,7 +83,7 @@ class QuestionAnswering(TaskKind):
 
     def own_task(self, name: str, own: Files) -> Task:
         """Returns a task without misplaced answers; a note reports their number."""
-        parts = {split: _read(given, strict=own.strict, labelled=split != "test")
+        parts = {split: _read(given, labelled=split != "test")
                  for split, given in (("train", own.train), ("dev", own.dev), ("test", own.test))
                  if given is not None}
         notes = [_misplaced(split, part) for split, part in parts.items() if part.misplaced]
@@ -279,9 +279,9 @@ def _cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
 
 
-def _read(given: Paths, *, strict: bool, labelled: bool) -> QuestionFile:
+def _read(given: Paths, *, labelled: bool) -> QuestionFile:
     parts = [(read_mrqa if path.name.endswith(mrqa.SUFFIXES) else read_squad)(
-        path, strict=strict, labelled=labelled) for path in files.paths_of(given)]
+        path, labelled=labelled) for path in files.paths_of(given)]
     return QuestionFile(examples=tuple(files.joined(given, [part.examples for part in parts])),
                         misplaced=tuple(key for part in parts for key in part.misplaced))
 

@@ -58,8 +58,7 @@ class Tagging(TaskKind):
     columns = Columns(texts=("words",), label="tags")
     feature_based = True
 
-    def read(self, given: Paths, spec: TaskSpec, *, labelled: bool,
-             strict: bool) -> Sequence[TaggedExample]:
+    def read(self, given: Paths, spec: TaskSpec, *, labelled: bool) -> Sequence[TaggedExample]:
         """Reads JSON lines or CoNLL columns; see `files.read_tagged`."""
         return files.joined(given, [files.read_tagged(
             path, spec, labelled=labelled, tags=spec.labels) for path in files.paths_of(given)])

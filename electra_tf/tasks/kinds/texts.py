@@ -48,8 +48,7 @@ class TextKind(TaskKind):
     target: ClassVar[type[np.number]]
     """Type of the training target."""
 
-    def read(self, given: Paths, spec: TaskSpec, *, labelled: bool,
-             strict: bool) -> Sequence[TextExample]:
+    def read(self, given: Paths, spec: TaskSpec, *, labelled: bool) -> Sequence[TextExample]:
         """Reads tables, see `files.read_texts`; labels may be given as words."""
         examples = files.joined(given, [files.read_texts(
             path, spec, numbers=not self.labelled, labelled=labelled)
