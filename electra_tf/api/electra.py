@@ -21,9 +21,6 @@ from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.text.rows import RowEncoder
 
-BATCH = 32
-"""Number of texts that are encoded together."""
-
 
 class Word(NamedTuple):
     """A word and a probability."""
@@ -56,12 +53,14 @@ class Electra:
             networks.model.discriminator, networks.text.vocabulary.tokens,
             vars(networks.text.normalization), encoder=self._network.discriminator.encoder)
 
-    def embed(self, texts: Sequence[str], *, pooling: str = "mean") -> np.ndarray:
+    def embed(self, texts: Sequence[str], *, pooling: str = "mean",
+              batch_size: int = 32) -> np.ndarray:
         """Returns one vector for each text.
 
         Args:
             texts: N texts. Longer texts than the encoder reads are cut.
             pooling: "mean" averages the vectors of all tokens; "cls" returns the vector of [CLS].
+            batch_size: Number of texts that are encoded together.
 
         Returns:
             float32 [N, H].
@@ -70,21 +69,18 @@ class Electra:
             UserError: `pooling` has another value, or `texts` is not a list of strings.
 
         Example:
-            >>> vectors = electra.embed(["First text.", "Second text."])
-            >>> vectors.shape == (2, electra.model.hidden_size)
-            True
+            >>> electra.embed(["First text.", "Second text."]).shape[0]
+            2
         """
         if pooling not in ("mean", "cls"):
             raise UserError(f"pooling must be 'mean' or 'cls'. Received: {pooling!r}")
         checked = [given.string(text, "every text") for text in given.listed(texts)]
         vectors = np.zeros([len(checked), self.model.hidden_size], np.float32)
         order = sorted(range(len(checked)), key=lambda index: len(checked[index]))
-        for first in range(0, len(order), BATCH):
-            indices = order[first:first + BATCH]
-            hidden, valid = self._hidden(tf.constant([checked[index] for index in indices]))
-            weights = valid.numpy().astype(np.float32)[:, :, np.newaxis]
-            vectors[indices] = hidden.numpy()[:, 0] if pooling == "cls" else (
-                (hidden.numpy() * weights).sum(axis=1) / weights.sum(axis=1))
+        for first in range(0, len(order), batch_size):
+            indices = order[first:first + batch_size]
+            first_token, mean = self._vectors(tf.constant([checked[index] for index in indices]))
+            vectors[indices] = first_token if pooling == "cls" else mean
         return vectors
 
     def detect(self, text: str) -> list[Word]:
@@ -162,9 +158,11 @@ class Electra:
         return [self._text.vocabulary.cls_id, *map(int, inside), self._text.vocabulary.sep_id]
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
-    def _hidden(self, texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns vectors, float32 [B, L, H], and valid positions."""
-        return self.encoder(texts), self.encoder.tokens(texts).valid
+    def _vectors(self, texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns the vectors of [CLS] and the means over all tokens, float32 [B, H] each."""
+        hidden = self.encoder(texts)
+        weights = tf.cast(hidden._keras_mask, tf.float32)[:, :, tf.newaxis]
+        return hidden[:, 0], tf.reduce_sum(hidden * weights, 1) / tf.reduce_sum(weights, 1)
 
     @tf.function(input_signature=[tf.TensorSpec([1, None], tf.int32)], autograph=False)
     def _probabilities(self, ids: tf.Tensor) -> tf.Tensor:
@@ -186,8 +184,6 @@ class Electra:
 
 def load(name: str | os.PathLike[str]) -> Electra:
     """Returns the pre-trained networks of a checkpoint.
-
-    They compute in the policy of `tf_keras.mixed_precision`, float32 by default.
 
     Args:
         name: The directory of a run, a directory in Hugging Face's format, a TensorFlow 1

@@ -37,16 +37,13 @@ class ElectraEncoder(tf_keras.layers.Layer):
         **options: Name and data type, for `tf_keras.layers.Layer`.
 
     Raises:
-        UserError: the vocabulary has another size than the configuration, or `max_length` does not
-            fit the encoder.
+        UserError: `vocabulary` or `max_length` does not fit `config`.
 
     Example:
-        >>> import tensorflow as tf, tf_keras
         >>> texts = tf_keras.Input([], dtype=tf.string)
         >>> vectors = electra.encoder(texts)               # [B, L, H]
-        >>> scores = tf_keras.layers.Dense(2)(vectors[:, 0])
-        >>> classifier = tf_keras.Model(texts, scores)
-        >>> classifier(tf.constant(["A text.", "Another."])).shape
+        >>> model = tf_keras.Model(texts, tf_keras.layers.Dense(2)(vectors[:, 0]))
+        >>> model(tf.constant(["A text.", "Another."])).shape
         TensorShape([2, 2])
     """
 
@@ -74,9 +71,8 @@ class ElectraEncoder(tf_keras.layers.Layer):
         """Encodes texts or ids.
 
         Args:
-            inputs: Texts, string [B]; or token ids, integers [B, L], padded with the vocabulary's
-                [PAD], or ragged; or a mapping with "ids" and optionally "segment_ids" and "valid",
-                [B, L] each.
+            inputs: Texts, string [B]; or token ids, integers [B, L], ragged or padded with [PAD];
+                or a mapping with "ids" and optionally "segment_ids" and "valid", [B, L] each.
             training: Whether to apply dropout.
 
         Returns:
@@ -86,7 +82,9 @@ class ElectraEncoder(tf_keras.layers.Layer):
             UserError: the inputs have another shape or type, or rows of ids are too long.
         """
         tokens = self.tokens(inputs)
-        randomness = self._randomness() if training else None
+        randomness = Randomness(
+            seed=self._seed, step=self._training_calls.assign_add(1),
+            first_example=tf.zeros([], tf.int64)) if training else None
         with inference_mode():
             hidden = self._encoder(*tokens, randomness)
         hidden = tf.cast(hidden, tf.float32)
@@ -105,8 +103,8 @@ class ElectraEncoder(tf_keras.layers.Layer):
                 return self._rows.encode(tf.reshape(inputs, [-1]))
             inputs = {"ids": inputs}
         if "ids" not in inputs or inputs.keys() - set(Tokens._fields):
-            raise UserError("inputs must hold ids, and may hold segment_ids and valid. Received: "
-                            f"{', '.join(map(str, inputs))}")
+            raise UserError("inputs must have the key ids, and may have segment_ids and valid. "
+                            f"Received: {', '.join(map(str, inputs))}")
         ids, longest = tf.convert_to_tensor(inputs["ids"]), self.config.max_position_embeddings
         if not ids.dtype.is_integer or ids.shape.rank != 2 or (ids.shape[1] or 0) > longest:
             raise UserError(
@@ -131,13 +129,8 @@ class ElectraEncoder(tf_keras.layers.Layer):
 
     def get_config(self) -> dict[str, Any]:
         """Returns what `from_config` creates an equal layer from, without weights."""
-        found: dict[str, Any] = super().get_config()
-        return found | {
+        return super().get_config() | {
             "config": dataclasses.asdict(self.config),
             "vocabulary": list(self._text.vocabulary.tokens),
             "normalization": dataclasses.asdict(self._text.normalization),
             "max_length": self._rows.max_length, "seed": self._seed}
-
-    def _randomness(self) -> Randomness:
-        call = self._training_calls.assign_add(1)
-        return Randomness(seed=self._seed, step=call, first_example=tf.zeros([], tf.int64))

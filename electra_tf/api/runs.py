@@ -27,8 +27,7 @@ class TaskModel:
 
     Attributes:
         name (str): Name of the task.
-        labels (tuple[str, ...]): Classes or tags, in the order of the model's outputs; empty for
-            regression and extractive QA.
+        labels (tuple[str, ...]): Classes or tags; empty for regression and extractive QA.
     """
 
     def __init__(self, run: setup.FinetuningRun):
@@ -39,26 +38,18 @@ class TaskModel:
         """Returns a prediction for each example.
 
         Args:
-            examples: Texts for a task of one text and for tagging, which splits them at spaces
-                (a list of words is also allowed); pairs of texts for a task of two;
-                (question, context) pairs for extractive QA.
+            examples: Texts, or pairs of texts for a task that reads two. Tagging takes texts with
+                spaces between words, or lists of words; extractive QA (question, context) pairs.
 
         Returns:
-            A dictionary for each example, with the values that `run_finetuning.py --mode=predict`
-            writes. "prediction" is a label, a number, a list of tags (one for each of "words"), or
-            an answer, which is empty if the context holds none.
+            A dictionary for each example, as `run_finetuning.py --mode=predict` writes it. Its
+            "prediction" is a label, a number, a tag for each of "words", or an answer.
 
         Raises:
             UserError: an example is not what the task reads.
 
         Example:
             >>> classifier.predict(["A fine film."])[0]["prediction"] in classifier.labels
-            True
-            >>> [found] = tagger.predict(["The chef ate ."])
-            >>> [len(found["words"]), len(found["prediction"])]
-            [4, 4]
-            >>> [found] = reader.predict([("Who ate?", "The chef ate.")])
-            >>> found["prediction"] in "The chef ate."
             True
         """
         records = self._predictor.predict(
@@ -76,7 +67,6 @@ def load_task(directory: PathName) -> TaskModel:
         UserError: the directory holds no fine-tuned model.
 
     Example:
-        >>> import electra_tf
         >>> classifier = electra_tf.load_task("runs/sst2")
     """
     return TaskModel(setup.prepare_trained(storage.path(directory), {}))
@@ -97,7 +87,7 @@ def pretrain(config: PretrainingConfig, *, data_dir: PathName, model_dir: PathNa
         is undefined. Empty if the records hold out no examples.
 
     Raises:
-        UserError: as `run_pretraining.py`.
+        UserError: a setting, the records or the devices do not fit, as in `run_pretraining.py`.
     """
     if not isinstance(config, PretrainingConfig):
         raise UserError("config must be a PretrainingConfig, such as "
@@ -112,34 +102,31 @@ def pretrain(config: PretrainingConfig, *, data_dir: PathName, model_dir: PathNa
 
 def finetune(task: str, *, init_checkpoint: PathName, model_dir: PathName,
              data_dir: PathName | None = None, train: PathName | None = None,
-             dev: PathName | None = None, text_columns: str | Sequence[str] = (),
-             label_column: str = "", config: FinetuningConfig | None = None) -> Results:
+             dev: PathName | None = None, text_columns: str | Sequence[str] = "text",
+             label_column: str = "label", config: FinetuningConfig | None = None) -> Results:
     """Fine-tunes an encoder on one task, or continues the run in `model_dir`.
 
     Args:
-        task: Name of a benchmark, or kind of a task with files of your own, as
-            `run_finetuning.py --task`.
+        task: Benchmark, or kind of a task with your own files, as `run_finetuning.py --task`.
         init_checkpoint: The pre-trained encoder, as for `load`.
         model_dir: Directory of the run; created if needed.
-        data_dir: Directory of a benchmark's files. Without it and `train`, TensorFlow Datasets
-            provides them.
+        data_dir: Directory of a benchmark's files; by default TensorFlow Datasets provides them.
         train: Your file of training examples.
-        dev: Your file of development examples.
-        text_columns: Names of the columns with texts; "text" by default.
-        label_column: Name of the column with labels; "label" by default.
+        dev: Your file of development examples; by default a part of `train` is held out.
+        text_columns: Names of the columns with texts, one or two.
+        label_column: Name of the column with labels.
         config: All settings; the task's recipe by default.
 
     Returns:
         The scores of all trials; `results.best.scores` are those of the model that is kept.
 
     Raises:
-        UserError: as `run_finetuning.py`.
+        UserError: a setting, a file or the devices do not fit, as in `run_finetuning.py`.
     """
     initial = formats.read(storage.path(init_checkpoint))
     texts = (text_columns,) if isinstance(text_columns, str) else tuple(text_columns)
-    columns = Columns(texts=texts or Columns.texts, label=label_column or Columns.label)
-    files = Files(columns=columns, train=None if train is None else storage.path(train),
-                  dev=None if dev is None else storage.path(dev))
+    train_file, dev_file = (None if one is None else storage.path(one) for one in (train, dev))
+    files = Files(columns=Columns(texts=texts, label=label_column), train=train_file, dev=dev_file)
     loaded = registry.load(task, None if data_dir is None else storage.path(data_dir), files,
                            from_tfds=data_dir is None and train is None)
     run = setup.prepare(config or recipe(task, initial.model), loaded.spec, initial.text,

@@ -15,9 +15,6 @@ def string(value: Any, what: str = "text") -> str:
         value = value.decode(errors="replace")
     if not isinstance(value, str):
         raise UserError(f"{what} must be a string. Received: {shown(value)}")
-    if any("\ud800" <= character <= "\udfff" for character in value):
-        raise UserError(f"{what} must be valid Unicode; it holds half of a surrogate pair. "
-                        f"Received: {shown(value)}")
     return value
 
 
