@@ -11,10 +11,10 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.text import normalization
 
-Saved = dict[str, str | int | float | bool | list[str] | None]
+Saved = dict[str, str | int | float | bool | list[str] | list[int] | None]
 """Settings by names with a dot, other facts by names without."""
 
-_FACTS = {"dataset": str, "data": str, "vocabulary": str, "initial": (str, type(None)),
+_FACTS = {"dataset": str, "data": str, "finished_at": list, "vocabulary": str, "initial": (str, type(None)),
           **dict.fromkeys(normalization.FACTS, bool)}
 """Facts of a run beside its settings and its task."""
 _NEEDED = (*normalization.NEEDED_FACTS, "model.vocab_size")
@@ -57,6 +57,9 @@ def _problem_of_facts(saved: Mapping[str, Any]) -> str:
             return f"{shown(name)} is unknown"
         if not isinstance(facts[name], _FACTS[name]):
             return f"{name!r} can't be {shown(facts[name])}"
+    ends = facts.get("finished_at", [0])
+    if not ends or ends != sorted(set(ends)) or not isinstance(ends[0], int):
+        return f"'finished_at' can't be {shown(ends)}"
     missing = [name for name in _NEEDED if name not in saved]
     if missing:
         return f"{missing[0]!r} is missing"
