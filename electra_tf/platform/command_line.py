@@ -8,7 +8,7 @@ import signal
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn, TextIO
 
 from absl import app, flags, logging
 
@@ -73,6 +73,8 @@ def run(
             atexit._run_exitfuncs()
             _end(0)
 
+    _open_closed_outputs()
+    sys.stdout, sys.stderr = _Output(sys.stdout), _Output(sys.stderr)
     native_logging.quiet()
     try:
         app.run(guarded, flags_parser=parse)
@@ -80,6 +82,41 @@ def run(
         if not _output_is_read():
             os._exit(128 + signal.SIGPIPE)  # As other programs do in `... --help | head`.
         raise
+
+
+def _open_closed_outputs() -> None:
+    """Discards what is written to a closed output: `>&-` would give its number to another file."""
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, number)
+            setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))
+
+
+class _Output:
+    """An output whose errors do not end the program, such as a full disk; `_end` reports them."""
+
+    def __init__(self, stream: TextIO):
+        self._stream = stream
+        self.error: OSError | None = None
+
+    def write(self, text: str) -> int:
+        self._attempt(lambda: self._stream.write(text))
+        return len(text)
+
+    def flush(self) -> None:
+        self._attempt(self._stream.flush)
+
+    def _attempt(self, action: Callable[[], Any]) -> None:
+        try:
+            action()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            self.error = error
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def _output_is_read() -> bool:
@@ -97,6 +134,9 @@ def _refuse(problem: str) -> NoReturn:
 def _end(status: int) -> NoReturn:
     """Ends the process now: TensorFlow would wait minutes for other workers and its readers."""
     sys.stdout.flush()
+    if isinstance(sys.stdout, _Output) and sys.stdout.error:
+        print(f"error: the output can't be written ({sys.stdout.error.strerror}).", file=sys.stderr)
+        status = 1
     sys.stderr.flush()
     os._exit(status)
 

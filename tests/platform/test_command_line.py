@@ -1,5 +1,6 @@
 """How a command ends: a mistake and Ctrl-C are one line each."""
 
+import os
 import select
 import subprocess
 import sys
@@ -48,6 +49,29 @@ command_line.run(main, summary="", groups={{}})
             process.stdout.close()
         error = process.stderr.read()
         assert (process.wait(), words in error, bool(error)) == (status, True, bool(words))
+
+
+@pytest.mark.parametrize(("redirection", "status", "words"), [
+    (">&-", 0, ""), ("2>&-", 0, "done"), (">&- 2>&-", 0, ""),
+    (">/dev/full", 1, "error: the output can't be written (No space left on device).")])
+def test_a_command_ends_well_without_a_place_for_its_output(redirection, status, words, tmp_path):
+    program = """
+import sys
+from electra_tf.platform import command_line
+def main():
+    with open(sys.argv[0] + ".out", "w") as file:
+        print("done", "more" * 5000)
+        file.write("kept")
+command_line.run(main, summary="", groups={})
+"""
+    (tmp_path / "program.py").write_text(program)
+    done = subprocess.run(
+        f"{sys.executable} {tmp_path}/program.py {redirection}", shell=True, capture_output=True,
+        text=True, check=False, env={**os.environ, "PYTHONPATH": "."})
+    assert done.returncode == status, done.stderr
+    assert (done.stdout + done.stderr)[:len(words) or None].strip() == words
+    if not status:
+        assert (tmp_path / "program.py.out").read_text() == "kept"
 
 
 @pytest.mark.parametrize(("event", "is_read"), [
