@@ -42,6 +42,15 @@ def test_settings_on_pages_exist():
             assert f"| `{setting}`" in listed, (page.name, setting)
 
 
+def test_make_targets_on_pages_exist():
+    known = re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    named = {(page.name, target) for page in PAGES for targets in re.findall(
+        r"(?m)(?:^    |`)make ((?:[a-z-]+ ?)+)", page.read_text(encoding="utf-8"))
+        for target in targets.split()}
+    assert len(named) > 20
+    assert {(page, target) for page, target in named if target not in known} == set()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("program", sorted(COMMANDS))
 def test_flags_on_pages_exist(program):
