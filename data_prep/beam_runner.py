@@ -74,10 +74,8 @@ class BeamRunner:
                 units
                 | "Work" >> beam.Map(functools.partial(_worked, place, work, kind))
                 | "Gather" >> beam.GroupByKey()
-                | "Write results" >> beam.MapTuple(functools.partial(_write_results, place))
             ), pieces, cut)
-            for path in sorted(place.glob("part-*")):
-                yield from strict_json.read(path, list[kind], most=_MOST_BYTES)
+            yield from _results(place, kind)
 
     def add_up(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
                count: Callable[[Item], Words]) -> Iterator[Words]:
@@ -87,10 +85,10 @@ class BeamRunner:
                 units
                 | "Count" >> beam.FlatMap(functools.partial(_counted, place, count))
                 | "Add up" >> beam.CombinePerKey(_sum)
-                | "Write sums" >> beam.MapTuple(functools.partial(_write_words, place))
+                | "As JSON" >> beam.MapTuple(_sums)
             ), pieces, cut)
-            for path in sorted(place.glob("part-*")):
-                yield _read_words(path)
+            for found in _results(place, dict[str, int]):
+                yield Words({word.encode(): number for word, number in found.items()})
 
     @contextlib.contextmanager
     def _place(self) -> Iterator[Path]:
@@ -105,16 +103,17 @@ class BeamRunner:
 
     def _finish(self, place: Path, rest: Callable, pieces: Iterable[Piece],
                 cut: Callable[[Piece], Iterable]) -> None:
-        """Runs a job to its end."""
+        """Runs a job to its end: it writes what `rest` makes of the items, by part."""
         options = _checked_options(self.name, self.arguments)
         with _quiet(), _refusals(place):
             try:
                 _require_job_server(options)
                 pipeline = beam.Pipeline(runner=_runner(self.name), options=options)
-                rest(pipeline
-                     | "Pieces" >> beam.Create(list(pieces))
-                     | "Cut" >> beam.FlatMap(functools.partial(_cut, place, cut))
-                     | "Spread" >> beam.Reshuffle())
+                (rest(pipeline
+                      | "Pieces" >> beam.Create(list(pieces))
+                      | "Cut" >> beam.FlatMap(functools.partial(_cut, place, cut))
+                      | "Spread" >> beam.Reshuffle())
+                 | "Write" >> beam.MapTuple(functools.partial(_write_results, place)))
                 job = pipeline.run()
             except KeyboardInterrupt as interrupt:
                 raise _first(interrupt) from None
@@ -252,18 +251,12 @@ def _sum(parts: Iterable[Words]) -> Words:
     return total
 
 
-def _write_words(place: Path, part: int, counts: Words) -> None:
-    """Writes a line per word, "3 word": a word holds no white space."""
-    with _refusing(place), atomic_file.replacing(place / f"part-{part:02d}") as temporary:
-        with temporary.open("wb") as file:
-            for word, number in sorted(counts.items()):
-                file.write(b"%d %b\n" % (number, word))
+def _sums(part: int, counts: Words) -> tuple[int, list[bytes]]:
+    by_text = {word.decode(): number for word, number in sorted(counts.items())}
+    return part, [strict_json.dumps(by_text, dict[str, int])]
 
 
-def _read_words(path: Path) -> Words:
-    counts: Words = collections.Counter()
-    with path.open("rb") as file:
-        for line in file:
-            number, _, word = line.removesuffix(b"\n").partition(b" ")
-            counts[word] = int(number)
-    return counts
+def _results(place: Path, kind: type[Result]) -> Iterator[Result]:
+    """Yields the results of all parts."""
+    for path in sorted(place.glob("part-*")):
+        yield from strict_json.read(path, list[kind], most=_MOST_BYTES)

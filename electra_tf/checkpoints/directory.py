@@ -91,6 +91,11 @@ def steps(directory: Path) -> list[int]:
     return sorted({step for step, _ in _files(directory)}, reverse=True)
 
 
+def was_used(directory: Path) -> bool:
+    """Tells whether a checkpoint was ever finished here, as far as its traces are left."""
+    return bool(finished(directory)) or (directory / _POINTER).exists()
+
+
 def newest(directory: Path) -> Checkpoint | None:
     """Returns the newest whole checkpoint; None if none was ever finished.
 

@@ -10,7 +10,7 @@ from electra_tf.checkpoints.run_directory import SETTINGS_FILE
 from electra_tf.checkpoints.shapes import require_finite
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.text.normalization import UNCASED, Normalization
+from electra_tf.text.normalization import Normalization
 
 
 class Format(enum.StrEnum):
@@ -37,7 +37,7 @@ def format_of(path: Path) -> Format:
 
 
 def read(path: Path, *, generator: bool = True, vocab_file: Path | None = None,
-         normalization: Normalization = UNCASED, num_heads: int | None = None) -> Pretrained:
+         normalization: Normalization | None = None, num_heads: int | None = None) -> Pretrained:
     """Returns the networks at a path, whatever their format.
 
     Args:
@@ -45,7 +45,7 @@ def read(path: Path, *, generator: bool = True, vocab_file: Path | None = None,
             the Hugging Face Hub, "owner/name" or "hf://owner/name@revision".
         generator: False leaves a generator that the Hub has in a repository of its own there.
         vocab_file: for Google's format, where there is no `vocab.txt` beside it.
-        normalization: for Google's format, which doesn't say.
+        normalization: for Google's format, where there is no manifest beside the vocabulary.
         num_heads: likewise; if None it is looked for beside it, or known by a published size.
 
     Raises:

@@ -65,7 +65,7 @@ class CheckpointManager:
             checkpoints.remove(self.directory, {step})
             raise UserError(
                 f"the checkpoint of step {step} can't be written to {self.directory}: "
-                f"{_reason(error)}. "
+                f"{reason(error)}. "
                 "Make room or make it writable and run the same command again; it continues from "
                 f"{self._last_path()}.") from error
         self._newest = step
@@ -130,10 +130,10 @@ def _matching(prefix: str) -> Iterator[str]:
             yield path
     except (AssertionError, ValueError, tf.errors.OpError) as error:
         raise UserError(
-            f"the checkpoint {prefix} doesn't fit this run: {_reason(error)}") from error
+            f"the checkpoint {prefix} doesn't fit this run: {reason(error)}") from error
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
     """Returns the message on one line, without the place in TensorFlow's graph."""
     text = re.sub(r"\{\{.*?\}\}", "", str(error).split("[Op:")[0])
     return " ".join(text.split())[:200]

@@ -35,6 +35,9 @@ MOST_RESULT_BYTES = 64 * MIB
 CHECKPOINT_KEY = "checkpoint"
 """Of results.json: the number of the checkpoint that its best scores are of."""
 METRICS_FILE = "metrics.jsonl"
+FINISHED = "finished_at"
+"""Fact of a run that was extended: its earlier numbers of steps, in order."""
+_STEPS = "training.num_train_steps"
 WRITTEN = (CHECKPOINTS, METRICS_FILE, "tensorboard", "loss_curves.png", "eval_results.json",
            RESULTS_FILE, "predictions", "submission", "learning_curve.png",
            "confusion_matrix.png", "blimp_results.json", VOCABULARY_FILE,
@@ -43,15 +46,15 @@ WRITTEN = (CHECKPOINTS, METRICS_FILE, "tensorboard", "loss_curves.png", "eval_re
 
 TASK = "task_"
 """Prefix of the facts of a task, whose meaning `tasks` knows."""
-_FACTS = {"dataset": str, "data": str, "vocabulary": str, "initial": (str, type(None)),
-          **dict.fromkeys(normalization.FACTS, bool)}
+_FACTS = {"dataset": str, "data": str, FINISHED: list, "vocabulary": str,
+          "initial": (str, type(None)), **dict.fromkeys(normalization.FACTS, bool)}
 """Facts of a run beside its settings and its task."""
 _NEEDED = (*normalization.NEEDED_FACTS, "model.vocab_size")
 _MAY_CHANGE = frozenset({"training.num_trials"})
 """Settings that decide a result and are not kept: trials can be added."""
 _MOST_SETTING_BYTES = 4 * MIB
 """Of settings.json: settings take 3 KB; the names of 30,000 labels fit."""
-_Saved = dict[str, str | int | float | bool | list[str] | None]
+_Saved = dict[str, str | int | float | bool | list[str] | list[int] | None]
 
 Config = TypeVar("Config")
 Identity = Mapping[str, Any]
@@ -59,12 +62,7 @@ Identity = Mapping[str, Any]
 
 
 def identity(config: Any, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns everything that decides a run's result, as plain values by name.
-
-    Args:
-        config: its settings; all but those of `runtime` count.
-        facts: what else does, by names without a dot.
-    """
+    """Returns everything that decides a run's result: settings except `runtime`'s, and facts."""
     settings = {name: value for name, value in flatten(config).items()
                 if not name.startswith("runtime.")}
     return settings | dict(facts)
@@ -78,6 +76,9 @@ def settings_of(saved: Identity) -> dict[str, Any]:
 def claim(model_dir: Path, wanted: Identity, *, of_the_start: str = "") -> list[str]:
     """Makes the directory belong to a run, or checks that it already does.
 
+    A directory without a checkpoint or results is free. A finished run can be extended: `wanted`
+    then has its number of steps last in `FINISHED` (see `finished_at`).
+
     Args:
         model_dir: created if need be.
         wanted: the run's `identity`.
@@ -90,21 +91,53 @@ def claim(model_dir: Path, wanted: Identity, *, of_the_start: str = "") -> list[
     Raises:
         UserError: it belongs to a run with other settings (all are named), or isn't writable.
     """
-    if not (model_dir / SETTINGS_FILE).exists():
+    if not is_taken(model_dir):
         make_directory(model_dir / CHECKPOINTS)
-        text = json.dumps(wanted, indent=2) + "\n"
-        write_atomically(model_dir / SETTINGS_FILE, text.encode())
+        _write_identity(model_dir, wanted)
         return []
     saved = read_identity(model_dir)
-    settled = _settled(model_dir, wanted, of_the_start)
-    refuse_differences(model_dir, saved | settled, wanted)
+    settled = {name: value for name, value in wanted.items()
+               if of_the_start and name.startswith(f"{of_the_start}.")}
+    extended = {}
+    if wanted.get(FINISHED, [])[len(saved.get(FINISHED, [])):] == [saved.get(_STEPS)]:
+        extended = {name: wanted[name] for name in (_STEPS, FINISHED)}
+    refuse_differences(model_dir, saved | settled | extended, wanted)
+    if extended:
+        _write_identity(model_dir, saved | extended)
     return _differences(saved, settled)
 
 
-def _settled(model_dir: Path, wanted: Identity, section: str) -> dict[str, Any]:
-    """Returns the wanted settings of a section that a checkpoint makes irrelevant."""
-    chosen = {name: value for name, value in wanted.items() if name.startswith(f"{section}.")}
-    return chosen if chosen and directory.steps(model_dir / CHECKPOINTS) else {}
+def _write_identity(model_dir: Path, identity: Identity) -> None:
+    text = json.dumps(identity, indent=2) + "\n"
+    write_atomically(model_dir / SETTINGS_FILE, text.encode())
+
+
+def is_taken(model_dir: Path) -> bool:
+    """Tells whether a run's settings and a checkpoint or results of it are in a directory."""
+    return (model_dir / SETTINGS_FILE).exists() and (
+        (model_dir / RESULTS_FILE).exists() or directory.was_used(model_dir / CHECKPOINTS))
+
+
+def finished_at(model_dir: Path, num_steps: int) -> list[int]:
+    """Returns the earlier numbers of steps of a run that is to have `num_steps` in the end.
+
+    It is empty unless the run was extended, or is finished now and `num_steps` is larger.
+
+    Raises:
+        UserError: `num_steps` is larger and the run isn't finished; its settings are damaged.
+    """
+    if not is_taken(model_dir):
+        return []
+    saved = read_identity(model_dir)
+    earlier, steps = list(saved.get(FINISHED, [])), saved.get(_STEPS, num_steps)
+    if num_steps <= steps:
+        return earlier
+    done = max(directory.finished(model_dir / CHECKPOINTS), default=0)
+    if done < steps:
+        raise UserError(f"the run in {model_dir} is at step {done:,} of {steps:,}. Only a finished "
+                        f"run can be extended: finish it with {_STEPS}={steps}, then repeat this "
+                        "command.")
+    return [*earlier, steps]
 
 
 def restart(model_dir: Path) -> None:
@@ -176,6 +209,9 @@ def _problem_of_facts(saved: Identity) -> str:
             return f"{shown(name)} is unknown"
         if not isinstance(saved[name], _FACTS[name]):
             return f"{name!r} can't be {shown(saved[name])}"
+    ends = saved.get(FINISHED, [0])
+    if not ends or ends != sorted(set(ends)) or not isinstance(ends[0], int):
+        return f"{FINISHED!r} can't be {shown(ends)}"
     missing = [name for name in _NEEDED if name not in saved]
     if missing:
         return f"{missing[0]!r} is missing"
@@ -203,10 +239,7 @@ def _problem_of_settings(saved: Identity, known: Any) -> str:
 def saved_config(model_dir: Path, config: Config, given: Collection[str]) -> Config:
     """Returns the configuration of the run in a directory, with `config`'s runtime settings.
 
-    Args:
-        model_dir: of the run.
-        config: from the command line.
-        given: names of settings, or of whole sections, that the command line sets itself.
+    `given` are the names of settings, or of whole sections, that the command line sets itself.
 
     Raises:
         UserError: there is no run, or a given setting has another value there.
@@ -224,15 +257,17 @@ def refuse_differences(model_dir: Path, saved: Identity, wanted: Identity) -> No
     changed = _differences(saved, wanted, saved.keys() | wanted.keys())
     if changed:
         raise UserError(f"--model_dir={model_dir} holds a run with other settings "
-                        f"({'; '.join(changed)}). Give the same settings to continue it, or a new "
-                        "--model_dir.")
+                        f"({'; '.join(changed)}). To continue it, leave these flags out, "
+                        "--model_size and --recipe among them, or give its values. Otherwise name "
+                        "a new --model_dir.")
 
 
 def _differences(saved: Identity, wanted: Identity, names: Iterable[str] | None = None
                  ) -> list[str]:
     """Returns every setting whose value isn't the saved one, in words."""
     none = "no such setting"
-    return [f"{name}: {_shown(saved.get(name, none))} then, {_shown(wanted.get(name, none))} now"
+    return [f"{name}: {_shown(name, saved.get(name, none))} then, "
+            f"{_shown(name, wanted.get(name, none))} now"
             for name in sorted(wanted if names is None else names)
             if saved.get(name) != wanted.get(name)]
 
@@ -246,6 +281,7 @@ def only_process(model_dir: Path) -> Iterator[None]:
         yield
 
 
-def _shown(value: Any) -> str:
+def _shown(name: str, value: Any) -> str:
+    """Returns a value in one line: settings in full, of checksums the beginning."""
     text = one_line(str(value))
-    return f"{text[:12]}..." if len(text) > 24 else text
+    return f"{text[:12]}..." if len(text) > 24 and "." not in name else text

@@ -116,7 +116,7 @@ class FinetuningConfig:
     training: FinetuningTrainingConfig = FinetuningTrainingConfig()
     runtime: RuntimeConfig = RuntimeConfig()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.initialization.require_room(self.model)
         longest, layers = self.model.max_position_embeddings, self.model.num_layers
         require(self.task.max_seq_length <= longest, "task.max_seq_length",

@@ -69,5 +69,5 @@ class PretrainingConfig:
     training: TrainingConfig = TrainingConfig()
     runtime: RuntimeConfig = RuntimeConfig()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.initialization.require_room(self.model)

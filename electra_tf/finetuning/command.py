@@ -28,7 +28,8 @@ from electra_tf.config import finetuning_flags, setting_flags
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.section_flags import from_flags, set_default
-from electra_tf.tasks import glue
+from electra_tf.tasks import glue, minimal_pairs
+from electra_tf.tasks.examples import Kind
 
 INIT_CHECKPOINT = "google/electra-small-discriminator"
 """Encoder that is fine-tuned by default."""
@@ -48,18 +49,23 @@ def main() -> None:
         _report_glue_average()
         return
     _set_defaults()
-    finetuning_flags.require("model_dir", *finetuning_flags.NEEDED[flags.FLAGS.mode])
     with setting_flags.naming_flags(finetuning_flags.SETTINGS):
         _run(flags.FLAGS.mode)
 
 
 def _set_defaults() -> None:
+    """Chooses values of flags that were not given; `UserError` that names all that are needed."""
     values = flags.FLAGS
+    needed = list(finetuning_flags.NEEDED[values.mode])
     if values.task:
         set_default("model_dir", "runs/" + "_".join(values.task))
-    if values.mode == "train":
-        finetuning_flags.require("task")
+    if values.task and values.mode == "train":
         set_default("init_checkpoint", INIT_CHECKPOINT)
+        needed += ["model_dir", "init_checkpoint"]
+        needed += ["train"] if set(values.task) & set(Kind) else []
+    if values.init_checkpoint == finetuning_flags.SCRATCH and values.task != [minimal_pairs.NAME]:
+        needed += ["vocab_file"]
+    finetuning_flags.require(*needed)
 
 
 def _report_glue_average() -> None:

@@ -65,13 +65,14 @@ def draw_confusion(truth: Sequence[str], found: Sequence[str], labels: Sequence[
 
 
 def confusion_table(truth: Sequence[str], found: Sequence[str],
-                    labels: Sequence[str]) -> tuple[list[str], np.ndarray]:
+                    labels: Sequence[str], most: int = MAX_LABELS) -> tuple[list[str], np.ndarray]:
     """Returns the labels that are shown and how often each (row) is predicted as each (column).
 
     Args:
         truth: true labels.
         found: predicted ones, of the same length.
-        labels: the label set, in order; only the most frequent ones are shown.
+        labels: the label set, in order.
+        most: so many of the most frequent true ones are shown, and the others as one.
 
     >>> confusion_table(["a", "a", "b"], ["a", "b", "b"], ["a", "b"])
     (['a', 'b'], array([[1, 1],
@@ -80,8 +81,8 @@ def confusion_table(truth: Sequence[str], found: Sequence[str],
     from sklearn.metrics import confusion_matrix
 
     shown = list(labels)
-    if len(labels) > MAX_LABELS:
-        frequent = {label for label, _ in collections.Counter(truth).most_common(MAX_LABELS)}
+    if len(labels) > most:
+        frequent = {label for label, _ in collections.Counter(truth).most_common(most)}
         shown = [label for label in labels if label in frequent] + [OTHERS]
     columns = [[label if label in shown else OTHERS for label in column]
                for column in (truth, found)]

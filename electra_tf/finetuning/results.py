@@ -162,6 +162,15 @@ class Results:
         return "\n".join(lines)
 
 
+    def beside(self, scratch: "Results") -> str:
+        """Returns a line of the medians of the first split, with those of a run from scratch."""
+        (split, ours), (_, theirs) = (
+            next(iter(one.summary().items())) for one in (self, scratch))
+        return f"{self.task}, {split}: " + "; ".join(
+            f"{metric} {shown_score(metric, ours[metric]['median'])}, from scratch "
+            f"{shown_score(metric, theirs[metric]['median'])}" for metric in self.metrics)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _File(Results):
     """The content of results.json."""

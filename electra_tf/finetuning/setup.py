@@ -28,9 +28,6 @@ from electra_tf.text.rows import RowEncoder
 from electra_tf.training import hardware, memory
 from electra_tf.training.assembly import build_model
 
-SCRATCH = "none"
-"""Value of `--init_checkpoint` that trains from scratch."""
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FinetuningRun:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue, minimal_pairs, mrqa, tfds_source
-from electra_tf.tasks.examples import Example, Kind, TextExample
-from electra_tf.tasks.files import Files
+from electra_tf.tasks.examples import Example, Kind
+from electra_tf.tasks.files import Files, Paths
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.mrqa import MRQA, QUESTIONS
 from electra_tf.tasks.squad import SQUAD
@@ -59,7 +59,6 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
         return _tfds(name, data_dir, given)
     if name in set(Kind):
         _required(own.train, "train", name)
-        _required(own.dev, "dev", name)
         return KINDS[Kind(name)].own_task(name, own)
     if name in QUESTIONS:
         train, dev = (getattr(own, split) or _question_file(
@@ -83,29 +82,24 @@ def load_dev(spec: TaskSpec, data_dir: Path | None, own: Files, *,
             spec.name, _required(data_dir, "data_dir", spec.name), "dev"))
     if own.dev is None and spec.name not in set(Kind):
         return load(spec.name, data_dir, own, from_tfds=from_tfds).dev
-    examples = read_file(spec, _required(own.dev, "dev", spec.name), labelled=True,
-                         strict=own.strict)
+    examples = read_file(spec, _required(own.dev, "dev", spec.name), labelled=True)
     if spec.labels:
         files.require_known_labels(own.dev, examples, spec.labels)
     return {"dev": examples}
 
 
-def read_file(spec: TaskSpec, path: Path, *, labelled: bool,
-              strict: bool = False) -> Sequence[Example]:
-    """Reads a file of a task's examples.
+def read_file(spec: TaskSpec, given: Paths, *, labelled: bool) -> Sequence[Example]:
+    """Reads a file of a task's examples, or several as one.
 
     Args:
         spec: names the columns; the file's labels may be numbers or words, as GLUE has both.
-        path: the file, in a format of the task's kind.
-        labelled: False ignores the labels.
-        strict: refuse questions whose answer is not at its offset.
+        given: the file or files, in a format of the task's kind.
+        labelled: False needs no labels, and leaves unknown ones out.
 
     Raises:
         UserError: the file can't be read, or lacks a column.
     """
-    examples = KINDS[spec.kind].read(path, spec, labelled=labelled, strict=strict)
-    return [dataclasses.replace(one, label=spec.as_in_files(one.label))
-            if isinstance(one, TextExample) else one for one in examples]
+    return KINDS[spec.kind].read(given, spec, labelled=labelled)
 
 
 def _glue(task: glue.GlueTask, data_dir: Path) -> Task:

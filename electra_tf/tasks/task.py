@@ -70,10 +70,6 @@ class TaskSpec:
         """Returns the word for a label."""
         return self.label_words[self.labels.index(label)]
 
-    def as_in_files(self, label: str) -> str:
-        """Returns the label for a word of `label_words`; another word unchanged."""
-        return dict(zip(self.label_words, self.labels, strict=True)).get(label, label)
-
     def facts(self) -> dict[str, Any]:
         """Returns all fields, under names that differ from those of settings."""
         return {f"{_PREFIX}{field.name}": list(value) if isinstance(value, tuple) else value

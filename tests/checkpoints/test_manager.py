@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.checkpoints import directory as checkpoints
-from electra_tf.checkpoints import manager as manager_module
 from electra_tf.checkpoints.manager import CheckpointManager, restore_weights
 from electra_tf.platform.errors import UserError
 
@@ -42,13 +40,6 @@ def test_checkpoints_are_written_at_multiples_wherever_a_run_starts(tmp_path):
     step.assign(8)
     train(model, step, manager, until=16)
     assert names(tmp_path) == ["ckpt-10.index", "ckpt-15.index", "ckpt-5.index"]
-
-
-def test_the_last_step_is_saved_once(tmp_path):
-    model, step, manager = create(tmp_path)
-    train(model, step, manager, until=7)
-    assert manager.save(step.numpy(), check_interval=False).endswith("ckpt-7")
-    assert manager.save(step.numpy(), check_interval=False) is None
 
 
 def test_restoring_brings_values_back(tmp_path):
@@ -109,16 +100,3 @@ def test_a_disk_that_is_full_is_one_line_and_leaves_the_last_checkpoint(tmp_path
     assert "function_node" not in str(error.value)
     assert f"continues from {os.path.join(tmp_path, 'ckpt-5')}" in str(error.value)
     assert not (tmp_path / "ckpt-10_temp").exists()
-
-
-def test_a_disk_that_fills_up_before_the_seal_leaves_no_half_checkpoint(tmp_path, monkeypatch):
-    model, step, manager = create(tmp_path)
-    train(model, step, manager, until=5)
-
-    def fail(*_arguments):
-        raise UserError("cannot write ckpt-10.json: No space left on device")
-
-    monkeypatch.setattr(manager_module.checkpoints, "seal", fail)
-    with pytest.raises(UserError, match="step 10 can't be written.*No space left"):
-        train(model, step, manager, until=10)
-    assert checkpoints.steps(tmp_path) == [5]

@@ -101,13 +101,6 @@ def test_a_difference_leaves_nothing(tmp_path, monkeypatch):
     assert list((tmp_path / "model").iterdir()) == []
 
 
-@pytest.mark.slow
-def test_a_damaged_model_is_found(tmp_path):
-    (tmp_path / "saved_model.pb").write_bytes(b"not a graph")
-    with pytest.raises(UserError, match="can't be loaded again"):
-        verification.ask_elsewhere(tmp_path, [{"text": ["a"]}])
-
-
 def test_mistaken_targets_are_one_line_and_write_nothing(exported, tmp_path):
     for version in ("one", "1.5", "-1", "0", "", "²", " 1", "1\n", "9" * 19, "1" * 5000):
         with pytest.raises(UserError, match="--export_version must be a positive integer") as error:

@@ -4,9 +4,11 @@ import json
 
 import pytest
 
-from electra_tf.finetuning.outputs import write_submission, writer_for
+from electra_tf.finetuning.outputs import Progress, mistakes, require_writable, write_submission
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
+from electra_tf.tasks.kinds.registry import KINDS
+from electra_tf.tasks.task import TaskSpec
 
 CLASSES = [{"key": "0", "texts": ["a\tb"], "prediction": "1", "probability": 0.75,
             "probabilities": {"0": 0.25, "1": 0.75}},
@@ -17,7 +19,7 @@ ANSWERS = [{"key": "q1", "prediction": "Ünal", "no_answer_score": -3.5, "n_best
 TAGS = [{"key": "1", "words": ["Ada", "wrote"], "prediction": ["B-PER", "O"]}]
 
 
-def test_every_kind_has_its_own_form_and_json_lines(tmp_path):
+def test_every_kind_has_its_own_form():
     for kind, suffix, records, content in (
             (Kind.CLASSIFICATION, "tsv", CLASSES, (
                 "key\tprediction\tprobability of 0\tprobability of 1\ttext_1\tgold\n"
@@ -26,15 +28,54 @@ def test_every_kind_has_its_own_form_and_json_lines(tmp_path):
              [{"key": "5", "texts": ["a", "b"], "gold": 2.0, "prediction": 2.5}],
              "key\tprediction\tgold\ttext_1\ttext_2\n5\t2.5\t2.0\ta\tb\n"),
             (Kind.TAGGING, "txt", TAGS, "Ada B-PER\nwrote O\n\n"),
-            (Kind.QUESTION_ANSWERING, "json", ANSWERS, '{\n "q1": "Ünal",\n "q2": ""\n}\n'),
-            (Kind.TAGGING, "jsonl", TAGS, json.dumps(TAGS[0]) + "\n")):
-        path = tmp_path / f"out.{suffix}"
-        writer_for(path, kind)(records)
-        assert path.read_text(encoding="utf-8") == content
-    for kind, name in ((Kind.CLASSIFICATION, "a.json"), (Kind.TAGGING, "a.tsv"),
-                       (Kind.QUESTION_ANSWERING, "a.txt"), (Kind.REGRESSION, "a")):
-        with pytest.raises(UserError, match=r"must end in .jsonl or"):
-            writer_for(tmp_path / name, kind)
+            (Kind.QUESTION_ANSWERING, "json", ANSWERS, '{\n "q1": "Ünal",\n "q2": ""\n}\n')):
+        assert KINDS[kind].suffix == f".{suffix}"
+        assert KINDS[kind].written(records) == content
+
+
+def test_an_output_that_cannot_be_written_is_found_first(tmp_path):
+    source, output = tmp_path / "in.tsv", tmp_path / "out.tsv"
+    source.write_text("text\nx\n")
+    (tmp_path / "link.tsv").symlink_to(source)
+    (tmp_path / "hard.tsv").hardlink_to(source)
+    (tmp_path / "directory.tsv").mkdir()
+    for name in ("in.tsv", "link.tsv", "hard.tsv"):
+        with pytest.raises(UserError, match="is --input; name another file"):
+            require_writable(tmp_path / name, source, overwrite=True)
+    with pytest.raises(UserError, match="exists; name another file, or give --overwrite"):
+        require_writable(tmp_path / "directory.tsv", source, overwrite=True)
+    with pytest.raises(UserError, match=r"cannot write .*nowhere/out\.tsv: No such file"):
+        require_writable(tmp_path / "nowhere" / "out.tsv", source, overwrite=False)
+    require_writable(output, source, overwrite=False)
+    output.write_text("before")
+    with pytest.raises(UserError, match=r"out\.tsv exists"):
+        require_writable(output, source, overwrite=False)
+    require_writable(output, source, overwrite=True)
+    assert output.read_text() == "before" and source.read_text() == "text\nx\n"
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_progress_is_a_line_in_ten_seconds_with_the_time_left(capsys):
+    times = iter([0.0, 5.0, 12.0, 15.0, 24.0, 40.0])
+    progress = Progress(clock=lambda: next(times))
+    for done in (0.1, 0.25, 0.3, 0.5, 1.0):
+        progress.show(done)
+    assert capsys.readouterr().err.splitlines() == [
+        "   25 %  ETA 0:00:36", "   50 %  ETA 0:00:24"]
+
+
+def test_mistakes_are_counted_and_the_most_confident_come_first():
+    spec = TaskSpec(name="classification", kind=Kind.CLASSIFICATION, labels=("no", "yes"),
+                    metrics=("accuracy",))
+    records = [{"key": str(number), "texts": [f"text\n{number}"], "gold": gold,
+                "prediction": found, "probability": share} for number, (gold, found, share) in
+               enumerate([("no", "no", 0.9), ("no", "yes", 0.6), ("yes", "no", 0.8)] * 7)]
+    lines = mistakes(spec, records, "dev").splitlines()
+    assert [line.split()[-3:] for line in lines[1:4]] == [
+        ["predicted:", "no", "yes"], ["no", "7", "7"], ["yes", "7", "0"]]
+    assert lines[4] == "the most confident mistakes of 14 on dev"
+    assert lines[5] == "   80.0 %  no, true: yes; 2: text 2" and len(lines) == 15
+    assert [line.split()[0] for line in lines[5:]] == ["80.0"] * 7 + ["60.0"] * 3
 
 
 def test_mnli_s_server_takes_three_files(tmp_path):

@@ -12,11 +12,17 @@ import socket
 
 from absl import flags
 
+from electra_tf.checkpoints.run_directory import METRICS_FILE, SETTINGS_FILE, read_identity
+from electra_tf.config.model import ModelConfig
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
+from electra_tf.reporting import learning_curves
+from electra_tf.reporting.metrics_log import read_metrics
 
-GROUPS = {"Model": ("model_dir",), "Network": ("host", "port"),
-          "Limits": ("max_connections", "max_waiting_requests")}
+GROUPS = {"Model": ("model_dir",), "Network": ("host", "port")}
+_AS_EXPECTED = 0.03
+"""Difference of an AUC that is no difference: other text and vocabularies differ as much."""
 
 
 def main() -> None:
@@ -29,18 +35,42 @@ def main() -> None:
     if not values.model_dir:
         raise UserError(f"--model_dir is needed: {values['model_dir'].help}")
     from electra_tf.apps.demo import server  # TensorFlow takes seconds.
-    from electra_tf.apps.demo.replaced_tokens import ReplacedTokenDetection
+    from electra_tf.apps.demo.replaced_tokens import ReplacedTokenDetection, good_example
     from electra_tf.checkpoints import formats
 
     signal.signal(signal.SIGTERM, _exit)
     with _listen(values.host, values.port) as listening:
-        detection = ReplacedTokenDetection(formats.read(storage.path(values.model_dir)))
+        networks = formats.read(storage.path(values.model_dir))
+        detection = ReplacedTokenDetection(networks)
+        found = level(storage.path(values.model_dir), networks.model)
         host, port = listening.getsockname()[:2]
         print(f"{detection.source}: http://{f'[{host}]' if ':' in host else host}:{port} (open it "
-              "in a browser; Ctrl-C stops)", flush=True)
+              f"in a browser; Ctrl-C stops){found and chr(10)}{found}", flush=True)
         server.server(
-            detection, local=values.host in server.LOCAL, max_connections=values.max_connections,
-            max_waiting_requests=values.max_waiting_requests).run(sockets=[listening])
+            detection, example=good_example(detection), level=found,
+            address=values.host).run(sockets=[listening])
+
+
+def level(model_dir: Path, model: ModelConfig) -> str:
+    """Returns how a run compares with measured runs of as many tokens; "" without scores."""
+    metrics, settings = model_dir / METRICS_FILE, model_dir / SETTINGS_FILE
+    if not (metrics.exists() and settings.exists()):
+        return ""
+    scores = [record for record in read_metrics(metrics) if "unigram_auc" in record]
+    if not scores:
+        return ""
+    saved, auc = read_identity(model_dir), scores[-1]["unigram_auc"]
+    tokens = (scores[-1]["step"] * saved["training.train_batch_size"]
+              * saved["data.max_seq_length"])
+    like = learning_curves.nearest(
+        model.discriminator.num_layers, model.discriminator.hidden_size)
+    expected = like.auc(tokens)
+    verdict = ("as expected" if abs(auc - expected) <= _AS_EXPECTED else
+               "better than expected" if auc > expected else
+               "worse than expected; docs/recipes.md names the usual reasons")
+    return (f"AUC {auc:.2f} on random replacements after {tokens / 1e6:,.1f} million tokens: "
+            f"{verdict}. Runs of {like.name} on Wikipedia and books reach {expected:.2f} with as "
+            "many; easier text and smaller vocabularies reach more.")
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -68,9 +98,6 @@ def define() -> None:
     flags.DEFINE_string("host", "127.0.0.1", "Address to listen at; 0.0.0.0 for every address of "
                         "this machine. There is no password: use it in trusted networks only.")
     flags.DEFINE_integer("port", 8502, "Port; 0 for any that is free.", 0, 65535)
-    flags.DEFINE_integer("max_connections", 64, "More are answered with 503.", lower_bound=1)
-    flags.DEFINE_integer("max_waiting_requests", 32, "Requests that may wait for an answer; more "
-                         "are answered with 503.", lower_bound=1)
 
 
 def run() -> None:

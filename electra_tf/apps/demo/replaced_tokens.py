@@ -27,6 +27,20 @@ from electra_tf.text.rows import RowEncoder
 
 MOST_CANDIDATES = 8
 """Candidates that are returned for a masked position."""
+_LIKELIEST = 64
+"""Tokens among which they are chosen."""
+_LEAST = 0.05, 3
+"""Words are the candidates if so many have this share of the likeliest token's probability."""
+EXAMPLES = (
+    "The first part of the book was written in the city, and the second in a small house near the "
+    "river.",
+    "This method returns a list of all the names in the file, and raises an error if there is no "
+    "such file.",
+    "He was born in the north of the country and worked for many years as a teacher in the "
+    "capital.",
+    "She opened the door, looked at the old man for a long time, and said that she had never been "
+    "there before.")
+_SEEDS = range(1, 13)
 _LENGTH_STEP = 8
 """Rows are padded to a multiple of it, and one graph is built for each length."""
 
@@ -57,7 +71,8 @@ class ReplacedTokenDetection:
         """
         self.source = networks.source
         self._vocabulary = networks.text.vocabulary
-        self._longest = networks.model.max_position_embeddings
+        self.longest = networks.model.max_position_embeddings - 2
+        """Tokens of a sentence, at most."""
         self._encoder = RowEncoder(networks.text, max_length=1 << 20)
         _require_both(networks)
         self._model = ElectraModel(networks.model, seed=0)
@@ -75,7 +90,7 @@ class ReplacedTokenDetection:
             discriminator's; "outcome", one of `samples.Outcome`; and "filling", None where the
             token was not masked. A filling is the generator's distribution at this temperature:
             "candidates", the likeliest first, "original" and "sampled", each a token and its
-            probability.
+            probability; "left_out", the share of likelier tokens that candidates leave out.
 
         Raises:
             UserError: the sentence has no tokens, or more than the model can read.
@@ -84,21 +99,22 @@ class ReplacedTokenDetection:
         count = len(ids) - 2
         if not count:
             raise UserError("the sentence has no words; write some.")
-        if len(ids) > self._longest:
+        if count > self.longest:
             raise UserError(f"the sentence has {count:,} tokens and the model reads "
-                            f"{self._longest - 2:,} at most; shorten it.")
+                            f"{self.longest:,} at most; shorten it.")
         inside = slice(1, count + 1)
-        length = min(-(-len(ids) // _LENGTH_STEP) * _LENGTH_STEP, self._longest)
+        length = min(-(-len(ids) // _LENGTH_STEP) * _LENGTH_STEP, self.longest + 2)
         padded = np.full([1, length], self._vocabulary.pad_id, np.int32)
         padded[0, :len(ids)] = ids
         selected = np.zeros([1, length], bool)
-        selected[0, inside] = positions(count, question)
+        words = self._vocabulary.tokens
+        selected[0, inside] = positions(
+            np.array([_is_word(words[index]) for index in ids[inside]]), question)
         with inference_mode():
             found = self._steps(tf.constant(padded), tf.constant(selected),
                                 _uniforms(question.seed, length),
                                 tf.constant(question.temperature, tf.float32))
         found = {name: value.numpy()[0, inside] for name, value in found.items()}
-        words = self._vocabulary.tokens
         corruption = samples.Corruption(
             original=[words[index] for index in ids[inside]],
             corrupted=[words[index] for index in found["written"]],
@@ -107,12 +123,17 @@ class ReplacedTokenDetection:
         return {"summary": samples.summary(corruption), "tokens": [
             {"original": before, "corrupted": after, "replaced_probability": probability,
              "outcome": outcome, "filling": {
-                 "candidates": [_candidate(words[index], share) for index, share in zip(
-                     found["best_ids"][place], found["best"][place], strict=True)],
+                 **_candidates([words[index] for index in found["best_ids"][place]],
+                               found["best"][place]),
                  "original": _candidate(before, found["original"][place]),
                  "sampled": _candidate(after, found["sampled"][place]),
              } if corruption.selected[place] else None}
             for place, (before, after, probability, outcome) in enumerate(corruption.tokens())]}
+
+    def tokens(self, sentence: str) -> list[str]:
+        """Returns the tokens of a sentence, without [CLS] and [SEP]."""
+        ids = encode_texts([(sentence,)], self._encoder)[0].ids
+        return [self._vocabulary.tokens[index] for index in ids[1:-1]]
 
     def _compute(self, ids: tf.Tensor, selected: tf.Tensor, uniforms: tf.Tensor,
                  temperature: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -125,7 +146,7 @@ class ReplacedTokenDetection:
             temperature: float32 [].
 
         Returns:
-            By name, all [1, L] or [1, L, 8].
+            By name, all [1, L] or [1, L, 64].
         """
         length = ids.shape[1]
         valid, segments = ids != self._vocabulary.pad_id, tf.zeros_like(ids)
@@ -136,7 +157,7 @@ class ReplacedTokenDetection:
         sampled = sample(softmax, uniforms)
         probabilities = tf.nn.softmax(tf.cast(softmax.logits, tf.float32))
         best, best_ids = tf.math.top_k(
-            probabilities, min(MOST_CANDIDATES, self._vocabulary.size))
+            probabilities, min(_LIKELIEST, self._vocabulary.size))
         written = tf.where(selected, sampled, ids)
         judged = self._model.discriminator(written, segments, valid)
         return {
@@ -146,15 +167,63 @@ class ReplacedTokenDetection:
             "sampled": tf.gather(probabilities, sampled, batch_dims=1)[tf.newaxis]}
 
 
-def positions(count: int, question: Question) -> np.ndarray:
+def good_example(detection: ReplacedTokenDetection, rate: float = 0.25) -> Question:
+    """Returns the example that fits a run's vocabulary best, with a draw that shows its networks.
+
+    The sentence has the fewest tokens for its words and the fewest [UNK]. The draw has restored
+    and caught tokens, and few missed ones and false alarms.
+    """
+    def cost(sentence: str) -> float:
+        tokens = detection.tokens(sentence)
+        return (len(tokens) + 9 * tokens.count("[UNK]")) / len(sentence.split())
+
+    def liveliness(question: Question) -> float:
+        found = [token["outcome"] for token in detection.answer(question)["tokens"]]
+        return (min(found.count("restored"), 2) + min(found.count("caught"), 3)
+                - 0.5 * (found.count("missed") + found.count("false alarm")))
+
+    fitting = [each for each in EXAMPLES if len(detection.tokens(each)) <= detection.longest]
+    sentence = min(fitting or [EXAMPLES[0]], key=cost)
+    questions = [Question(sentence=sentence, mask_rate=rate, temperature=1.0, seed=seed)
+                 for seed in _SEEDS]
+    return max(questions, key=liveliness) if fitting else questions[0]
+
+
+def positions(words: np.ndarray, question: Question) -> np.ndarray:
     """Returns bool [n], which of n tokens are masked: round(rate n) of them, one at least.
 
-    A higher rate masks more tokens beside those of a lower one.
+    Words are masked before punctuation, numbers and pieces of words. A higher rate masks more
+    tokens beside those of a lower one.
+
+    Args:
+        words: bool [n], tokens that begin with a letter.
+        question: gives rate and seed.
     """
-    order = np.random.default_rng(question.seed).permutation(count)
-    chosen = np.zeros(count, bool)
-    chosen[order[:max(1, round(question.mask_rate * count))]] = True
+    order = np.random.default_rng(question.seed).permutation(len(words))
+    order = order[np.argsort(~words[order], kind="stable")]
+    chosen = np.zeros(len(words), bool)
+    chosen[order[:max(1, round(question.mask_rate * len(words)))]] = True
     return chosen
+
+
+def _is_word(token: str) -> bool:
+    return token[0].isalpha()
+
+
+def _candidates(tokens: list[str], shares: np.ndarray) -> dict[str, Any]:
+    """Returns "candidates", words alone where some are likely enough, and "left_out".
+
+    Args:
+        tokens: the likeliest, in order.
+        shares: float [len(tokens)], their probabilities.
+    """
+    least, count = _LEAST
+    pairs = list(zip(tokens, shares, strict=True))
+    words = [pair for pair in pairs if _is_word(pair[0]) and pair[1] >= least * shares[0]]
+    shown = (words if len(words) >= count else pairs)[:MOST_CANDIDATES]
+    left_out = sum(share for pair in pairs if pair not in shown and pair[1] > shown[-1][1]
+                 for share in pair[1:])
+    return {"candidates": [_candidate(*pair) for pair in shown], "left_out": float(left_out)}
 
 
 def _candidate(token: str, probability: np.floating) -> dict[str, Any]:

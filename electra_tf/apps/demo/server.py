@@ -9,36 +9,36 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from electra_tf.apps.demo.replaced_tokens import Question, ReplacedTokenDetection
-from electra_tf.platform import strict_json
+from electra_tf.apps.demo.replaced_tokens import EXAMPLES, Question, ReplacedTokenDetection
+from electra_tf.platform import http_server, strict_json
 from electra_tf.platform.errors import UserError, one_line
 from electra_tf.reporting import pages
 
 _PAGE = pathlib.Path(__file__).with_name("page.html")
-LOCAL = ("localhost", "127.0.0.1", "::1", "[::1]")
 _MOST_BYTES = 128 * 1024
 """Size of a request's body."""
+_MOST_CONNECTIONS = 64
+_EXAMPLE = Question(sentence=EXAMPLES[0], mask_rate=0.25, temperature=1.0, seed=1)
 _BODY_SECONDS = 20
 """Time in which a body has to arrive."""
 
 
-def server(detection: ReplacedTokenDetection, *, local: bool = True, max_connections: int = 64,
-           max_waiting_requests: int = 32) -> uvicorn.Server:
+def server(detection: ReplacedTokenDetection, *, example: Question | None = None, level: str = "",
+           address: str = "127.0.0.1", max_waiting_requests: int = 32) -> uvicorn.Server:
     """Returns the server of the page; `run(sockets=[...])` answers until a signal.
 
     Args:
         detection: the networks, which compute one sentence after the other.
-        local: accept the names of this machine as Host only, so that a page of another site cannot
-            ask under a name of its own (DNS rebinding).
-        max_connections: more are answered with 503.
-        max_waiting_requests: more are answered with 503.
+        example: what the page shows first; None for a fixed sentence.
+        level: how the run compares with others; "" if unknown.
+        address: where it listens, for `http_server.config`.
+        max_waiting_requests: further requests receive 503.
     """
-    page = pages.render(_PAGE, source=detection.source)
+    page = pages.render(_PAGE, source=detection.source, level=level, example=example or _EXAMPLE)
     places, networks = asyncio.Semaphore(max_waiting_requests), asyncio.Lock()
 
     async def show_page(_request: Request) -> Response:
@@ -57,14 +57,12 @@ def server(detection: ReplacedTokenDetection, *, local: bool = True, max_connect
 
     application = Starlette(
         routes=[Route("/", show_page), Route("/replace", replace, methods=["POST"])],
-        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=LOCAL if local else ["*"]),
-                    Middleware(GZipMiddleware)],
+        middleware=[Middleware(GZipMiddleware)],
         exception_handlers={HTTPException: _refused, UserError: _refused, 500: _refused})
     application.router.redirect_slashes = False
-    return uvicorn.Server(uvicorn.Config(
-        application, http="h11", ws="none", lifespan="off", log_level="error", access_log=False,
-        server_header=False, limit_concurrency=max_connections, timeout_keep_alive=20,
-        h11_max_incomplete_event_size=16 * 1024, timeout_graceful_shutdown=20))
+    return uvicorn.Server(http_server.config(
+        application, address, limit_concurrency=_MOST_CONNECTIONS, timeout_keep_alive=20,
+        timeout_graceful_shutdown=20))
 
 
 async def _body(request: Request) -> bytes:

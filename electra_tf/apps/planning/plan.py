@@ -24,7 +24,6 @@ from collections.abc import Sequence
 from absl import flags
 
 from electra_tf.apps.planning import throughput
-from electra_tf.apps.planning.learning_curves import NETWORKS, Network
 from electra_tf.apps.planning.throughput import Timing
 from electra_tf.checkpoints import directory
 from electra_tf.checkpoints.run_directory import (
@@ -40,6 +39,7 @@ from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.signals import Interrupted
 from electra_tf.platform.storage import Path
+from electra_tf.reporting.learning_curves import NETWORKS, Network
 from electra_tf.reporting.tables import Table, table_text
 
 BATCH = 16

@@ -1,7 +1,6 @@
 """Errors that clients receive: an HTTP status and `{"error": "one line"}`."""
 
 import json
-import re
 import sys
 
 import tensorflow as tf
@@ -9,6 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from electra_tf.apps.serving.saved_models import reason_of
 from electra_tf.platform.errors import one_line
 
 
@@ -34,9 +34,8 @@ async def respond(request: Request, error: Exception) -> Response:
         status = 400 if isinstance(error, (  # As TensorFlow Serving does.
             tf.errors.InvalidArgumentError, tf.errors.FailedPreconditionError,
             tf.errors.OutOfRangeError)) else 500
-        text = error.message.removeprefix("Graph execution error:")
-        text = re.split(r"\s*\[\[", text)[0].strip()  # Without the names of nodes.
-        message = f"the model {'refused the inputs' if status == 400 else 'failed'}: {text}"
+        message = (f"the model {'refused the inputs' if status == 400 else 'failed'}: "
+                   f"{reason_of(error)}")
         if status == 500:
             print(one_line(f"{request.url.path}: {message}"), file=sys.stderr, flush=True)
     body = json.dumps({"error": one_line(message, 500)}, ensure_ascii=False) + "\n"

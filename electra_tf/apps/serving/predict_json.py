@@ -22,15 +22,22 @@ import tensorflow as tf
 from electra_tf.apps.serving import saved_models
 from electra_tf.apps.serving.errors import RequestError
 from electra_tf.apps.serving.saved_models import Arrays, ServedModel, Signature, num_rows
+from electra_tf.apps.serving.settings import ServerConfig
 from electra_tf.platform.errors import shown
 
+MOST_VALUES = 2_000_000
+"""Values of a request: 1,024 rows of 512 tokens in three inputs. Each takes up to 64 bytes."""
 
-def parse(body: bytes, model: ServedModel, max_rows: int) -> tuple[Signature, Arrays, bool]:
+
+def parse(body: bytes, model: ServedModel, config: ServerConfig) -> tuple[Signature, Arrays, bool]:
     """Returns a request's signature and inputs, and whether it has the row format.
 
     Raises:
-        RequestError: invalid JSON, or inputs that don't match the signature.
+        RequestError: invalid JSON, inputs that don't match the signature, or beyond a limit.
     """
+    if sum(map(body.count, (b",", b"[", b"{"))) > MOST_VALUES:  # Before they take memory.
+        raise RequestError(f"the body may have at most {MOST_VALUES:,} values, counted by its "
+                           "commas and brackets; send several requests")
     try:
         content = json.loads(body)
     except (ValueError, RecursionError) as error:  # Also not UTF-8, or an integer too long to read.
@@ -46,9 +53,14 @@ def parse(body: bytes, model: ServedModel, max_rows: int) -> tuple[Signature, Ar
     columns = _columns(content["instances" if in_rows else "inputs"], in_rows,
                        list(signature.inputs))
     inputs = {name: _to_array(value, signature.inputs[name]) for name, value in columns.items()}
-    if (rows := num_rows(inputs)) > max_rows:
-        raise RequestError(f"a request may have at most {max_rows} rows (--max_request_rows). "
-                           f"Received: {rows}")
+    if (rows := num_rows(inputs)) > config.max_request_rows:
+        raise RequestError(f"a request may have at most {config.max_request_rows} rows "
+                           f"(--max_request_rows). Received: {rows}")
+    longest = max((len(text) for array in inputs.values() if array.dtype == object
+                   for text in array.flat), default=0)
+    if longest > config.max_text_mib * 2**20:
+        raise RequestError(f"a text may have at most {config.max_text_mib:g} MiB "
+                           f"(--max_text_mib). Received: {longest:,} bytes")
     return signature, inputs, in_rows
 
 

@@ -10,6 +10,7 @@ Addresses, bodies and status codes are those of https://www.tensorflow.org/tfx/s
 without :classify, :regress and labels of versions. Every error is {"error": "..."}.
 """
 
+import asyncio
 import html
 import pathlib
 import urllib.parse
@@ -20,7 +21,6 @@ import tensorflow as tf
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
@@ -43,12 +43,10 @@ def application(models: Mapping[str, ModelVersions], config: ServerConfig) -> AS
     for path in ("/v1/models/{name}", "/v1/models/{name}/versions/{version}"):
         routes += [Route(f"{path}:predict", api.predict, methods=["GET", "POST"]),
                    Route(path, api.status), Route(f"{path}/metadata", api.metadata)]
-    # Pages whose domain resolves to this machine (DNS rebinding) send their own name as Host.
-    hosts = ["127.0.0.1", "localhost"] if config.host in ("127.0.0.1", "localhost") else ["*"]
     routed = Starlette(routes=routes, exception_handlers=dict.fromkeys(
         (RequestError, tf.errors.OpError, HTTPException, ClientDisconnect, 500), errors.respond))
     routed.router.redirect_slashes = False
-    return metrics.counted(TrustedHostMiddleware(routed, hosts))
+    return metrics.counted(routed)
 
 
 class _Api:
@@ -56,13 +54,15 @@ class _Api:
 
     def __init__(self, models: Mapping[str, ModelVersions], config: ServerConfig):
         self._models = models
-        self._max_rows = config.max_request_rows
+        self._config = config
         self._max_bytes = int(config.max_body_mib * 2**20)
         self._rows = metrics.Limit(
             config.max_waiting_rows, "--max_waiting_rows", metrics.WAITING_ROWS)
         self._bytes = metrics.Limit(
             int(config.max_buffered_mib * 2**20), "--max_buffered_mib", metrics.BUFFERED_BYTES)
         self._batcher = Batcher(config)
+        # Python parses one body at a time; more would only take memory.
+        self._parsers = asyncio.Semaphore(2)
 
     async def page(self, request: Request) -> Response:
         model = self._find(request.query_params.get("model", next(iter(self._models))))
@@ -101,6 +101,10 @@ class _Api:
         model, number = self._asked_for(request)
         served = model.find(number)
         request.state.served = model.name, str(served.version)
+        encoding = request.headers.get("content-encoding", "identity")
+        if encoding != "identity":
+            raise RequestError(f"Content-Encoding: {encoding[:40]} isn't supported; send plain "
+                               "JSON", 415)
         size = request.headers.get("content-length")
         if size is None:
             raise RequestError("a body with Content-Length is needed", 411)
@@ -110,8 +114,10 @@ class _Api:
             raise RequestError(f"the body is longer than {self._max_bytes} bytes "
                                "(--max_body_mib)", 413)
         with self._bytes.taken(int(size)):
-            signature, inputs, in_rows = await run_in_threadpool(
-                predict_json.parse, await request.body(), served, self._max_rows)
+            body = await request.body()
+            async with self._parsers:
+                signature, inputs, in_rows = await run_in_threadpool(
+                    predict_json.parse, body, served, self._config)
             with self._rows.taken(num_rows(inputs)):
                 outputs = await self._batcher.answer(signature, inputs)
                 answer = await run_in_threadpool(predict_json.render, outputs, in_rows)

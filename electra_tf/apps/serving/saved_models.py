@@ -7,6 +7,7 @@ passes every weight as an argument: 0.7 of 7 ms for one text of 16 tokens.
 import dataclasses
 import logging
 import pathlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -59,6 +60,12 @@ class ServedModel:
     """The SavedModel's description of its signatures, in protobuf's JSON."""
 
 
+def reason_of(error: Exception) -> str:
+    """Returns what an error says, without TensorFlow's heading and the names of nodes."""
+    text = getattr(error, "message", str(error)).strip().removeprefix("Graph execution error:")
+    return re.split(r"\s*\[\[", text)[0].strip()
+
+
 def num_rows(arrays: Arrays) -> int:
     """Returns the largest first dimension, 0 if all are scalars."""
     return max((len(array) for array in arrays.values() if array.ndim), default=0)
@@ -88,7 +95,7 @@ def load(version_dir: pathlib.Path, name: str,
                       if definition.method_name}  # The others initialize.
     except (OSError, ValueError, LookupError, RuntimeError, message.DecodeError,
             tf.errors.OpError) as error:  # Damaged or missing files, and unknown ops.
-        reason = str(error).strip().partition("\n")[0].rstrip(".")
+        reason = reason_of(error).partition("\n")[0].rstrip(".")
         raise UserError(f"{version_dir} is not a SavedModel that can be served: {reason}; export "
                         "it again, or remove this version.") from error
     if not signatures:

@@ -7,6 +7,7 @@ import uvicorn
 
 from electra_tf.apps.serving import rest_api, settings
 from electra_tf.apps.serving.model_versions import ModelVersions
+from electra_tf.platform import http_server
 
 
 class Server(uvicorn.Server):
@@ -18,11 +19,10 @@ class Server(uvicorn.Server):
     def __init__(self, models: dict[str, ModelVersions], config: settings.ServerConfig):
         """Takes started models by name; `run()` serves them until a signal."""
         self._models = models
-        super().__init__(uvicorn.Config(
-            rest_api.application(models, config), host=config.host, port=config.port, http="h11",
-            ws="none", lifespan="off", log_level="error", access_log=False, timeout_keep_alive=5,
-            timeout_graceful_shutdown=60, limit_concurrency=config.max_connections,
-            h11_max_incomplete_event_size=16 * 1024))
+        super().__init__(http_server.config(
+            rest_api.application(models, config), config.host, host=config.host, port=config.port,
+            timeout_keep_alive=5, timeout_graceful_shutdown=60,
+            limit_concurrency=config.max_connections))
         self._poll_seconds = config.poll_seconds
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

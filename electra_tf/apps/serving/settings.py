@@ -31,6 +31,8 @@ class ServerConfig(Section, prefix="--"):
     """Concurrent connections; requests on further ones receive 503."""
     max_body_mib: Amount = 16.0
     """Size of a request body in MiB; larger ones receive 413."""
+    max_text_mib: Amount = 1.0
+    """Size of a text in MiB; longer ones receive 400. A model needs 2 s to tokenize 1 MiB."""
     max_request_rows: PositiveCount = 1024
     """Rows of a request; larger requests receive 400."""
     max_buffered_mib: Amount = 256.0
@@ -47,7 +49,7 @@ class ServerConfig(Section, prefix="--"):
 
 GROUPS = {
     "Models": ("model_dir", "num_versions", "poll_seconds"), "Network": ("host", "port"),
-    "Limits": ("max_connections", "max_body_mib", "max_request_rows", "max_buffered_mib",
-               "max_waiting_rows"),
+    "Limits": ("max_connections", "max_body_mib", "max_text_mib", "max_request_rows",
+               "max_buffered_mib", "max_waiting_rows"),
     "Batching": ("max_batch_size", "batch_timeout_ms", "parallel_calls")}
 """Title in `--help` -> the flags below it."""

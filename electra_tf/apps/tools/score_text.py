@@ -26,7 +26,7 @@ def main() -> None:
     """Scores every line and prints them in order.
 
     Raises:
-        UserError: no model, no sentences, or one that is longer than the model reads.
+        UserError: no model, no sentences, too many, or one that is longer than the model reads.
     """
     values = flags.FLAGS
     for name in ("model_dir", "input"):
@@ -53,7 +53,10 @@ def main() -> None:
 def _sentences(source: str) -> list[str]:
     """Returns the lines that are not empty."""
     if source == "-":
-        content = sys.stdin.buffer.read(_MOST_BYTES)
+        content = sys.stdin.buffer.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise UserError(f"--input=- is larger than {_MOST_BYTES / MIB:.4g} MiB; split it into "
+                            "files and score them one by one.")
     else:
         try:
             content = read_bytes(storage.path(source), _MOST_BYTES)

@@ -6,7 +6,7 @@ The vocabulary is vocab.txt; transformers 5 leaves it out and keeps it in tokeni
 import dataclasses
 import types
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from electra_tf.checkpoints.pretrained import TextSettings
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
@@ -165,8 +165,8 @@ class _TokenizerSettings:
 
     do_lower_case: bool | None = None
     strip_accents: bool | None = None
-    tokenize_chinese_chars: bool | None = None
-    do_basic_tokenize: bool | None = None
+    tokenize_chinese_chars: Literal[True] | None = None
+    do_basic_tokenize: Literal[True] | None = None
     pad_token: str | dict[str, Any] | None = None
     unk_token: str | dict[str, Any] | None = None
     cls_token: str | dict[str, Any] | None = None
@@ -175,12 +175,24 @@ class _TokenizerSettings:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class _WordPiece:
+    """The vocabulary of tokenizer.json; ELECTRA's tokenizer has no other values."""
+
+    __pydantic_config__ = strict_json.OPEN
+
+    type: Literal["WordPiece"]
+    continuing_subword_prefix: Literal[CONTINUATION]
+    vocab: dict[str, int]
+    unk_token: Literal[UNK] = UNK
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class _Tokenizer:
     """What we read of tokenizer.json."""
 
     __pydantic_config__ = strict_json.OPEN
 
-    model: dict[str, Any]
+    model: _WordPiece
     normalizer: dict[str, Any] | None = None
 
 
@@ -192,10 +204,7 @@ def _composes(normalizer: dict[str, Any] | None) -> bool:
 
 
 def _require_ours(path: Path, settings: _TokenizerSettings) -> None:
-    """Refuses a tokenizer that isn't ELECTRA's."""
-    for name in ("tokenize_chinese_chars", "do_basic_tokenize"):
-        if getattr(settings, name) is False:
-            raise UserError(f"{path}: {name} is false; ELECTRA's tokenizer does that.")
+    """Refuses special tokens that aren't ELECTRA's."""
     for name, token in (("pad_token", PAD), ("unk_token", UNK), ("cls_token", CLS),
                         ("sep_token", SEP), ("mask_token", MASK)):
         found = getattr(settings, name)
@@ -208,14 +217,7 @@ def _read_vocabulary(directory: Path) -> Vocabulary:
     path = directory / TOKENIZER_FILE
     if (directory / VOCABULARY_FILE).exists() or not path.exists():
         return Vocabulary.load(directory / VOCABULARY_FILE)
-    model = strict_json.read(path, _Tokenizer, most=_MOST_TOKENIZER).model
-    kind = (model.get("type"), model.get("continuing_subword_prefix"), model.get("unk_token", UNK))
-    if kind != ("WordPiece", CONTINUATION, UNK):
-        raise UserError(f"{path} holds no WordPiece vocabulary with {CONTINUATION!r} and {UNK}, "
-                        "which ELECTRA's is.")
-    ids = model.get("vocab")
-    if not isinstance(ids, dict) or not all(type(index) is int for index in ids.values()):
-        raise UserError(f"{path}: model.vocab must be an object from tokens to whole numbers.")
+    ids = strict_json.read(path, _Tokenizer, most=_MOST_TOKENIZER).model.vocab
     tokens = sorted(ids, key=ids.__getitem__)
     if [ids[token] for token in tokens] != list(range(len(tokens))):
         raise UserError(f"{path}: the ids of its {len(tokens)} tokens aren't 0, 1, 2 and so on.")

@@ -5,7 +5,7 @@ It keeps the two networks apart, each with a copy of the embeddings: a pair is a
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -65,8 +65,7 @@ def read(path: Path, beside: Path | None = None) -> Pretrained:
     model = files.model_config(config, directory)
     text = files.read_text(directory, config.vocab_size, config.pad_token_id)
     weights = by_our_names(
-        read_weights(directory),
-        by_theirs(discriminator(model.discriminator).weights), directory)
+        read_weights(directory), discriminator(model.discriminator).weights, directory)
     place = beside or path / GENERATOR
     if beside is not None or (pair and (place / CONFIG_FILE).exists()):
         own = files.read_config(place)
@@ -82,12 +81,12 @@ def read(path: Path, beside: Path | None = None) -> Pretrained:
 
 def _read_finetuned(directory: Path, config: Config) -> Pretrained:
     model = files.model_config(config, directory)
-    found, names = read_weights(directory), by_theirs(whole_encoder(model.discriminator))
+    found, shapes = read_weights(directory), whole_encoder(model.discriminator)
     head = {name: value for name, value in found.items()
             if name not in IGNORED and not name.startswith("electra.")}
     weights = by_our_names(
-        {name: value for name, value in found.items() if name not in head}, names, directory)
-    require_exactly(weights, whole_encoder(model.discriminator), str(directory))
+        {name: value for name, value in found.items() if name not in head}, shapes, directory)
+    require_exactly(weights, shapes, str(directory))
     return Pretrained(source=str(directory), model=model, weights=weights,
                       text=files.read_text(directory, model.vocab_size, config.pad_token_id),
                       unconverted_head=UnconvertedHead(config=config, weights=head))
@@ -110,7 +109,7 @@ def _read_generator(directory: Path, own: Config, other: Config,
         raise UserError(f"{directory / CONFIG_FILE}: {files.SIZES[name]} is {ours[name]}; "
                         "the generator of this discriminator has "
                         f"{getattr(model.generator, name)}.")
-    both = by_our_names(found, by_theirs(generator(model).weights), directory)
+    both = by_our_names(found, generator(model).weights, directory)
     return model, {name: both[name] for name in own_generator(model)}
 
 
@@ -135,11 +134,6 @@ def _tying(found: Weights, own: Config, discriminator: Weights,
                     "of its own has embedding_size equal to hidden_size.")
 
 
-def by_theirs(shapes: Iterable[str]) -> dict[str, str]:
-    """Returns their name -> ours, of weights by our names."""
-    return {theirs_of(name): name for name in shapes}
-
-
 def theirs_of(name: str) -> str:
     """Returns what Hugging Face calls a weight.
 
@@ -158,19 +152,19 @@ def turned(name: str, value: np.ndarray) -> np.ndarray:
     return value.T if name.endswith("/kernel") else value
 
 
-def by_our_names(found: Weights, names: Mapping[str, str],
+def by_our_names(found: Weights, wanted: Iterable[str],
                  directory: Path) -> dict[str, np.ndarray]:
-    """Returns weights as we have them, in float32.
+    """Returns weights by our names, in float32 and our form.
 
     Args:
         found: by their names.
-        names: theirs -> ours.
+        wanted: our names.
         directory: where they come from, for errors.
 
     Raises:
         UserError: names that are missing or left over.
     """
-    path = weights_file(directory)
+    path, names = weights_file(directory), {theirs_of(name): name for name in wanted}
     unknown = sorted(found.keys() - names.keys() - IGNORED)
     if unknown:
         raise UserError(f"{path} has no place in ELECTRA for {len(unknown)} weights: "

@@ -1,8 +1,9 @@
 """Tagging: one label for every word of a sentence."""
 
+import collections
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -22,11 +23,11 @@ from electra_tf.modeling.task_heads import (
     vectors_at,
 )
 from electra_tf.objectives.objective import Outcome, Ratio
-from electra_tf.platform.storage import Path
+from electra_tf.platform.errors import UserError, shown
 from electra_tf.tasks import files
 from electra_tf.tasks.encoding import CHUNK, token_rows
 from electra_tf.tasks.examples import Kind, TaggedExample
-from electra_tf.tasks.files import Columns
+from electra_tf.tasks.files import Columns, Paths
 from electra_tf.tasks.kinds.kind import (
     HEAD,
     HuggingFaceHead,
@@ -51,16 +52,31 @@ class Tagging(TaskKind):
 
     kind = Kind.TAGGING
     metrics = ("f1", "precision", "recall", "accuracy")
-    suffix = ".txt"
+    suffix = piped = ".txt"
     hugging_face = HuggingFaceHead(architecture="ElectraForTokenClassification",
                                    layers={"classifier": ("dense",)})
     columns = Columns(texts=("words",), label="tags")
     feature_based = True
 
-    def read(self, path: Path, spec: TaskSpec, *, labelled: bool,
-             strict: bool) -> Sequence[TaggedExample]:
+    def read(self, given: Paths, spec: TaskSpec, *, labelled: bool) -> Sequence[TaggedExample]:
         """Reads JSON lines or CoNLL columns; see `files.read_tagged`."""
-        return files.read_tagged(path, spec, labelled=labelled)
+        return files.joined(given, [files.read_tagged(
+            path, spec, labelled=labelled, tags=spec.labels) for path in files.paths_of(given)])
+
+    def example(self, spec: TaskSpec, key: str, given: str | Sequence[str]) -> TaggedExample:
+        """Returns a sentence to predict: its words, or a text that is split at spaces."""
+        words = tuple(given.split() if isinstance(given, str) else given)
+        if not words or not all(isinstance(word, str) and word for word in words):
+            raise UserError(f"the task {spec.name} reads a sentence of at least one word, as a "
+                            f"text or a list of words. Received: {shown(given)}")
+        return TaggedExample(key=key, words=words)
+
+    def baseline(self, spec: TaskSpec, train: Sequence[TaggedExample],
+                 examples: Sequence[TaggedExample]) -> tuple[str, Mapping[str, float]]:
+        """Returns the most frequent tag of the training examples."""
+        tag = collections.Counter(tag for one in train for tag in one.tags).most_common(1)[0][0]
+        return f"always {tag}", span_scores([one.tags for one in examples],
+                                            [[tag] * len(one.tags) for one in examples])
 
     def encode(self, spec: TaskSpec, examples: Sequence[TaggedExample], encoder: RowEncoder,
                config: TaskConfig) -> Split:

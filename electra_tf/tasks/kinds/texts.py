@@ -17,12 +17,11 @@ from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Outcome, Ratio
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
+from electra_tf.platform.errors import UserError, shown
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.encoding import encode_texts
 from electra_tf.tasks.examples import Kind, TextExample
-from electra_tf.tasks.files import Files
+from electra_tf.tasks.files import Files, Paths
 from electra_tf.tasks.kinds.kind import (
     HuggingFaceHead,
     Outputs,
@@ -45,14 +44,36 @@ Scorer = Callable[[np.ndarray, np.ndarray], float]
 class TextKind(TaskKind):
     """A kind whose examples are one or two texts with a label."""
 
-    suffix = ".tsv"
+    suffix, piped = ".tsv", ".txt"
     target: ClassVar[type[np.number]]
     """Type of the training target."""
 
-    def read(self, path: Path, spec: TaskSpec, *, labelled: bool,
-             strict: bool) -> Sequence[TextExample]:
-        """Reads a table; see `files.read_texts`."""
-        return files.read_texts(path, spec, numbers=not self.labelled, labelled=labelled)
+    def read(self, given: Paths, spec: TaskSpec, *, labelled: bool) -> Sequence[TextExample]:
+        """Reads tables, see `files.read_texts`; labels may be given as words."""
+        examples = files.joined(given, [files.read_texts(
+            path, spec, numbers=not self.labelled, labelled=labelled)
+            for path in files.paths_of(given)])
+        known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
+        return [dataclasses.replace(one, label=known.get(
+            one.label, one.label if labelled or not known else None)) for one in examples]
+
+    def example(self, spec: TaskSpec, key: str, given: str | Sequence[str]) -> TextExample:
+        """Returns a text or a pair of texts to predict."""
+        texts = (given,) if isinstance(given, str) else tuple(given)
+        if len(texts) != len(spec.texts) or not all(isinstance(text, str) for text in texts):
+            raise UserError(f"the task {spec.name} reads {len(spec.texts)} text(s) per example. "
+                            f"Received: {shown(given)}")
+        return TextExample(key=key, texts=texts)
+
+    def baseline(self, spec: TaskSpec, train: Sequence[TextExample],
+                 examples: Sequence[TextExample]) -> tuple[str, Mapping[str, float]]:
+        """Returns the training examples' most frequent label, or the mean of their numbers."""
+        known, truth = (np.array([_number(spec, one) for one in part])
+                        for part in (train, examples))
+        constant = np.bincount(known).argmax() if spec.labels else known.mean()
+        answer = spec.label_words[constant] if spec.labels else f"the mean, {constant:.4g}"
+        return f"always {answer}", label_scores(
+            spec.metrics, truth, np.full(len(truth), constant))
 
     def encode(self, spec: TaskSpec, examples: Sequence[TextExample], encoder: RowEncoder,
                config: TaskConfig) -> Split:
@@ -162,8 +183,8 @@ class Regression(TextKind):
         numbers = [example.label for example in train]
         offset, scale = statistics.fmean(numbers), statistics.pstdev(numbers)
         if scale == 0.0:
-            raise UserError(f"{own.train} has one number only, {offset:g}; there is nothing to "
-                            "learn.")
+            raise UserError(f"{files.shown_paths(own.train)} has one number only, {offset:g}; "
+                            "there is nothing to learn.")
         return dataclasses.replace(spec, scale=scale, offset=offset)
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> "RegressionObjective":

@@ -16,10 +16,12 @@ import pytest
 
 from electra_tf.apps.demo import demo
 from electra_tf.apps.demo.replaced_tokens import Question
-from electra_tf.checkpoints import formats
+from electra_tf.checkpoints import formats, run_directory
+from electra_tf.config.sizes import SIZES
 from electra_tf.export import conversion
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
+from electra_tf.text.normalization import Normalization
 from tests import command_flags, tiny_networks
 
 QUESTION = {"sentence": "word1 word2 word3s word4", "mask_rate": 0.5, "temperature": 1.0,
@@ -49,7 +51,7 @@ def test_the_answer_is_the_networks(address, detection):
 
 def test_bad_requests_are_one_line(address):
     for content, status, problem in (
-            (b"", 400, "not JSON"), ({"sentence": "a"}, 400, "is missing"),
+            (b"", 400, "not JSON"), ({"sentence": "a"}, 400, "of another type"),
             (QUESTION | {"top_k": 3}, 400, "'top_k' is unknown"),
             (QUESTION | {"mask_rate": 0}, 400, "'mask_rate' must be .*0.01"),
             (QUESTION | {"temperature": float("nan")}, 400, "NaN"),
@@ -70,6 +72,8 @@ def test_other_addresses_methods_and_hosts(address):
         status, _, body = ask(address + path, b"{}" if method == "POST" else None, method)
         assert (status, json.loads(body).keys()) == (expected, {"error"})
     assert ask(address, Host="rebound.example")[0] == 400
+    assert ask(f"{address}/replace", QUESTION, Origin="http://evil.example")[0] == 403
+    assert ask(f"{address}/replace", QUESTION, Origin=address)[0] == 200
     assert ask(address, Host="localhost:8502")[0] == 200
 
 
@@ -102,6 +106,21 @@ def test_sentences_are_computed_one_after_the_other_and_few_wait(serving, monkey
         for thread in threads:
             thread.join()
     assert sorted(statuses) == [200, 200, 503, 503] and most == [1, 1]
+
+
+@pytest.mark.parametrize(("auc", "verdict"), [
+    (0.75, "as expected"), (0.95, "better than expected"), (0.5, "worse than expected")])
+def test_a_run_is_compared_with_measured_ones(tmp_path, auc, verdict):
+    model = SIZES["tiny"].model
+    assert demo.level(tmp_path, model) == ""
+    (tmp_path / "settings.json").write_text(json.dumps(
+        run_directory.identity(SIZES["tiny"], {}) | Normalization().facts() | {
+            "data.max_seq_length": 128, "initial": None, "dataset": "", "vocabulary": ""}))
+    (tmp_path / "metrics.jsonl").write_text(json.dumps(
+        {"kind": "eval", "step": 1000, "unigram_auc": auc}) + "\n")
+    line = demo.level(tmp_path, model)
+    assert f"AUC {auc:.2f} " in line and f" 2.0 million tokens: {verdict}" in line
+    assert "2 x 128 on Wikipedia and books reach 0.75" in line
 
 
 def saved(networks, directory, form):

@@ -6,11 +6,20 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.apps.demo.replaced_tokens import Question, ReplacedTokenDetection, positions
+from electra_tf.apps.demo.replaced_tokens import (
+    EXAMPLES,
+    Question,
+    ReplacedTokenDetection,
+    _candidates,
+    good_example,
+    positions,
+)
 from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.platform.errors import UserError
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests import tiny_networks
 
 SENTENCE = "Word1 word2 word3s word4, word5 word6ing word7 word8 word9."
 
@@ -54,7 +63,8 @@ def test_the_steps_are_those_of_the_networks(networks, detection, temperature):
 
     written = ids.copy()
     for share, place in zip(shares, masked, strict=True):
-        token, best = tokens[place - 1], np.argsort(-share)[:8]
+        token = tokens[place - 1]
+        best = [index for index in np.argsort(-share) if vocabulary.tokens[index][0] == "w"][:8]
         written[place] = np.searchsorted(np.cumsum(share), uniforms[place], side="right")
         expected = {
             "candidates": [(vocabulary.tokens[index], share[index]) for index in best],
@@ -98,11 +108,35 @@ def test_equal_questions_have_equal_answers(networks, detection):
 def test_a_rate_masks_so_many_and_a_higher_one_masks_more():
     before = np.zeros(20, bool)
     for rate, count in ((0.01, 1), (0.1, 2), (0.5, 10), (0.9, 18)):
-        chosen = positions(20, asked(mask_rate=rate))
+        chosen = positions(np.ones(20, bool), asked(mask_rate=rate))
         assert chosen.sum() == count and np.all(chosen >= before)
         before = chosen
-    assert positions(1, asked(mask_rate=0.9)).tolist() == [True]
-    assert len({positions(20, asked(seed=seed)).tobytes() for seed in range(10)}) > 5
+    assert positions(np.ones(1, bool), asked(mask_rate=0.9)).tolist() == [True]
+    assert len({positions(np.ones(20, bool), asked(seed=seed)).tobytes() for seed in range(10)}) > 5
+
+
+def test_words_are_masked_before_the_other_tokens():
+    words = np.arange(20) % 4 > 0
+    for seed in range(5):
+        assert np.all(words[positions(words, asked(mask_rate=0.5, seed=seed))])
+        assert np.all(positions(words, asked(mask_rate=0.9, seed=seed)) >= words)
+
+
+def test_candidates_are_words_where_some_are_likely():
+    tokens = [",", "the", ".", "a", "##s", "of"]
+    found = _candidates(tokens, np.array([0.4, 0.2, 0.1, 0.05, 0.04, 0.03]))
+    assert [each["token"] for each in found["candidates"]] == ["the", "a", "of"]
+    assert found["left_out"] == pytest.approx(0.54)
+    found = _candidates(tokens, np.array([0.9, 0.05, 0.01, 0.01, 0.01, 0.01]))
+    assert [each["token"] for each in found["candidates"]] == tokens and found["left_out"] == 0.0
+
+
+def test_the_example_is_one_that_the_model_can_read(networks, detection):
+    assert len(detection.tokens(good_example(detection).sentence)) <= 30
+    wide = Vocabulary((*SPECIAL_TOKENS, *dict.fromkeys(EXAMPLES[3].lower().replace(
+        ",", " ,").replace(".", " .").split())))
+    example = good_example(ReplacedTokenDetection(tiny_networks.pretrained(wide)))
+    assert example.sentence == EXAMPLES[3]
 
 
 def test_temperatures_sharpen_and_flatten(detection):
@@ -111,8 +145,9 @@ def test_temperatures_sharpen_and_flatten(detection):
         warm = fillings(detection.answer(asked(temperature=1.0, seed=seed)))
         for one, other in zip(cold, warm, strict=True):
             first, second, *_ = other["candidates"]
-            assert one["candidates"][0]["token"] == first["token"]
-            if first["probability"] > 1.2 * second["probability"]:  # 1.2**100 is 8e7.
+            assert other["left_out"] or one["candidates"][0]["token"] == first["token"]
+            # 1.2**100 is 8e7.
+            if not other["left_out"] and first["probability"] > 1.2 * second["probability"]:
                 assert one["sampled"]["token"] == first["token"]
     for filling in fillings(detection.answer(asked(temperature=10.0))):
         shares = [each["probability"] for each in filling["candidates"]]

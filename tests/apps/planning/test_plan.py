@@ -8,12 +8,12 @@ import sys
 import pytest
 
 from electra_tf.apps.planning import plan, throughput
-from electra_tf.apps.planning.learning_curves import Network
 from electra_tf.apps.planning.throughput import Timing
 from electra_tf.checkpoints import run_directory
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import SIZES
 from electra_tf.platform.errors import UserError
+from electra_tf.reporting.learning_curves import Network
 from tests import command_flags, tiny_records, tiny_run
 
 FAKE_RUN = """

@@ -18,6 +18,7 @@ class Echo(tf.Module):
     def __init__(self):
         super().__init__()
         self._end = tf.Variable("")
+        self.unused = tf.Variable("a few words")
 
     @tf.function(input_signature=_signature("text"))
     def __call__(self, text):

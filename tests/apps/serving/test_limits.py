@@ -2,10 +2,14 @@
 
 import concurrent.futures
 import contextlib
+import gzip
 import json
 import random
 import re
+import socket
+import struct
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -105,14 +109,49 @@ def test_pages_of_other_hosts_are_refused(echo):
     assert echo.send("GET", "/", headers={"Host": "localhost:8501"})[0] == 200
 
 
+def test_pages_of_other_sites_are_refused(echo):
+    for origin, status in (("http://evil.example", 403), ("null", 403), (echo.address, 200),
+                           ("http://127.0.0.1:9", 200)):
+        found, text = echo.send("POST", f"{echo.path}:predict", '{"instances": ["a"]}',
+                                {"Origin": origin})
+        assert found == status and (status == 200 or "Origin" in json.loads(text)["error"])
+
+
+def test_bombs_are_refused_before_they_are_parsed(echo):
+    message = echo.error(b'{"instances":[' + b"[]," * 2_000_000 + b"[]]}")
+    assert "at most 2,000,000 values" in message
+    status, text = echo.send("POST", f"{echo.path}:predict", gzip.compress(b'{"instances": ["a"]}'),
+                             {"Content-Encoding": "gzip"})
+    assert status == 415 and "Content-Encoding: gzip" in json.loads(text)["error"]
+
+
+def test_a_text_has_a_limit(models):
+    with running.client(models / "echo", max_text_mib=1 / 1024) as client:
+        assert client.rows("", ["a" * 1024]) == ["a" * 1024]
+        for text in ("a" * 1025, "é" * 513, {"b64": "YWFh" * 342}):
+            assert "(--max_text_mib). Received: " in client.error({"instances": [text]})
+
+
+def test_a_half_closed_client_gets_its_answer(echo):
+    begin = f"POST {echo.path}:predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+    whole = f'{begin}20\r\n\r\n{{"instances": ["a"]}}'.encode()
+    begun = time.monotonic()
+    assert echo.exchange(whole, half_close=True).endswith(b'{"predictions": ["a"]}\n')
+    assert time.monotonic() - begun < 4  # The connection is closed then, not kept alive.
+    assert echo.exchange(whole[:-3], half_close=True) == b""
+
+
 def test_clients_that_leave_cause_no_traceback(capfd):
     with held() as (client, let_go):
         begin = f"POST {client.path}:predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
         for content in (b"", b"POST /v1/", f"{begin}500\r\n\r\n{{".encode(),
                         f'{begin}20\r\n\r\n{{"instances": ["a"]}}'.encode()):
-            with contextlib.closing(client.connection()) as connection:
-                connection.connect()
-                connection.sock.sendall(content)
+            for linger in (0, 1):  # With 1 the kernel resets the connection.
+                with contextlib.closing(client.connection()) as connection:
+                    connection.connect()
+                    connection.sock.sendall(content)
+                    connection.sock.setsockopt(
+                        socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", linger, 0))
         for content in (b"\x16\x03\x01 nonsense\r\n\r\n", b"GET /" + b"a" * 50_000,
                         b"GET / HTTP/1.1\r\n\r\n"):
             assert client.exchange(content).startswith(b"HTTP/1.1 400 ")

@@ -51,6 +51,15 @@ def test_scores_per_token_of_standard_input(run, monkeypatch, capsys):
             scores[number] / len(SENTENCES[number].split()), abs=6e-4)
 
 
+def test_standard_input_past_the_limit_is_an_error(run, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(score_text, "_MOST_BYTES", 12)
+    (tmp_path / "in.txt").write_bytes(b"word1\nword2\nword3\n")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"word1\nword2\nword3\n")))
+    for source in ("-", str(tmp_path / "in.txt")):
+        with pytest.raises(UserError, match="larger than"):
+            lines_of(capsys, model_dir=str(run), input=source)
+
+
 def test_mistakes_are_named(run, tmp_path, capsys):
     for content, given, words in (
             (b"", {}, "holds no sentences"), (b"\n \n", {}, "holds no sentences"),

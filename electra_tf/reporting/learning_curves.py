@@ -54,5 +54,19 @@ NETWORKS = (
     Network(name="4 x 256", flags=("--model_size=small", "--set=model.num_layers=4"), limit=0.95,
             measured=((4.10e6, 0.814), (57.3e6, 0.902))),
 )
-"""Narrowest first. Runs on Wikipedia and books in 8,156 pieces, 16 x 128 tokens a step, recipe
+"""Smallest first. Runs on Wikipedia and books in 8,156 pieces, 16 x 128 tokens a step, recipe
 `short`; docs/how_to/size_and_recipe.md has the commands and what else came out."""
+
+
+def nearest(layers: int, hidden_size: int) -> Network:
+    """Returns the measured network whose size is closest, by layers x hidden size squared.
+
+    >>> nearest(2, 128).name, nearest(12, 256).name
+    ('2 x 128', '4 x 256')
+    """
+    def weight(network: Network) -> float:
+        count, width = map(int, network.name.split(" x "))
+        return count * width**2
+
+    return min(NETWORKS, key=lambda network: abs(
+        np.log(weight(network) / (layers * hidden_size**2))))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from electra_tf.apps.planning.learning_curves import NETWORKS, fit
+from electra_tf.reporting.learning_curves import NETWORKS, fit
 
 
 def test_points_of_a_power_law_give_it_back():
