@@ -6,7 +6,8 @@ r"""Makes pre-training records from text.
 Hardware: any CPU. English text becomes records at 2.4 million tokens/s on one core and 4.2 million
 on two, 2.6 bytes a token. A worker takes 0.8 GB of memory, the parent 0.2 GB, for any amount of
 text. Expect, with BERT's 30,522-word vocabulary, 1.3 tokens per word, 100 % of them in the
-examples, 0.0 % padding, and 10 % of the examples of one segment. Interrupted? The same command makes the shards that are missing.
+examples, 0.0 % padding, and 10 % of the examples of one segment. After an interruption, the same
+command makes the missing shards.
 """
 
 import sys
