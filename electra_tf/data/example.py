@@ -66,8 +66,10 @@ def stored_ids(serialized: bytes, token_bytes: int) -> tuple[np.ndarray, int]:
     if found:
         boundary = sum((byte & 127) << 7 * place for place, byte in enumerate(found["boundary"]))
         size = len(serialized) - found.end()
-        if (serialized[:found.end()] == _before_ids(boundary, size) and size % token_bytes == 0
-                and 1 <= boundary <= size // token_bytes):
+        if serialized[:found.end()] == _before_ids(boundary, size) and size % token_bytes == 0:
+            if not 1 <= boundary <= size // token_bytes:
+                raise ValueError(f"first_segment_length must be in [1, {size // token_bytes}]. "
+                                 f"Received: {boundary}")
             return np.frombuffer(serialized, id_dtype(token_bytes), offset=found.end()), boundary
     raise ValueError(f"{len(serialized)} bytes are not an example of {token_bytes}-byte ids")
 

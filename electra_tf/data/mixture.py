@@ -48,7 +48,7 @@ class Mixture(order.Records):
         """Returns directories that have the same vocabulary and length."""
         first = sources[0].manifest
         return cls(sources=tuple(sources), max_seq_length=first.max_seq_length,
-                   token_bytes=first.token_bytes)
+                   token_bytes=first.token_bytes, vocab_size=first.vocabulary.size)
 
     @property
     def packing(self) -> str:

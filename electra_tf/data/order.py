@@ -47,6 +47,8 @@ class Records:
     """Most tokens of an example."""
     token_bytes: int
     """Bytes of a stored id, 2 or 4."""
+    vocab_size: int
+    """Ids are below it."""
 
     def examples(self, split: str) -> int:
         """Returns the number of examples of "train" or "eval" in all directories."""

@@ -130,8 +130,7 @@ def first_examples(records: Records, source: Source, most: int, pad_id: int) -> 
         .flat_map(lambda path, count: tf.data.TFRecordDataset(
             path, buffer_size=_BUFFER_BYTES).take(count))
         .batch(BATCH_READ)
-        .map(lambda examples: parse_examples(
-            examples, records.max_seq_length, records.token_bytes, pad_id))
+        .map(lambda examples: _parse_whole(examples, records, pad_id))
     )
 
 
@@ -230,8 +229,16 @@ def _read(files: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
 
 
 def _parse(rows: StoredRow, records: Records, places: RowPlaces, pad_id: int) -> Batch:
-    whole = parse_examples(rows.example, records.max_seq_length, records.token_bytes, pad_id)
-    return cut(whole, rows.first, places, pad_id)
+    return cut(_parse_whole(rows.example, records, pad_id), rows.first, places, pad_id)
+
+
+def _parse_whole(serialized: tf.Tensor, records: Records, pad_id: int) -> Batch:
+    """Parses whole examples; an id outside of the vocabulary is an error, which a GPU ignores."""
+    batch = parse_examples(serialized, records.max_seq_length, records.token_bytes, pad_id)
+    with tf.control_dependencies([tf.debugging.Assert(
+            tf.reduce_all((batch.ids >= 0) & (batch.ids < records.vocab_size)),
+            [f"an id of the records isn't among the {records.vocab_size:,} of the vocabulary"])]):
+        return batch._replace(ids=tf.identity(batch.ids))
 
 
 def parse_examples(
@@ -248,14 +255,14 @@ def parse_examples(
         "first_segment_length": tf.io.FixedLenFeature([], tf.int64),
     })
     sizes = tf.strings.length(parsed["ids"])
-    first = tf.cast(parsed["first_segment_length"], tf.int32)
+    first = parsed["first_segment_length"]
     with tf.control_dependencies(_checks(sizes, first, max_seq_length, token_bytes)):
         ids = tf.io.decode_raw(parsed["ids"], tf.as_dtype(id_dtype(token_bytes)),
                                little_endian=True, fixed_length=max_seq_length * token_bytes)
     ids = tf.ensure_shape(tf.cast(ids, tf.int32), [serialized.shape[0], max_seq_length])
     positions = tf.range(max_seq_length)[tf.newaxis, :]
     valid = positions < (sizes // token_bytes)[:, tf.newaxis]
-    segment_ids = tf.cast(valid & (positions >= first[:, tf.newaxis]), tf.int32)
+    segment_ids = tf.cast(valid & (positions >= tf.cast(first, tf.int32)[:, tf.newaxis]), tf.int32)
     return Batch(ids=tf.where(valid, ids, pad_id), valid=valid, segment_ids=segment_ids)
 
 
@@ -269,8 +276,9 @@ def _checks(sizes: tf.Tensor, first: tf.Tensor, max_seq_length: int, token_bytes
         tf.debugging.assert_equal(
             lengths * token_bytes, sizes,
             message=f"an example does not hold {token_bytes}-byte ids; rebuild the records"),
-        tf.debugging.assert_less_equal(
-            first, lengths, message="a first segment ends past its example; rebuild the records"),
+        tf.debugging.Assert(
+            tf.reduce_all((first >= 1) & (first <= tf.cast(lengths, tf.int64))),
+            ["first_segment_length is not within its example; rebuild the records"]),
     ]
 
 

@@ -125,26 +125,30 @@ def _examples(directory: Path, manifest: Manifest, shard: Shard, start: int,
     together = max(1, TOKENS_TOGETHER // manifest.max_seq_length)
     try:
         for contents in tfrecord.read(path, start, stop, together):
-            rows = [_Row(*stored_ids(content, manifest.token_bytes)) for content in contents]
-            _require_in_range(rows, manifest)
-            found += len(rows)
-            yield rows
+            yield [_row(content, found + number, path, manifest)
+                   for number, content in enumerate(contents)]
+            found += len(contents)
     except OSError as error:
         raise _damaged(path, f"it can't be read ({error.strerror})") from error
     except ValueError as error:
-        raise _damaged(path, f"{error} (after {found:,} examples or more)") from error
+        raise _damaged(path, f"{error} (record {found:,} or a later one)") from error
     if found < stop:
         raise _damaged(path, f"it has {found:,} examples instead of {shard.examples:,}")
 
 
-def _require_in_range(rows: Sequence[_Row], manifest: Manifest) -> None:
-    longest = max(len(row.ids) for row in rows)
-    if longest > manifest.max_seq_length:
-        raise ValueError(f"max_seq_length is {manifest.max_seq_length}, but an example has "
-                         f"{longest} tokens")
-    ids, size = np.concatenate([row.ids for row in rows]), manifest.vocabulary.size
-    if ids.min() < 0 or ids.max() >= size:
-        raise ValueError(f"an id isn't among the {size:,} of the vocabulary")
+def _row(content: bytes, number: int, path: Path, manifest: Manifest) -> _Row:
+    most, size = manifest.max_seq_length, manifest.vocabulary.size
+    try:
+        ids, boundary = stored_ids(content, manifest.token_bytes)
+    except ValueError as error:
+        raise _damaged(path, f"record {number:,} is damaged ({error})") from error
+    if len(ids) > most:
+        raise _damaged(path, f"ids of record {number:,} has {len(ids)} tokens; max_seq_length is "
+                       f"{most}")
+    if ids.max() >= size or ids.min() < 0:
+        raise _damaged(path, f"ids of record {number:,} has {ids[(ids < 0) | (ids >= size)][0]}, "
+                       f"which isn't among the {size:,} of the vocabulary")
+    return _Row(ids, boundary)
 
 
 def _cut(example: _Row, first: int, places: RowPlaces) -> _Row:

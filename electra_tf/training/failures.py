@@ -13,7 +13,7 @@ SMALLER_STEPS = ("Take a smaller --train_batch_size; or keep it and split every 
 _PLACES = ("Graph execution error", "Detected at node", "File ", "Hint", "[[", "(", "<stack")
 """How lines of a message begin that are about the graph."""
 _DISK = re.compile("no space left|quota|file too large", re.IGNORECASE)
-_OF_RECORDS = re.compile("the records|its manifest|a shard")
+_OF_RECORDS = re.compile("the records|its manifest|a shard|parse serialized proto|Feature: ")
 """What our own checks of records say within the graph."""
 
 
@@ -40,7 +40,8 @@ def explained() -> Iterator[None]:
         reason = _reason(error)
         if not _OF_RECORDS.search(reason):
             raise
-        raise UserError(f"the records are damaged: {reason}.") from error
+        raise UserError(f"the records are damaged: {reason}. `python -m electra_tf.apps.inspection."
+                        "inspect_records --data_dir=DIR` names the file and the record.") from error
 
 
 def _reason(error: tf.errors.OpError) -> str:

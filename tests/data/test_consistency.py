@@ -77,7 +77,7 @@ def records_of(tmp_path, lengths, *, claimed, packing="full", size=40):
 @pytest.mark.parametrize(("given", "words"), [
     ({"lengths": [16, 16], "claimed": 32}, "max_seq_length is 32, but its first example has 16"),
     ({"lengths": [16, 16], "claimed": 8, "packing": "reference"}, "max_seq_length is 8"),
-    ({"lengths": [16, 16], "claimed": 16, "size": 10}, "an id isn't among the 10"),
+    ({"lengths": [16, 16], "claimed": 16, "size": 10}, "isn't among the 10"),
 ])
 def test_shards_that_are_not_what_the_manifest_says_are_refused(tmp_path, given, words):
     records = records_of(tmp_path, **given)

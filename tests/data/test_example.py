@@ -54,8 +54,7 @@ def test_the_bytes_are_those_of_protobuf(token_bytes):
 
 @pytest.mark.parametrize("damage", [
     lambda example: example[:-1], lambda example: example[:7], lambda example: b"",
-    lambda example: b"\xff" * 30, lambda example: example.replace(b"ids", b"odd"),
-    lambda example: example.replace(b"\n\x01\x03", b"\n\x01\x06")])
+    lambda example: b"\xff" * 30, lambda example: example.replace(b"ids", b"odd")])
 def test_other_bytes_are_refused(damage):
     with pytest.raises(ValueError, match="are not an example of 2-byte ids"):
         stored_ids(damage(serialize_example(range(5), 3, 2)), 2)
@@ -83,3 +82,15 @@ def test_a_first_segment_outside_the_example_is_refused(first):
 def test_ids_past_the_width_are_refused():
     with pytest.raises(OverflowError):
         serialize_example([2, 70000, 3], 3, 2)
+
+
+@pytest.mark.parametrize("first", [0, 4, 2**32 + 3])
+def test_a_stored_first_segment_outside_the_example_is_refused_by_both_readers(first):
+    example = tf.train.Example()
+    example.features.feature["ids"].bytes_list.value.append(np.array([2, 5, 3], "<u2").tobytes())
+    example.features.feature["first_segment_length"].int64_list.value.append(first)
+    serialized = example.SerializeToString(deterministic=True)
+    with pytest.raises(ValueError, match=r"first_segment_length must be in \[1, 3\]"):
+        stored_ids(serialized, 2)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="first_segment_length is not within"):
+        parse_examples(tf.constant([serialized]), 6, 2, PAD)
