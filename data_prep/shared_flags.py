@@ -45,7 +45,7 @@ class TextFlags(Section, prefix="--"):
     normalization: str = AUTO
     """Normalization of the text: bert_uncased (lower case, no accents), bert_cased, nfc (letters
     unchanged) or auto. auto chooses by the scripts of the text for a new vocabulary, and otherwise
-    uses the vocabulary's. See docs/languages.md."""
+    uses the vocabulary's. See docs/how_to/languages.md."""
     lower_case: bool | None = None
     """Lower-case the text. Replaces --normalization."""
     strip_accents: bool | None = None

@@ -120,7 +120,7 @@ SCRATCH = "none"
 EXAMPLES = {
     "train": "--task=classification --train=my.tsv --text_columns=text --label_column=label "
              "--init_checkpoint=google/electra-small-discriminator --model_dir=runs/mine, or "
-             "--task=squad alone; docs/finetuning.md says where the data of benchmarks are",
+             "--task=squad alone; docs/how_to/fine_tuning.md says where the data of benchmarks are",
     "eval": "--mode=eval --model_dir=runs/mine --dev=dev.tsv",
     "predict": "--mode=predict --model_dir=runs/mine --input=new.tsv --output=predicted.tsv",
     "export": "--mode=export --model_dir=runs/mine --export_dir=served/mine"}

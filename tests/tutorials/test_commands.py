@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), *ROOT.glob("benchmarks/*.md")]
 COMMAND = re.compile(r"python (?:-m )?((?:electra_tf|data_prep|experiments|benchmarks)\.[\w.]+"
                      r"|run_\w+\.py)(.*)")
 
@@ -40,6 +40,15 @@ def test_settings_on_pages_exist():
         text = page.read_text(encoding="utf-8")
         for setting in re.findall(r"--set[ =](?!section)(\w+\.\w+)=", text):
             assert f"| `{setting}`" in listed, (page.name, setting)
+
+
+def test_make_targets_on_pages_exist():
+    known = re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    named = {(page.name, target) for page in PAGES for targets in re.findall(
+        r"(?m)(?:^    |`)make ((?:[a-z-]+ ?)+)", page.read_text(encoding="utf-8"))
+        for target in targets.split()}
+    assert len(named) > 20
+    assert {(page, target) for page, target in named if target not in known} == set()
 
 
 @pytest.mark.slow

@@ -67,7 +67,7 @@ def level(model_dir: Path, model: ModelConfig) -> str:
     expected = like.auc(tokens)
     verdict = ("as expected" if abs(auc - expected) <= _AS_EXPECTED else
                "better than expected" if auc > expected else
-               "worse than expected; docs/recipes.md names the usual reasons")
+               "worse than expected; docs/explanation/short_runs.md names the usual reasons")
     return (f"AUC {auc:.2f} on random replacements after {tokens / 1e6:,.1f} million tokens: "
             f"{verdict}. Runs of {like.name} on Wikipedia and books reach {expected:.2f} with as "
             "many; easier text and smaller vocabularies reach more.")
