@@ -10,11 +10,10 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.finetuning import outputs, setup, trials
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.finetuning.results import Results
-from electra_tf.platform import storage, strict_json
-from electra_tf.platform.bounded import MIB
+from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import stages, training_run
-from electra_tf.pretraining.results import RESULTS_FILE
+from electra_tf.pretraining.results import saved_scores
 from electra_tf.tasks import registry
 from electra_tf.tasks.examples import Kind, TextExample
 from electra_tf.tasks.files import Columns, Files
@@ -99,8 +98,7 @@ def pretrain(config: PretrainingConfig, *, data_dir: str | Path, model_dir: str 
     initial = None if init_checkpoint is None else formats.read(storage.path(init_checkpoint))
     for run in stages.runs(config, data_dir, directory, None, initial):
         training_run.train(run)
-    scores = directory / RESULTS_FILE
-    return strict_json.read(scores, dict[str, float | None], most=MIB) if scores.exists() else {}
+    return saved_scores(directory)
 
 
 def finetune(task: str, *, init_checkpoint: str | Path, model_dir: str | Path,

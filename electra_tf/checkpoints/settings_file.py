@@ -14,8 +14,8 @@ from electra_tf.text import normalization
 Saved = dict[str, str | int | float | bool | list[str] | list[int] | None]
 """Settings by names with a dot, other facts by names without."""
 
-_FACTS = {"dataset": str, "data": str, "finished_at": list, "vocabulary": str, "initial": (str, type(None)),
-          **dict.fromkeys(normalization.FACTS, bool)}
+_FACTS = {"dataset": str, "data": str, "finished_at": list, "vocabulary": str,
+          "initial": (str, type(None)), **dict.fromkeys(normalization.FACTS, bool)}
 """Facts of a run beside its settings and its task."""
 _NEEDED = (*normalization.NEEDED_FACTS, "model.vocab_size")
 _MAY_CHANGE = frozenset({"training.num_trials"})

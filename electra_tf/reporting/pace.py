@@ -41,6 +41,10 @@ class Pace:
             self._open_steps, self._open_seconds = 0, 0.0
         return seconds
 
+    def skip(self) -> None:
+        """Leaves out the time since the last call, which no later work needs again."""
+        self._lap()
+
     def aside(self, name: str) -> None:
         """Counts the time as that of one piece of other work, such as "checkpoint"."""
         self._asides[name].append(self._lap())
