@@ -10,11 +10,10 @@ from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.finetuning import outputs, setup, trials
 from electra_tf.finetuning.results import Results
-from electra_tf.platform import storage, strict_json
-from electra_tf.platform.bounded import MIB
+from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.pretraining import stages, training_run
-from electra_tf.pretraining.results import RESULTS_FILE
+from electra_tf.pretraining.results import saved_scores
 from electra_tf.tasks import registry
 from electra_tf.tasks.files import Columns, Files
 from electra_tf.tasks.recipes import recipe
@@ -96,8 +95,7 @@ def pretrain(config: PretrainingConfig, *, data_dir: PathName, model_dir: PathNa
     initial = None if init_checkpoint is None else formats.read(storage.path(init_checkpoint))
     for run in stages.runs(config, str(data_dir), directory, None, initial):
         training_run.train(run)
-    scores = directory / RESULTS_FILE
-    return strict_json.read(scores, dict[str, float | None], most=MIB) if scores.exists() else {}
+    return saved_scores(directory)
 
 
 def finetune(task: str, *, init_checkpoint: PathName, model_dir: PathName,

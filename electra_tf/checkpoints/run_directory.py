@@ -101,7 +101,10 @@ def claim(model_dir: Path, wanted: Identity, *, of_the_start: str = "") -> list[
     extended = {}
     if wanted.get(FINISHED, [])[len(saved.get(FINISHED, [])):] == [saved.get(_STEPS)]:
         extended = {name: wanted[name] for name in (_STEPS, FINISHED)}
-    refuse_differences(model_dir, saved | settled | extended, wanted)
+    begun = {}
+    if of_the_start and wanted.get("initial", "") is None:
+        begun = {"initial": None}  # Initial networks need not be named again.
+    refuse_differences(model_dir, saved | settled | extended | begun, wanted)
     if extended:
         _write_identity(model_dir, saved | extended)
     return _differences(saved, settled)
@@ -134,9 +137,9 @@ def finished_at(model_dir: Path, num_steps: int) -> list[int]:
         return earlier
     done = max(directory.finished(model_dir / CHECKPOINTS), default=0)
     if done < steps:
-        raise UserError(f"the run in {model_dir} is at step {done:,} of {steps:,}. Only a finished "
-                        f"run can be extended: finish it with {_STEPS}={steps}, then repeat this "
-                        "command.")
+        raise UserError(f"{_STEPS}: {steps} then, {num_steps} now, and the run in {model_dir} is "
+                        f"at step {done:,}. Only a finished run can be extended: finish it with "
+                        f"{_STEPS}={steps}, then repeat this command.")
     return [*earlier, steps]
 
 
@@ -257,9 +260,9 @@ def refuse_differences(model_dir: Path, saved: Identity, wanted: Identity) -> No
     changed = _differences(saved, wanted, saved.keys() | wanted.keys())
     if changed:
         raise UserError(f"--model_dir={model_dir} holds a run with other settings "
-                        f"({'; '.join(changed)}). To continue it, leave these flags out, "
-                        "--model_size and --recipe among them, or give its values. Otherwise name "
-                        "a new --model_dir.")
+                        f"({'; '.join(changed)}). To continue it, leave out these flags, "
+                        "--model_size and --recipe, or give its values. Otherwise name a new "
+                        "--model_dir.")
 
 
 def _differences(saved: Identity, wanted: Identity, names: Iterable[str] | None = None

@@ -45,7 +45,8 @@ class TrainingConfig(Section, prefix="training."):
     """Length of the run, batch, seed and precision."""
 
     num_train_steps: PositiveCount = 1_000_000
-    """Steps of the whole run; the learning rate reaches zero there."""
+    """Steps of the whole run; the learning rate reaches zero there. A larger number extends a
+    finished run."""
     train_batch_size: Batch = 128
     """Examples per step, the global batch: the sum over all replicas and micro-batches."""
     seed: Count = 1

@@ -9,8 +9,9 @@ r"""Pre-trains ELECTRA on records that data_prep built, evaluates it, or shows s
     python run_pretraining.py --data_dir=records --model_dir=runs/small --mode=eval
 
 --data_dir=records and --model_dir=runs/base, runs/small, ... are the defaults. The same command
-continues a run that was interrupted, to the same weights. Several GPUs need no flag. To serve the
-discriminator: `python -m electra_tf.apps.tools.export_model`.
+continues a run that was interrupted, to the same weights; without --model_size and --recipe it
+takes all settings from the run. A larger --num_train_steps extends a finished run. Several GPUs
+need no flag. To serve the discriminator: `python -m electra_tf.apps.tools.export_model`.
 
 Expect a loss of 45 at the first step (ln V + 50 ln 2), 27 within some hundred steps, when both
 networks know how frequent words are, and a slow fall from there. ELECTRA-Small on 128-token
@@ -20,9 +21,13 @@ time. In runs much shorter than the paper's million steps the discriminator lear
 paper's settings: hence --recipe=short (docs/explanation/short_runs.md).
 """
 
+import sys
+
 from absl import flags
 
 from electra_tf.config import pretraining_flags, recipes, setting_flags, sizes
+from electra_tf.config.overrides import override
+from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data import manifest
 from electra_tf.platform import command_line, errors, section_flags, storage
 
@@ -56,7 +61,7 @@ def _run() -> None:
 
     # TensorFlow takes seconds to import: only once the flags are right.
     from electra_tf.checkpoints import run_directory
-    from electra_tf.pretraining import results, setup, stages, training_run
+    from electra_tf.pretraining import ending, results, setup, stages, training_run
 
     data_dir, model_dir = values.data_dir, storage.path(values.model_dir)
     vocab_file = storage.path(values.vocab_file) if values.vocab_file else None
@@ -64,9 +69,17 @@ def _run() -> None:
         size = sizes.pretraining_config(values.model_size or "small")
         for line in recipes.contradictions(values.recipe, size, changes):
             print(f"note     {line}")
-        for run in stages.runs(config, data_dir, model_dir, vocab_file,
-                               _initial(values.init_checkpoint), restart=values.restart):
+        initial = _initial(values.init_checkpoint)
+        new = values.restart or not run_directory.is_taken(model_dir)
+        if not (new or values.model_size or flags.FLAGS["recipe"].present):
+            config = override(PretrainingConfig(), stages.settings_of_run(model_dir) | changes)
+        elif initial is not None and not values.model_size:
+            config = pretraining_flags.build_config(
+                None, values.recipe, setup.shape_of(initial) | changes)
+        for run in stages.runs(config, data_dir, model_dir, vocab_file, initial,
+                               given=changes, restart=values.restart):
             training_run.train(run)
+        ending.show(run, data_dir, sys.stdout)
         return
     given = list(changes) + (["model"] if values.model_size else [])
     config = run_directory.saved_config(model_dir, config, given)

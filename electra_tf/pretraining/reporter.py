@@ -21,6 +21,8 @@ from electra_tf.reporting.pace import Pace
 from electra_tf.reporting.progress import Progress, progress_line
 from electra_tf.reporting.tensorboard import TensorBoardWriter
 
+MIN_LINE_SECONDS = 1.0
+"""Shortest time between two progress lines; metrics.jsonl has every interval."""
 LONG_RUN_SECONDS = 86_400
 LONG_RUN_HINT = (
     "note     at this pace the run takes days: Ctrl-C ends it here. Faster are a smaller "
@@ -59,7 +61,7 @@ class Reporter:
         self._timed_steps, self._timed_seconds = 0, 0.0
         self._pace = Pace(clock)
         self._last_line = clock()
-        self._estimated = False
+        self._estimated = self._evaluated = False
 
     def say(self, text: str) -> None:
         """Prints a line at once."""
@@ -105,6 +107,9 @@ class Reporter:
 
     def on_evaluated(self, batches: int) -> None:
         """Prints a line if one is due during an evaluation."""
+        if not self._evaluated:
+            self._pace.skip()  # The first batch is traced, and fixed noise is counted before it.
+            self._evaluated = True
         if self.line_is_due():
             self.say(f"evaluation at step {self._step:,}: {batches:,} batches so far")
 
@@ -139,11 +144,24 @@ class Reporter:
         self._totals, self._timed_steps, self._timed_seconds = {}, 0, 0.0
 
     def _say_progress(self) -> tuple[dict[str, float], dict[str, float]]:
-        """Prints a line on the interval; returns the means and the machine's measurements."""
+        """Prints a line on the interval, unless the last one was printed just now.
+
+        Returns:
+            The means, and the machine's measurements.
+        """
         means = {name: total / weight if weight else 0.0
                  for name, (total, weight) in self._totals.items()}
-        rate = self._timed_steps * self._tokens_per_step / max(self._timed_seconds, 1e-9)
-        fraction, memory = self._peak_fraction(rate), peak_memory_bytes()
+        rate = fraction = None
+        if self._timed_steps:
+            rate = self._timed_steps * self._tokens_per_step / max(self._timed_seconds, 1e-9)
+            fraction = self._peak_fraction(rate)
+        memory = peak_memory_bytes()
+        machine = {name: value for name, value in (
+            ("tokens_per_second", rate), ("peak_memory_bytes", memory), ("peak_fraction", fraction))
+            if value is not None}
+        if (self._clock() - self._last_line < MIN_LINE_SECONDS
+                and self._step < self.timetable.num_steps):
+            return means, machine
         steps_left = self.timetable.num_steps - self._step
         left = self._pace.seconds_left(steps_left, self.timetable.to_come(self._step))
         self.say(progress_line(Progress(
@@ -157,5 +175,4 @@ class Reporter:
             self._estimated = True
             if left > LONG_RUN_SECONDS:
                 self.say(LONG_RUN_HINT)
-        return means, {"tokens_per_second": rate, "peak_memory_bytes": memory} | (
-            {} if fraction is None else {"peak_fraction": fraction})
+        return means, machine

@@ -10,7 +10,10 @@ import tf_keras
 from electra_tf.checkpoints.manager import restore_weights
 from electra_tf.checkpoints.run_directory import CHECKPOINTS
 from electra_tf.config.objectives import Measure, measures
+from electra_tf.platform import strict_json
+from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 from electra_tf.pretraining.evaluation import Evaluator, evaluator_of
 from electra_tf.pretraining.setup import Run
 from electra_tf.reporting.json_file import write_json
@@ -21,6 +24,9 @@ SHOWN_SAMPLES = 4
 SAMPLED_BATCHES = 16
 """Batches out of which --mode=samples chooses."""
 RESULTS_FILE = "eval_results.json"
+_IN_A_LINE = {"loss": "loss", "discriminator_auc": "AUC", "discriminator_recall": "recall",
+              "restoring_accuracy": "encoder accuracy", "generator_accuracy": "generator accuracy"}
+"""Scores of an evaluation's line."""
 
 
 @failures.explained()
@@ -55,16 +61,24 @@ class HeldOut:
         return self._evaluator.evaluate(self._run.config.runtime.eval_steps, go_on)
 
     def report(self, results: Mapping[str, float], step: int) -> None:
-        """Prints and writes the results of `evaluate`."""
-        report(self._run, results, step, self._out)
+        """Prints and writes the results of `evaluate`: a table at the end, before that a line."""
+        whole = step >= self._run.config.training.num_train_steps
+        report(self._run, results, step, self._out, whole=whole)
 
     def samples(self) -> str:
         """Returns sample corruptions, as Markdown."""
         return markdown_page(self._evaluator.samples(SHOWN_SAMPLES, self._run.vocabulary))
 
 
-def report(run: Run, results: Mapping[str, float], step: int, out: TextIO) -> None:
-    """Prints the results of an evaluation as a table and writes them to eval_results.json."""
+def report(run: Run, results: Mapping[str, float], step: int, out: TextIO, *,
+           whole: bool = True) -> None:
+    """Prints an evaluation, as a table or a line, and writes it to eval_results.json."""
+    write_json(run.model_dir / RESULTS_FILE, {"step": step, **results})
+    if not whole:
+        scores = [f"{words} {results[name]:.3f}" for name, words in _IN_A_LINE.items()
+                  if name in results]
+        print(f"evaluation at step {step:,}: {', '.join(scores)}", file=out, flush=True)
+        return
     held_out = run.rows("eval")
     used = run.config.runtime.eval_steps * run.config.runtime.eval_batch_size or held_out
     lines = [f"evaluation at step {step:,} on {min(used, held_out):,} of {held_out:,} held-out "
@@ -73,7 +87,12 @@ def report(run: Run, results: Mapping[str, float], step: int, out: TextIO) -> No
     lines += [f"  {name:<28}{value:>9.4f}  {known.get(name, Measure()).unit}"
               for name, value in results.items()]
     print("\n".join(lines), file=out, flush=True)
-    write_json(run.model_dir / RESULTS_FILE, {"step": step, **results})
+
+
+def saved_scores(model_dir: Path) -> dict[str, float | None]:
+    """Returns the last evaluation of a run, "step" and scores by name; empty if there is none."""
+    scores = model_dir / RESULTS_FILE
+    return strict_json.read(scores, dict[str, float | None], most=MIB) if scores.exists() else {}
 
 
 def _restored_evaluator(run: Run) -> tuple[Evaluator, int]:

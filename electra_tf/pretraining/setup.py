@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -26,6 +27,11 @@ from electra_tf.text.vocabulary import Vocabulary
 from electra_tf.training import hardware, memory
 from electra_tf.training.assembly import build_model
 
+_ENCODER_SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads",
+                  "intermediate_size", "max_position_embeddings", "type_vocab_size")
+_GENERATOR_SHAPE = ("generator_width", "generator_depth", "tying")
+"""Settings of `model` that decide the shape of the weights."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run:
@@ -40,6 +46,8 @@ class Run:
     objective: PretrainingObjective
     initial: Pretrained | None = None
     """Initial networks; None for new weights."""
+    finished_at: Sequence[int] = ()
+    """Earlier numbers of steps, if the run was extended."""
 
     @property
     def text(self) -> TextSettings:
@@ -50,7 +58,8 @@ class Run:
     @property
     def identity(self) -> dict[str, Any]:
         """Facts that affect the run's result, as `run_directory` stores them."""
-        return run_directory.identity(self.config, self.text.facts() | {
+        extended = {run_directory.FINISHED: list(self.finished_at)} if self.finished_at else {}
+        return run_directory.identity(self.config, self.text.facts() | extended | {
             "dataset": self.records.fingerprint,
             "initial": None if self.initial is None else self.initial.source})
 
@@ -75,21 +84,27 @@ class Run:
 
 
 def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
-            vocab_file: Path | None = None, initial: Pretrained | None = None) -> Run:
+            vocab_file: Path | None = None, initial: Pretrained | None = None, *,
+            given: Collection[str] = (), restart: bool = False) -> Run:
     """Returns a run that is ready to start.
 
     Args:
-        config: the run's settings.
+        config: the run's settings. If its number of steps is larger than that of a finished run
+            in `model_dir`, that run is extended.
         data_dir: one or several directories of records, see `mixture.load`.
         model_dir: the run's directory.
         vocab_file: vocabulary that must equal the records'.
-        initial: initial networks.
+        initial: initial networks. The generator's size is theirs.
+        given: names of settings that the user chose, which initial networks must have.
+        restart: begin again, whatever run is in `model_dir`.
 
     Raises:
         UserError: the records are missing, damaged or of another vocabulary or length; the batch
-            can't be split; devices can't be reached; a step doesn't fit into memory.
+            can't be split; devices can't be reached; a step doesn't fit into memory; the run to
+            extend isn't finished; initial networks have another shape.
     """
-    run = prepare_elsewhere(config, data_dir, model_dir, vocab_file, initial)
+    run = prepare_elsewhere(config, data_dir, model_dir, vocab_file, initial, given=given,
+                            restart=restart)
     memory.require_room(
         run.config.model, run.config.runtime, run.strategy, length=run.length,
         batch=run.config.training.train_batch_size)
@@ -97,13 +112,18 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
 
 
 def prepare_elsewhere(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
-                      vocab_file: Path | None = None, initial: Pretrained | None = None) -> Run:
+                      vocab_file: Path | None = None, initial: Pretrained | None = None, *,
+                      given: Collection[str] = (), restart: bool = False) -> Run:
     """Returns a run as `prepare` does, without checking that a step fits into memory."""
     records = mixture.load(data_dir)
     vocabulary = _vocabulary(records, vocab_file)
     _check_length(config, records)
     if initial is not None:
         _check_text(initial, records)
+        config = override(config, _generator_shape(initial, config, given))
+        _check_shape(initial, config)
+    steps = config.training.num_train_steps
+    finished_at = [] if restart else run_directory.finished_at(model_dir, steps)
     records.verify(config.runtime.verify_checksums)
     strategy, resolved = hardware.prepare(config)
     # After the devices: threads and workers can be set only before TensorFlow's first op.
@@ -112,13 +132,21 @@ def prepare_elsewhere(config: PretrainingConfig, data_dir: str | Path, model_dir
     config = override(config, {
         "model.vocab_size": vocabulary.size,
         "data.max_seq_length": config.data.max_seq_length or records.max_seq_length,
-        "runtime.log_every_steps": config.runtime.log_interval(config.training.num_train_steps),
-    } | resolved | _generator_shape(initial, config))
-    given = Given(
-        kinds=token_kinds(vocabulary), generator=_generator(config, model_dir, records),
-        token_counts=functools.partial(token_counts, records, special_tokens(vocabulary)))
+        "runtime.log_every_steps": config.runtime.log_interval(steps),
+    } | resolved)
+    objective = build_objective(
+        # An extension leaves what depends on the number of steps, the sampling temperature.
+        override(config, {"training.num_train_steps": [*finished_at, steps][0]}), Given(
+            kinds=token_kinds(vocabulary), generator=_generator(config, model_dir, records),
+            token_counts=functools.partial(token_counts, records, special_tokens(vocabulary))))
     return Run(config=config, records=records, model_dir=model_dir, vocabulary=vocabulary,
-               strategy=strategy, objective=build_objective(config, given), initial=initial)
+               strategy=strategy, objective=objective, initial=initial, finished_at=finished_at)
+
+
+def shape_of(initial: Pretrained) -> dict[str, Any]:
+    """Returns the settings, by name, that give new networks the shape of initial ones."""
+    names = [*_ENCODER_SHAPE, *(_GENERATOR_SHAPE if _has_generator(initial) else ())]
+    return {f"model.{name}": getattr(initial.model, name) for name in names}
 
 
 def special_tokens(vocabulary: Vocabulary) -> SpecialTokens:
@@ -143,19 +171,40 @@ def _generator(config: PretrainingConfig, model_dir: Path,
     return GivenGenerator(source=found.source, model=found.model, weights=found.weights)
 
 
-def _generator_shape(initial: Pretrained | None, config: PretrainingConfig) -> dict[str, float]:
+def _has_generator(initial: Pretrained) -> bool:
+    return any(name.startswith("generator/encoder/") for name in initial.weights)
+
+
+def _generator_shape(initial: Pretrained, config: PretrainingConfig,
+                     given: Collection[str]) -> dict[str, float]:
     """Returns the width and depth of the generator that initial networks bring, by setting.
 
     The published ELECTRA-Small generator is as wide as its discriminator, not a quarter as wide.
     """
-    if initial is None or not any(name.startswith("generator/encoder/")
-                                  for name in initial.weights):
-        return {}
     theirs, ours = initial.model.generator, config.model.generator
-    if (theirs.hidden_size, theirs.num_layers) == (ours.hidden_size, ours.num_layers):
+    if not _has_generator(initial) or (
+            (theirs.hidden_size, theirs.num_layers) == (ours.hidden_size, ours.num_layers)):
         return {}  # Another fraction of the same size would be another run's setting.
-    return {"model.generator_width": initial.model.generator_width,
-            "model.generator_depth": initial.model.generator_depth}
+    values = {"model.generator_width": initial.model.generator_width,
+              "model.generator_depth": initial.model.generator_depth}
+    here = {"model.generator_width": config.model.generator_width,
+            "model.generator_depth": config.model.generator_depth}
+    for name in values:
+        if name in given and here[name] != values[name]:
+            raise UserError(f"{name}={here[name]} doesn't fit the generator of {initial.source}, "
+                            f"which has {name}={values[name]:g}. Leave the setting out, or begin "
+                            "without --init_checkpoint.")
+    return values
+
+
+def _check_shape(initial: Pretrained, config: PretrainingConfig) -> None:
+    """Raises UserError if the encoder of initial networks has another shape."""
+    other = [f"model.{name} is {getattr(initial.model, name)} there, "
+             f"{getattr(config.model, name)} here" for name in _ENCODER_SHAPE
+             if getattr(initial.model, name) != getattr(config.model, name)]
+    if other:
+        raise UserError(f"{initial.source} is of another size: {'; '.join(other)}. Leave "
+                        "--model_size and these settings out: new networks take its shape.")
 
 
 def _vocabulary(records: Mixture, vocab_file: Path | None) -> Vocabulary:

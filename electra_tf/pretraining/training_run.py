@@ -18,6 +18,7 @@ from electra_tf.data.pipeline import training_batches
 from electra_tf.modeling.device_peaks import peak_flops, peak_fraction
 from electra_tf.objectives.objective import count_parameters
 from electra_tf.platform import storage
+from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.command_line import same_command
 from electra_tf.platform.signals import Interrupted, StopRequest
 from electra_tf.platform.storage import Path
@@ -53,11 +54,13 @@ def train(run: Run) -> None:
         Interrupted: a signal stopped the run; a checkpoint of its last step is saved.
     """
     if is_chief(run.strategy):
-        changed = run_directory.claim(run.model_dir, run.identity, of_the_start="initialization")
-        if changed:
-            print("note     initial values matter only at the start, which this run is past: "
-                  f"{'; '.join(changed)}", flush=True)
+        make_directory(run.model_dir)
         with run_directory.only_process(run.model_dir):
+            changed = run_directory.claim(
+                run.model_dir, run.identity, of_the_start="initialization")
+            if changed:
+                print("note     initial values matter only at the start, which this run is past: "
+                      f"{'; '.join(changed)}", flush=True)
             run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
             _train(run, run.model_dir, sys.stdout)
             _draw(run.model_dir)
@@ -132,7 +135,7 @@ def restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
 
 def _trainer(run: Run, state: TrainState, table: Timetable) -> Trainer:
     config = run.config
-    step = build_step(config, run.objective, state, run.strategy, table.num_steps)
+    step = build_step(config, run.objective, state, run.strategy, table.num_steps, run.finished_at)
     batches = run.strategy.distribute_datasets_from_function(
         lambda context: training_batches(
             run.records, length=run.length, pad_id=run.vocabulary.pad_id,
@@ -158,13 +161,17 @@ def _print_header(run: Run, state: TrainState, first_step: int, new_parts: Seque
     lines = [
         f"model    {count_parameters(state.model):,} parameters" + (f": {about}" if about else ""),
         *_about_records(run),
-        f"begins   with {'new weights' if run.initial is None else run.initial.source}"
-        + (f"; new: {', '.join(new_parts)}" if new_parts else ""),
+        *([] if first_step else [
+            f"begins   with {'new weights' if run.initial is None else run.initial.source}"
+            + (f"; new: {', '.join(new_parts)}" if new_parts else "")]),
         f"devices  {run.strategy.num_replicas_in_sync} x {device_name(run.strategy)}, "
         f"{training.precision.value}",
         f"steps    {first_step:,} done, {training.num_train_steps - first_step:,} to go"
         f"{'' if first_step < training.num_train_steps else ': this run is finished'}",
     ]
+    if run.finished_at:
+        lines.append(f"extended at step {', '.join(f'{step:,}' for step in run.finished_at)}: the "
+                     "learning rate warms up again and goes on as that of one long run")
     print("\n".join(lines), file=out, flush=True)
 
 

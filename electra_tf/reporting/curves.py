@@ -1,5 +1,6 @@
 """Draws `loss_curves.png` from the records of `metrics.jsonl`."""
 
+import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -155,9 +156,18 @@ def _key(figure: Any, names: Sequence[str], *, evaluated: bool) -> None:
 def _points(
     records: Sequence[Record], key: str, kind: str
 ) -> tuple[list[int], list[float]]:
-    """Returns the steps and the finite values of one key."""
-    pairs = [(record["step"], record[key]) for record in records
-             if record.get("kind") == kind and _is_finite(record.get(key))]
+    """Returns the steps and the finite values of one key.
+
+    Means over training intervals shorter than half the median are left out: a checkpoint or the
+    end of a run cuts intervals short, and means over few steps are noise.
+    """
+    chosen = [record for record in records if record.get("kind") == kind]
+    if kind == "train" and len(chosen) > 2:
+        ends = [record["step"] for record in chosen]
+        lengths = [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
+        chosen = [record for record, length in zip(chosen, lengths, strict=True)
+                  if 2 * length >= statistics.median(lengths)]
+    pairs = [(record["step"], record[key]) for record in chosen if _is_finite(record.get(key))]
     return [step for step, _ in pairs], [value for _, value in pairs]
 
 

@@ -86,7 +86,10 @@ def read_metrics(path: str | Path) -> list[Record]:
             f"no {path}; train first, or name the directory that --model_dir named.") from None
     except OSError as error:
         raise cannot_read(path, error) from error
-    *complete, _cut_short = text.split(b"\n")
+    *complete, cut_short = text.split(b"\n")
+    if b"\r" in cut_short:
+        raise UserError(f"{path}:{len(complete) + 1}: lines end with carriage returns alone. "
+                        "Convert them to line feeds, or put the file back from a copy.")
     return [_parse(line, path, row) for row, line in enumerate(complete, start=1)]
 
 

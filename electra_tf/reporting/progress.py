@@ -17,12 +17,12 @@ class Progress:
     losses: Mapping[str, float]
     """Its named parts, unweighted, in nats: {"generator": 5.4, "discriminator": 0.14}."""
     learning_rate: float
-    tokens_per_second: float
-    """Over all devices, padding included."""
     seconds_elapsed: float
     """Since this process started training."""
     peak_memory_bytes: int
     """Largest resident memory of this process so far."""
+    tokens_per_second: float | None = None
+    """Over all devices, padding included; None before a step was timed."""
     peak_fraction: float | None = None
     """Model FLOPs over the devices' peak, in [0, 1]; None where the peak is unknown."""
     seconds_left: float | None = None
@@ -30,7 +30,7 @@ class Progress:
 
 
 def progress_line(progress: Progress) -> str:
-    """Returns one line, its columns as wide at every step of a run so that lines align.
+    """Returns one line without unknown columns; columns are as wide at every step of a run.
 
     Example:
         >>> print(progress_line(Progress(
@@ -44,13 +44,16 @@ def progress_line(progress: Progress) -> str:
     total = f"{progress.num_steps:,}"
     columns = [f"step {progress.step:>{len(total)},}/{total}", f"loss {_number(progress.loss)}"]
     columns += [f"{name} {_number(value)}" for name, value in progress.losses.items()]
-    columns += [f"lr {progress.learning_rate:.2e}", f"{progress.tokens_per_second:>7,.0f} tok/s"]
+    columns.append(f"lr {progress.learning_rate:.2e}")
+    if progress.tokens_per_second is not None:
+        columns.append(f"{progress.tokens_per_second:>7,.0f} tok/s")
     if progress.peak_fraction is not None:
         columns.append(f"{progress.peak_fraction:>3.0%} of peak".replace("%", " %"))
     columns.append(f"{progress.peak_memory_bytes / 1e9:>5.1f} GB")
     columns.append(f"elapsed {duration(progress.seconds_elapsed)}")
-    left = "-:--:--" if progress.seconds_left is None else duration(progress.seconds_left)
-    return "  ".join([*columns, f"ETA {left}"])
+    if progress.seconds_left is not None:
+        columns.append(f"ETA {duration(progress.seconds_left)}")
+    return "  ".join(columns)
 
 
 def duration(seconds: float) -> str:

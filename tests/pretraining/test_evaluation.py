@@ -4,9 +4,9 @@ import io
 
 import pytest
 
-from electra_tf.platform import strict_json
+from electra_tf.pretraining.ending import verdict
 from electra_tf.pretraining.evaluation import evaluator_of
-from electra_tf.pretraining.results import report
+from electra_tf.pretraining.results import HeldOut, report, saved_scores
 from tests import tiny_run
 
 
@@ -27,5 +27,28 @@ def test_parts_and_batches_dont_change_the_scores(records):
 def test_scores_that_cant_be_given_are_null_in_the_file(records, tmp_path):
     run = tiny_run.run_on(records, tmp_path)
     report(run, {"loss": 1.5, "bigram_auc": float("nan")}, 7, io.StringIO())
-    saved = strict_json.parse((tmp_path / "eval_results.json").read_bytes())
-    assert saved == {"step": 7, "loss": 1.5, "bigram_auc": None}
+    assert saved_scores(tmp_path) == {"step": 7, "loss": 1.5, "bigram_auc": None}
+
+
+def test_before_the_end_an_evaluation_is_one_line(records, tmp_path):
+    run, out = tiny_run.run_on(records, tmp_path), io.StringIO()
+    scores = {"loss": 1.5, "generator_loss": 1.0, "discriminator_auc": 0.75}
+    held_out = HeldOut(run, None, out)
+    held_out.report(scores, 7)
+    assert out.getvalue() == "evaluation at step 7: loss 1.500, AUC 0.750\n"
+    held_out.report(scores, 12)
+    assert len(out.getvalue().splitlines()) == 1 + 1 + len(scores)
+
+
+@pytest.mark.parametrize(("scores", "words"), [
+    ({"discriminator_recall": 0.469, "discriminator_precision": 0.71, "discriminator_auc": 0.858},
+     "detects 47 % of the replaced tokens, and 71 % of its detections are right; AUC 0.858"),
+    ({"discriminator_recall": 0.0, "discriminator_precision": 0.0, "discriminator_auc": 0.52},
+     "learned little so far"),
+    ({"discriminator_recall": 0.1, "discriminator_auc": None, "generator_accuracy": 0.31},
+     "the model restores 31 % of the masked tokens"),
+    ({"generator_accuracy": 0.2, "restoring_accuracy": 0.3}, "the encoder restores 30 %"),
+    ({}, "")])
+def test_the_verdict_says_what_was_learned(scores, words):
+    assert words in verdict(scores)
+    assert bool(verdict(scores)) == bool(scores)

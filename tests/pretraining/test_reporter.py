@@ -56,13 +56,55 @@ def test_means_are_weighted_over_intervals_that_end_at_multiples_and_the_end(tmp
 
 
 def test_the_first_step_is_timed_apart_and_progress_is_printed(tmp_path):
-    out = io.StringIO()
-    report = reporter(tmp_path, out)
+    out, clock = io.StringIO(), Clock()
+    report = reporter(tmp_path, out, clock=clock)
     train(report, totals(1.0), 1)
+    clock.now += 2.0
     train(report, totals(1.0), 4)
     lines = out.getvalue().splitlines()
     assert lines[0].startswith("first step after ")
     assert lines[1].startswith("step  4/10  loss  1.000  generator  1.000")
+
+
+def test_quick_steps_print_a_line_a_second_and_are_all_recorded(tmp_path):
+    out, clock = io.StringIO(), Clock()
+    report = reporter(tmp_path, out, num_steps=100, clock=clock, log_every_steps=1)
+    for step in range(1, 101):
+        train(report, totals(1.0), step)
+        clock.now += 0.25
+    assert len(records(tmp_path)) == 100
+    lines = [line for line in out.getvalue().splitlines() if line.startswith("step")]
+    assert len(lines) == 25
+    assert lines[-1].startswith("step 100/100")
+
+
+def test_the_first_record_after_a_start_has_no_throughput(tmp_path):
+    out, clock = io.StringIO(), Clock()
+    report = reporter(tmp_path, out, first_step=3, clock=clock)
+    clock.now += 5.0
+    train(report, totals(1.0), 4)
+    assert "tokens_per_second" not in records(tmp_path)[0]
+    assert "tok/s" not in out.getvalue() and "ETA" not in out.getvalue()
+
+
+def test_the_start_of_the_first_evaluation_is_in_no_estimate(tmp_path):
+    out, clock = io.StringIO(), Clock()
+    report = reporter(tmp_path, out, num_steps=100, clock=clock, eval_every_steps=50)
+    for step, seconds in (1, 20.0), (2, 1.0), (50, 48.0):
+        clock.now += seconds
+        train(report, totals(1.0), step)
+    clock.now += 30.0
+    report.on_evaluated(1)
+    clock.now += 3.0
+    report.on_evaluated(2)
+    report.aside("evaluation")
+    clock.now += 20.0
+    train(report, totals(1.0), 70)
+    report._say_progress()
+    clock.now += 10.0
+    train(report, totals(1.0), 80)
+    # 20 steps of a second and an evaluation of three.
+    assert out.getvalue().splitlines()[-1].endswith("ETA 0:00:23")
 
 
 def test_a_resumed_run_forgets_what_came_after_its_checkpoint(tmp_path):

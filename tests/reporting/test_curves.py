@@ -4,7 +4,7 @@ import pytest
 from matplotlib.image import imread
 
 from electra_tf.platform.errors import UserError
-from electra_tf.reporting.curves import draw_curves, smooth
+from electra_tf.reporting.curves import _points, draw_curves, smooth
 
 
 def records(count, **extra):
@@ -43,6 +43,13 @@ def test_only_panels_with_finite_values_are_drawn(tmp_path, run, width, height):
         draw_curves(runs, tmp_path / "curves.png")
         assert imread(tmp_path / "curves.png").shape[:2] == (403 * height, 598 * width)
     assert [path.name for path in tmp_path.iterdir()] == ["curves.png"]
+
+
+def test_means_over_short_intervals_are_not_drawn():
+    steps = [100, 200, 300, 340, 400, 500, 510]  # A signal at 340, and the end at 510.
+    run = [{"kind": "train", "step": step, "loss": float(step)} for step in steps]
+    assert _points(run, "loss", "train")[0] == [100, 200, 300, 400, 500]
+    assert _points(run[:2], "loss", "train")[0] == [100, 200]
 
 
 def test_nothing_to_draw_and_nowhere_to_write_are_said(tmp_path):

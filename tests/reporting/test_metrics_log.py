@@ -91,3 +91,10 @@ def test_a_missing_file_and_a_missing_directory_are_named(tmp_path):
 def test_a_record_without_a_step_is_refused(tmp_path):
     with pytest.raises(ValueError, match='an integer "step"'):
         MetricsLog(tmp_path / "metrics.jsonl").append({"loss": 1.0})
+
+
+def test_carriage_returns_alone_are_refused(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    path.write_bytes(b'{"kind": "train", "step": 1}\r{"kind": "train", "step": 2}\r')
+    with pytest.raises(UserError, match="metrics.jsonl:1: .*carriage returns"):
+        read_metrics(path)

@@ -37,9 +37,18 @@ def test_nothing_is_estimated_before_a_step_was_timed(pace, clock):
 def test_compiling_counts_for_no_later_step(pace, clock):
     clock.now += 60.0
     pace.first_step()
+    steps(pace, clock, 9.0)  # Still slow.
+    assert pace.seconds_left(10, {}) is None
     steps(pace, clock, 4.0, count=2)
     assert pace.seconds_left(10, {}) == 20.0
-    assert pace.elapsed == 64.0
+    assert pace.elapsed == 73.0
+
+
+def test_without_a_first_step_apart_the_first_call_counts_until_the_second(pace, clock):
+    steps(pace, clock, 70.0, count=20)
+    assert pace.seconds_left(10, {}) == 35.0
+    steps(pace, clock, 9.0, count=9)
+    assert pace.seconds_left(10, {}) == 10.0
 
 
 def test_other_work_counts_as_often_as_it_is_still_to_come(pace, clock):

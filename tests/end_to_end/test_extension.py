@@ -1,0 +1,137 @@
+"""A finished run gets more steps, and commands on a run take its settings from it."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from electra_tf.config import pretraining_flags
+from electra_tf.platform.errors import UserError
+from electra_tf.pretraining import command as pretraining_command
+from tests import command_flags, tiny_records, tiny_run
+from tests.determinism.processes import state, step_of
+
+ONE_LAYER = ("--set=model.num_layers=1", "--set=optimizer.warmup_steps=2")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def program_flags():
+    with command_flags.defined(pretraining_flags.define):
+        yield
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Records and a finished run of 4 steps on them; tests work on copies."""
+    directory = tmp_path_factory.mktemp("finished")
+    tiny_records.write(directory / "records")
+    call(directory, "first", *tiny_run.FLAGS, *ONE_LAYER, "--model_size=tiny",
+         "--num_train_steps=4")
+    return directory
+
+
+@pytest.fixture
+def place(finished, tmp_path):
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def call(place, run, *arguments):
+    command_flags.call(
+        pretraining_command.main, f"--data_dir={place / 'records'}", f"--model_dir={place / run}",
+        *(flag for flag in tiny_run.OFTEN if not flag.startswith("--model_size")), *arguments,
+        "--keep_checkpoint_max=0")
+
+
+def rates(model_dir):
+    lines = map(json.loads, (model_dir / "metrics.jsonl").read_text().splitlines())
+    return {line["step"]: line["learning_rate"] for line in lines if line["kind"] == "train"}
+
+
+def remove_checkpoints(model_dir, after):
+    for path in (model_dir / "checkpoints").glob("ckpt-*"):
+        if int(path.name.split("-")[1].split(".")[0]) > after:
+            path.unlink()
+
+
+def test_an_extension_that_was_killed_ends_with_the_same_weights(place, capsys):
+    shutil.copytree(place / "first", place / "killed")
+    shutil.copytree(place / "first", place / "damaged")
+    call(place, "first", "--num_train_steps=10", "--log_every_steps=1")
+    printed = capsys.readouterr().out
+    assert "steps    4 done, 6 to go\nextended at step 4: " in printed
+    assert "--num_train_steps=20\n" in printed
+    expected = state(place / "first")
+    assert step_of(place / "first") == 10
+    # One long run's rates, times a warm-up of 0.6 steps that begins at step 4.
+    assert rates(place / "first")[5] == 0.0
+    for step in range(6, 11):
+        assert rates(place / "first")[step] == pytest.approx(3e-3 * (1 - (step - 1) / 10))
+    for name, left in ("killed", 6), ("damaged", 2):
+        call(place, name, "--num_train_steps=10")
+        remove_checkpoints(place / name, left)
+        (place / name / "checkpoints" / "checkpoint").unlink()
+        call(place, name, "--num_train_steps=10")
+        assert f"steps    {left} done, {10 - left} to go" in capsys.readouterr().out
+        for key, value in state(place / name).items():
+            np.testing.assert_array_equal(value, expected[key], err_msg=f"{name} {key}")
+    call(place, "first")
+    assert "10 done, 0 to go: this run is finished" in capsys.readouterr().out
+    with pytest.raises(UserError, match=r"--num_train_steps .*: 10 then, 4 now"):
+        call(place, "first", "--num_train_steps=4")
+
+
+def test_only_a_finished_run_is_extended_and_restart_begins_again(place):
+    remove_checkpoints(place / "first", 2)
+    with pytest.raises(UserError, match=r"4 then, 8 now, .* at step 2. Only a finished run"):
+        call(place, "first", "--num_train_steps=8")
+    call(place, "first", "--num_train_steps=4")
+    call(place, "first", "--num_train_steps=2", "--restart", *tiny_run.FLAGS, "--model_size=tiny",
+         "--num_train_steps=6")
+    assert "finished_at" not in json.loads((place / "first" / "settings.json").read_text())
+
+
+def test_other_settings_are_refused_in_an_extension_too(place):
+    with pytest.raises(UserError, match=r"\(optimizer.learning_rate\): 0.003 then, 0.0001 now\)"):
+        call(place, "first", "--num_train_steps=6", "--learning_rate=1e-4")
+    assert "finished_at" not in json.loads((place / "first" / "settings.json").read_text())
+
+
+@pytest.mark.slow
+def test_two_stages_are_extended_in_the_second(place, capsys):
+    flags = ("--model_size=tiny", *tiny_run.FLAGS, *ONE_LAYER, "--set=objective.name=two_stage")
+    call(place, "both", *flags, "--num_train_steps=4")
+    assert "--num_train_steps=8\n" in capsys.readouterr().out
+    call(place, "both", "--num_train_steps=8")
+    assert (step_of(place / "both" / "generator"), step_of(place / "both")) == (2, 6)
+
+
+def test_initial_networks_give_a_new_run_their_shape(place):
+    initial = f"--init_checkpoint={place / 'first'}"
+    call(place, "second", initial, "--num_train_steps=2")
+    first, second = (json.loads((place / name / "settings.json").read_text())
+                     for name in ("first", "second"))
+    for name in ("hidden_size", "num_layers", "num_heads", "generator_width", "tying"):
+        assert second[f"model.{name}"] == first[f"model.{name}"]
+    call(place, "second", "--num_train_steps=3")
+    for change, words in (
+            ("--set=model.generator_width=1.0", "generator_width=1.0 doesn't fit the generator"),
+            ("--set=model.num_heads=4", "model.num_heads is 2 there, 4 here"),
+            ("--model_size=small", "model.hidden_size is 32 there, 256 here")):
+        with pytest.raises(UserError, match=words):
+            call(place, "third", initial, change)
+    assert not (place / "third").exists()
+
+
+def test_a_failed_start_leaves_the_directory_free(place, monkeypatch):
+    def fail(*_):
+        raise UserError("no room")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("electra_tf.pretraining.training_run.restored_state", fail)
+        with pytest.raises(UserError, match="no room"):
+            call(place, "new", "--model_size=tiny", *tiny_run.FLAGS, "--num_train_steps=2")
+    assert (place / "new" / "settings.json").exists()
+    call(place, "new", "--model_size=tiny", *tiny_run.FLAGS, "--num_train_steps=2", "--seed=7")
+    assert step_of(place / "new") == 2
