@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,13 +42,13 @@ def paths_of(given: Paths) -> list[Path]:
     return list(given) if isinstance(given, Sequence) else [given]
 
 
-def joined(given: Paths, parts: Sequence[Sequence[Example]]) -> list[Example]:
+def read_all(given: Paths, read: Callable[[Path], Sequence[Example]]) -> list[Example]:
     """Returns the examples of one file, or of several with the file's name in every key."""
     paths = paths_of(given)
     if len(paths) == 1:
-        return list(parts[0])
+        return list(read(paths[0]))
     return [dataclasses.replace(one, key=f"{path}:{one.key}")
-            for path, part in zip(paths, parts, strict=True) for one in part]
+            for path in paths for one in read(path)]
 
 
 def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example], str]:

@@ -60,8 +60,8 @@ class Tagging(TaskKind):
 
     def read(self, given: Paths, spec: TaskSpec, *, labelled: bool) -> Sequence[TaggedExample]:
         """Reads JSON lines or CoNLL columns; see `files.read_tagged`."""
-        return files.joined(given, [files.read_tagged(
-            path, spec, labelled=labelled, tags=spec.labels) for path in files.paths_of(given)])
+        return files.read_all(given, lambda path: files.read_tagged(
+            path, spec, labelled=labelled, tags=spec.labels))
 
     def example(self, spec: TaskSpec, key: str, given: str | Sequence[str]) -> TaggedExample:
         """Returns a sentence to predict: its words, or a text that is split at spaces."""
