@@ -33,7 +33,7 @@ class Files:
     dev: Paths | None = None
     """Examples to score; without them some of the training examples are held out."""
     test: Paths | None = None
-    """Examples to predict, without labels."""
+    """Examples to predict; labels may be missing."""
     columns: Columns = Columns()
 
 
@@ -91,7 +91,7 @@ def read_texts(path: Path, columns: Columns | TaskSpec, *, numbers: bool = False
             tab between them; see `read_rows`.
         columns: the columns by role.
         numbers: labels are numbers.
-        labelled: False reads no labels, or those that happen to be there.
+        labelled: False makes labels optional.
 
     Raises:
         UserError: a missing column, an empty label, or a label that is no number; with the line.

@@ -78,7 +78,7 @@ class QuestionAnswering(TaskKind):
 
     def baseline(self, spec: TaskSpec, train: Sequence[QuestionExample],
                  examples: Sequence[QuestionExample]) -> tuple[str, Mapping[str, float]]:
-        """Returns the score of giving no answer."""
+        """Predicts that no question has an answer."""
         return "never an answer", answers.answer_scores(
             {one.key: one.gold for one in examples}, {one.key: "" for one in examples})
 

@@ -66,7 +66,7 @@ class TextKind(TaskKind):
 
     def baseline(self, spec: TaskSpec, train: Sequence[TextExample],
                  examples: Sequence[TextExample]) -> tuple[str, Mapping[str, float]]:
-        """Returns the training examples' most frequent label, or the mean of their numbers."""
+        """Predicts the most frequent label of the training examples, or their mean."""
         known, truth = (np.array([_number(spec, one) for one in part])
                         for part in (train, examples))
         constant = np.bincount(known).argmax() if spec.labels else known.mean()
