@@ -173,7 +173,7 @@ def write_outputs(run: FinetuningRun, task: Task, dev: Mapping[str, Split],
     """Writes predictions, the server's files and pictures of the best trial.
 
     Returns:
-        What is to be seen of its mistakes on the first split.
+        The mistakes on the first split, as `mistakes` shows them.
     """
     predictor, directory = TaskPredictor(run), run.model_dir / "predictions"
     make_directory(directory)
@@ -199,7 +199,7 @@ def write_outputs(run: FinetuningRun, task: Task, dev: Mapping[str, Split],
 def mistakes(spec: TaskSpec, records: Sequence[Record], split: str) -> str:
     """Returns the confusion matrix of records with known labels and the most confident mistakes.
 
-    Empty for tasks without labels. Tags have no probabilities, so theirs is the matrix alone.
+    Empty for tasks without labels. Predicted tags have no probabilities: only the matrix is shown.
     """
     if not spec.labels:
         return ""

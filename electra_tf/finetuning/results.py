@@ -66,12 +66,12 @@ class Trial:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Baseline:
-    """Scores of always giving the same answer, which reads no text."""
+    """Scores of a constant prediction."""
 
     __pydantic_config__ = strict_json.STRICT
 
     name: str
-    """The answer, for example "always positive"."""
+    """The prediction, for example "always positive"."""
     scores: Scores
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ class Files:
     dev: Paths | None = None
     """Examples to score; without them some of the training examples are held out."""
     test: Paths | None = None
-    """Examples to predict, without labels."""
+    """Examples to predict; labels may be missing."""
     columns: Columns = Columns()
 
 
@@ -42,13 +42,13 @@ def paths_of(given: Paths) -> list[Path]:
     return list(given) if isinstance(given, Sequence) else [given]
 
 
-def joined(given: Paths, parts: Sequence[Sequence[Example]]) -> list[Example]:
+def read_all(given: Paths, read: Callable[[Path], Sequence[Example]]) -> list[Example]:
     """Returns the examples of one file, or of several with the file's name in every key."""
     paths = paths_of(given)
     if len(paths) == 1:
-        return list(parts[0])
+        return list(read(paths[0]))
     return [dataclasses.replace(one, key=f"{path}:{one.key}")
-            for path, part in zip(paths, parts, strict=True) for one in part]
+            for path in paths for one in read(path)]
 
 
 def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example], str]:
@@ -91,7 +91,7 @@ def read_texts(path: Path, columns: Columns | TaskSpec, *, numbers: bool = False
             tab between them; see `read_rows`.
         columns: the columns by role.
         numbers: labels are numbers.
-        labelled: False reads no labels, or those that happen to be there.
+        labelled: False makes labels optional.
 
     Raises:
         UserError: a missing column, an empty label, or a label that is no number; with the line.

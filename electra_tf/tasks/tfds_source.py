@@ -109,15 +109,24 @@ def _sentence(key: str, row: Mapping[str, Any]) -> TaggedExample:
 
 def _rows(dataset: str, split: str, data_dir: Path | None) -> Iterable[Mapping[str, Any]]:
     """Yields rows: texts as `str`, classes as their names and, under "/index", numbers."""
-    import tensorflow_datasets as tfds
-
-    builder = _prepared(dataset, data_dir)
+    tfds, builder = _library(dataset), _prepared(dataset, data_dir)
     if split not in builder.info.splits:
         raise UserError(f"{dataset} has no split {split!r}; it has "
                         f"{', '.join(builder.info.splits)}.")
-    features = builder.info.features
+    classes = tfds.features.ClassLabel
     for row in tfds.as_numpy(builder.as_dataset(split=split, shuffle_files=False)):
-        yield _plain(features, row)
+        found: dict[str, Any] = {}
+        for name, value in row.items():
+            feature = builder.info.features[name]
+            if isinstance(feature, classes):
+                found[f"{name}/index"] = int(value)
+                value = feature.int2str(int(value)) if value >= 0 else ""
+            elif isinstance(getattr(feature, "feature", None), classes):
+                value = [feature.feature.int2str(int(one)) for one in value]
+            elif isinstance(value, bytes):
+                value = value.decode()
+            found[name] = value
+        yield found
 
 
 def _library(dataset: str) -> types.ModuleType:
@@ -134,38 +143,16 @@ def _prepared(dataset: str, data_dir: Path | None) -> Any:
     tfds = _library(dataset)
     try:
         builder = tfds.builder(dataset, data_dir=data_dir)
-        if (builder.data_path / "dataset_info.json").exists():
-            return builder
-    except (tfds.core.DatasetNotFoundError, OSError, ValueError) as error:
-        raise _unavailable(dataset, data_dir, error) from error
-    network.require_reachable(
-        SERVERS[dataset.partition("/")[0]], f"TensorFlow Datasets' {dataset}",
-        f"It is not in {builder.data_path}; --data_dir names other files.")
-    try:
-        builder.download_and_prepare()
-    except (OSError, ValueError, tfds.download.DownloadError) as error:
-        raise _unavailable(dataset, data_dir, error) from error
+        if not (builder.data_path / "dataset_info.json").exists():
+            network.require_reachable(
+                SERVERS[dataset.partition("/")[0]], f"TensorFlow Datasets' {dataset}",
+                f"It is not in {builder.data_path}; --data_dir names other files.")
+            builder.download_and_prepare()
+    except UserError:
+        raise
+    except (tfds.core.DatasetNotFoundError, tfds.download.DownloadError, OSError,
+            ValueError) as error:
+        reason = " ".join(str(error).split())[:150]
+        raise UserError(f"TensorFlow Datasets has no {dataset} in {data_dir or 'its directory'} "
+                        f"and can't get it: {reason}") from error
     return builder
-
-
-def _unavailable(dataset: str, data_dir: Path | None, error: Exception) -> UserError:
-    reason = " ".join(str(error).split())[:150]
-    return UserError(f"TensorFlow Datasets has no {dataset} in {data_dir or 'its directory'} and "
-                     f"can't get it: {reason}")
-
-
-def _plain(features: Any, row: Mapping[str, Any]) -> dict[str, Any]:
-    import tensorflow_datasets as tfds
-
-    found: dict[str, Any] = {}
-    for name, value in row.items():
-        feature = features[name]
-        if isinstance(feature, tfds.features.ClassLabel):
-            found[f"{name}/index"] = int(value)
-            value = feature.int2str(int(value)) if value >= 0 else ""
-        elif isinstance(getattr(feature, "feature", None), tfds.features.ClassLabel):
-            value = [feature.feature.int2str(int(one)) for one in value]
-        elif isinstance(value, bytes):
-            value = value.decode()
-        found[name] = value
-    return found

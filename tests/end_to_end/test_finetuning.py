@@ -558,7 +558,6 @@ def test_a_model_is_needed_to_use_one(classified, encoder, tmp_path):
 
 
 @pytest.mark.parametrize(("flags", "words"), [
-    (["--num_trials=3"], "has no --num_trials"), (["--export_dir=x"], "has no --export_dir"),
     (["--set=task.dropout=0"], "has no --set"),
     (["--init_checkpoint=none"], "scores trained networks")])
 def test_minimal_pairs_take_no_flags_of_training(encoder, tmp_path, flags, words):
@@ -569,7 +568,6 @@ def test_minimal_pairs_take_no_flags_of_training(encoder, tmp_path, flags, words
 
 
 @pytest.mark.parametrize(("flags", "words"), [
-    ([], "has no finished task of GLUE"), (["--num_trials=3"], "has no --num_trials"),
     (["--data_dir=x"], "has no --data_dir; it takes --model_dir."),
     (["--mode=eval"], "has no --mode. Received: 'eval'"), (["--model_dir="], "--model_dir is")])
 def test_the_average_takes_one_directory(tmp_path, flags, words):

@@ -1,11 +1,10 @@
-"""Recipes are the paper's, and their changes are checked."""
+"""Recipes are the paper's."""
 
 import pytest
 
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import SIZES
-from electra_tf.platform.errors import UserError
 from electra_tf.tasks.recipes import recipe
 
 
@@ -46,15 +45,3 @@ def test_steps_cover_all_examples_and_a_tenth_of_them_warm_up():
     assert config.optimizer.warmup(1234) == pytest.approx(123.4)
     assert config.optimizer.warmup(7) == pytest.approx(0.7)
     assert override(config, {"optimizer.warmup_steps": 7}).optimizer.warmup(1234) == 7
-
-
-@pytest.mark.parametrize(("name", "value", "message"), [
-    ("optimizer.layerwise_decay", 0.0, r"optimizer\.layerwise_decay must be in \(0, 1\]"),
-    ("optimizer.layerwise_decay", 1.1, r"in \(0, 1\]"),
-    ("training.num_trials", 0, "training.num_trials must be greater than 0"),
-    ("training.freeze_layers", -2, "-1 or more"),
-    ("task.max_seq_length", 7, "8 or more"), ("task.dropout", 1.0, r"in \[0, 1\)"),
-    ("task.doc_strides", 3, "Did you mean 'task.doc_stride'")])
-def test_what_makes_no_sense_is_refused(name, value, message):
-    with pytest.raises(UserError, match=message):
-        override(FinetuningConfig(), {name: value})

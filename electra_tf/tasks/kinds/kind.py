@@ -195,12 +195,13 @@ class TaskKind(abc.ABC):
     @abc.abstractmethod
     def baseline(self, spec: TaskSpec, train: Sequence[Example],
                  examples: Sequence[Example]) -> tuple[str, Mapping[str, float]]:
-        """Returns what always giving one answer is called, and its scores.
+        """Returns the name and the scores of a constant prediction.
 
         Args:
             spec: the task.
-            train: their most frequent label, or the mean of their numbers, is the answer.
-            examples: labelled ones, which are scored.
+            train: training examples; the prediction is their most frequent label or tag, or the
+                mean of their numbers.
+            examples: labelled examples to score.
         """
 
     @abc.abstractmethod

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import QuestionHead, SpanBeams, answer_positions
 from electra_tf.objectives.objective import Outcome
 from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, mrqa
 from electra_tf.tasks.encoding import TokenRow, token_rows
 from electra_tf.tasks.examples import Answer, Kind, QuestionExample
@@ -66,7 +67,7 @@ class QuestionAnswering(TaskKind):
     def read(self, given: Paths, spec: TaskSpec, *,
              labelled: bool) -> Sequence[QuestionExample]:
         """Reads SQuAD's or MRQA's format; see `squad.read_squad` and `mrqa.read_mrqa`."""
-        return _read(given, labelled=labelled).examples
+        return files.read_all(given, lambda path: _read(path, labelled=labelled).examples)
 
     def example(self, spec: TaskSpec, key: str, given: tuple[str, str]) -> QuestionExample:
         """Returns a question to predict, given with its context."""
@@ -77,29 +78,36 @@ class QuestionAnswering(TaskKind):
 
     def baseline(self, spec: TaskSpec, train: Sequence[QuestionExample],
                  examples: Sequence[QuestionExample]) -> tuple[str, Mapping[str, float]]:
-        """Returns the score of giving no answer."""
+        """Predicts that no question has an answer."""
         return "never an answer", answers.answer_scores(
             {one.key: one.gold for one in examples}, {one.key: "" for one in examples})
 
     def own_task(self, name: str, own: Files) -> Task:
         """Returns a task without misplaced answers; a note reports their number."""
-        parts = {split: _read(given, labelled=split != "test")
-                 for split, given in (("train", own.train), ("dev", own.dev), ("test", own.test))
-                 if given is not None}
-        notes = [_misplaced(split, part) for split, part in parts.items() if part.misplaced]
-        examples = {split: part.examples for split, part in parts.items()}
-        examples["train"] = tuple(
-            one for one in examples["train"] if one.answers or one.is_impossible)
-        for split, given, what in (("train", own.train, "learn"), ("dev", own.dev, "score")):
-            if not examples.get(split, True):
+        notes: list[str] = []
+
+        def read(split: str, given: Paths) -> list[QuestionExample]:
+            def examples(path: Path) -> Sequence[QuestionExample]:
+                part = _read(path, labelled=split != "test")
+                notes.extend(_misplaced(split, part))
+                return [one for one in part.examples
+                        if split != "train" or one.answers or one.is_impossible]
+
+            found = files.read_all(given, examples)
+            if not found:
                 raise UserError(f"{files.shown_paths(given)}: no answer stands at its offset; "
-                                f"there is nothing to {what}.")
+                                f"there is nothing to {'learn' if split == 'train' else 'score'}.")
+            return found
+
+        train = read("train", own.train)
         if own.dev is None:
-            examples["train"], examples["dev"], note = files.hold_out(examples["train"])
-            notes.append(note)
-        return Task(spec=self.spec(name), notes=tuple(notes), train=examples["train"],
-                    dev={"dev": examples["dev"]},
-                    test={"test": examples["test"]} if "test" in examples else {})
+            train, dev, *held_out = files.hold_out(train)
+            notes += held_out
+        else:
+            dev = read("dev", own.dev)
+        test = {} if own.test is None else {"test": read("test", own.test)}
+        return Task(spec=self.spec(name), notes=tuple(notes), train=train, dev={"dev": dev},
+                    test=test)
 
     def encode(self, spec: TaskSpec, examples: Sequence[QuestionExample], encoder: RowEncoder,
                config: TaskConfig) -> Split:
@@ -279,18 +287,18 @@ def _cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
 
 
-def _read(given: Paths, *, labelled: bool) -> QuestionFile:
-    parts = [(read_mrqa if path.name.endswith(mrqa.SUFFIXES) else read_squad)(
-        path, labelled=labelled) for path in files.paths_of(given)]
-    return QuestionFile(examples=tuple(files.joined(given, [part.examples for part in parts])),
-                        misplaced=tuple(key for part in parts for key in part.misplaced))
+def _read(path: Path, *, labelled: bool) -> QuestionFile:
+    reader = read_mrqa if path.name.endswith(mrqa.SUFFIXES) else read_squad
+    return reader(path, labelled=labelled)
 
 
-def _misplaced(split: str, part: QuestionFile) -> str:
-    number = len(part.misplaced)
-    asked = "questions have" if number > 1 else "question has"
-    return (f"{split}: {number} {asked} an answer that doesn't stand at its offset, "
-            f"{part.misplaced[0]!r} among them; these answers are left out")
+def _misplaced(split: str, part: QuestionFile) -> Iterator[str]:
+    """Yields a note on misplaced answers if there are some."""
+    if part.misplaced:
+        number = len(part.misplaced)
+        asked = "questions have" if number > 1 else "question has"
+        yield (f"{split}: {number} {asked} an answer that doesn't stand at its offset, "
+               f"{part.misplaced[0]!r} among them; these answers are left out")
 
 
 def served_windows(encoder: RowEncoder, questions: tf.Tensor, contexts: tf.Tensor, *, stride: int,

@@ -60,8 +60,8 @@ class Tagging(TaskKind):
 
     def read(self, given: Paths, spec: TaskSpec, *, labelled: bool) -> Sequence[TaggedExample]:
         """Reads JSON lines or CoNLL columns; see `files.read_tagged`."""
-        return files.joined(given, [files.read_tagged(
-            path, spec, labelled=labelled, tags=spec.labels) for path in files.paths_of(given)])
+        return files.read_all(given, lambda path: files.read_tagged(
+            path, spec, labelled=labelled, tags=spec.labels))
 
     def example(self, spec: TaskSpec, key: str, given: str | Sequence[str]) -> TaggedExample:
         """Returns a sentence to predict: its words, or a text that is split at spaces."""
@@ -73,7 +73,7 @@ class Tagging(TaskKind):
 
     def baseline(self, spec: TaskSpec, train: Sequence[TaggedExample],
                  examples: Sequence[TaggedExample]) -> tuple[str, Mapping[str, float]]:
-        """Returns the most frequent tag of the training examples."""
+        """Predicts the most frequent tag of the training examples for every word."""
         tag = collections.Counter(tag for one in train for tag in one.tags).most_common(1)[0][0]
         return f"always {tag}", span_scores([one.tags for one in examples],
                                             [[tag] * len(one.tags) for one in examples])

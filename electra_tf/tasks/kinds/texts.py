@@ -50,9 +50,8 @@ class TextKind(TaskKind):
 
     def read(self, given: Paths, spec: TaskSpec, *, labelled: bool) -> Sequence[TextExample]:
         """Reads tables, see `files.read_texts`; labels may be given as words."""
-        examples = files.joined(given, [files.read_texts(
-            path, spec, numbers=not self.labelled, labelled=labelled)
-            for path in files.paths_of(given)])
+        examples = files.read_all(given, lambda path: files.read_texts(
+            path, spec, numbers=not self.labelled, labelled=labelled))
         known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
         return [dataclasses.replace(one, label=known.get(
             one.label, one.label if labelled or not known else None)) for one in examples]
@@ -67,7 +66,7 @@ class TextKind(TaskKind):
 
     def baseline(self, spec: TaskSpec, train: Sequence[TextExample],
                  examples: Sequence[TextExample]) -> tuple[str, Mapping[str, float]]:
-        """Returns the training examples' most frequent label, or the mean of their numbers."""
+        """Predicts the most frequent label of the training examples, or their mean."""
         known, truth = (np.array([_number(spec, one) for one in part])
                         for part in (train, examples))
         constant = np.bincount(known).argmax() if spec.labels else known.mean()
