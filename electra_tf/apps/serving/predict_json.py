@@ -13,6 +13,7 @@ Bytes are {"b64": "..."}. Numbers may be NaN, Infinity and -Infinity.
 """
 
 import base64
+import gc
 import json
 from typing import Any
 
@@ -21,7 +22,7 @@ import tensorflow as tf
 
 from electra_tf.apps.serving import saved_models
 from electra_tf.apps.serving.errors import RequestError
-from electra_tf.apps.serving.saved_models import Arrays, ServedModel, Signature, num_rows
+from electra_tf.apps.serving.saved_models import Arrays, ServedModel, Signature
 from electra_tf.apps.serving.settings import ServerConfig
 from electra_tf.platform.errors import shown
 
@@ -38,10 +39,13 @@ def parse(body: bytes, model: ServedModel, config: ServerConfig) -> tuple[Signat
     if sum(map(body.count, (b",", b"[", b"{"))) > MOST_VALUES:  # Before they take memory.
         raise RequestError(f"the body may have at most {MOST_VALUES:,} values, counted by its "
                            "commas and brackets; send several requests")
+    gc.disable()  # Collections visit TensorFlow's objects too: 1.1 s, not 0.06, for 1 M lists.
     try:
         content = json.loads(body)
     except (ValueError, RecursionError) as error:  # Also not UTF-8, or an integer too long to read.
         raise RequestError(f"the body isn't JSON: {error}") from error
+    finally:
+        gc.enable()
     if not isinstance(content, dict) or ("instances" in content) == ("inputs" in content):
         raise RequestError('the body must be an object with one of "instances" (row format) and '
                            '"inputs" (column format)')
@@ -52,10 +56,11 @@ def parse(body: bytes, model: ServedModel, config: ServerConfig) -> tuple[Signat
     signature, in_rows = model.signatures[name], "instances" in content
     columns = _columns(content["instances" if in_rows else "inputs"], in_rows,
                        list(signature.inputs))
-    inputs = {name: _to_array(value, signature.inputs[name]) for name, value in columns.items()}
-    if (rows := num_rows(inputs)) > config.max_request_rows:
+    rows = max((len(value) for value in columns.values() if isinstance(value, list)), default=0)
+    if rows > config.max_request_rows:
         raise RequestError(f"a request may have at most {config.max_request_rows} rows "
                            f"(--max_request_rows). Received: {rows}")
+    inputs = {name: _to_array(value, signature.inputs[name]) for name, value in columns.items()}
     longest = max((len(text) for array in inputs.values() if array.dtype == object
                    for text in array.flat), default=0)
     if longest > config.max_text_mib * 2**20:

@@ -11,6 +11,7 @@ without :classify, :regress and labels of versions. Every error is {"error": "..
 """
 
 import asyncio
+import contextlib
 import html
 import pathlib
 import urllib.parse
@@ -33,6 +34,7 @@ from electra_tf.apps.serving.model_versions import ModelVersions
 from electra_tf.apps.serving.saved_models import num_rows
 from electra_tf.apps.serving.settings import ServerConfig
 
+_LARGE_BODY = 64 * 1024
 _PAGE = pathlib.Path(__file__).with_name("page.html").read_text(encoding="utf-8")
 
 
@@ -61,8 +63,7 @@ class _Api:
         self._bytes = metrics.Limit(
             int(config.max_buffered_mib * 2**20), "--max_buffered_mib", metrics.BUFFERED_BYTES)
         self._batcher = Batcher(config)
-        # Python parses one body at a time; more would only take memory.
-        self._parsers = asyncio.Semaphore(2)
+        self._parsing = asyncio.Lock()
 
     async def page(self, request: Request) -> Response:
         model = self._find(request.query_params.get("model", next(iter(self._models))))
@@ -115,7 +116,9 @@ class _Api:
                                "(--max_body_mib)", 413)
         with self._bytes.taken(int(size)):
             body = await request.body()
-            async with self._parsers:
+            # Python parses one body at a time. Large ones wait for each other, so that they take
+            # little memory and small ones do not wait for them.
+            async with self._parsing if len(body) > _LARGE_BODY else contextlib.nullcontext():
                 signature, inputs, in_rows = await run_in_threadpool(
                     predict_json.parse, body, served, self._config)
             with self._rows.taken(num_rows(inputs)):
