@@ -1,13 +1,7 @@
 """The JSON of predict requests and answers, in TensorFlow Serving's two formats.
 
-Row format, one value or object per row:
-
-    {"instances": ["a text", "another"]}               {"predictions": [0.1, 0.9]}
-    {"instances": [{"text": "a", "pair": "b"}]}        {"predictions": [{"label": ..., ...}]}
-
-Column format, one list per tensor:
-
-    {"inputs": {"text": ["a"], "pair": ["b"]}}         {"outputs": {"label": [...], ...}}
+    {"instances": [{"text": "a", "pair": "b"}]}    {"predictions": [{"label": ..., ...}]}   rows
+    {"inputs": {"text": ["a"], "pair": ["b"]}}     {"outputs": {"label": [...], ...}}       columns
 
 Bytes are {"b64": "..."}. Numbers may be NaN, Infinity and -Infinity.
 """
@@ -146,11 +140,7 @@ def _to_bytes(leaf: Any) -> bytes:
 
 
 def _to_json(array: np.ndarray, name: str) -> Any:
-    """Returns an output as nested lists.
-
-    Bytes become base64 if the output's name ends in "_bytes". Otherwise they become text, in which
-    invalid UTF-8 is U+FFFD.
-    """
+    """Returns nested lists; bytes become base64 if the name ends in "_bytes", otherwise text."""
     if array.dtype == object:
         write = ((lambda value: {"b64": base64.b64encode(value).decode("ascii")})
                  if name.endswith("_bytes") else lambda value: value.decode("utf-8", "replace"))
