@@ -21,7 +21,7 @@ from electra_tf.apps.serving.settings import ServerConfig
 from electra_tf.platform.errors import shown
 
 MOST_VALUES = 2_000_000
-"""Values of a request: 1,024 rows of 512 tokens in three inputs. Each takes up to 64 bytes."""
+"""Values of a request, up to 64 bytes each: 1,024 rows of 512 tokens in three inputs."""
 
 
 def parse(body: bytes, model: ServedModel, config: ServerConfig) -> tuple[Signature, Arrays, bool]:

@@ -62,12 +62,11 @@ class Server(uvicorn.Server):
 
     def __init__(self, models: dict[str, ModelVersions], config: ServerConfig):
         """Takes started models by name; `run()` serves them until a signal."""
-        self._models = models
+        self._models, self._poll_seconds = models, config.poll_seconds
         super().__init__(http_server.config(
             application(models, config), config.host, host=config.host, port=config.port,
             timeout_keep_alive=5, timeout_graceful_shutdown=60,
             limit_concurrency=config.max_connections))
-        self._poll_seconds = config.poll_seconds
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Starts to listen; uvicorn calls it."""
@@ -152,8 +151,7 @@ class _Api:
                                "(--max_body_mib)", 413)
         with self._bytes.taken(int(size)):
             body = await request.body()
-            # Python parses one body at a time. Large ones wait for each other, so that they take
-            # little memory and small ones do not wait for them.
+            # One large body at a time: they take little memory, and small ones do not wait.
             async with self._parsing if len(body) > _LARGE_BODY else contextlib.nullcontext():
                 signature, inputs, in_rows = await run_in_threadpool(
                     predict_json.parse, body, served, self._config)
