@@ -112,8 +112,9 @@ FUZZ_CASES ?= 1000
 fuzz: $(STAMP) ## Try every reader with thousands of damaged and hostile inputs (10 minutes).
 	FUZZ_CASES=$(FUZZ_CASES) $(BIN)/python -m pytest -m fuzz
 
-lint: $(STAMP) ## Check format rules, docstrings and which package imports which.
+lint: $(STAMP) ## Check format rules, docstrings, type hints and which package imports which.
 	$(BIN)/python -m ruff check .
+	$(BIN)/python -m mypy
 	$(BIN)/lint-imports --no-cache
 
 peers: $(PEERS_STAMP) ## Create .venv-peers: with it `make test` compares with PyTorch itself.

@@ -74,10 +74,8 @@ class BeamRunner:
                 units
                 | "Work" >> beam.Map(functools.partial(_worked, place, work, kind))
                 | "Gather" >> beam.GroupByKey()
-                | "Write results" >> beam.MapTuple(functools.partial(_write_results, place))
             ), pieces, cut)
-            for path in sorted(place.glob("part-*")):
-                yield from strict_json.read(path, list[kind], most=_MOST_BYTES)
+            yield from _results(place, kind)
 
     def add_up(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
                count: Callable[[Item], Words]) -> Iterator[Words]:
@@ -87,10 +85,10 @@ class BeamRunner:
                 units
                 | "Count" >> beam.FlatMap(functools.partial(_counted, place, count))
                 | "Add up" >> beam.CombinePerKey(_sum)
-                | "Write sums" >> beam.MapTuple(functools.partial(_write_words, place))
+                | "As JSON" >> beam.MapTuple(_sums)
             ), pieces, cut)
-            for path in sorted(place.glob("part-*")):
-                yield _read_words(path)
+            for found in _results(place, dict[str, int]):
+                yield Words({word.encode(): number for word, number in found.items()})
 
     @contextlib.contextmanager
     def _place(self) -> Iterator[Path]:
@@ -105,20 +103,27 @@ class BeamRunner:
 
     def _finish(self, place: Path, rest: Callable, pieces: Iterable[Piece],
                 cut: Callable[[Piece], Iterable]) -> None:
-        """Runs a job to its end."""
+        """Runs a job to its end: it writes what `rest` makes of the items, by part."""
         options = _checked_options(self.name, self.arguments)
-        with _quiet(), _Explained(place, self.name) as explained:
-            _require_job_server(options)
-            pipeline = beam.Pipeline(runner=_runner(self.name), options=options)
-            rest(pipeline
-                 | "Pieces" >> beam.Create(list(pieces))
-                 | "Cut" >> beam.FlatMap(functools.partial(_cut, place, cut))
-                 | "Spread" >> beam.Reshuffle())
+        with _quiet(), _refusals(place):
             try:
+                _require_job_server(options)
+                pipeline = beam.Pipeline(runner=_runner(self.name), options=options)
+                (rest(pipeline
+                      | "Pieces" >> beam.Create(list(pieces))
+                      | "Cut" >> beam.FlatMap(functools.partial(_cut, place, cut))
+                      | "Spread" >> beam.Reshuffle())
+                 | "Write" >> beam.MapTuple(functools.partial(_write_results, place)))
                 job = pipeline.run()
             except KeyboardInterrupt as interrupt:
                 raise _first(interrupt) from None
-            explained.started = True
+            except _CANNOT_START as error:
+                if self.name == _DIRECT:  # It works within `run`.
+                    raise
+                raise UserError(f"--runner={self.name} can't start the job: "
+                                f"{error or type(error).__name__}; see "
+                                "docs/how_to/data_cluster.md for the options that it needs "
+                                "(--beam_options).") from error
             try:
                 job.wait_until_finish()
             except KeyboardInterrupt:
@@ -186,26 +191,15 @@ def _quiet() -> Iterator[None]:
         logging.disable(before)
 
 
-class _Explained:
-    """A context that turns the failure of a job into one line."""
-
-    def __init__(self, place: Path, runner: str):
-        self._place, self._runner = place, runner
-        self.started = runner == _DIRECT
-        """Whether Beam took the job, so that an error is one of the work."""
-
-    def __enter__(self) -> "_Explained":
-        return self
-
-    def __exit__(self, kind, error, traceback) -> None:
-        if error is None or isinstance(error, KeyboardInterrupt):
-            return
-        for path in sorted(self._place.glob(f"{_REFUSED}*")):
+@contextlib.contextmanager
+def _refusals(place: Path) -> Iterator[None]:
+    """Replaces the failure of a job by the `UserError` of a worker, if one left its line."""
+    try:
+        yield
+    except Exception:
+        for path in place.glob(f"{_REFUSED}*"):
             raise UserError(path.read_text(encoding="utf-8")) from None
-        if not self.started and isinstance(error, _CANNOT_START):
-            raise UserError(f"--runner={self._runner} can't start the job: "
-                            f"{error or type(error).__name__}; see docs/data_at_scale.md for the "
-                            "options that it needs (--beam_options).") from error
+        raise
 
 
 @contextlib.contextmanager
@@ -256,18 +250,13 @@ def _sum(parts: Iterable[Words]) -> Words:
         total.update(part)
     return total
 
-def _write_words(place: Path, part: int, counts: Words) -> None:
-    """Writes a line per word, "3 word": a word holds no white space."""
-    with _refusing(place), atomic_file.replacing(place / f"part-{part:02d}") as temporary:
-        with temporary.open("wb") as file:
-            for word, number in sorted(counts.items()):
-                file.write(b"%d %b\n" % (number, word))
+
+def _sums(part: int, counts: Words) -> tuple[int, list[bytes]]:
+    by_text = {word.decode(): number for word, number in sorted(counts.items())}
+    return part, [strict_json.dumps(by_text, dict[str, int])]
 
 
-def _read_words(path: Path) -> Words:
-    counts: Words = collections.Counter()
-    with path.open("rb") as file:
-        for line in file:
-            number, _, word = line.removesuffix(b"\n").partition(b" ")
-            counts[word] = int(number)
-    return counts
+def _results(place: Path, kind: type[Result]) -> Iterator[Result]:
+    """Yields the results of all parts."""
+    for path in sorted(place.glob("part-*")):
+        yield from strict_json.read(path, list[kind], most=_MOST_BYTES)

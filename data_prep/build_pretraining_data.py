@@ -15,7 +15,7 @@ import time
 
 from absl import flags
 
-from data_prep import local_runner, record_builder, runner_flags, summary, text_flags
+from data_prep import local_runner, record_builder, shared_flags, summary
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.documents import ReadingNotes
 from data_prep.settings import SHORT_EXAMPLE_RATES, BuildSettings
@@ -37,11 +37,11 @@ define_flags(CleaningSettings, CLEANING)
 flags.DEFINE_bool("overwrite", False, "Replace another build in --output_dir.")
 
 GROUPS = {
-    "Input and output": (*text_flags.INPUT, "vocab_file", "output_dir", "overwrite"),
+    "Input and output": (*shared_flags.INPUT, "vocab_file", "output_dir", "overwrite"),
     "Examples": EXAMPLES[:-1],
     "Text": FLAGS,
     "Cleaning": CLEANING,
-    "Speed": (*runner_flags.NAMES, EXAMPLES[-1]),
+    "Speed": (*shared_flags.SPEED, EXAMPLES[-1]),
 }
 
 
@@ -63,10 +63,10 @@ def _build(values: flags.FlagValues) -> None:
     start = time.monotonic()
     text = TextSettings.of_flags(values)
     output_dir = storage.path(values.output_dir)
-    source = text_flags.source()
+    source = shared_flags.source()
     result = record_builder.build_records(
         source, text, _settings(values), output_dir,
-        runner_flags.runner(output_dir / ".beam"), overwrite=values.overwrite)
+        shared_flags.runner(output_dir / ".beam"), overwrite=values.overwrite)
     if result is None:
         print(f"{values.output_dir} is finished with these settings and this text; nothing to do.")
         return

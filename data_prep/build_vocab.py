@@ -15,7 +15,7 @@ from typing import Annotated
 from absl import flags
 from annotated_types import Interval
 
-from data_prep import local_runner, runner_flags, text_flags, vocabulary_learner
+from data_prep import local_runner, shared_flags, vocabulary_learner
 from data_prep.cleaning.settings import LINE_RULES, CleaningSettings
 from data_prep.sources import several
 from data_prep.vocabulary_learner import LARGEST_VOCABULARY, SMALLEST_VOCABULARY
@@ -45,10 +45,10 @@ define_flags(VocabularySettings)
 define_flags(CleaningSettings, LINE_RULES)
 
 GROUPS = {
-    "Input and output": (*text_flags.INPUT, "output", "overwrite"),
+    "Input and output": (*shared_flags.INPUT, "output", "overwrite"),
     "Vocabulary": ("vocab_size", "reserved_tokens", *FLAGS),
     "Cleaning": LINE_RULES,
-    "Speed": runner_flags.NAMES,
+    "Speed": shared_flags.SPEED,
 }
 
 
@@ -66,10 +66,10 @@ def _learn(values: VocabularySettings) -> None:
     vocabulary_learner.check_size(values.vocab_size, values.reserved_tokens)
     local_runner.quiet_tensorflow()
     start = time.monotonic()
-    source = text_flags.source()
+    source = shared_flags.source()
     asked = asked_for(flags.FLAGS)
     counts = vocabulary_learner.count_corpus_words(
-        source, asked or NFC, runner_flags.runner(output.with_name(f".beam-{output.name}")),
+        source, asked or NFC, shared_flags.runner(output.with_name(f".beam-{output.name}")),
         from_flags(CleaningSettings, LINE_RULES))
     if note := several.note_of(source):
         print(f"note: {note}", file=sys.stderr)

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator
 from data_prep.work_units import Item, Piece, Result
 from electra_tf.platform import native_logging
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.machine import usable_cores
 from electra_tf.platform.signals import STOPPING
 
 MOST_WORKERS = 1000
@@ -73,19 +72,6 @@ class LocalRunner:
                             "same command again with a smaller --num_workers.") from error
         finally:
             pool.shutdown(cancel_futures=True)
-
-
-def worker_count(asked: int | None) -> int:
-    """Returns the number of processes: as asked, or one per usable CPU; `UserError` if out of
-    bounds.
-    """
-    if asked is None:
-        return usable_cores()
-    if asked < 1:
-        raise UserError(f"--num_workers must be at least 1. Received: {asked}")
-    if asked > MOST_WORKERS:
-        raise UserError(f"--num_workers must be at most {MOST_WORKERS}. Received: {asked}")
-    return asked
 
 
 def quiet_tensorflow() -> None:

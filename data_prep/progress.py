@@ -14,18 +14,13 @@ class ByteProgress:
         self._size = size
         self._start = self._last = time.monotonic()
 
-    @property
-    def seconds(self) -> float:
-        """Returns the seconds since the start."""
-        return time.monotonic() - self._start
-
     def update(self, position: int, amounts: dict[str, int]) -> None:
         """Prints a line if one is due: bytes of input read, and amounts made by name."""
         now = time.monotonic()
         if now - self._last < _INTERVAL or not position:
             return
         self._last = now
-        seconds = self.seconds
+        seconds = now - self._start
         left = seconds * (self._size - position) / position
         shown = ", ".join(f"{number:,} {name} ({number / seconds:,.0f}/s)"
                           for name, number in amounts.items())

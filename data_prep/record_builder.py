@@ -48,6 +48,8 @@ def build_records(
         identity = settings.identity(text.normalization) | plan.identity(texts) | {
             "vocabulary_sha256": text.vocabulary.sha256,
             "corpus_sha256": corpus_sha256(pieces, runner)}
+        if revisions := source.revisions():
+            identity["hub_revisions"] = ",".join(revisions)
         directory = RecordDirectory(output_dir)
         if directory.claim(identity, overwrite):
             return None

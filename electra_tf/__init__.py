@@ -1,14 +1,10 @@
 """ELECTRA in TensorFlow 2: pre-trained networks, and runs that train them.
 
-    import electra_tf
     electra = electra_tf.load("google/electra-small-discriminator")
     electra.embed(["First text.", "Second text."])     # float32 [2, H]
-    electra.detect("The chef ate the piano.")           # words with probabilities
-    electra.fill("The [MASK] cooked the meal.")         # the generator's words
-    electra.encoder                                     # a tf_keras layer
     electra_tf.load_task("runs/sst2").predict(["..."])
 
-The names below are the public interface. TensorFlow is imported when the first of them is used.
+`__all__` is the public interface. TensorFlow is imported when the first of its names is used.
 """
 
 import importlib
@@ -17,10 +13,10 @@ import typing
 __version__ = "0.1.0"
 
 _MODULES = {
-    "Electra": "api.electra", "ElectraEncoder": "api.encoder", "FinetuningConfig":
-    "config.finetuning", "PretrainingConfig": "config.pretraining", "TaskModel": "api.runs",
-    "Word": "api.electra", "finetune": "api.runs", "load": "api.electra", "load_task": "api.runs",
-    "pretrain": "api.runs", "pretraining_config": "config.sizes"}
+    "Electra": "api.electra", "ElectraEncoder": "api.encoder", "Word": "api.electra",
+    "FinetuningConfig": "config.finetuning", "PretrainingConfig": "config.pretraining",
+    "TaskModel": "api.runs", "finetune": "api.runs", "load": "api.electra",
+    "load_task": "api.runs", "pretrain": "api.runs", "pretraining_config": "config.sizes"}
 """Public name -> module."""
 __all__ = ["Electra", "ElectraEncoder", "FinetuningConfig", "PretrainingConfig", "TaskModel",
            "Word", "finetune", "load", "load_task", "pretrain", "pretraining_config"]

@@ -5,11 +5,13 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from electra_tf.platform.atomic_file import replacing, write_atomically
+from electra_tf.platform.atomic_file import write_atomically
+from electra_tf.reporting import plot_style
+from electra_tf.reporting.plot_style import COLOURS, INK
 from experiments.budgets import Budget
 from experiments.runner import PRETRAINING
 from experiments.sweep import Sweep, Variant
@@ -105,72 +107,57 @@ def task_name(task: str) -> str:
     return TASK_NAMES.get(task, task if task in (_MEAN, PRETRAINING) else task.upper())
 
 
-_INK, _GRID = "#333333", "#e3e6ea"
-_COLOURS = ("#1f5fa8", "#d1495b", "#2a9d8f", "#e09f3e", "#7b5ea7", "#5f6c7b")
-
-
 def draw(sweep: Sweep, scores: Scores, rows: Sequence[Row], path: Path) -> None:
     """Draws a panel per task: points with error bars, over the grid's first axis if it has one."""
-    from matplotlib.figure import Figure
-
     panels = [task for task in scores if scores[task]]
     columns = min(len(panels), 3)
     deep = -(-len(panels) // columns)
     tall = 3.2 if sweep.axes else 0.6 + 0.32 * len(sweep.variants)
-    figure = Figure(figsize=(0.6 + 4.0 * columns, 0.5 + tall * deep), dpi=130,
-                    layout="constrained")
-    cells = figure.subplots(deep, columns, squeeze=False)
-    for axes, task in zip(cells.flat, panels, strict=False):
-        if sweep.axes:
-            _lines(axes, sweep, scores[task], rows)
-        else:
-            _points(axes, sweep.variants, scores[task])
-        axes.set_title(task_name(task), fontsize=10, color=_INK, loc="left")
-        axes.tick_params(labelsize=8, colors=_INK, length=0)
-        axes.grid(color=_GRID, linewidth=0.8)
-        axes.set_axisbelow(True)
-        axes.spines[["top", "right"]].set_visible(False)
-    for axes in cells.flat[len(panels):]:
+    figure, cells = plot_style.figure(deep, columns, (0.6 + 4.0 * columns, 0.5 + tall * deep))
+    for axes, task in zip(cells, panels, strict=False):
+        label = (_lines(axes, sweep, scores[task], rows) if sweep.axes else
+                 _points(axes, sweep.variants, scores[task]))
+        plot_style.style_axes(axes, x=label)
+        axes.set_title(task_name(task), fontsize=10, color=INK, loc="left")
+    for axes in cells[len(panels):]:
         axes.set_visible(False)
     if sweep.axes and len({variant.of for variant in sweep.variants}) > 1:
-        handles, labels = cells.flat[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False,
-                      fontsize=9, labelcolor=_INK)
-    figure.suptitle(sweep.title, fontsize=11, color=_INK)
-    with replacing(path) as temporary:
-        figure.savefig(temporary, format="png")
+        figure.legend(*cells[0].get_legend_handles_labels(), loc="outside lower center", ncols=4,
+                      frameon=False, fontsize=9, labelcolor=INK)
+    figure.suptitle(sweep.title, fontsize=11, color=INK)
+    plot_style.save(figure, path)
 
 
-def _points(axes, variants: Sequence[Variant], scores: Mapping[str, Spread]) -> None:
-    """Draws a line per variant, the first on top."""
-    names = [variant.name for variant in variants if variant.name in scores][::-1]
+def _points(axes: Any, variants: Sequence[Variant], scores: Mapping[str, Spread]) -> str:
+    """Draws a line per variant, the first on top; returns the label of the horizontal axis."""
+    names = [variant.name for variant in reversed(variants) if variant.name in scores]
     found = [scores[name] for name in names]
     axes.errorbar([one.mean for one in found], range(len(names)),
-                  xerr=np.nan_to_num([one.error for one in found]), fmt="o", color=_COLOURS[0],
+                  xerr=np.nan_to_num([one.error for one in found]), fmt="o", color=COLOURS[0],
                   capsize=3)
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(-0.6, len(names) - 0.4)
+    return "score, %"
 
 
-def _lines(axes, sweep: Sweep, scores: Mapping[str, Spread], rows: Sequence[Row]) -> None:
-    """Draws a line per variant over the first axis; compute as FLOPs, on a logarithmic scale."""
+def _lines(axes: Any, sweep: Sweep, scores: Mapping[str, Spread], rows: Sequence[Row]) -> str:
+    """Draws a line per variant over the first axis, compute as FLOPs; returns the axis' label."""
     flops = {row.variant: row.flops for row in rows}
     over_compute = sweep.axes[0] == "share"
     drawn = [variant for variant in sweep.variants if variant.name in scores]
-    labels = list(dict.fromkeys(variant.at[0] for variant in drawn))
+    values = list(dict.fromkeys(variant.at[0] for variant in drawn))
     groups: dict[str, list[Variant]] = collections.defaultdict(list)
     for variant in drawn:
         groups[", ".join(filter(None, [variant.of, *variant.at[1:]]))].append(variant)
-    for colour, (name, variants) in zip(itertools.cycle(_COLOURS), groups.items()):
+    for colour, (name, variants) in zip(itertools.cycle(COLOURS), groups.items()):
         found = [scores[variant.name] for variant in variants]
-        places = [flops[variant.name] if over_compute else labels.index(variant.at[0])
+        places = [flops[variant.name] if over_compute else values.index(variant.at[0])
                   for variant in variants]
         axes.errorbar(places, [one.mean for one in found],
                       yerr=np.nan_to_num([one.error for one in found]), marker="o", capsize=3,
                       color=colour, label=name)
     if over_compute:
         axes.set_xscale("log")
-        axes.set_xlabel("training FLOPs, in matrix multiplications", fontsize=9, color=_INK)
-    else:
-        axes.set_xticks(range(len(labels)), labels)
-        axes.set_xlabel(sweep.axes[0], fontsize=9, color=_INK)
+        return "training FLOPs, in matrix multiplications"
+    axes.set_xticks(range(len(values)), values)
+    return sweep.axes[0]

@@ -1,7 +1,7 @@
 r"""Writes the page of reference results from the table that sweeps fill.
 
     python -m experiments.results --results=experiments/results/results.sqlite \
-        --output=docs/results.md --records='Wikipedia and books, 8,156 pieces'
+        --output=docs/explanation/results.md --records='Wikipedia and books, 8,156 pieces'
 
 One section per sweep and budget that the table has: what it was run with, scores with their
 standard errors, and a picture beside the page.
@@ -17,12 +17,11 @@ from electra_tf.platform.atomic_file import write_atomically
 from electra_tf.platform.errors import UserError
 from experiments import budgets, sweep
 
-_HEAD = """# What to expect
+_HEAD = """# Results of the paper's comparisons
 
-Written by `python -m experiments.results` from recorded runs; don't edit it by hand. Every variant
-of a comparison had the same compute, counted in matrix products, and every number is the mean over
-runs with seeds of their own, with its standard error. [objectives.md](objectives.md) says what is
-compared, and [budgets.md](budgets.md) what a time gives."""
+Written by `python -m experiments.results` from recorded runs. All variants of a comparison have the
+same compute, counted in matmul FLOPs. Numbers are means over seeds with one standard error.
+[How to reproduce them](../how_to/paper_comparisons.md) describes the variants."""
 
 
 def main() -> None:
@@ -57,7 +56,8 @@ def define() -> None:
     """Registers the flags."""
     flags.DEFINE_string("results", "experiments/results/results.sqlite", "The table of results.")
     flags.DEFINE_string("records", None, "What the runs read, in words, for the page's head.")
-    flags.DEFINE_string("output", "docs/results.md", "The page; pictures go to images/ beside it.")
+    flags.DEFINE_string("output", "docs/explanation/results.md",
+                        "The page; pictures go to images/ beside it.")
 
 
 if __name__ == "__main__":

@@ -9,9 +9,6 @@ from pathlib import Path
 
 from electra_tf.platform.errors import UserError
 
-VERSION = 1
-"""Of the table's columns; counts up with them."""
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Row:
@@ -25,7 +22,7 @@ class Row:
     """"pretraining" for the scores of held-out text."""
     metric: str
     main: bool
-    """Whether runs are compared by it."""
+    """Whether runs are compared by it; SQLite gives 0 or 1."""
     score: float | None
     """None if it is not a number."""
     steps: int
@@ -54,20 +51,13 @@ class Table:
     """An SQLite file whose rows of a finished run are written together."""
 
     def __init__(self, path: Path):
-        """Opens or creates the file; `UserError` if it can't, or another version wrote it."""
+        """Opens or creates the file; `UserError` if it can't."""
         self._path = path
         columns = ", ".join(f"{field.name} {_TYPES.get(field.type, 'REAL')}"
                             for field in dataclasses.fields(Row))
         with self._open() as connection:
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            if tables and version != VERSION:
-                raise UserError(f"{path} is of version {version} of the results table, and this "
-                                f"program writes {VERSION}: name another --results.")
-            if not tables:
-                connection.execute(
-                    f"CREATE TABLE scores ({columns}, PRIMARY KEY ({', '.join(_KEY)}))")
-                connection.execute(f"PRAGMA user_version = {VERSION}")
+            connection.execute("CREATE TABLE IF NOT EXISTS scores "
+                               f"({columns}, PRIMARY KEY ({', '.join(_KEY)}))")
 
     def add(self, rows: list[Row]) -> None:
         """Writes rows in place of those of the same run and task."""
@@ -85,8 +75,7 @@ class Table:
                 f"SELECT {', '.join(_NAMES)} FROM scores "
                 "WHERE (? = '' OR sweep = ?) AND (? = '' OR budget = ?) ORDER BY rowid",
                 (sweep, sweep, budget, budget)).fetchall()
-        return [dataclasses.replace(row, main=bool(row.main))
-                for row in (Row(**dict(zip(_NAMES, values, strict=True))) for values in found)]
+        return [Row(**dict(zip(_NAMES, values, strict=True))) for values in found]
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:

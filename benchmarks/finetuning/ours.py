@@ -10,7 +10,7 @@ from electra_tf.config.sizes import pretraining_config
 from electra_tf.data.buckets import Row
 from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
 from electra_tf.finetuning.predictor import Predictor
-from electra_tf.tasks.kinds.classification import ClassificationObjective
+from electra_tf.tasks.kinds.texts import ClassificationObjective
 from electra_tf.tasks.recipes import recipe
 from electra_tf.training.cores import prepare_cpu
 from electra_tf.training.devices import POLICIES
@@ -33,7 +33,7 @@ def prepare(rows: str, batch: int, threads: int, precision: str) -> Ready:
         "runtime.eval_batch_size": batch, "training.train_batch_size": batch,
         "training.num_train_epochs": _ENDLESS, "training.precision": precision})
     strategy = create_strategy(config.runtime)
-    objective = ClassificationObjective(num_classes=plain.CLASSES)
+    objective = ClassificationObjective(outputs=plain.CLASSES)
     settings = TrialSettings(config=config, objective=objective, strategy=strategy,
                              pad_id=plain.PAD_ID)
     with strategy.scope():

@@ -11,10 +11,10 @@ from electra_tf.checkpoints.formats import Format
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.config.overrides import override
 from electra_tf.config.sizes import pretraining_config
-from electra_tf.export import conversion, finetuned, saved_model
+from electra_tf.export import conversion, saved_model, servable
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue
-from electra_tf.tasks.kinds.classification import ClassificationObjective
+from electra_tf.tasks.kinds.texts import ClassificationObjective
 from electra_tf.tasks.recipes import recipe
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.tokenizer import Tokenizer
@@ -36,10 +36,10 @@ def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str,
         {"model.vocab_size": vocabulary.size, "task.max_seq_length": MAX_LENGTH,
          "task.hidden_layer": True, "model.initializer_range": _INITIALIZER_RANGE})
     # Hugging Face's head has one more layer before the last, too.
-    model = ClassificationObjective(num_classes=len(spec.labels), hidden_layer=True).build_model(
+    model = ClassificationObjective(outputs=len(spec.labels), hidden_layer=True).build_model(
         config.model, seed=1, policy="float32")
     text = TextSettings(vocabulary=vocabulary)
-    model_to_serve = finetuned.of_task(model, spec, config.task, text, None)
+    model_to_serve = servable.of_task(model, spec, config.task, text, None)
     for precision in precisions:
         saved_model.export(
             model_to_serve, saved_model.Target.of(str(directory / precision), "1", precision))

@@ -1,7 +1,7 @@
 """What can be said of a line of text by itself: its normalization, and whether it is prose.
 
 The rules for boilerplate are few and strict: a line goes only if all of it is of a known kind.
-docs/cleaning.md lists them.
+docs/how_to/cleaning.md lists them.
 """
 
 import dataclasses

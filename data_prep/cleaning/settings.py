@@ -34,7 +34,7 @@ class CleaningSettings(Section, prefix="--"):
     """Drop lines without a letter."""
     drop_boilerplate: bool = False
     """Drop lines that are cookie notices, menus, buttons, rights claims and the like; see
-    docs/cleaning.md."""
+    docs/how_to/cleaning.md."""
     min_line_characters: Characters = 0
     """Drop lines of fewer characters."""
     max_line_characters: Characters = 0

@@ -1,4 +1,4 @@
-"""English that every Python carries: its language reference and its modules' docstrings."""
+"""English that is installed anyway: Python's documentation, and libraries' docstrings."""
 
 import ast
 import dataclasses
@@ -9,30 +9,29 @@ import pathlib
 import pydoc_data.topics
 import re
 import textwrap
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 
 from data_prep.documents import DocumentPart, Parser, key_of, parse_plain_text
 from data_prep.sources.source import Source
 
-EMBEDDED = "embedded:python"
-MODULES = (
-    "abc", "argparse", "ast", "asyncio", "base64", "bdb", "bisect", "bz2", "calendar", "cmd",
-    "code", "codecs", "collections", "concurrent", "configparser", "contextlib", "copy", "csv",
-    "ctypes", "dataclasses", "datetime", "decimal", "difflib", "dis", "doctest", "email", "enum",
-    "filecmp", "fileinput", "fnmatch", "fractions", "ftplib", "functools", "getopt", "getpass",
-    "gettext", "glob", "graphlib", "gzip", "hashlib", "heapq", "hmac", "html", "http", "imaplib",
-    "importlib", "inspect", "ipaddress", "json", "linecache", "locale", "logging", "lzma",
-    "mailbox", "mimetypes", "multiprocessing", "netrc", "numbers", "operator", "optparse", "os",
-    "pathlib", "pdb", "pickle", "pickletools", "pkgutil", "platform", "plistlib", "poplib",
-    "posixpath", "pprint", "profile", "pstats", "py_compile", "pyclbr", "pydoc", "queue", "quopri",
-    "random", "reprlib", "rlcompleter", "runpy", "sched", "secrets", "selectors", "shelve", "shlex",
-    "shutil", "smtplib", "socket", "socketserver", "sqlite3", "ssl", "stat", "statistics", "string",
-    "stringprep", "subprocess", "symtable", "sysconfig", "tabnanny", "tarfile", "tempfile",
-    "textwrap", "threading", "timeit", "tokenize", "trace", "traceback", "tracemalloc", "turtle",
-    "types", "typing", "unittest", "urllib", "uuid", "venv", "wave", "warnings", "weakref",
-    "webbrowser", "wsgiref", "xml", "xmlrpc", "zipapp", "zipfile", "zoneinfo",
-)
+PACKAGES = ("numpy", "scipy", "sklearn", "matplotlib", "tensorflow", "tf_keras")
+"""Libraries whose docstrings are read, in this order; this project requires them."""
+MODULES = """
+    abc argparse ast asyncio base64 bdb bisect bz2 calendar cmd code codecs collections
+    concurrent configparser contextlib copy csv ctypes dataclasses datetime decimal difflib dis
+    doctest email enum filecmp fileinput fnmatch fractions ftplib functools getopt getpass
+    gettext glob graphlib gzip hashlib heapq hmac html http imaplib importlib inspect ipaddress
+    json linecache locale logging lzma mailbox mimetypes multiprocessing netrc numbers operator
+    optparse os pathlib pdb pickle pickletools pkgutil platform plistlib poplib posixpath pprint
+    profile pstats py_compile pyclbr pydoc queue quopri random reprlib rlcompleter runpy sched
+    secrets selectors shelve shlex shutil smtplib socket socketserver sqlite3 ssl stat
+    statistics string stringprep subprocess symtable sysconfig tabnanny tarfile tempfile
+    textwrap threading timeit tokenize trace traceback tracemalloc turtle types typing unittest
+    urllib uuid venv wave warnings weakref webbrowser wsgiref xml xmlrpc zipapp zipfile zoneinfo
+""".split()
 """Modules of the standard library whose docstrings are read, in this order."""
+
 
 _CODE = re.compile(r"::=|>>>|\.\.\.|^[ \t]{4,}\S|\w\(\w*\)\s*->|[{}=<>|]{2}")
 _UNDERLINED = re.compile(r"^\s*([*=~^-])\1{3,}\s*$", re.MULTILINE)
@@ -41,18 +40,28 @@ _MARKUP = re.compile(r"[*`]+")
 _SHORTEST = 50
 """Characters; a shorter paragraph is a heading, a signature or a bit of code."""
 _WORDS = re.compile(r"[A-Za-z]+[,.;:]?(?=\s|$)")
-_MOST_ODD = 0.35
-"""A paragraph with more than this part of its "words" not plain words is not prose."""
+_MOST_ODD, _MOST_ODD_IN_DOCSTRINGS = 0.35, 0.2
+"""Largest fraction of words with other characters than letters in a paragraph of prose."""
+_SHORTEST_DOCSTRING = 100
+"""Characters of its prose."""
+_HIDDEN = re.compile(r"(:[a-z]+)+:(?=`)|(?<=`)[~.]+| *\[\w+\]_|(?<=\])\([a-z]+://[^)\s]*\)")
+"""What the markup of a docstring hides: roles, marks of references, addresses of links."""
+_LISTED = re.compile(r"\s*(\.\. |[A-Z][\w ]*:\n|[-*\d@:]|[\w*., ]+ : )|.*(\\|://)", re.DOTALL)
+"""A directive, "Args:" with what follows, a parameter, an item of a list; a formula or a link."""
+_TESTS = frozenset({"test", "tests", "testing"})
+_COPY = "tensorflow/python/keras/"
+"""An old tf_keras."""
 
 
 @dataclasses.dataclass
 class EmbeddedText(Source):
-    """The text that Python carries."""
+    """One of `TEXTS`."""
 
+    name: str
     parse: Parser = parse_plain_text
 
     def __post_init__(self):
-        self._texts = ["\n".join(lines).encode() for lines in documents()]
+        self._texts = ["\n".join(lines).encode() for lines in TEXTS[self.name]()]
         self.size = sum(map(len, self._texts))
         self._read = 0
 
@@ -61,7 +70,7 @@ class EmbeddedText(Source):
         self._read = 0
         for text in self._texts:
             self._read += len(text)
-            yield DocumentPart(content=text, key=key_of(text), path=EMBEDDED)
+            yield DocumentPart(content=text, key=key_of(text), path=f"embedded:{self.name}")
 
     def position(self) -> int:
         """See `Source`."""
@@ -73,36 +82,81 @@ class EmbeddedText(Source):
 
 
 @functools.cache
-def documents() -> tuple[tuple[str, ...], ...]:
+def python_documents() -> tuple[tuple[str, ...], ...]:
     """Returns documents as paragraphs, one line each: topics first, then modules.
 
     The text has about a million characters and depends on the Python version.
     """
     topics = [_paragraphs(text) for _, text in sorted(pydoc_data.topics.topics.items())]
-    modules = [[line for text in _docstrings(name) for line in _paragraphs(text)]
-               for name in MODULES]
+    modules = [[line for path in _source_files(name) for _, text in _docstrings(path)
+                for line in _paragraphs(text)] for name in MODULES]
     return tuple(tuple(document) for document in topics + modules if document)
 
 
-def _paragraphs(text: str) -> list[str]:
+@dataclasses.dataclass(frozen=True)
+class Docstring:
+    """What is prose of one docstring."""
+
+    package: str
+    """One of `PACKAGES`."""
+    name: str
+    """Name of the module, class or function within its file; "" for the file's own."""
+    paragraphs: tuple[str, ...]
+
+
+@functools.cache
+def docstrings() -> tuple[Docstring, ...]:
+    """Returns the docstrings of `PACKAGES` that hold some prose, each text once.
+
+    They have about 3 million characters and depend on the packages' versions. Their files are
+    parsed, not imported, which takes 15 s.
+    """
+    found: dict[tuple[str, ...], Docstring] = {}
+    for package in PACKAGES:
+        for path in _source_files(package):
+            for name, text in _docstrings(path):
+                prose = tuple(_paragraphs(_HIDDEN.sub("", text), _is_sentence))
+                if sum(map(len, prose)) >= _SHORTEST_DOCSTRING:
+                    found.setdefault(prose, Docstring(package, name, prose))
+    return tuple(found.values())
+
+
+TEXTS = {"python": python_documents,
+         "docstrings": lambda: [docstring.paragraphs for docstring in docstrings()]}
+"""Name -> documents as paragraphs."""
+
+
+def _paragraphs(text: str, accept: Callable[[str], bool] = lambda block: True) -> list[str]:
     blocks = re.split(r"\n\s*\n", textwrap.dedent(text.expandtabs()))
-    return [" ".join(_MARKUP.sub("", block).split()) for block in blocks if _is_prose(block)]
+    return [" ".join(_MARKUP.sub("", block).split()) for block in blocks
+            if _is_prose(block) and accept(block)]
 
 
 def _is_prose(block: str) -> bool:
-    words = block.split()
-    plain = sum(bool(_WORDS.fullmatch(word.strip("\"'()*`"))) for word in words)
     return (len(block.strip()) >= _SHORTEST and not _UNDERLINED.search(block)
-            and not _CODE.search(textwrap.dedent(block))
-            and plain >= (1 - _MOST_ODD) * len(words))
+            and not _CODE.search(textwrap.dedent(block)) and _odd_words(block) <= _MOST_ODD)
 
 
-def _docstrings(module: str) -> Iterator[str]:
-    """Yields every docstring of a module or a package, from its source, which isn't run."""
-    for path in _source_files(module):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                yield ast.get_docstring(node) or ""
+def _odd_words(block: str) -> float:
+    """Returns the fraction of words, as white space parts them, that have other characters."""
+    words = [word.strip("\"'()*`") for word in block.split()]
+    return 1 - sum(bool(_WORDS.fullmatch(word)) for word in words) / max(1, len(words))
+
+
+def _is_sentence(block: str) -> bool:
+    """Tells prose of a docstring from its lists, links and formulas."""
+    return (block.rstrip().endswith((".", "!", "?")) and not _LISTED.match(block)
+            and _odd_words(block) <= _MOST_ODD_IN_DOCSTRINGS)
+
+
+def _docstrings(path: pathlib.Path) -> Iterator[tuple[str, str]]:
+    """Yields name and text of every docstring of a file, which isn't run."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Of escapes in strings, which newer Pythons warn about.
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield getattr(node, "name", ""), ast.get_docstring(node) or ""
 
 
 def _source_files(module: str) -> list[pathlib.Path]:
@@ -112,4 +166,6 @@ def _source_files(module: str) -> list[pathlib.Path]:
     origin = pathlib.Path(spec.origin)
     if origin.name != "__init__.py":
         return [origin]
-    return sorted(path for path in origin.parent.rglob("*.py") if "test" not in path.parts[-2:])
+    return sorted(path for path in origin.parent.rglob("*.py")
+                  if _TESTS.isdisjoint(path.parts[-2:])
+                  and _COPY not in path.as_posix())

@@ -3,8 +3,9 @@
     input   = entry ("," entry)*
     entry   = [source ":"] pattern ["#" field] [":" share]
     source  = one of the names in `registry.SOURCES`; plain text if there is none
-    pattern = a path or URL, with * ? [...] and ** as the shell has them; a name for tfds, embedded
-    field   = the one that holds the text; jsonl, parquet and tfds only
+    pattern = a path or URL, with * ? [...] and ** as the shell has them; a name for hf, tfds and
+              embedded
+    field   = the one that holds the text; jsonl, parquet, hf and tfds only
     share   = a number above 0; of every entry or of none
 
 What can be read in two ways is refused, with both ways to write it.
@@ -19,6 +20,7 @@ from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
 
 TEXT = "text"
+_LARGEST_SHARE = 1_000_000
 _SHARE = re.compile(r"(?P<rest>.*):(?P<share>\d+\.?\d*|\.\d+)", re.DOTALL)
 _SOURCE = re.compile(r"(?P<source>[A-Za-z]\w*):(?!//)(?P<rest>.*)", re.DOTALL)
 
@@ -51,19 +53,18 @@ def entries_of(text: str, known: Collection[str], with_field: Collection[str]
     if not entries:
         raise UserError("--input is empty; give file patterns separated by commas, or "
                         "embedded:python for the text that Python carries.")
-    with_share = [entry for entry in entries if entry.share]
-    if with_share and len(with_share) < len(entries):
-        without = next(entry for entry in entries if not entry.share)
-        raise UserError(f"--input: {shown(without.said)} has no share and others have; give every "
-                        f"source one ({without.said}:0.5), or none.")
-    bare = [entry for entry in entries if not entry.named]
-    if not with_share and bare and len(bare) < len(entries):
+    without = [entry for entry in entries if not entry.share]
+    if 0 < len(without) < len(entries):
+        raise UserError(f"--input: {shown(without[0].said)} has no share and others have; give "
+                        f"every source one ({without[0].said}:0.5), or none.")
+    bare = [entry for entry in without if not entry.named]
+    if 0 < len(bare) < len(entries):
         raise UserError(
             f"--input: {shown(bare[0].said)} stands beside a source with a name and has none, so "
             f"it could belong to either; write text:{bare[0].said} or another source's name.")
     said = [entry.said for entry in entries]
     twice = [one for one in said if said.count(one) > 1]
-    if twice and (with_share or not bare):
+    if twice and not bare:
         raise UserError(f"--input names {shown(twice[0])} twice, and its documents would be read "
                         "twice; name it once.")
     return entries
@@ -72,12 +73,10 @@ def entries_of(text: str, known: Collection[str], with_field: Collection[str]
 def _entry(text: str, known: Collection[str], with_field: Collection[str]) -> Entry:
     said, share = _without_share(text, known)
     found = _SOURCE.fullmatch(said)
-    if found is None:
+    if found is None or (found["source"] not in known and storage.matching(said)):
         return Entry(said=said, source=TEXT, pattern=said, share=share, named=False)
     source, pattern = found["source"], found["rest"]
     if source not in known:
-        if storage.matching(said):
-            return Entry(said=said, source=TEXT, pattern=said, share=share, named=False)
         raise UserError(f"--input: no file matches {shown(said)}, and {shown(source)} is no "
                         f"source; the sources are {', '.join(known)}.")
     if _exists(said):
@@ -90,7 +89,7 @@ def _entry(text: str, known: Collection[str], with_field: Collection[str]) -> En
             raise UserError(f"--input: no name stands behind the # of {shown(said)}.")
     if not pattern:
         raise UserError(f"--input: nothing stands behind {source}: in {shown(text)}; see "
-                        "docs/data.md.")
+                        "docs/how_to/data.md.")
     return Entry(said=said, source=source, pattern=pattern, field=field, share=share)
 
 
@@ -103,10 +102,9 @@ def _without_share(text: str, known: Collection[str]) -> tuple[str, float]:
         raise UserError(f"--input: {shown(text)} could be a path that ends with a number or a "
                         f"source with the share {share}; write ./PATH:1 for the path with a share, "
                         "or rename the file.")
-    if not float(share) > 0:
-        raise UserError(f"--input: a share must be above 0. Received: {shown(text)}")
-    if len(share) > 20:
-        raise UserError(f"--input: a share has 20 digits at most. Received: {shown(text)}")
+    if not 0 < float(share) <= _LARGEST_SHARE:
+        raise UserError(f"--input: a share must be in (0, {_LARGEST_SHARE}]. Received: "
+                        f"{shown(text)}")
     return rest, float(share)
 
 

@@ -52,42 +52,30 @@ class JsonParser:
 
     def __call__(self, part: DocumentPart) -> Iterator[str]:
         """See `Parser`."""
-        return stripped(string_of(json_object(part), self.field, part))
-
-
-def json_object(part: DocumentPart) -> dict[str, typing.Any]:
-    """Returns the object of a line; `UserError` if it is none."""
-    place = f"{part.path}: the line at byte {part.offset}"
-    text = decoded(part, "convert the file, for example with `iconv -f latin1 -t utf-8`")
-    try:
-        found = json.loads(text.removeprefix("\ufeff"))
-    except json.JSONDecodeError as error:
-        at = part.offset + len(text[:error.pos].encode())
-        raise UserError(f"{place} is no JSON: {error.msg} at byte {at}; mend or remove it."
-                        ) from error
-    except RecursionError as error:
-        raise UserError(f"{place} is nested too deeply; mend or remove it.") from error
-    except ValueError as error:  # A number of more digits than Python reads.
-        raise UserError(f"{place} has a number with too many digits; mend or remove it."
-                        ) from error
-    if not isinstance(found, dict):
-        raise UserError(f"{place} is no JSON object; it holds {shown(found)}.")
-    return found
-
-
-def string_of(found: dict[str, typing.Any], field: str, part: DocumentPart) -> str:
-    """Returns a string of an object; `UserError` if there is none under that name."""
-    place = f"{part.path}: the line at byte {part.offset}"
-    if field not in found:
-        raise UserError(f"{place} has no field {shown(field)}; it has "
-                        f"{shown(sorted(found))}. Name the field that holds the text behind "
-                        "the pattern: #FIELD.")
-    if not isinstance(found[field], str):
-        raise UserError(f"{place}: the field {shown(field)} must be a string. Received: "
-                        f"{shown(found[field])}")
-    try:
-        found[field].encode()
-    except UnicodeEncodeError as error:
-        raise UserError(f"{place}: the field {shown(field)} has half of a character "
-                        f"({shown(found[field][error.start])}); mend or remove it.") from error
-    return found[field]
+        place = f"{part.path}: the line at byte {part.offset}"
+        text = decoded(part, "convert the file, for example with `iconv -f latin1 -t utf-8`")
+        try:
+            found = json.loads(text.removeprefix("\ufeff"))
+        except json.JSONDecodeError as error:
+            at = part.offset + len(text[:error.pos].encode())
+            raise UserError(f"{place} is no JSON: {error.msg} at byte {at}; mend or remove it."
+                            ) from error
+        except (RecursionError, ValueError) as error:  # A number of more digits than Python reads.
+            raise UserError(f"{place} is nested too deeply, or has a number with too many digits; "
+                            "mend or remove it.") from error
+        if not isinstance(found, dict):
+            raise UserError(f"{place} is no JSON object; it holds {shown(found)}.")
+        if self.field not in found:
+            raise UserError(f"{place} has no field {shown(self.field)}; it has "
+                            f"{shown(sorted(found))}. Name the field that holds the text behind "
+                            "the pattern: #FIELD.")
+        value = found[self.field]
+        if not isinstance(value, str):
+            raise UserError(f"{place}: the field {shown(self.field)} must be a string. Received: "
+                            f"{shown(value)}")
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise UserError(f"{place}: the field {shown(self.field)} has half of a character "
+                            f"({shown(value[error.start])}); mend or remove it.") from error
+        return stripped(value)

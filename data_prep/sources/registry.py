@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from data_prep.documents import ParserBySource, SkippingParser
-from data_prep.sources import columns, data_sets, grammar, json_lines
+from data_prep.sources import columns, data_sets, grammar, hub, json_lines
 from data_prep.sources.books import books
-from data_prep.sources.embedded import EmbeddedText
+from data_prep.sources.embedded import TEXTS, EmbeddedText
 from data_prep.sources.files import matching_files
 from data_prep.sources.grammar import TEXT, Entry
 from data_prep.sources.plain_text import text_files
@@ -17,10 +17,10 @@ from electra_tf.platform.errors import UserError, shown
 
 
 def _embedded(entry: Entry, _options: Options) -> Source:
-    if entry.pattern != "python":
-        raise UserError(f"--input: the only embedded text is embedded:python. Received: "
+    if entry.pattern not in TEXTS:
+        raise UserError(f"--input: the embedded texts are {', '.join(TEXTS)}. Received: "
                         f"{shown(entry.said)}")
-    return EmbeddedText()
+    return EmbeddedText(entry.pattern)
 
 
 SOURCES: dict[str, Callable[[Entry, Options], Source]] = {
@@ -32,12 +32,14 @@ SOURCES: dict[str, Callable[[Entry, Options], Source]] = {
         entry.pattern, entry.field or json_lines.TEXT_FIELD),
     "parquet": lambda entry, options: columns.columns(
         entry.pattern, entry.field or columns.TEXT_COLUMN),
+    "hf": lambda entry, options: hub.hub_data_set(
+        entry.pattern, entry.field or columns.TEXT_COLUMN),
     "tfds": lambda entry, options: data_sets.data_set(
         entry.pattern, entry.field or data_sets.TEXT_FEATURE, options),
     "embedded": _embedded,
 }
 """Name -> what opens it."""
-_WITH_FIELD = ("jsonl", "parquet", "tfds")
+_WITH_FIELD = ("jsonl", "parquet", "hf", "tfds")
 
 
 def open_source(text: str, options: Options = Options()) -> Source:  # noqa: B008 (frozen)

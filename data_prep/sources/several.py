@@ -54,6 +54,10 @@ class _Several(Source):
             digest.update(f"{member.share} {member.source.sha256()}\n".encode())
         return digest.hexdigest()
 
+    def revisions(self) -> tuple[str, ...]:
+        """See `Source`."""
+        return tuple(one for member in self.members for one in member.source.revisions())
+
 
 class Sequence(_Several):
     """Sources that are read one after another."""

@@ -30,6 +30,10 @@ class Source(abc.ABC):
     def sha256(self) -> str:
         """Returns a digest of everything that `documents` will yield, and of how it is read."""
 
+    def revisions(self) -> tuple[str, ...]:
+        """Returns "owner/name@commit" of each data set of the Hugging Face Hub that is read."""
+        return ()
+
     def pieces(self) -> "tuple[Source, ...]":
         """Returns sources of about `PIECE_BYTES` that have, in order, these documents.
 

@@ -5,14 +5,15 @@ Here pages are told apart as bytes; workers read their XML and their wikitext.
 
 import dataclasses
 import functools
+import io
 import re
 import typing
 import xml.parsers.expat
 from collections.abc import Iterable, Iterator
 
 from data_prep.documents import DocumentPart, key_of
-from data_prep.sources import compression, multistream
-from data_prep.sources.files import FileSource, Meter, damaged_stretch, matching_files
+from data_prep.sources import compression
+from data_prep.sources.files import FileSource, StreamFormat, damaged_stretch, matching_files
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 
@@ -42,7 +43,7 @@ def wikipedia(pattern: str, headings: bool) -> FileSource:
         raise UserError(f"--input: {paths[0]} is the index of a dump, not the dump; name the file "
                         "that ends with .xml.bz2.")
     dropped = tuple(sorted(set().union(*map(_media_namespaces, dumps))))
-    return FileSource(dumps, Dump(f"wikipedia headings={headings}"),
+    return FileSource(dumps, StreamFormat(f"wikipedia headings={headings}", split_articles),
                       ArticleParser(headings, dropped))
 
 
@@ -58,50 +59,10 @@ def _media_namespaces(path: Path) -> set[str]:
     return {name.decode(errors="replace") for _, name in _MEDIA.findall(header)}
 
 
-@dataclasses.dataclass(frozen=True)
-class Dump:
-    """How pages lie in a dump; one of many bz2 streams is unpacked in several threads."""
-
-    name: str
-
-    def documents(self, path: Path, meter: Meter) -> Iterator[DocumentPart]:
-        """See `Format`."""
-        try:
-            if "-multistream" in path.name and path.suffix == ".bz2":
-                yield from _by_streams(path, meter)
-                return
-            with path.open("rb") as raw:
-                meter.stored_bytes = raw.tell
-                file = compression.opened(raw, path.name)
-                yield from articles(iter(functools.partial(file.read, _CHUNK), b""), str(path))
-        finally:
-            meter.stored_bytes = int
-
-
-def _by_streams(path: Path, meter: Meter) -> Iterator[DocumentPart]:
-    """Yields the articles of a dump whose streams each hold whole pages."""
-    end, ends_well = 0, False
-    for stream in multistream.unpacked_streams(path):
-        end = stream.end
-        meter.stored_bytes = lambda end=end: end
-        place = f"{path}, stream at byte {stream.start}"
-        ends_well = bool(stream.damage)
-        if stream.damage:
-            yield damaged_stretch(str(path), f"{place}: corrupt or cut short ({stream.damage})")
-            continue
-        yield from articles([stream.content], place, whole=False)
-        ends_well = _LAST in stream.content[-_HEADER:]
-    if not ends_well:
-        yield damaged_stretch(str(path), f"{path} is cut short: {_LAST.decode()} is missing behind "
-                              f"its last byte, {end}")
-
-
-def articles(chunks: Iterable[bytes], path: str, whole: bool = True) -> Iterator[DocumentPart]:
-    """Yields the raw pages of a dump that are articles, without other namespaces and redirects.
-
-    `whole` chunks begin and end as a dump does; others are one of its streams.
-    """
-    for part in _pages(chunks, path, whole):
+def split_articles(file: io.BufferedIOBase, path: str) -> Iterator[DocumentPart]:
+    """Yields the raw pages of a dump that are articles, without other namespaces and redirects."""
+    # read1 returns what comes before damage; read would drop it.
+    for part in _pages(iter(functools.partial(file.read1, _CHUNK), b""), path):
         if part.damage or _is_article(part.content):
             yield part
 
@@ -114,15 +75,14 @@ def _is_article(page: bytes) -> bool:
     return not (_REDIRECT.search(head) or _REDIRECT_TEXT.search(page))
 
 
-def _pages(chunks: Iterable[bytes], path: str, whole: bool) -> Iterator[DocumentPart]:
-    stretch = _Stretch(0, b"", False)
+def _pages(chunks: Iterable[bytes], path: str) -> Iterator[DocumentPart]:
     for stretch in _stretches(chunks):
-        header = _HEAD.match(stretch.content)
-        if whole and not stretch.offset and not header:
+        header = None if stretch.offset else _HEAD.match(stretch.content)
+        if not stretch.offset and not header:
             yield damaged_stretch(path, f"{path} doesn't begin as a MediaWiki dump in XML does, "
                                   "with <mediawiki, at byte 0")
         yield from _page(stretch, header.end() if header else 0, path)
-    if whole and not stretch.content.rstrip().endswith(_LAST):
+    if not stretch.content.rstrip().endswith(_LAST):
         yield damaged_stretch(path, f"{path} is cut short: {_LAST.decode()} is missing behind "
                               f"byte {stretch.offset + len(stretch.content)}")
 

@@ -1,12 +1,14 @@
-"""Pre-trained networks, ready to use: vectors of texts, replaced words, words for [MASK]."""
+"""Pre-trained networks: vectors of texts, replaced words, candidates for [MASK]."""
 
-import functools
+import os
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
+import tf_keras
 
+from electra_tf.api import texts as given
 from electra_tf.api.encoder import ElectraEncoder
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.pretrained import Pretrained
@@ -18,9 +20,6 @@ from electra_tf.objectives.registry import objective_class
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.text.rows import RowEncoder
-
-BATCH = 32
-"""Texts that are encoded together."""
 
 
 class Word(NamedTuple):
@@ -36,60 +35,62 @@ class Electra:
     `electra_tf.load` returns one.
 
     Attributes:
-        source: where the weights come from.
-        model: the sizes of both networks.
-        encoder: the discriminator's encoder as a tf_keras layer, for models of your own.
+        source (str): Where the weights come from.
+        model (ModelConfig): The sizes of both networks.
+        encoder (ElectraEncoder): The discriminator's encoder, a tf_keras layer for models of your
+            own. Training it also changes what `embed` and `detect` return.
     """
 
     def __init__(self, networks: Pretrained):
         self.source, self.model = networks.source, networks.model
         self._text = networks.text
         self._energies = objective_class(networks.objective).energies
-        self._network = ElectraModel(networks.model, seed=0)
+        policy = tf_keras.mixed_precision.global_policy().name
+        self._network = ElectraModel(networks.model, seed=0, policy=policy)
         self._missing = assign_parts(self._network.variables, networks.weights, networks.source)
         self._rows = RowEncoder(networks.text, networks.model.max_position_embeddings)
         self.encoder = ElectraEncoder(
             networks.model.discriminator, networks.text.vocabulary.tokens,
             vars(networks.text.normalization), encoder=self._network.discriminator.encoder)
 
-    def embed(self, texts: Sequence[str], *, pooling: str = "mean") -> np.ndarray:
+    def embed(self, texts: Sequence[str], *, pooling: str = "mean",
+              batch_size: int = 32) -> np.ndarray:
         """Returns one vector for each text.
 
         Args:
-            texts: N texts; what is beyond the longest row that the encoder reads is ignored.
-            pooling: "mean" averages the vectors of all tokens; "cls" takes that of [CLS].
+            texts: N texts. Longer texts than the encoder reads are cut.
+            pooling: "mean" averages the vectors of all tokens; "cls" returns the vector of [CLS].
+            batch_size: Number of texts that are encoded together.
 
         Returns:
             float32 [N, H].
 
         Raises:
-            UserError: another `pooling`, or a single string instead of a list.
+            UserError: `pooling` has another value, or `texts` is not a list of strings.
 
         Example:
-            >>> electra.embed(["First text.", "Second text."]).shape  # [N, H]
-            (2, 32)
+            >>> electra.embed(["First text.", "Second text."]).shape[0]
+            2
         """
         if pooling not in ("mean", "cls"):
             raise UserError(f"pooling must be 'mean' or 'cls'. Received: {pooling!r}")
-        if isinstance(texts, str):
-            raise UserError("texts must be a list of strings. Received one string; write [text].")
-        vectors = np.zeros([len(texts), self.model.hidden_size], np.float32)
-        order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
-        for first in range(0, len(order), BATCH):
-            indices = order[first:first + BATCH]
-            hidden, valid = self._hidden(tf.constant([texts[index] for index in indices]))
-            weights = valid.numpy().astype(np.float32)[:, :, np.newaxis]
-            vectors[indices] = hidden.numpy()[:, 0] if pooling == "cls" else (
-                (hidden.numpy() * weights).sum(axis=1) / weights.sum(axis=1))
+        checked = [given.string(text, "every text") for text in given.listed(texts)]
+        vectors = np.zeros([len(checked), self.model.hidden_size], np.float32)
+        order = sorted(range(len(checked)), key=lambda index: len(checked[index]))
+        for first in range(0, len(order), batch_size):
+            indices = order[first:first + batch_size]
+            first_token, mean = self._vectors(tf.constant([checked[index] for index in indices]))
+            vectors[indices] = first_token if pooling == "cls" else mean
         return vectors
 
     def detect(self, text: str) -> list[Word]:
         """Returns the words of a text, each with the probability that it was replaced.
 
-        A word of several pieces has the probability of its likeliest piece.
+        Words are split as WordPiece splits them: at spaces and around punctuation. A word of
+        several pieces has the probability of its most likely piece.
 
         Raises:
-            UserError: the checkpoint has no discriminator, or the text is too long.
+            UserError: the checkpoint has no discriminator, or `text` is too long or no string.
 
         Example:
             >>> [word.text for word in electra.detect("The chef ate the piano.")]
@@ -98,7 +99,7 @@ class Electra:
         if self._energies or "discriminator_predictions" in self._missing:
             raise UserError(f"{self.source} has no discriminator with probabilities; load a run "
                             "of objective.name=electra or a published discriminator.")
-        words = self._rows.tokenizer.tokenize_words(tf.constant([text]))
+        words = self._rows.tokenizer.tokenize_words(tf.constant([given.string(text)]))
         written = [word.decode() for word in words.texts[0].numpy()]
         lengths = words.pieces.row_lengths().numpy()
         ids = self._row(words.pieces.flat_values.numpy())
@@ -108,17 +109,18 @@ class Electra:
                 for word, length, end in zip(written, lengths, ends, strict=True) if length]
 
     def fill(self, text: str, *, candidates: int = 5) -> list[list[Word]]:
-        """Returns the generator's likeliest words for every [MASK] of a text.
+        """Returns the generator's most likely words for every [MASK] of a text.
 
         Args:
-            text: holds "[MASK]" once or more.
-            candidates: words for each [MASK].
+            text: A text with at least one "[MASK]".
+            candidates: Number of words for each [MASK]; at most the vocabulary's size.
 
         Returns:
-            A list for each [MASK], the likeliest word first; "##" marks the continuation of a word.
+            A list for each [MASK], the most likely word first. "##" marks a piece that continues a
+            word.
 
         Raises:
-            UserError: the checkpoint has no generator, the text no [MASK], or it is too long.
+            UserError: the checkpoint has no generator, or `text` has no [MASK] or is too long.
 
         Example:
             >>> [[len(words)] for words in electra.fill("The [MASK] cooked the [MASK].")]
@@ -129,10 +131,13 @@ class Electra:
         if needed & set(self._missing):
             raise UserError(f"{self.source} has no generator; load a pre-training run, or the "
                             "checkpoint of a generator beside it.")
+        if not isinstance(candidates, int) or candidates < 1:
+            raise UserError(f"candidates must be an int from 1. Received: {candidates!r}")
         vocabulary = self._text.vocabulary
-        parts = self._rows.tokenizer.tokenize(tf.constant(text.split("[MASK]"))).to_list()
+        between = tf.constant(given.string(text).split("[MASK]"))
+        parts = self._rows.tokenizer.tokenize(between).to_list()
         if len(parts) == 1:
-            raise UserError("text holds no [MASK]; put one where a word is wanted.")
+            raise UserError("text holds no [MASK]; put one where a word is missing.")
         inside = parts[0]
         for part in parts[1:]:
             inside = [*inside, vocabulary.mask_id, *part]
@@ -152,47 +157,44 @@ class Electra:
                             "at most; shorten it.")
         return [self._text.vocabulary.cls_id, *map(int, inside), self._text.vocabulary.sep_id]
 
-    @functools.cached_property
-    def _hidden(self):
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
-        def hidden(texts):
-            return self.encoder(texts), self.encoder.tokens(texts).valid
-        return hidden
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
+    def _vectors(self, texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns the vectors of [CLS] and the means over all tokens, float32 [B, H] each."""
+        hidden = self.encoder(texts)
+        weights = tf.cast(hidden._keras_mask, tf.float32)[:, :, tf.newaxis]
+        return hidden[:, 0], tf.reduce_sum(hidden * weights, 1) / tf.reduce_sum(weights, 1)
 
-    @functools.cached_property
-    def _probabilities(self):
-        @tf.function(input_signature=[tf.TensorSpec([1, None], tf.int32)], autograph=False)
-        def probabilities(ids):
-            with inference_mode():
-                return tf.sigmoid(self._network.discriminator(
-                    ids, tf.zeros_like(ids), tf.ones_like(ids, tf.bool)))
-        return probabilities
+    @tf.function(input_signature=[tf.TensorSpec([1, None], tf.int32)], autograph=False)
+    def _probabilities(self, ids: tf.Tensor) -> tf.Tensor:
+        """Returns the probability that each token was replaced, float32 [1, L]."""
+        with inference_mode():
+            logits = self._network.discriminator(
+                ids, tf.zeros_like(ids), tf.ones_like(ids, tf.bool))
+        return tf.sigmoid(tf.cast(logits, tf.float32))
 
-    @functools.cached_property
-    def _candidates(self):
-        @tf.function(autograph=False, reduce_retracing=True)
-        def candidates(ids, positions, count):
-            with inference_mode():
-                logits = self._network.generator(
-                    ids, tf.zeros_like(ids), tf.ones_like(ids, tf.bool), positions)
-            logits = tf.cast(logits, tf.float32)[:, :self._text.vocabulary.size]
-            return tf.math.top_k(tf.nn.softmax(logits), count)
-        return candidates
+    @tf.function(autograph=False, reduce_retracing=True)
+    def _candidates(self, ids: tf.Tensor, positions: tf.Tensor, count: int) -> Any:
+        """Returns probabilities and ids of the `count` likeliest tokens at [1, N] positions."""
+        with inference_mode():
+            logits = self._network.generator(
+                ids, tf.zeros_like(ids), tf.ones_like(ids, tf.bool), positions)
+        logits = tf.cast(logits, tf.float32)[:, :self._text.vocabulary.size]
+        return tf.math.top_k(tf.nn.softmax(logits), count)
 
 
-def load(name: str) -> Electra:
+def load(name: str | os.PathLike[str]) -> Electra:
     """Returns the pre-trained networks of a checkpoint.
 
     Args:
-        name: a run's directory, a directory in Hugging Face's form, a TensorFlow 1 checkpoint of
-            Google's code, or a model of the Hugging Face Hub, `owner/name` or
-            `hf://owner/name@revision`.
+        name: The directory of a run, a directory in Hugging Face's format, a TensorFlow 1
+            checkpoint of Google's code, or the name of a model on the Hugging Face Hub,
+            `owner/name` or `hf://owner/name@revision`.
 
     Raises:
-        UserError: no checkpoint, a damaged one, or one of another architecture.
+        UserError: the checkpoint is missing, damaged or of another architecture.
 
     Example:
         >>> import electra_tf
-        >>> electra = electra_tf.load("runs/small")  # doctest: +SKIP
+        >>> electra = electra_tf.load("google/electra-small-discriminator")
     """
     return Electra(formats.read(storage.path(name)))

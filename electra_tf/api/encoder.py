@@ -12,6 +12,7 @@ from electra_tf.modeling.electra import electra_encoder
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.randomness import Randomness
+from electra_tf.platform.errors import UserError
 from electra_tf.text.normalization import Normalization
 from electra_tf.text.rows import RowEncoder, Tokens
 from electra_tf.text.tokenization import TextSettings
@@ -22,40 +23,46 @@ from electra_tf.text.vocabulary import Vocabulary
 class ElectraEncoder(tf_keras.layers.Layer):
     """An ELECTRA encoder for tf_keras models: texts or token ids in, one vector per token out.
 
-    It trains under `fit` with dropout, takes batches and rows of any size, and is saved and loaded
-    with the model around it, vocabulary included. Get a trained one from `electra_tf.load`.
+    It trains under `fit` with dropout, accepts batches and rows of any size, and is saved and
+    loaded with the model around it, vocabulary included. `electra_tf.load` returns a trained one.
 
     Args:
-        config: sizes, as an `EncoderConfig` or its fields.
+        config: Sizes, as an `EncoderConfig` or its fields.
         vocabulary: WordPiece tokens in the order of their ids.
-        normalization: fields of `Normalization`.
-        max_length: longest row in tokens; longer texts are cut. Defaults to the longest row that
+        normalization: Fields of `Normalization`.
+        max_length: Longest row in tokens; longer texts are cut. Defaults to the longest row that
             the encoder can read.
-        encoder: the network, with its weights; a new one is created by default.
-        seed: of initial weights and dropout.
-        **options: name and data type, for `tf_keras.layers.Layer`.
+        encoder: The network with its weights; a new one is created by default.
+        seed: Seed of initial weights and dropout.
+        **options: Name and data type, for `tf_keras.layers.Layer`.
+
+    Raises:
+        UserError: `vocabulary` or `max_length` does not fit `config`.
 
     Example:
-        >>> import tensorflow as tf, tf_keras
         >>> texts = tf_keras.Input([], dtype=tf.string)
         >>> vectors = electra.encoder(texts)               # [B, L, H]
-        >>> scores = tf_keras.layers.Dense(2)(vectors[:, 0])
-        >>> classifier = tf_keras.Model(texts, scores)
-        >>> classifier(tf.constant(["A text.", "Another."])).shape
+        >>> model = tf_keras.Model(texts, tf_keras.layers.Dense(2)(vectors[:, 0]))
+        >>> model(tf.constant(["A text.", "Another."])).shape
         TensorShape([2, 2])
     """
 
     def __init__(self, config: EncoderConfig | Mapping[str, Any], vocabulary: Sequence[str],
                  normalization: Mapping[str, bool], *, max_length: int | None = None,
                  encoder: Encoder | None = None, seed: int = 0, **options: Any):
-        options.setdefault("name", "electra_encoder")
         super().__init__(**options)
         config = config if isinstance(config, EncoderConfig) else EncoderConfig(**config)
+        longest = config.max_position_embeddings
+        if len(vocabulary) != config.vocab_size:
+            raise UserError(f"vocabulary must have config.vocab_size={config.vocab_size} tokens. "
+                            f"Received: {len(vocabulary)}")
+        if max_length is not None and not 3 <= max_length <= longest:
+            raise UserError(f"max_length must be in [3, {longest}]. Received: {max_length}")
         self.config, self._seed = config, seed
         self._text = TextSettings(vocabulary=Vocabulary(tuple(vocabulary)),
                                   normalization=Normalization(**normalization))
-        self._rows = RowEncoder(self._text, max_length or config.max_position_embeddings)
-        self._encoder = encoder or electra_encoder(config, seed=seed, policy="float32")
+        self._rows = RowEncoder(self._text, max_length or longest)
+        self._encoder = encoder or electra_encoder(config, seed=seed, policy=self.dtype_policy.name)
         self._training_calls = self.add_weight(
             name="training_calls", shape=[], dtype=tf.int64, initializer="zeros", trainable=False)
         self.built = True
@@ -64,15 +71,20 @@ class ElectraEncoder(tf_keras.layers.Layer):
         """Encodes texts or ids.
 
         Args:
-            inputs: texts, string [B]; or token ids, int [B, L], padded with the vocabulary's
-                [PAD]; or a mapping with "ids" and optionally "segment_ids" and "valid".
-            training: apply dropout.
+            inputs: Texts, string [B]; or token ids, integers [B, L], ragged or padded with [PAD];
+                or a mapping with "ids" and optionally "segment_ids" and "valid", [B, L] each.
+            training: Whether to apply dropout.
 
         Returns:
             float32 [B, L, H], with the mask of Keras.
+
+        Raises:
+            UserError: the inputs have another shape or type, or rows of ids are too long.
         """
         tokens = self.tokens(inputs)
-        randomness = self._randomness() if training else None
+        randomness = Randomness(
+            seed=self._seed, step=self._training_calls.assign_add(1),
+            first_example=tf.zeros([], tf.int64)) if training else None
         with inference_mode():
             hidden = self._encoder(*tokens, randomness)
         hidden = tf.cast(hidden, tf.float32)
@@ -82,16 +94,38 @@ class ElectraEncoder(tf_keras.layers.Layer):
     def tokens(self, inputs: Any) -> Tokens:
         """Returns the ids, segment ids and valid positions, [B, L] each, that `call` encodes."""
         if not isinstance(inputs, Mapping):
+            if isinstance(inputs, tf.RaggedTensor):
+                inputs = inputs.to_tensor(self._text.vocabulary.pad_id)
             inputs = tf.convert_to_tensor(inputs)
             if inputs.dtype == tf.string:
+                if inputs.shape.rank and inputs.shape[1:].num_elements() != 1:
+                    raise UserError(f"texts must have shape [B]. Received: {inputs.shape}")
                 return self._rows.encode(tf.reshape(inputs, [-1]))
             inputs = {"ids": inputs}
-        ids = tf.cast(inputs["ids"], tf.int32)
-        segment_ids = inputs.get("segment_ids")
-        valid = inputs.get("valid")
+        if "ids" not in inputs or inputs.keys() - set(Tokens._fields):
+            raise UserError("inputs must have the key ids, and may have segment_ids and valid. "
+                            f"Received: {', '.join(map(str, inputs))}")
+        ids, longest = tf.convert_to_tensor(inputs["ids"]), self.config.max_position_embeddings
+        if not ids.dtype.is_integer or ids.shape.rank != 2 or (ids.shape[1] or 0) > longest:
+            raise UserError(
+                f"ids must be integers [B, L], as Input([None], dtype='int32') gives them, with L "
+                f"at most {longest}. Received: {ids.dtype.name} {ids.shape}")
+        if ids.shape[1] is None:
+            with tf.control_dependencies([tf.debugging.assert_less_equal(
+                    tf.shape(ids)[1], longest, "rows of ids are longer than the encoder reads")]):
+                ids = tf.identity(ids)
+        segment_ids, valid = inputs.get("segment_ids"), inputs.get("valid")
         return Tokens(
-            ids, tf.zeros_like(ids) if segment_ids is None else tf.cast(segment_ids, tf.int32),
+            tf.cast(ids, tf.int32),
+            tf.zeros_like(ids, tf.int32) if segment_ids is None else tf.cast(segment_ids, tf.int32),
             ids != self._text.vocabulary.pad_id if valid is None else tf.cast(valid, tf.bool))
+
+    @property
+    def blocks(self) -> list[Any]:
+        """The layers from the embeddings up; set `trainable` of some to freeze them."""
+        network = self._encoder
+        return [block for block in (network.embeddings, network.embeddings_project,
+                                    *network.encoder_layers) if block is not None]
 
     def get_config(self) -> dict[str, Any]:
         """Returns what `from_config` creates an equal layer from, without weights."""
@@ -100,7 +134,3 @@ class ElectraEncoder(tf_keras.layers.Layer):
             "vocabulary": list(self._text.vocabulary.tokens),
             "normalization": dataclasses.asdict(self._text.normalization),
             "max_length": self._rows.max_length, "seed": self._seed}
-
-    def _randomness(self) -> Randomness:
-        call = self._training_calls.assign_add(1)
-        return Randomness(seed=self._seed, step=call, first_example=tf.zeros([], tf.int64))

@@ -55,21 +55,13 @@ class Checkpoint:
 
     directory: Path
     step: int
-    broken: tuple[str, ...] = ()
-    """Newer ones and what they suffer from, newest first."""
+    note: str = ""
+    """One line that names newer ones that are damaged; empty if there are none."""
 
     @property
     def prefix(self) -> str:
         """What TensorFlow calls the checkpoint: the path of its files without their endings."""
         return prefix(self.directory, self.step)
-
-    @property
-    def note(self) -> str:
-        """One line that names the newer ones that are left out; empty if there are none."""
-        if not self.broken:
-            return ""
-        return (f"{self.directory}: {_listed(self.broken)}; the newest whole checkpoint is that of "
-                f"step {self.step:,}, and work goes on from there.")
 
 
 def prefix(directory: Path, step: int) -> str:
@@ -99,6 +91,11 @@ def steps(directory: Path) -> list[int]:
     return sorted({step for step, _ in _files(directory)}, reverse=True)
 
 
+def was_used(directory: Path) -> bool:
+    """Tells whether a checkpoint was ever finished here, as far as its traces are left."""
+    return bool(finished(directory)) or (directory / _POINTER).exists()
+
+
 def newest(directory: Path) -> Checkpoint | None:
     """Returns the newest whole checkpoint; None if none was ever finished.
 
@@ -109,7 +106,9 @@ def newest(directory: Path) -> Checkpoint | None:
     for step in steps(directory):
         fault = _fault(directory, step)
         if fault is None:
-            return Checkpoint(directory=directory, step=step, broken=tuple(broken))
+            return Checkpoint(directory=directory, step=step, note=broken and (
+                f"{directory}: {_listed(broken)}; the newest whole checkpoint is that of step "
+                f"{step:,}, and work goes on from there.") or "")
         broken.append(f"ckpt-{step} {fault}")
         damaged |= _seal_of(directory, step).exists()
     if damaged or (directory / _POINTER).exists():

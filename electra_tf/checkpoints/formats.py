@@ -1,17 +1,16 @@
-"""Reads networks in every format; `export/conversion.py` writes them.
-
-Google's and Hugging Face's are imported when one of their checkpoints is named.
-"""
+"""Reads networks in every format; `export/conversion.py` writes them."""
 
 import dataclasses
 import enum
 
+from electra_tf.checkpoints import google, hub
+from electra_tf.checkpoints.hugging_face import networks as hugging_face
 from electra_tf.checkpoints.pretrained import Pretrained, read_run
 from electra_tf.checkpoints.run_directory import SETTINGS_FILE
 from electra_tf.checkpoints.shapes import require_finite
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.text.normalization import UNCASED, Normalization
+from electra_tf.text.normalization import Normalization
 
 
 class Format(enum.StrEnum):
@@ -29,9 +28,6 @@ def format_of(path: Path) -> Format:
     """Returns whose checkpoint lies at a path; `UserError` if none does."""
     if (path / SETTINGS_FILE).exists():
         return Format.RUN
-    from electra_tf.checkpoints import google
-    from electra_tf.checkpoints.hugging_face import networks as hugging_face
-
     if hugging_face.is_directory_of(path):
         return Format.HUGGING_FACE
     if google.find(path) is not None:
@@ -40,37 +36,30 @@ def format_of(path: Path) -> Format:
                     "nor config.json (Hugging Face), nor model.ckpt.index (Google).")
 
 
-def read(path: Path, *, vocab_file: Path | None = None,
-         normalization: Normalization = UNCASED, num_heads: int | None = None) -> Pretrained:
+def read(path: Path, *, generator: bool = True, vocab_file: Path | None = None,
+         normalization: Normalization | None = None, num_heads: int | None = None) -> Pretrained:
     """Returns the networks at a path, whatever their format.
 
     Args:
         path: of a directory, the prefix of a TensorFlow 1 checkpoint, or the name of a model on
             the Hugging Face Hub, "owner/name" or "hf://owner/name@revision".
+        generator: False leaves a generator that the Hub has in a repository of its own there.
         vocab_file: for Google's format, where there is no `vocab.txt` beside it.
-        normalization: for Google's format, which doesn't say.
+        normalization: for Google's format, where there is no manifest beside the vocabulary.
         num_heads: likewise; if None it is looked for beside it, or known by a published size.
 
     Raises:
         UserError: no checkpoint, a damaged one, another architecture; weights that are missing or
             left over, or no finite numbers; heads that can't be known.
     """
-    from electra_tf.checkpoints import hub
-
     if hub.is_name(path):
-        directory, generator = hub.fetch(path)
-        from electra_tf.checkpoints.hugging_face import networks as hugging_face
-        networks = dataclasses.replace(hugging_face.read(directory, generator), source=str(path))
-        require_finite(networks.weights, networks.source)
-        return networks
-    found = format_of(path)
-    if found is Format.RUN:
+        directory, beside = hub.fetch(path, generator=generator)
+        networks = dataclasses.replace(hugging_face.read(directory, beside), source=str(path))
+    elif (form := format_of(path)) is Format.RUN:
         networks = read_run(path)
-    elif found is Format.HUGGING_FACE:
-        from electra_tf.checkpoints.hugging_face import networks as hugging_face
+    elif form is Format.HUGGING_FACE:
         networks = hugging_face.read(path)
     else:
-        from electra_tf.checkpoints import google
         networks = google.read(path, vocab_file=vocab_file, normalization=normalization,
                                num_heads=num_heads)
     require_finite(networks.weights, networks.source)

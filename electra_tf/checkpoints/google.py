@@ -6,8 +6,10 @@ form: we write it, and others have.
 
 import dataclasses
 import os
+from typing import Annotated
 
 import tensorflow as tf
+from annotated_types import Ge
 
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints.pretrained import Pretrained
@@ -17,9 +19,8 @@ from electra_tf.platform import storage, strict_json
 from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.text.normalization import UNCASED, Normalization
-from electra_tf.text.tokenization import TextSettings, recorded_normalization
-from electra_tf.text.vocabulary import Vocabulary
+from electra_tf.text.normalization import Normalization
+from electra_tf.text.tokenization import TextSettings
 
 PREFIX = "model.ckpt"
 CONFIG_FILE, HEADS = "bert_config.json", "num_attention_heads"
@@ -40,13 +41,13 @@ def find(path: Path) -> str | None:
 
 
 def read(path: Path, *, vocab_file: Path | None = None,
-         normalization: Normalization = UNCASED, num_heads: int | None = None) -> Pretrained:
+         normalization: Normalization | None = None, num_heads: int | None = None) -> Pretrained:
     """Returns the networks of a checkpoint, without Adam's slots and the step.
 
     Args:
         path: of a directory, or a checkpoint's prefix.
         vocab_file: `vocab.txt` beside the checkpoint if None.
-        normalization: of text, where no manifest beside the vocabulary says it.
+        normalization: of text; that of the manifest beside the vocabulary if None, or uncased.
         num_heads: of the discriminator; if None it is that of `bert_config.json` beside the
             checkpoint, or the published model's of this size.
 
@@ -57,9 +58,8 @@ def read(path: Path, *, vocab_file: Path | None = None,
     prefix = find(path)
     if prefix is None:
         raise UserError(f"{path} holds no TensorFlow checkpoint.")
-    vocab_file = vocab_file or storage.path(prefix).parent / VOCABULARY_FILE
-    vocabulary = Vocabulary.load(vocab_file)
-    recorded = recorded_normalization(vocabulary, vocab_file)
+    directory = storage.path(prefix).parent
+    text = TextSettings.load(vocab_file or directory / VOCABULARY_FILE, normalization)
     try:
         with checkpoints.found_by_tensorflow(prefix) as readable:
             reader = tf.compat.v1.train.NewCheckpointReader(readable)
@@ -69,16 +69,12 @@ def read(path: Path, *, vocab_file: Path | None = None,
     except (tf.errors.OpError, ValueError, IndexError) as error:  # IndexError: cut short.
         raise UserError(f"the checkpoint {prefix} can't be read: "
                         f"{' '.join(str(error).split())[:200]}") from error
-    model = model_of_weights(
-        weights, prefix, num_heads=num_heads or _heads_beside(storage.path(prefix).parent))
-    if model.vocab_size != vocabulary.size:
-        raise UserError(f"{vocabulary.source} has {vocabulary.size} entries, {prefix} "
+    model = model_of_weights(weights, prefix, num_heads=num_heads or _heads_beside(directory))
+    if model.vocab_size != text.vocabulary.size:
+        raise UserError(f"{text.vocabulary.source} has {text.vocabulary.size} entries, {prefix} "
                         f"{model.vocab_size}.")
     require_networks(weights, model, prefix)
-    return Pretrained(
-        source=prefix, model=model, weights=weights,
-        text=TextSettings(vocabulary=vocabulary,
-                          normalization=recorded or normalization))
+    return Pretrained(source=prefix, model=model, text=text, weights=weights)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -87,7 +83,7 @@ class _Config:
 
     __pydantic_config__ = strict_json.OPEN
 
-    num_attention_heads: int
+    num_attention_heads: Annotated[int, Ge(1)]
 
 
 def _heads_beside(directory: Path) -> int | None:
@@ -95,9 +91,6 @@ def _heads_beside(directory: Path) -> int | None:
     path = directory / CONFIG_FILE
     if not path.exists():
         return None
-    heads = strict_json.read(path, _Config, most=MIB, fix=(
-        f"mend {HEADS}, or give --num_heads to electra_tf.apps.tools.convert_checkpoint."))
-    if heads.num_attention_heads < 1:
-        raise UserError(f"{path}: {HEADS} must be a whole number above 0. Received: "
-                        f"{heads.num_attention_heads}")
-    return heads.num_attention_heads
+    return strict_json.read(path, _Config, most=MIB, fix=(
+        f"mend {HEADS}, or give --num_heads to electra_tf.apps.tools.convert_checkpoint."
+    )).num_attention_heads

@@ -10,11 +10,11 @@ import pathlib
 import re
 from collections.abc import Iterator
 
-from electra_tf.checkpoints.hugging_face import config as config_file
 from electra_tf.checkpoints.hugging_face.files import (
     CONFIG_FILE,
     TOKENIZER_FILE,
     TOKENIZER_SETTINGS_FILE,
+    read_config,
 )
 from electra_tf.checkpoints.hugging_face.weight_files import (
     KERAS_FILE,
@@ -40,11 +40,12 @@ def is_name(path: Path) -> bool:
     return match[3] is None and not any(path.parent.glob(f"{path.name}*"))
 
 
-def fetch(path: Path) -> tuple[pathlib.Path, pathlib.Path | None]:
+def fetch(path: Path, *, generator: bool) -> tuple[pathlib.Path, pathlib.Path | None]:
     """Returns the local directories of a model and of the generator that belongs to it, or None.
 
     Args:
         path: for which `is_name` is true.
+        generator: False leaves the generator on the Hub.
 
     Raises:
         UserError: no such model or revision, no access, no connection, an interrupted download, or
@@ -55,13 +56,12 @@ def fetch(path: Path) -> tuple[pathlib.Path, pathlib.Path | None]:
         raise UserError(f"{path} is no name of a model: hf://OWNER/NAME or hf://OWNER/NAME@REVISION.")
     _, model, revision = match.groups()
     directory = _fetch(model, revision)
-    if not model.endswith("-discriminator"):
+    if not generator or not model.endswith("-discriminator"):
         return directory, None
     try:
-        generator = _fetch(f"{model.removesuffix('discriminator')}generator", revision)
+        return directory, _fetch(f"{model.removesuffix('discriminator')}generator", revision)
     except _MissingModel:
-        generator = None
-    return directory, generator
+        return directory, None
 
 
 class _MissingModel(UserError):
@@ -81,7 +81,7 @@ def _fetch(model: str, revision: str | None) -> pathlib.Path:
         if not (directory / CONFIG_FILE).exists():
             raise UserError(f"{model} holds no {CONFIG_FILE}; it is no model of transformers.")
         try:
-            config_file.read(directory)
+            read_config(directory)
         except UserError as error:
             raise UserError(f"{model}: {error}") from error
         for name in (WEIGHTS_FILE, KERAS_FILE, PICKLED_FILE):

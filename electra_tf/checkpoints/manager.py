@@ -1,8 +1,10 @@
 """When checkpoints are written, which are kept, and strict restoring."""
 
+import contextlib
 import re
 import sys
 import tempfile
+from collections.abc import Iterator
 
 import tensorflow as tf
 
@@ -15,11 +17,11 @@ from electra_tf.platform.storage import Path
 class CheckpointManager:
     """Saves at multiples of an interval; restores every value or refuses.
 
-    Nothing is removed before something newer is whole.
+    A checkpoint is removed only after a newer one is whole.
     """
 
     def __init__(self, checkpoint: tf.train.Checkpoint, directory: Path, *, interval: int,
-                 keep: int, restore_from: Path | None = None):
+                 keep: int, is_chief: bool = True):
         """Takes what to save, and where.
 
         Args:
@@ -27,17 +29,18 @@ class CheckpointManager:
             directory: of the run's checkpoints.
             interval: steps between checkpoints.
             keep: how many to keep; 0 for all.
-            restore_from: directory to restore from, if not from `directory`.
+            is_chief: other workers take part in saving, into a directory that `close` removes, and
+                restore what the chief saved.
         """
         checkpoint.save_counter  # noqa: B018  Made at first use; checkpoints hold it.
-        self.checkpoint, self.directory = checkpoint, directory
+        self.checkpoint, self._restore_from = checkpoint, directory
         self.checkpoint_interval, self._keep = interval, keep
-        self._restore_from = restore_from
         self._newest: int | None = None
-        self._scratch: tempfile.TemporaryDirectory | None = None
+        self._scratch = None if is_chief else tempfile.TemporaryDirectory(prefix="electra-worker-")
+        self.directory = directory if is_chief else storage.path(self._scratch.name)
 
     def close(self) -> None:
-        """Removes what a worker that isn't the chief saved for no one."""
+        """Removes what a worker that isn't the chief saved."""
         if self._scratch is not None:
             self._scratch.cleanup()
 
@@ -62,7 +65,7 @@ class CheckpointManager:
             checkpoints.remove(self.directory, {step})
             raise UserError(
                 f"the checkpoint of step {step} can't be written to {self.directory}: "
-                f"{_reason(error)}. "
+                f"{reason(error)}. "
                 "Make room or make it writable and run the same command again; it continues from "
                 f"{self._last_path()}.") from error
         self._newest = step
@@ -78,12 +81,13 @@ class CheckpointManager:
         Raises:
             UserError: none is whole any more, or it doesn't fit this run.
         """
-        found = checkpoints.newest(self._restore_from or self.directory)
+        found = checkpoints.newest(self._restore_from)
         if found is None:
             return None
-        if found.note and self._restore_from is None:
+        if found.note and self._scratch is None:
             print(f"note: {found.note}", file=sys.stderr, flush=True)
-        restore(self.checkpoint, found.prefix)
+        with _matching(found.prefix) as path:
+            self.checkpoint.restore(path).assert_consumed()
         self._newest = found.step
         return found.prefix
 
@@ -98,38 +102,7 @@ class CheckpointManager:
     def _last_path(self) -> str:
         if self._newest is None:
             return "the start"
-        return checkpoints.prefix(self._restore_from or self.directory, self._newest)
-
-
-def training_manager(checkpoint: tf.train.Checkpoint, directory: Path, *, interval: int,
-                     keep: int, is_chief: bool) -> CheckpointManager:
-    """Returns the manager of a run.
-
-    Args:
-        checkpoint: what to save.
-        directory: of the run's checkpoints.
-        interval: steps between checkpoints.
-        keep: how many to keep; 0 for all.
-        is_chief: other workers have to take part in saving, into a directory of no interest,
-            but restore what the chief saved.
-    """
-    if is_chief:
-        return CheckpointManager(checkpoint, directory, interval=interval, keep=keep)
-    scratch = tempfile.TemporaryDirectory(prefix="electra-worker-")
-    manager = CheckpointManager(checkpoint, storage.path(scratch.name), interval=interval, keep=1,
-                                restore_from=directory)
-    manager._scratch = scratch
-    return manager
-
-
-def restore(checkpoint: tf.train.Checkpoint, path: str) -> None:
-    """Restores a training state; every value on both sides must match."""
-    try:
-        with checkpoints.found_by_tensorflow(path) as readable:
-            checkpoint.restore(readable).assert_consumed()
-    except (AssertionError, ValueError, tf.errors.OpError) as error:
-        raise UserError(
-            f"the checkpoint {path} doesn't fit this run: {_reason(error)}") from error
+        return checkpoints.prefix(self._restore_from, self._newest)
 
 
 def restore_weights(model: tf.Module, step: tf.Variable, directory: Path) -> None:
@@ -144,16 +117,23 @@ def restore_weights(model: tf.Module, step: tf.Variable, directory: Path) -> Non
                         "the --model_dir of a run that has one.")
     if found.note:
         print(f"note: {found.note}", file=sys.stderr, flush=True)
+    with _matching(found.prefix) as path:
+        status = tf.train.Checkpoint(model=model, step=step).restore(path)
+        status.assert_existing_objects_matched().expect_partial()
+
+
+@contextlib.contextmanager
+def _matching(prefix: str) -> Iterator[str]:
+    """Yields a checkpoint for TensorFlow's readers; `UserError` if it doesn't match the objects."""
     try:
-        with checkpoints.found_by_tensorflow(found.prefix) as path:
-            status = tf.train.Checkpoint(model=model, step=step).restore(path)
-            status.assert_existing_objects_matched().expect_partial()
+        with checkpoints.found_by_tensorflow(prefix) as path:
+            yield path
     except (AssertionError, ValueError, tf.errors.OpError) as error:
         raise UserError(
-            f"the checkpoint {found.prefix} doesn't fit this model: {_reason(error)}") from error
+            f"the checkpoint {prefix} doesn't fit this run: {reason(error)}") from error
 
 
-def _reason(error: Exception) -> str:
+def reason(error: Exception) -> str:
     """Returns the message on one line, without the place in TensorFlow's graph."""
     text = re.sub(r"\{\{.*?\}\}", "", str(error).split("[Op:")[0])
     return " ".join(text.split())[:200]

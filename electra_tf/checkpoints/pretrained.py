@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from electra_tf.checkpoints import run_directory, settings_file
+from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE, read_identity
 from electra_tf.checkpoints.weights import ENCODER, Weights, read_step, read_weights
 from electra_tf.config.model import ModelConfig
@@ -25,7 +25,7 @@ class UnconvertedHead:
     """An output layer in Hugging Face's form; `export/hugging_face_heads.py` converts it."""
 
     config: Any
-    """`hugging_face.config.Config`, which names the layer's class and labels."""
+    """`hugging_face.files.Config`, which names the layer's class and labels."""
     weights: Weights
     """By their names."""
 
@@ -75,7 +75,7 @@ def read_run(model_dir: Path) -> Pretrained:
 def task_facts(saved: run_directory.Identity) -> dict[str, Any] | None:
     """Returns the facts of the task that a run was fine-tuned for; None after pre-training."""
     return {name: value for name, value in saved.items()
-            if name.startswith(settings_file.TASK)} or None
+            if name.startswith(run_directory.TASK)} or None
 
 
 def model_of(saved: run_directory.Identity) -> ModelConfig:

@@ -12,16 +12,19 @@ import contextlib
 import dataclasses
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from electra_tf.checkpoints import directory, settings_file
+from annotated_types import Ge
+
+from electra_tf.checkpoints import directory
 from electra_tf.config.overrides import flatten, override
+from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform import process_lock, strict_json
 from electra_tf.platform.atomic_file import make_directory, write_atomically
 from electra_tf.platform.bounded import MIB
-from electra_tf.platform.errors import UserError, one_line
+from electra_tf.platform.errors import UserError, one_line, shown
 from electra_tf.platform.storage import Path, remove_tree
-from electra_tf.text import tokenization
+from electra_tf.text import normalization, tokenization
 
 SETTINGS_FILE = "settings.json"
 VOCABULARY_FILE = "vocab.txt"
@@ -32,11 +35,26 @@ MOST_RESULT_BYTES = 64 * MIB
 CHECKPOINT_KEY = "checkpoint"
 """Of results.json: the number of the checkpoint that its best scores are of."""
 METRICS_FILE = "metrics.jsonl"
+FINISHED = "finished_at"
+"""Fact of a run that was extended: its earlier numbers of steps, in order."""
+_STEPS = "training.num_train_steps"
 WRITTEN = (CHECKPOINTS, METRICS_FILE, "tensorboard", "loss_curves.png", "eval_results.json",
            RESULTS_FILE, "predictions", "submission", "learning_curve.png",
            "confusion_matrix.png", "blimp_results.json", VOCABULARY_FILE,
            VOCABULARY_FILE + tokenization.SUFFIX, SETTINGS_FILE)
 """All that a run leaves in its directory."""
+
+TASK = "task_"
+"""Prefix of the facts of a task, whose meaning `tasks` knows."""
+_FACTS = {"dataset": str, "data": str, FINISHED: list, "vocabulary": str,
+          "initial": (str, type(None)), **dict.fromkeys(normalization.FACTS, bool)}
+"""Facts of a run beside its settings and its task."""
+_NEEDED = (*normalization.NEEDED_FACTS, "model.vocab_size")
+_MAY_CHANGE = frozenset({"training.num_trials"})
+"""Settings that decide a result and are not kept: trials can be added."""
+_MOST_SETTING_BYTES = 4 * MIB
+"""Of settings.json: settings take 3 KB; the names of 30,000 labels fit."""
+_Saved = dict[str, str | int | float | bool | list[str] | list[int] | None]
 
 Config = TypeVar("Config")
 Identity = Mapping[str, Any]
@@ -44,12 +62,7 @@ Identity = Mapping[str, Any]
 
 
 def identity(config: Any, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns everything that decides a run's result, as plain values by name.
-
-    Args:
-        config: its settings; all but those of `runtime` count.
-        facts: what else does, by names without a dot.
-    """
+    """Returns everything that decides a run's result: settings except `runtime`'s, and facts."""
     settings = {name: value for name, value in flatten(config).items()
                 if not name.startswith("runtime.")}
     return settings | dict(facts)
@@ -63,6 +76,9 @@ def settings_of(saved: Identity) -> dict[str, Any]:
 def claim(model_dir: Path, wanted: Identity, *, of_the_start: str = "") -> list[str]:
     """Makes the directory belong to a run, or checks that it already does.
 
+    A directory without a checkpoint or results is free. A finished run can be extended: `wanted`
+    then has its number of steps last in `FINISHED` (see `finished_at`).
+
     Args:
         model_dir: created if need be.
         wanted: the run's `identity`.
@@ -75,21 +91,53 @@ def claim(model_dir: Path, wanted: Identity, *, of_the_start: str = "") -> list[
     Raises:
         UserError: it belongs to a run with other settings (all are named), or isn't writable.
     """
-    if not (model_dir / SETTINGS_FILE).exists():
+    if not is_taken(model_dir):
         make_directory(model_dir / CHECKPOINTS)
-        text = json.dumps(wanted, indent=2) + "\n"
-        write_atomically(model_dir / SETTINGS_FILE, text.encode())
+        _write_identity(model_dir, wanted)
         return []
     saved = read_identity(model_dir)
-    settled = _settled(model_dir, wanted, of_the_start)
-    refuse_differences(model_dir, saved | settled, wanted)
+    settled = {name: value for name, value in wanted.items()
+               if of_the_start and name.startswith(f"{of_the_start}.")}
+    extended = {}
+    if wanted.get(FINISHED, [])[len(saved.get(FINISHED, [])):] == [saved.get(_STEPS)]:
+        extended = {name: wanted[name] for name in (_STEPS, FINISHED)}
+    refuse_differences(model_dir, saved | settled | extended, wanted)
+    if extended:
+        _write_identity(model_dir, saved | extended)
     return _differences(saved, settled)
 
 
-def _settled(model_dir: Path, wanted: Identity, section: str) -> dict[str, Any]:
-    """Returns the wanted settings of a section that a checkpoint makes irrelevant."""
-    chosen = {name: value for name, value in wanted.items() if name.startswith(f"{section}.")}
-    return chosen if chosen and directory.steps(model_dir / CHECKPOINTS) else {}
+def _write_identity(model_dir: Path, identity: Identity) -> None:
+    text = json.dumps(identity, indent=2) + "\n"
+    write_atomically(model_dir / SETTINGS_FILE, text.encode())
+
+
+def is_taken(model_dir: Path) -> bool:
+    """Tells whether a run's settings and a checkpoint or results of it are in a directory."""
+    return (model_dir / SETTINGS_FILE).exists() and (
+        (model_dir / RESULTS_FILE).exists() or directory.was_used(model_dir / CHECKPOINTS))
+
+
+def finished_at(model_dir: Path, num_steps: int) -> list[int]:
+    """Returns the earlier numbers of steps of a run that is to have `num_steps` in the end.
+
+    It is empty unless the run was extended, or is finished now and `num_steps` is larger.
+
+    Raises:
+        UserError: `num_steps` is larger and the run isn't finished; its settings are damaged.
+    """
+    if not is_taken(model_dir):
+        return []
+    saved = read_identity(model_dir)
+    earlier, steps = list(saved.get(FINISHED, [])), saved.get(_STEPS, num_steps)
+    if num_steps <= steps:
+        return earlier
+    done = max(directory.finished(model_dir / CHECKPOINTS), default=0)
+    if done < steps:
+        raise UserError(f"the run in {model_dir} is at step {done:,} of {steps:,}. Only a finished "
+                        f"run can be extended: finish it with {_STEPS}={steps}, then repeat this "
+                        "command.")
+    return [*earlier, steps]
 
 
 def restart(model_dir: Path) -> None:
@@ -112,7 +160,7 @@ class _Results:
 
     __pydantic_config__ = strict_json.OPEN
 
-    checkpoint: int | None = None
+    checkpoint: Annotated[int, Ge(1)] | None = None
 
 
 def checkpoint_of_results(model_dir: Path) -> int | None:
@@ -124,12 +172,8 @@ def checkpoint_of_results(model_dir: Path) -> int | None:
     path = model_dir / RESULTS_FILE
     if not path.exists():
         return None
-    found = strict_json.read(path, _Results, most=MOST_RESULT_BYTES, fix=(
-        "put it back from a copy, or begin again with --restart."))
-    if found.checkpoint is not None and found.checkpoint < 1:
-        raise UserError(f"{path}: {CHECKPOINT_KEY} must be a number from 1. Received: "
-                        f"{found.checkpoint}; put the file back from a copy.")
-    return found.checkpoint
+    return strict_json.read(path, _Results, most=MOST_RESULT_BYTES, fix=(
+        "put it back from a copy, or begin again with --restart.")).checkpoint
 
 
 def read_identity(model_dir: Path, known: Any = None) -> dict[str, Any]:
@@ -137,21 +181,65 @@ def read_identity(model_dir: Path, known: Any = None) -> dict[str, Any]:
 
     Args:
         model_dir: of the run.
-        known: settings of its kind, to check all of its own; see `settings_file.read`.
+        known: settings of the run's kind, against which its own are checked. If None, all settings
+            of pre-training are checked, but of fine-tuning the model's alone.
 
     Raises:
-        UserError: there is no run, or its settings are damaged.
+        UserError: there is no run, or its settings are damaged: no JSON, or a value that is
+            missing, unknown, of another type or out of range.
     """
-    return settings_file.read(model_dir / SETTINGS_FILE, known)
+    path, fix = model_dir / SETTINGS_FILE, "restore it or start a new --model_dir."
+    saved = strict_json.read(path, _Saved, most=_MOST_SETTING_BYTES, fix=fix, absent=(
+        f"{path} does not exist: no run was started in {model_dir}. Train first, or name "
+        "another directory."))
+    try:
+        problem = _problem_of_facts(saved) or _problem_of_settings(saved, known)
+    except ValueError as error:
+        problem = str(error).rstrip(".")
+    if problem:
+        raise UserError(f"{path} is damaged: {problem}; {fix}")
+    return saved
+
+
+def _problem_of_facts(saved: Identity) -> str:
+    for name in saved:
+        if "." in name or name.startswith(TASK):
+            continue
+        if name not in _FACTS:
+            return f"{shown(name)} is unknown"
+        if not isinstance(saved[name], _FACTS[name]):
+            return f"{name!r} can't be {shown(saved[name])}"
+    ends = saved.get(FINISHED, [0])
+    if not ends or ends != sorted(set(ends)) or not isinstance(ends[0], int):
+        return f"{FINISHED!r} can't be {shown(ends)}"
+    missing = [name for name in _NEEDED if name not in saved]
+    if missing:
+        return f"{missing[0]!r} is missing"
+    normalization.Normalization.of_facts(saved)
+    return ""
+
+
+def _problem_of_settings(saved: Identity, known: Any) -> str:
+    settings = settings_of(saved)
+    if known is None and any(name.startswith(TASK) for name in saved):
+        settings = {name: settings[name] for name in settings if name.startswith("model.")}
+    found = flatten(override(known or PretrainingConfig(), settings))
+    for name, value in settings.items():
+        if name.startswith("runtime."):
+            return f"{shown(name)} is unknown"
+        # No type is converted into another; 1 and 1.0 are both numbers of JSON.
+        if value != found[name] or isinstance(value, bool) != isinstance(found[name], bool):
+            return f"{name} can't be {shown(value)}"
+    sections = {name.partition(".")[0] for name in settings}
+    gaps = [name for name in found if name.partition(".")[0] in sections
+            and name not in settings and name not in _MAY_CHANGE]
+    return f"{gaps[0]!r} is missing" if gaps else ""
 
 
 def saved_config(model_dir: Path, config: Config, given: Collection[str]) -> Config:
     """Returns the configuration of the run in a directory, with `config`'s runtime settings.
 
-    Args:
-        model_dir: of the run.
-        config: from the command line.
-        given: names of settings, or of whole sections, that the command line sets itself.
+    `given` are the names of settings, or of whole sections, that the command line sets itself.
 
     Raises:
         UserError: there is no run, or a given setting has another value there.
@@ -169,15 +257,17 @@ def refuse_differences(model_dir: Path, saved: Identity, wanted: Identity) -> No
     changed = _differences(saved, wanted, saved.keys() | wanted.keys())
     if changed:
         raise UserError(f"--model_dir={model_dir} holds a run with other settings "
-                        f"({'; '.join(changed)}). Give the same settings to continue it, or a new "
-                        "--model_dir.")
+                        f"({'; '.join(changed)}). To continue it, leave these flags out, "
+                        "--model_size and --recipe among them, or give its values. Otherwise name "
+                        "a new --model_dir.")
 
 
 def _differences(saved: Identity, wanted: Identity, names: Iterable[str] | None = None
                  ) -> list[str]:
     """Returns every setting whose value isn't the saved one, in words."""
     none = "no such setting"
-    return [f"{name}: {_shown(saved.get(name, none))} then, {_shown(wanted.get(name, none))} now"
+    return [f"{name}: {_shown(name, saved.get(name, none))} then, "
+            f"{_shown(name, wanted.get(name, none))} now"
             for name in sorted(wanted if names is None else names)
             if saved.get(name) != wanted.get(name)]
 
@@ -191,6 +281,7 @@ def only_process(model_dir: Path) -> Iterator[None]:
         yield
 
 
-def _shown(value: Any) -> str:
+def _shown(name: str, value: Any) -> str:
+    """Returns a value in one line: settings in full, of checksums the beginning."""
     text = one_line(str(value))
-    return f"{text[:12]}..." if len(text) > 24 else text
+    return f"{text[:12]}..." if len(text) > 24 and "." not in name else text

@@ -34,11 +34,8 @@ _NAMED_IN_ERRORS = 5
 def read_weights(model_dir: Path, wanted: Callable[[str], bool] = lambda name: True) -> Weights:
     """Returns weights of the checkpoint in use of a run, without the optimizer's slots.
 
-    A table of words that a run keeps as a difference from the generator's comes as the sum.
-
-    Args:
-        model_dir: of a run of this program.
-        wanted: which names to read.
+    `wanted` selects names. A table of words that a run keeps as a difference from the generator's
+    comes as the sum.
 
     Raises:
         UserError: there is no checkpoint, or it can't be read.
@@ -88,12 +85,7 @@ def write_weights(weights: Weights, model_dir: Path) -> None:
 
 
 def assign_weights(variables: Iterable[tf.Variable], weights: Weights, source: str) -> None:
-    """Sets every variable from the weight of its name; all of them, or none.
-
-    Args:
-        variables: named in full.
-        weights: may hold more.
-        source: where they come from, for errors.
+    """Sets every variable from the weight of its full name; all of them, or none.
 
     Raises:
         UserError: weights that are missing, or of another shape; names them.
@@ -114,11 +106,6 @@ def assign_parts(variables: Iterable[tf.Variable], weights: Weights, source: str
     """Sets the variables of all parts that the weights have: each part whole, or not at all.
 
     A part is the first component of a name, "generator" for example. The encoder must be there.
-
-    Args:
-        variables: named in full.
-        weights: may hold more.
-        source: where they come from, for errors.
 
     Returns:
         The parts of the variables that the weights don't have, which keep their values.

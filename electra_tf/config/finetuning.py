@@ -45,7 +45,7 @@ class TaskConfig(Section, prefix="task."):
     """Score the end of an answer given its start, as XLNet does; otherwise independently, as BERT
     does."""
     answerability: bool = True
-    """Learn whether a question has an answer."""
+    """Learn to predict if a question has an answer."""
     answerability_weight: Annotated[float, Interval(ge=0, le=1_000_000)] = 0.5
     """Factor of the answerability loss."""
     answerable_by_window: bool = True
@@ -93,7 +93,7 @@ class FinetuningTrainingConfig(Section, prefix="training."):
     seed: Annotated[int, Interval(ge=0, le=LARGEST_COUNT // 2)] = 1
     """Seed of the head's initial weights, the order and dropout; trial t takes seed + t."""
     precision: Precision = Precision.AUTO
-    """Type of activations and matrix products; auto: bfloat16 where the device multiplies it
+    """Type of activations and matmuls; auto: bfloat16 where the device multiplies it
     natively. float16 comes with loss scaling."""
     num_trials: Annotated[int, Interval(gt=0, le=10_000)] = 1
     """Independent runs; the report has the scores of each, their mean, median and spread."""
@@ -116,7 +116,7 @@ class FinetuningConfig:
     training: FinetuningTrainingConfig = FinetuningTrainingConfig()
     runtime: RuntimeConfig = RuntimeConfig()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.initialization.require_room(self.model)
         longest, layers = self.model.max_position_embeddings, self.model.num_layers
         require(self.task.max_seq_length <= longest, "task.max_seq_length",

@@ -31,12 +31,13 @@ class TaskFlags(Section, prefix="--"):
     data_source: Literal["files", "tfds"] = "files"
     """files, or tfds for TensorFlow Datasets, whose own directory --data_dir then is. Default:
     files if --data_dir, --train or --dev is given, otherwise tfds."""
-    train: str = ""
-    """Your training file: .tsv, .csv or .jsonl with a row per example; for tagging CoNLL columns or
-    .jsonl with lists; for questions SQuAD's .json or MRQA's .jsonl.gz."""
-    dev: str = ""
-    """Your file to score on, of the same form."""
-    test: str = ""
+    train: tuple[str, ...] | None = None
+    """Your training file, or several with commas: .tsv, .csv or .jsonl with a row per example; for
+    tagging CoNLL columns or .jsonl with lists; for questions SQuAD's .json or MRQA's .jsonl. All
+    may be packed, then they end in .gz."""
+    dev: tuple[str, ...] | None = None
+    """Your file to score on, of the same form. Default: a tenth of --train, held out by label."""
+    test: tuple[str, ...] | None = None
     """Your file to predict after training, labels not needed."""
     text_columns: tuple[str, ...] | None = None
     """Your one or two columns of text. Default: text."""
@@ -44,8 +45,6 @@ class TaskFlags(Section, prefix="--"):
     """Your column of labels. Default: label."""
     key_column: str = ""
     """Your column that names rows. Default: line numbers."""
-    strict: bool = False
-    """Refuse a file of questions in which an answer isn't at its offset."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -60,9 +59,15 @@ class ModelFlags(Section, prefix="--"):
     restart: bool = False
     """Remove what an earlier run left in --model_dir, and begin again."""
     input: str = ""
-    """To predict: a file like --test."""
+    """To predict: a file like --test, .txt with a text per line, or - for standard input."""
     output: str = ""
-    """Predictions: .jsonl; or .tsv for labels and numbers, .txt for tags, .json for answers."""
+    """Predictions: .jsonl; or .tsv for labels and numbers, .txt for tags, .json for answers; - for
+    standard output."""
+    overwrite: bool = False
+    """Replace an existing --output."""
+    scratch_baseline: bool = False
+    """Also train the same network from random weights, in from_scratch within --model_dir, and
+    print both scores."""
     init_checkpoint: str = ""
     """The pre-trained encoder: a run's directory, Google's checkpoint, a directory of Hugging
     Face's or a name on its hub; none trains from scratch. Default:
@@ -107,9 +112,19 @@ TRIALS = (
     *of_fields("runtime", "log_every_steps", "log_every_seconds", "eval_batch_size"),
 )
 SETTINGS = RECIPE + TRIALS + HARDWARE
-NEEDED = {"train": ("task", "init_checkpoint"), "eval": (), "predict": ("input", "output"),
-          "export": ("export_dir",)}
-"""Flags that a mode requires, besides --model_dir."""
+NEEDED = {"train": ("task",), "eval": ("model_dir",), "predict": ("model_dir", "input", "output"),
+          "export": ("model_dir", "export_dir")}
+"""Flags that a mode requires."""
+SCRATCH = "none"
+"""Value of `--init_checkpoint` that trains from scratch."""
+EXAMPLES = {
+    "train": "--task=classification --train=my.tsv --text_columns=text --label_column=label "
+             "--init_checkpoint=google/electra-small-discriminator --model_dir=runs/mine, or "
+             "--task=squad alone; docs/finetuning.md says where the data of benchmarks are",
+    "eval": "--mode=eval --model_dir=runs/mine --dev=dev.tsv",
+    "predict": "--mode=predict --model_dir=runs/mine --input=new.tsv --output=predicted.tsv",
+    "export": "--mode=export --model_dir=runs/mine --export_dir=served/mine"}
+"""Mode -> arguments of a complete command."""
 GROUPS = {
     "Task and data": tuple(field.name for field in dataclasses.fields(TaskFlags)),
     "Model": tuple(field.name for field in dataclasses.fields(ModelFlags)),
@@ -149,7 +164,11 @@ def refuse_all_but(task: str, known: Sequence[str]) -> None:
 
 
 def require(*names: str) -> None:
-    """Raises `UserError` for the first of these flags that wasn't given."""
-    for name in names:
-        if not flags.FLAGS[name].value:
-            raise UserError(f"--{name} is needed: {flags.FLAGS[name].help}")
+    """Raises `UserError` that names all of these flags that weren't given, with an example."""
+    missing = [name for name in names if not flags.FLAGS[name].value]
+    if not missing:
+        return
+    *others, last = [f"--{name}" for name in missing]
+    listed = f"{', '.join(others)} and {last} are" if others else f"{last} is"
+    raise UserError(f"{listed} needed. For example: python run_finetuning.py "
+                    f"{EXAMPLES[flags.FLAGS.mode]}")

@@ -79,7 +79,7 @@ class SamplingConfig(Section, prefix="sampling."):
     cooling_time: Annotated[float, Interval(gt=0, le=100)] = 0.1
     """Part of the run in which the difference between the two falls to 1/e."""
     disallow_correct: bool = False
-    """Never draw the original token, so that every selected token is replaced."""
+    """Never draw the original token: every selected token is replaced."""
 
     def __post_init__(self):
         super().__post_init__()

@@ -26,7 +26,8 @@ class OptimizerConfig(Section, prefix="optimizer."):
     """The optimizer with decoupled weight decay, and its schedule."""
 
     name: Optimizer = Optimizer.ADAM
-    """adam, or lamb for batches of thousands, with another learning rate: docs/devices.md."""
+    """adam, or lamb for batches of thousands, with another learning rate:
+    docs/how_to/accelerators.md."""
     learning_rate: Factor = 5e-4
     """Peak learning rate."""
     warmup_steps: Annotated[int, Interval(ge=-1, le=LARGEST_COUNT)] = -1

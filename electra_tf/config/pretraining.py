@@ -20,7 +20,7 @@ from electra_tf.platform.settings import (
 
 
 class Precision(enum.StrEnum):
-    """Type of activations and matrix products; weights and statistics stay float32."""
+    """Type of activations and matmuls; weights and statistics stay float32."""
 
     AUTO = "auto"
     """bfloat16 where the device multiplies it natively, float32 elsewhere."""
@@ -51,7 +51,7 @@ class TrainingConfig(Section, prefix="training."):
     seed: Count = 1
     """Seed of initial weights, input order, masks, samples and dropout."""
     precision: Precision = Precision.AUTO
-    """Type of activations and matrix products; auto: bfloat16 where the device multiplies it
+    """Type of activations and matmuls; auto: bfloat16 where the device multiplies it
     natively. float16 comes with loss scaling."""
 
 
@@ -69,5 +69,5 @@ class PretrainingConfig:
     training: TrainingConfig = TrainingConfig()
     runtime: RuntimeConfig = RuntimeConfig()
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.initialization.require_room(self.model)

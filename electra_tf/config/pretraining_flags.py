@@ -19,14 +19,14 @@ class PretrainingFlags(Section, prefix="--"):
 
     data_dir: str = ""
     """Directory of records that data_prep built; or several with their weights, a:0.5,b:0.5
-    (docs/data_reading.md). Default: records."""
+    (docs/how_to/data.md). Default: records."""
     model_dir: str = ""
     """Directory of this run: checkpoints, metrics, curves. Default: runs/ and the model's size."""
     model_size: str = ""
     """tiny, small, base or large. Default: small."""
     recipe: Literal["paper", "short"] = "paper"
     """paper, for a million steps; or short, for minutes to days on little hardware, with other
-    initial weights, learning rate and dropout (docs/recipes.md)."""
+    initial weights, learning rate and dropout (docs/explanation/short_runs.md)."""
     mode: Literal["train", "eval", "samples"] = "train"
     """train continues where the run stopped, eval scores the newest checkpoint on the held-out
     shards, samples shows its corruptions and verdicts for some sentences."""

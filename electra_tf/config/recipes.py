@@ -17,7 +17,7 @@ def settings_of(recipe: str, config: PretrainingConfig) -> dict[str, Any]:
 
     `short` is for minutes to days of a few cores or one GPU, where the paper's settings, made for
     a million steps, leave the discriminator knowing how frequent words are and nothing else.
-    docs/recipes.md says which of the values were compared with others, and where.
+    docs/explanation/short_runs.md says which of the values were compared with others, and where.
 
     Args:
         recipe: one of `RECIPES`.

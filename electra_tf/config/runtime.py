@@ -27,7 +27,7 @@ class Strategy(enum.StrEnum):
 
 
 class Xla(enum.StrEnum):
-    """Whether the train step is compiled by XLA."""
+    """Compilation of the training step by XLA."""
 
     AUTO = "auto"
     """On for GPU and TPU; off on the CPU, where XLA computes bfloat16 in float32."""
@@ -65,7 +65,7 @@ class RuntimeConfig(Section, prefix="runtime."):
     cpu_parts: Annotated[int, Interval(ge=0, le=1000)] = 0
     """Parts of a micro-batch that a CPU computes in parallel, at most; 0: one per core, up to 4."""
     xla: Xla = Xla.AUTO
-    """Whether XLA compiles the step; auto: on a GPU."""
+    """Compile the step with XLA; auto: on GPUs and TPUs."""
     deterministic: bool = False
     """Deterministic kernels: two runs give bit-identical weights (about 5 % slower, and without
     `cpu_parts`)."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from electra_tf.checkpoints.hugging_face.config import Config
+from electra_tf.checkpoints.hugging_face.files import Config
 from electra_tf.checkpoints.pretrained import UnconvertedHead
 from electra_tf.checkpoints.shapes import require_exactly
 from electra_tf.checkpoints.weights import Weights

@@ -1,28 +1,23 @@
 """Writes a SavedModel for TensorFlow Serving: built, reloaded elsewhere, compared, then renamed."""
 
-import contextlib
 import dataclasses
-import os
 import pathlib
 import re
-import shutil
-import tempfile
-from collections.abc import Iterator
 
 import tensorflow as tf
+from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
-from electra_tf.export import verification, warmup
+from electra_tf.export import verification
+from electra_tf.export.new_directory import appearing_whole
 from electra_tf.export.servable import Servable
+from electra_tf.export.signatures import DEFAULT
 from electra_tf.platform import storage
-from electra_tf.platform.atomic_file import (
-    TEMPORARY_PREFIX,
-    make_directory,
-    remove_abandoned,
-    write_error,
-)
+from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path, RemotePath
+from electra_tf.platform.storage import Path
 
+WARM_UP_FILE = "assets.extra/tf_serving_warmup_requests"
+"""Requests that TensorFlow Serving runs before it says that a model is ready."""
 PRECISIONS = {"float32": tf.float32, "bfloat16": tf.bfloat16}
 
 
@@ -63,48 +58,30 @@ def export(model: Servable, target: Target) -> None:
     """
     served, final = model.for_inference(target.dtype), target.directory
     signatures = served.signatures()
-    remove_abandoned(final.parent)
-    try:
-        with _appearing_whole(final) as unfinished:
-            tf.saved_model.save(
-                served, str(unfinished), signatures=signatures,
-                options=tf.saved_model.SaveOptions(experimental_custom_gradients=False))
-            requests = verification.requests(served.columns)
-            warmup.write(unfinished, final.parent.name, requests)
-            difference = verification.compare(
-                unfinished, model.trained(), requests, target.dtype)
-            size = sum(path.stat().st_size for path in unfinished.rglob("*") if path.is_file())
-    except OSError as error:
-        raise write_error(final, error) from error
-    except tf.errors.OpError as error:
-        reason = error.message.splitlines()[0]
-        raise UserError(f"cannot write {final}: {reason}") from error
+    with appearing_whole(final) as unfinished:
+        served.save(str(unfinished), signatures)
+        requests = verification.requests(served.columns)
+        _write_warm_up(unfinished, final.parent.name, requests)
+        difference = verification.compare(unfinished, model.trained(), requests, target.dtype)
+        size = sum(path.stat().st_size for path in unfinished.rglob("*") if path.is_file())
     print(f"exported {final}: {target.dtype.name}, {size / 1e6:,.1f} MB, signatures "
           f"{', '.join(signatures)}\n"
           f"compared with the trained model in a new process: probabilities within "
           f"{difference:.1e}", flush=True)
 
 
-@contextlib.contextmanager
-def _appearing_whole(final: Path) -> Iterator[pathlib.Path]:
-    """Yields a directory of this machine that becomes `final` when the block ends well.
-
-    On other file systems no directory can be renamed: there the files are copied, and the one
-    without which no server loads a model comes last.
-    """
-    if isinstance(final, RemotePath):
-        with tempfile.TemporaryDirectory(prefix="electra-") as scratch:
-            unfinished = pathlib.Path(scratch, final.name)
-            yield unfinished
-            files = [path for path in unfinished.rglob("*") if path.is_file()]
-            for path in sorted(files, key=lambda path: path.name == "saved_model.pb"):
-                copy = final / str(path.relative_to(unfinished))
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                copy.write_bytes(path.read_bytes())
-        return
-    unfinished = final.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{final.name}")
-    try:
-        yield unfinished
-        unfinished.rename(final)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+def _write_warm_up(directory: pathlib.Path, model: str,
+                   requests: verification.Requests) -> None:
+    """Writes requests to the default signature of a model that will be served by this name."""
+    path = directory / WARM_UP_FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for request in requests:
+            asked = predict_pb2.PredictRequest()
+            asked.model_spec.name = model
+            asked.model_spec.signature_name = DEFAULT
+            for name, texts in request.items():
+                asked.inputs[name].CopyFrom(tf.make_tensor_proto(texts, tf.string))
+            log = prediction_log_pb2.PredictionLog(
+                predict_log=prediction_log_pb2.PredictLog(request=asked))
+            writer.write(log.SerializeToString())

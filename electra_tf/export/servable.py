@@ -1,4 +1,4 @@
-"""A trained network with head and texts, on the trained encoder or a faster one."""
+"""Trained networks with head and texts to export, on the trained encoder or a faster one."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -7,14 +7,19 @@ import tensorflow as tf
 
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_weights
+from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import EncoderConfig
-from electra_tf.export.signatures import Detector, Served
-from electra_tf.modeling.electra import Discriminator, electra_encoder
+from electra_tf.export.signatures import Detector, Outputs, Served
+from electra_tf.modeling.electra import Discriminator, TaskModel, electra_encoder
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.objectives.registry import objective_class
 from electra_tf.platform.errors import UserError
-from electra_tf.text.rows import RowEncoder
+from electra_tf.tasks.kinds.kind import ServedNetwork
+from electra_tf.tasks.kinds.registry import KINDS
+from electra_tf.tasks.task import TaskSpec
+from electra_tf.text.rows import RowEncoder, Tokens
+from electra_tf.text.tokenization import TextSettings
 
 TENSOR_PARALLEL = 2
 """Parts of a layer's computation: one request takes two cores."""
@@ -63,6 +68,46 @@ def of_discriminator(networks: Pretrained) -> Servable:
     texts = RowEncoder(networks.text, config.max_position_embeddings)
     return Servable(encoder=discriminator.encoder, served_by=lambda encoder: Detector(
         encoder, discriminator.head, texts))
+
+
+class ServedTask(Served):
+    """A fine-tuned network."""
+
+    def __init__(self, network: ServedNetwork):
+        super().__init__(network.encoder, network.head, network.texts)
+        self._network = network
+        self._kind = KINDS[network.spec.kind]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the texts that the kind reads."""
+        return self._kind.served_inputs(self._network.spec)
+
+    def answer(self, *columns: tf.Tensor) -> Outputs:
+        """Maps string [B] for every column to answers."""
+        return self._kind.served_answer(self._network, *columns)
+
+    def score(self, tokens: Tokens) -> Outputs:
+        """Maps token ids to the network's outputs."""
+        return self._kind.served_scores(self._network, tokens)
+
+
+def of_task(model: TaskModel, spec: TaskSpec, config: TaskConfig, text: TextSettings,
+            threshold: float | None) -> Servable:
+    """Returns a fine-tuned model.
+
+    Args:
+        model: with float32 weights and arithmetic.
+        spec: its task.
+        config: how its examples become rows.
+        text: how it reads text.
+        threshold: logit of "no answer" above which no answer is given; None gives every answer.
+    """
+    texts = RowEncoder(
+        text, min(config.max_seq_length, model.encoder.config.max_position_embeddings))
+    return Servable(encoder=model.encoder, served_by=lambda encoder: ServedTask(ServedNetwork(
+        encoder=encoder, head=model.head, texts=texts, spec=spec, config=config,
+        threshold=threshold)))
 
 
 def _tensor_parallel(config: EncoderConfig) -> int:

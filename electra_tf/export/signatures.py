@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.export.refusals import TOKEN_INPUTS, checked_shapes, checked_tokens
+from electra_tf.config.model import EncoderConfig
 from electra_tf.modeling import chunks
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.fused import inference_mode
@@ -22,10 +22,12 @@ from electra_tf.text.rows import RowEncoder, Tokens
 Outputs = Mapping[str, tf.Tensor]
 DEFAULT = "serving_default"
 TOKEN_IDS = "token_ids"
+TOKEN_INPUTS = ("input_ids", "token_type_ids", "attention_mask")
+"""Inputs of the signature `token_ids`, int32 [B, L], with BERT's names."""
 DETECT, EMBED, EMBED_TOKENS = "detect", "embed", "embed_tokens"
 
 
-class Served(tf.Module, abc.ABC):
+class Served(abc.ABC):
     """A network and how its answers are read; the signatures' functions and their inputs.
 
     Args:
@@ -36,26 +38,15 @@ class Served(tf.Module, abc.ABC):
 
     def __init__(self, encoder: InferenceEncoder | Encoder, head: tf_keras.layers.Layer,
                  texts: RowEncoder):
-        super().__init__(name="served")
-        # Behind a function, where TensorFlow doesn't find Keras's layers: it would save them with
-        # graphs of their own. The weights are what the signatures need.
-        self._parts = lambda: (encoder, head, texts)
-        self._weights = [*encoder.variables, *head.variables]
+        self.encoder, self.head, self.texts = encoder, head, texts
 
-    @property
-    def encoder(self) -> InferenceEncoder | Encoder:
-        """Below the head."""
-        return self._parts()[0]
-
-    @property
-    def head(self) -> tf_keras.layers.Layer:
-        """Head in float32."""
-        return self._parts()[1]
-
-    @property
-    def texts(self) -> RowEncoder:
-        """Encoder of texts."""
-        return self._parts()[2]
+    def save(self, directory: str,
+             signatures: Mapping[str, tf.types.experimental.ConcreteFunction]) -> None:
+        """Writes a SavedModel; `OSError` or `tf.errors.OpError` if it can't be written."""
+        weights = tf.Module()  # Keras's layers themselves would be saved with their own graphs.
+        weights.all = [*self.encoder.variables, *self.head.variables]
+        tf.saved_model.save(weights, directory, signatures=signatures, options=(
+            tf.saved_model.SaveOptions(experimental_custom_gradients=False)))
 
     @property
     @abc.abstractmethod
@@ -84,11 +75,11 @@ class Served(tf.Module, abc.ABC):
         return self.score(Tokens(ids, segment_ids, mask > 0))
 
     def _score_checked(self, *inputs: tf.Tensor) -> Outputs:
-        return self.score(checked_tokens(inputs, self.encoder.config))
+        return self.score(_checked_tokens(inputs, self.encoder.config))
 
     def _answer_columns(self, *columns: tf.Tensor) -> Outputs:
         named = dict(zip(self.columns, columns, strict=True))
-        return self.answer(*checked_shapes(named, "as many texts each"))
+        return self.answer(*_checked_shapes(named, "as many texts each"))
 
     def _text_specs(self) -> list[tf.TensorSpec]:
         return [tf.TensorSpec([None], tf.string, name) for name in self.columns]
@@ -173,3 +164,47 @@ class Detector(Served):
         return {"pooled": tf.math.divide_no_nan(
                     tf.reduce_sum(hidden * shares, axis=1), tf.reduce_sum(shares, axis=1)),
                 "cls": first_vectors(hidden), "tokens": hidden, "token_ids": tokens.ids}
+
+
+def _checked_tokens(inputs: Sequence[tf.Tensor], config: EncoderConfig) -> Tokens:
+    """Returns what the signature `token_ids` was given, or stops.
+
+    Args:
+        inputs: `TOKEN_INPUTS`, int32 [B, L] each.
+        config: of the encoder.
+    """
+    ids, segment_ids, mask = _checked_shapes(
+        dict(zip(TOKEN_INPUTS, inputs, strict=True)), "one shape")
+    valid = mask > 0
+    positions = config.max_position_embeddings
+    checks = [
+        _require(tf.reduce_all(tf.reduce_any(valid, axis=1)),
+                 "attention_mask must have a 1 in every row"),
+        _require(tf.logical_not(tf.reduce_any(valid[:, positions:])),
+                 f"attention_mask: the model reads rows of at most {positions} tokens; received "
+                 "a 1 beyond"),
+        _require_below(ids, valid, config.vocab_size, TOKEN_INPUTS[0]),
+        _require_below(segment_ids, valid, config.type_vocab_size, TOKEN_INPUTS[1])]
+    rows, length = tf.unstack(tf.shape(ids))
+    with tf.control_dependencies(checks):
+        # No rows may come without columns; heads read the first.
+        shape = tf.stack([rows, tf.maximum(length, 1)])
+    return Tokens(*(tf.reshape(values, shape) for values in (ids, segment_ids, valid)))
+
+
+def _checked_shapes(inputs: Mapping[str, tf.Tensor], wanted: str) -> list[tf.Tensor]:
+    """Returns tensors of one rank if they have one shape, or stops."""
+    shapes = [tf.shape(value) for value in inputs.values()]
+    same = tf.reduce_all(tf.stack(shapes) == shapes[0])
+    message = f"{', '.join(inputs)} must have {wanted}. Received:"
+    with tf.control_dependencies([tf.debugging.Assert(same, [message, *shapes])]):
+        return [tf.identity(value) for value in inputs.values()]
+
+
+def _require_below(values: tf.Tensor, valid: tf.Tensor, size: int, name: str) -> tf.Operation:
+    fits = (values >= 0) & (values < size) | ~valid
+    return _require(tf.reduce_all(fits), f"{name} must be from 0 to {size - 1}")
+
+
+def _require(condition: tf.Tensor, message: str) -> tf.Operation:
+    return tf.debugging.Assert(condition, [message])

@@ -7,23 +7,25 @@ into ids and ids into words is left to the program around it.
 import dataclasses
 import enum
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter
 
-from electra_tf.export import tflite_check
+from electra_tf.export import verification
 from electra_tf.export.servable import Servable
-from electra_tf.export.signatures import TOKEN_IDS, Served
-from electra_tf.export.tflite_check import Network
+from electra_tf.export.signatures import TOKEN_IDS, TOKEN_INPUTS, Served
 from electra_tf.modeling.task_heads import RecurrentHead
 from electra_tf.platform import native_logging, storage
 from electra_tf.platform.atomic_file import make_directory, replacing
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.training.cores import graph_rewriting
+from electra_tf.text.rows import RowEncoder, Tokens
 
-LENGTHS = (32, 128)
-"""Tokens of the rows that are timed, where a file takes any."""
+Answers = Mapping[str, np.ndarray]
+Network = Callable[[Sequence[np.ndarray]], Answers]
+"""Maps ids, segment ids and mask, int32 [B, L] each, to outputs."""
 
 
 class Quantization(enum.StrEnum):
@@ -71,32 +73,28 @@ class TfliteTarget:
                    sequence_length=sequence_length)
 
 
-def export(model: Servable, target: TfliteTarget, references: Mapping[str, Network]) -> None:
-    """Converts a model, runs the result, and keeps it if it says what the model says.
+def export(model: Servable, target: TfliteTarget) -> None:
+    """Converts a model, runs the result, and keeps it if its outputs equal the model's.
 
     Args:
         model: with float32 weights.
-        target: where to.
-        references: what else it has to agree with, by a name for people.
+        target: the file.
 
     Raises:
         UserError: a length that the network hasn't got or must have; a file that can't be written
             or answers otherwise.
     """
-    trained = model.trained()
-    _check_length(trained, target.sequence_length)
-    inference = model.for_inference(tf.float32).for_token_ids((None, None))
-    references = {"the trained network": tflite_check.network(inference)} | dict(references)
+    trained, length = model.trained(), target.sequence_length
+    _check_length(trained, length)
+    tokens = _probes(trained.texts, trained.columns, length)
     with replacing(target.path) as unfinished:
         unfinished.write_bytes(_converted(trained, target))
-        lite = tflite_check.Lite(unfinished, target.sequence_length)
-        with graph_rewriting():
-            report = _compared(lite, trained, references, target)
-    size = target.path.stat().st_size
-    takes = ("rows of any length" if target.sequence_length is None
-             else f"one row of {target.sequence_length} tokens")
-    print(f"exported {target.path}: quantization {target.quantization}, {size / 1e6:,.1f} MB, "
-          f"takes {takes}\n{report}", flush=True)
+        difference = compare(_answers(unfinished, tokens, length), network(trained), tokens,
+                             TOLERANCE[target.quantization])
+    takes = "rows of any length" if length is None else f"one row of {length} tokens"
+    print(f"exported {target.path}: quantization {target.quantization}, "
+          f"{target.path.stat().st_size / 1e6:,.1f} MB, takes {takes}\n"
+          f"compared with the trained network: within {difference:.1e}", flush=True)
 
 
 def _check_length(trained: Served, length: int | None) -> None:
@@ -115,9 +113,7 @@ def _converted(trained: Served, target: TfliteTarget) -> bytes:
     function = trained.for_token_ids((None, None) if fixed is None else (1, fixed))
     with tempfile.TemporaryDirectory() as directory:
         # By way of a SavedModel the signature keeps its name.
-        tf.saved_model.save(
-            trained, directory, signatures={TOKEN_IDS: function},
-            options=tf.saved_model.SaveOptions(experimental_custom_gradients=False))
+        trained.save(directory, {TOKEN_IDS: function})
         converter = tf.lite.TFLiteConverter.from_saved_model(
             directory, signature_keys=[TOKEN_IDS])
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
@@ -129,20 +125,77 @@ def _converted(trained: Served, target: TfliteTarget) -> bytes:
             return converter.convert()
 
 
-def _compared(lite: tflite_check.Lite, trained: Served, references: Mapping[str, Network],
-              target: TfliteTarget) -> str:
-    """Returns lines for people: differences, and how long a row takes."""
-    tokens = tflite_check.probes(trained.texts, trained.columns, target.sequence_length)
-    found = lite.answers(tokens)
-    lines = [f"compared with {name}: within " + format(tflite_check.compare(
-        found, network, tokens, name, TOLERANCE[target.quantization]), ".1e")
-        for name, network in references.items()]
-    positions = trained.encoder.config.max_position_embeddings
-    lengths = ([target.sequence_length] if target.sequence_length is not None
-               else sorted({min(length, positions) for length in LENGTHS}))
-    networks = {"TensorFlow Lite": lite.run} | dict(references)
-    for length in lengths:
-        times = ", ".join(f"{name} {tflite_check.milliseconds(network, length):.1f} ms"
-                          for name, network in networks.items())
-        lines.append(f"a row of {length} tokens ({lite.threads} threads): {times}")
-    return "\n".join(lines)
+def network(trained: Served) -> Network:
+    """Returns a function of arrays that asks a trained network."""
+    score = trained.for_token_ids((None, None))
+
+    def ask(inputs: Sequence[np.ndarray]) -> Answers:
+        named = zip(TOKEN_INPUTS, map(tf.constant, inputs), strict=True)
+        return {name: value.numpy() for name, value in score(**dict(named)).items()}
+
+    return ask
+
+
+def _answers(path: Path, tokens: Sequence[np.ndarray], length: int | None) -> Answers:
+    """Returns what a file answers to rows [B, L], one by one if it takes one row of a length."""
+    with native_logging.stderr_closed():  # It reports its delegate.
+        interpreter = Interpreter(str(path))
+        interpreter.allocate_tensors()
+    run = interpreter.get_signature_runner(TOKEN_IDS)
+    if length is None:
+        return run(**dict(zip(TOKEN_INPUTS, tokens, strict=True)))
+    padded = [np.pad(array, [(0, 0), (0, length - array.shape[1])]) for array in tokens]
+    rows = [run(**dict(zip(TOKEN_INPUTS, row, strict=True)))
+            for row in zip(*(np.split(array, len(array)) for array in padded), strict=True)]
+    return {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
+
+
+def _probes(texts: RowEncoder, columns: Sequence[str], length: int | None) -> list[np.ndarray]:
+    """Returns rows of several lengths: ids, segment ids and mask, cut at `length`."""
+    whole, *_ = verification.requests(columns)
+    tokens = Tokens(*texts.encode(*(tf.constant(column) for column in whole.values())))
+    return [tf.cast(part, tf.int32).numpy()[:, :length] for part in tokens]
+
+
+def compare(found: Answers, trained: Network, tokens: Sequence[np.ndarray],
+            tolerance: float) -> float:
+    """Compares a file's answers to padded rows with a network's to each row alone.
+
+    Args:
+        found: to rows padded to the longest, or beyond.
+        trained: the network.
+        tokens: the rows.
+        tolerance: largest difference, as a share of a number above 1.
+
+    Returns:
+        The largest difference.
+
+    Raises:
+        UserError: they differ by more.
+    """
+    largest = 0.0
+    for row, size in enumerate(tokens[2].sum(axis=1)):
+        answers = trained([part[row:row + 1, :size] for part in tokens])
+        of_row = _comparable({name: found[name][row:row + 1] for name in answers},
+                             tokens[0].shape[1])
+        for name, numbers in _comparable(answers, size).items():
+            without_padding = of_row[name][tuple(slice(end) for end in numbers.shape)]
+            scale = np.maximum(1.0, np.abs(numbers))
+            difference = float(np.max(np.abs(without_padding - numbers) / scale))
+            if not difference <= tolerance:
+                raise UserError(f"{name} is {difference:.1e} away from that of the trained "
+                                f"network, more than {tolerance:g}; nothing was exported.")
+            largest = max(largest, difference)
+    return largest
+
+
+def _comparable(answers: Answers, length: int) -> Answers:
+    """Turns beams, whose order is anyone's where two are as likely, into spans' probabilities."""
+    if "start_index" not in answers:
+        return answers
+    rows = np.arange(len(answers["start_index"]))[:, np.newaxis, np.newaxis]
+    spans = np.zeros([len(rows), length, length])
+    spans[rows, answers["start_index"][:, :, np.newaxis], answers["end_index"]] = np.exp(
+        answers["start_log_probs"][:, :, np.newaxis] + answers["end_log_probs"])
+    impossible = {key: value for key, value in answers.items() if key == "impossible"}
+    return {"spans": spans} | impossible

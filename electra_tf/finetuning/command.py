@@ -28,7 +28,8 @@ from electra_tf.config import finetuning_flags, setting_flags
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.section_flags import from_flags, set_default
-from electra_tf.tasks import glue, registry
+from electra_tf.tasks import glue, minimal_pairs
+from electra_tf.tasks.examples import Kind
 
 INIT_CHECKPOINT = "google/electra-small-discriminator"
 """Encoder that is fine-tuned by default."""
@@ -48,24 +49,29 @@ def main() -> None:
         _report_glue_average()
         return
     _set_defaults()
-    finetuning_flags.require("model_dir", *finetuning_flags.NEEDED[flags.FLAGS.mode])
     with setting_flags.naming_flags(finetuning_flags.SETTINGS):
         _run(flags.FLAGS.mode)
 
 
 def _set_defaults() -> None:
+    """Chooses values of flags that were not given; `UserError` that names all that are needed."""
     values = flags.FLAGS
+    needed = list(finetuning_flags.NEEDED[values.mode])
     if values.task:
         set_default("model_dir", "runs/" + "_".join(values.task))
-    if values.mode == "train":
-        finetuning_flags.require("task")
+    if values.task and values.mode == "train":
         set_default("init_checkpoint", INIT_CHECKPOINT)
+        needed += ["model_dir", "init_checkpoint"]
+        needed += ["train"] if set(values.task) & set(Kind) else []
+    if values.init_checkpoint == finetuning_flags.SCRATCH and values.task != [minimal_pairs.NAME]:
+        needed += ["vocab_file"]
+    finetuning_flags.require(*needed)
 
 
 def _report_glue_average() -> None:
     from electra_tf.finetuning import glue_average
 
-    set_default("model_dir", f"runs/{registry.GLUE}")
+    set_default("model_dir", f"runs/{glue.ALL}")
     finetuning_flags.require("model_dir")
     finetuning_flags.refuse_all_but(glue.AVERAGE, ("model_dir",))
     if flags.FLAGS.mode != "train":
@@ -104,12 +110,12 @@ def _targets(names):
 
 
 def _export(model_dir, target, changes=()) -> None:
-    from electra_tf.export import finetuned, saved_model
+    from electra_tf.export import saved_model, servable
     from electra_tf.finetuning import outputs, setup
 
     run = setup.prepare_trained(model_dir, dict(changes) | {
         "training.precision": "float32", "runtime.distribution_strategy": "one_device"})
-    saved_model.export(finetuned.of_task(
+    saved_model.export(servable.of_task(
         run.trained_model(), run.spec, run.config.task, run.text, outputs.threshold_of(model_dir)),
         target)
 

@@ -5,7 +5,7 @@ Needs no TensorFlow: everything is in the runs' results.json.
 
 import io
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from electra_tf.checkpoints.run_directory import RESULTS_FILE
 from electra_tf.finetuning.results import Results, counted_metric, glue_average, shown_score
@@ -16,7 +16,6 @@ from electra_tf.reporting.json_file import write_json
 from electra_tf.tasks.glue import TASKS, GlueTask
 
 AVERAGE_FILE = "glue_average.json"
-RUN_FILE = "glue_results.json"
 _UNCOUNTED = "wnli"
 """Left out of most papers' averages, ELECTRA's too: few models learn anything of it."""
 _WORDS = {"mcc": "MCC", "accuracy": "acc", "f1": "F1", "pearson": "Pearson",
@@ -40,7 +39,14 @@ def report(model_dir: Path) -> None:
     """
     found = _read(model_dir)
     missing = [name for name in TASKS if name not in found]
-    averages = _print_row(model_dir, found)
+    without = [one for name, one in found.items() if name != _UNCOUNTED]
+    averages = {"avg": glue_average(without),
+                "avg with WNLI": glue_average(list(found.values()))
+                if _UNCOUNTED in found else None}
+    print(f"GLUE on dev, medians over the trials in per cent: {model_dir}\n\n"
+          f"{_table(found, averages)}\n\n"
+          f"avg      over {len(without)} of {len(TASKS) - 1} tasks, without WNLI; of two scores "
+          "the first counts")
     if missing:
         print(f"missing  {', '.join(missing)}: no {RESULTS_FILE} in {model_dir}/{missing[0]}"
               f"{' and so on' if len(missing) > 1 else ''}; the averages are of the other tasks")
@@ -50,21 +56,15 @@ def report(model_dir: Path) -> None:
     print(f"results  {model_dir / AVERAGE_FILE}")
 
 
-def report_run(model_dir: Path, results: Sequence[Results], submission: str) -> None:
-    """Prints the row of tasks that were trained together and packs their files for the server.
+def pack(model_dir: Path, submission: str) -> None:
+    """Packs the tasks' files for the server, if there are some.
 
     Args:
-        model_dir: holds a directory for each task, and gets glue_results.json and the archive.
-        results: of each task.
+        model_dir: holds a directory for each task, and gets the archive.
         submission: name of the directory of a task's files; the archive is named after it.
     """
-    print()
-    _print_row(model_dir, {result.task: result for result in results})
-    write_json(model_dir / RUN_FILE, {
-        "average": glue_average(results),
-        "tasks": {result.task: result.summary() for result in results}})
-    files = [path for result in results
-             for path in sorted((model_dir / result.task / submission).glob("*.tsv"))]
+    files = [path for name in TASKS
+             for path in sorted((model_dir / name / submission).glob("*.tsv"))]
     if files:
         archive = model_dir / f"{submission}.zip"
         content = io.BytesIO()
@@ -73,20 +73,6 @@ def report_run(model_dir: Path, results: Sequence[Results], submission: str) -> 
                 packed.writestr(path.name, path.read_bytes())
         write_atomically(archive, content.getvalue())
         print(f"for GLUE's server  {archive} ({len(files)} files)")
-    print(f"results  {model_dir / RUN_FILE}")
-
-
-def _print_row(model_dir: Path, found: Mapping[str, Results]) -> dict[str, float | None]:
-    """Prints scores and averages in Markdown; returns the averages."""
-    without = [one for name, one in found.items() if name != _UNCOUNTED]
-    averages = {"avg": glue_average(without),
-                "avg with WNLI": glue_average(list(found.values()))
-                if _UNCOUNTED in found else None}
-    print(f"GLUE on dev, medians over the trials in per cent: {model_dir}\n")
-    print(_table(found, averages))
-    print(f"\navg      over {len(without)} of {len(TASKS) - 1} tasks, without WNLI; of two scores "
-          "the first counts")
-    return averages
 
 
 def _read(model_dir: Path) -> dict[str, Results]:
@@ -94,29 +80,17 @@ def _read(model_dir: Path) -> dict[str, Results]:
     if not model_dir.is_dir():
         raise UserError(f"--model_dir={model_dir} is no directory; name the one that a run with "
                         "--task=glue wrote to.")
-    found = {}
-    for name, task in TASKS.items():
-        results = Results.load(model_dir / name)
-        if results is not None:
-            _require_scores(model_dir / name / RESULTS_FILE, task, results)
-            found[name] = results
+    found = {name: results for name in TASKS if (results := Results.load(model_dir / name))}
+    for name, results in found.items():
+        if (results.task, results.metrics, tuple(results.trials[0].scores)) != (
+                name, TASKS[name].metrics, TASKS[name].dev):
+            raise UserError(f"{model_dir / name / RESULTS_FILE} is not of --task={name}; put the "
+                            "right file there.")
     if not found:
         raise UserError(f"--model_dir={model_dir} has no finished task of GLUE: there is neither "
                         f"{'/'.join((next(iter(TASKS)), RESULTS_FILE))} nor another task's; train "
                         "with --task=glue first, or name its --model_dir.")
     return found
-
-
-def _require_scores(path: Path, task: GlueTask, results: Results) -> None:
-    if results.task != task.name:
-        raise UserError(f"{path} is of --task={results.task}, not {task.name}; put the right file "
-                        "there.")
-    summary = results.summary()
-    lacking = [f"{metric} on {split}" for split in task.dev for metric in task.metrics
-               if metric not in summary.get(split, {})]
-    if lacking:
-        raise UserError(f"{path} is damaged: it has no {lacking[0]}; remove it, and the trials run "
-                        "again.")
 
 
 def _counted(results: Results) -> dict[str, str | float | int]:
@@ -144,7 +118,6 @@ def _column(task: GlueTask, results: Results | None) -> list[str]:
     heads = [task.directory, " / ".join(_WORDS[metric] for metric in metrics) + halves]
     if results is None:
         return [*heads, "-", "-"]
-    summary = results.summary()
-    scores = [shown_score(metric, summary[split][metric]["median"])
-              for split in task.dev for metric in metrics]
+    scores = [shown_score(metric, split[metric]["median"])
+              for split in results.summary().values() for metric in metrics]
     return [*heads, " / ".join(scores), str(len(results.trials))]

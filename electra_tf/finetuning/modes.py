@@ -3,6 +3,7 @@
 Functions read `flags.FLAGS`.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +18,7 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.sizes import pretraining_config
 from electra_tf.finetuning import glue_average, outputs, pseudo_likelihood, setup, trials
-from electra_tf.finetuning.setup import SCRATCH, FinetuningRun
+from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.section_flags import set_default
@@ -33,6 +34,8 @@ from electra_tf.text.vocabulary import Vocabulary
 
 SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads", "intermediate_size")
 """Settings that `--model_size` decides."""
+FROM_SCRATCH = "from_scratch"
+"""Directory of the run that `--scratch_baseline` adds."""
 
 
 def task_names() -> tuple[str, ...]:
@@ -47,6 +50,9 @@ def train() -> list[FinetuningRun]:
     initial = _pretrained()
     model, text = _scratch() if initial is None else (initial.model, initial.text)
     begun = [name for name in changes if name.startswith("initialization.")]
+    if initial is None and values.scratch_baseline:
+        raise UserError("--scratch_baseline compares pre-trained weights with random ones; leave "
+                        "it out with --init_checkpoint=none.")
     if begun and initial is not None:
         raise UserError(f"{begun[0]} is for an encoder that begins from scratch "
                         f"(--init_checkpoint=none); {initial.source} brings its weights.")
@@ -59,9 +65,19 @@ def train() -> list[FinetuningRun]:
     if values.restart:
         for run, _ in runs:
             run_directory.restart(run.model_dir)
-    results = [trials.train(run, task, initial) for run, task in runs]
+            run_directory.restart(run.model_dir / FROM_SCRATCH)
+    results = []
+    for run, task in runs:
+        results.append(trials.train(run, task, initial))
+        if values.scratch_baseline:
+            print(f"\nthe same network from random weights: {run.model_dir / FROM_SCRATCH}")
+            scratch = trials.train(dataclasses.replace(
+                run, model_dir=run.model_dir / FROM_SCRATCH), task, None)
+            print(f"\n{results[-1].beside(scratch)}")
     if len(results) > 1:
-        glue_average.report_run(model_dir, results, outputs.SUBMISSION)
+        print()
+        glue_average.report(model_dir)
+        glue_average.pack(model_dir, outputs.SUBMISSION)
     return [run for run, _ in runs]
 
 
@@ -74,7 +90,7 @@ def score_minimal_pairs() -> None:
     """Scores pre-trained networks as they are on BLiMP."""
     finetuning_flags.refuse_all_but(
         NAME, ("data_dir", "data_source", "init_checkpoint", "model_dir"))
-    if flags.FLAGS.init_checkpoint == SCRATCH:
+    if flags.FLAGS.init_checkpoint == finetuning_flags.SCRATCH:
         raise UserError("--task=blimp scores trained networks; --init_checkpoint must name them.")
     paradigms = (tfds_source.read_blimp(_data_dir()) if _from_tfds(NAME)
                  else read_blimp(_data_dir()))
@@ -94,8 +110,8 @@ def evaluate() -> None:
 
 def predict() -> None:
     """Predicts `--input` by the trained model of `--model_dir`."""
-    outputs.predict(_trained_run(), storage.path(flags.FLAGS.input),
-                   storage.path(flags.FLAGS.output))
+    values = flags.FLAGS
+    outputs.predict(_trained_run(), values.input, values.output, overwrite=values.overwrite)
 
 
 def _config(name: str, model: ModelConfig, changes: Mapping[str, Any]) -> FinetuningConfig:
@@ -132,17 +148,17 @@ def _own_files() -> Files:
     values = flags.FLAGS
     columns = {"texts": tuple(values.text_columns or ()), "label": values.label_column,
                "key": values.key_column}
-    paths = {split: storage.path(values[split].value) for split in ("train", "dev", "test")
-             if values[split].value}
+    paths = {split: tuple(map(storage.path, values[split].value))
+             for split in ("train", "dev", "test") if values[split].value}
     return Files(
         columns=Columns(**{field: value for field, value in columns.items() if value}),
-        strict=values.strict, **paths)
+        **paths)
 
 
 def _pretrained() -> Pretrained | None:
     """Returns the encoder of --init_checkpoint, or None from scratch."""
     values = flags.FLAGS
-    if values.init_checkpoint == SCRATCH:
+    if values.init_checkpoint == finetuning_flags.SCRATCH:
         return None
     initial = formats.read(storage.path(values.init_checkpoint))
     if values.model_size:
@@ -163,7 +179,5 @@ def _pretrained() -> Pretrained | None:
 def _scratch() -> tuple[ModelConfig, TextSettings]:
     """Returns shape and text settings of an encoder that is trained from scratch."""
     values = flags.FLAGS
-    if not values.vocab_file:
-        raise UserError("--vocab_file is needed with --init_checkpoint=none.")
     return (pretraining_config(values.model_size or "small").model,
             TextSettings.of_flags(values))

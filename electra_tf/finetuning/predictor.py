@@ -31,16 +31,25 @@ class Predictor:
         runner = _OneCpu if runs_on_one_cpu(settings.strategy) else _Replicas
         self._runner = runner(settings, model)
 
-    def predict(self, rows: Sequence[Row]) -> list[RowResults]:
+    def predict(self, rows: Sequence[Row],
+                progress: Callable[[float], None] = lambda done: None) -> list[RowResults]:
         """Returns the objective's details of every row, in the rows' order.
 
         What has one value per token is as long as the padded row.
+
+        Args:
+            rows: encoded examples.
+            progress: is called after every batch with the fraction of the tokens that are done.
         """
-        plan = plan_in_order_of_length([len(row.ids) for row in rows], self._batch_size)
+        lengths = np.array([len(row.ids) for row in rows])
+        plan = plan_in_order_of_length(lengths, self._batch_size)
         found: list[RowResults] = [{} for _ in rows]
+        done = 0
         for indices, results in zip(plan, self._runner.run(rows, plan), strict=True):
             for line, index in enumerate(indices):
                 found[index] = {name: value[line] for name, value in results.items()}
+            done += lengths[indices].sum()
+            progress(done / lengths.sum())
         return found
 
 
@@ -61,7 +70,7 @@ class _OneCpu:
         self._traced: Callable[[RowBatch], Mapping[str, tf.Tensor]] | None = None
 
     def run(self, rows: Sequence[Row], plan: Plan) -> Iterable[Mapping[str, np.ndarray]]:
-        """Returns the outputs of every batch of a plan."""
+        """Yields the outputs of every batch of a plan."""
         self._encoder.take(self._model.encoder)
 
         def compute(batch: RowBatch) -> Mapping[str, np.ndarray]:
@@ -72,7 +81,7 @@ class _OneCpu:
         with graph_rewriting(), concurrent.futures.ThreadPoolExecutor(cores) as pool:
             if self._traced is None:
                 self._traced = self._trace(self._batch(rows[:1]))
-            return list(pool.map(compute, batches))
+            yield from pool.map(compute, batches)
 
     def _batch(self, rows: Sequence[Row]) -> RowBatch:
         """Pads rows to the longest of them, as tensors."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from electra_tf.checkpoints.run_directory import CHECKPOINT_KEY, MOST_RESULT_BYTES, RESULTS_FILE
 from electra_tf.platform import strict_json
-from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.errors import shown
 from electra_tf.platform.storage import Path
 from electra_tf.reporting.json_file import write_json
 
@@ -65,8 +65,21 @@ class Trial:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """Scores of always giving the same answer, which reads no text."""
+
+    __pydantic_config__ = strict_json.STRICT
+
+    name: str
+    """The answer, for example "always positive"."""
+    scores: Scores
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Results:
     """All trials of a run so far."""
+
+    __pydantic_config__ = strict_json.STRICT
 
     task: str
     metrics: tuple[str, ...]
@@ -74,25 +87,33 @@ class Results:
     initial: str
     """Source of the encoder."""
     trials: tuple[Trial, ...] = ()
+    baseline: Baseline | None = None
+
+    def __post_init__(self):
+        shapes = {tuple((split, *scores) for split, scores in trial.scores.items())
+                  for trial in self.trials}
+        if len(shapes) > 1:
+            raise ValueError("its trials have different splits or metrics")
+        missing = [metric for trial in self.trials for metric in self.metrics or [""]
+                   if metric not in next(iter(trial.scores.values()))]
+        if missing:
+            raise ValueError(f"its trials have no score {shown(missing[0])}")
 
     @property
     def best(self) -> Trial:
         """Returns the trial with the best main score on the first split; the first of equals."""
-        return max(self.trials, key=self.main_score)
+        return max(self.trials, key=lambda trial: main_score(
+            next(iter(trial.scores.values())), self.metrics[0]))
 
     @property
-    def checkpoint(self) -> int:
-        """Returns the number of the best trial's checkpoint, from 1."""
+    def best_number(self) -> int:
+        """Returns the number of the best trial, from 1, which is its checkpoint's."""
         return self.trials.index(self.best) + 1
-
-    def main_score(self, trial: Trial) -> float:
-        """Returns the score by which trials are compared; higher is better."""
-        return main_score(next(iter(trial.scores.values())), self.metrics[0])
 
     def save(self, model_dir: Path) -> None:
         """Writes results.json, with a readable summary."""
         write_json(model_dir / RESULTS_FILE, dataclasses.asdict(self) | {
-            "best_seed": self.best.seed, CHECKPOINT_KEY: self.checkpoint,
+            "best_seed": self.best.seed, CHECKPOINT_KEY: self.best_number,
             "summary": self.summary()})
 
     @classmethod
@@ -105,14 +126,10 @@ class Results:
         path = model_dir / RESULTS_FILE
         if not path.exists():
             return None
-        fix = "remove it, and the trials run again."
-        found = strict_json.read(path, _File, most=MOST_RESULT_BYTES, fix=fix)
-        results = cls(task=found.task, metrics=found.metrics, initial=found.initial,
-                      trials=found.trials)
-        problem = _contradiction(found, results)
-        if problem:
-            raise UserError(f"{path} is damaged: {problem}; {fix}")
-        return results
+        found = strict_json.read(path, _File, most=MOST_RESULT_BYTES,
+                                 fix="remove it, and the trials run again.")
+        return Results(**{field.name: getattr(found, field.name)
+                          for field in dataclasses.fields(Results)})
 
     def summary(self) -> dict[str, dict[str, dict[str, float]]]:
         """Returns split -> metric -> mean, median, standard deviation and best over the trials."""
@@ -121,23 +138,52 @@ class Results:
                 for split, scores in self.trials[0].scores.items()}
 
     def table(self) -> str:
-        """Returns a table of the summary, scores in per cent."""
+        """Returns a table of the summary beside the baseline, scores in per cent."""
         several = len(self.trials) > 1
-        count = f"{len(self.trials)} trials" if several else "1 trial"
+        heads = ["mean", "median", "std", "best"] if several else ["mean"]
+        constant = self.baseline.scores if self.baseline else {}
         lines = []
         for split, metrics in self.summary().items():
-            heads = ("mean", "median", "std", "best") if several else ("score",)
-            lines.append(f"{f'{self.task}, {split}: {count}':<34}"
-                         + "".join(f"{head:>9}" for head in heads)
+            title = f"{self.task}, {split}: {len(self.trials)} trial{'s' if several else ''}"
+            shown_heads = (heads if several else ["score"]) + ["baseline"] * bool(constant)
+            lines.append(f"{title:<34}" + "".join(f"{head:>9}" for head in shown_heads)
                          + ("   each trial" if several else ""))
             for metric, values in metrics.items():
-                shown = [values[head] for head in heads] if several else [values["mean"]]
+                row = [values[head] for head in heads]
+                if constant:
+                    row.append(constant[split].get(metric))
                 each = "  ".join(shown_score(metric, trial.scores[split][metric])
                                  for trial in self.trials)
                 lines.append(f"  {metric:<32}" + "".join(
-                    f"{shown_score(metric, value):>9}" for value in shown)
+                    f"{shown_score(metric, number):>9}" for number in row)
                     + (f"   {each}" if several else ""))
+        if self.baseline:
+            lines.append(f"  baseline: {self.baseline.name}")
         return "\n".join(lines)
+
+
+    def beside(self, scratch: "Results") -> str:
+        """Returns a line of the medians of the first split, with those of a run from scratch."""
+        (split, ours), (_, theirs) = (
+            next(iter(one.summary().items())) for one in (self, scratch))
+        return f"{self.task}, {split}: " + "; ".join(
+            f"{metric} {shown_score(metric, ours[metric]['median'])}, from scratch "
+            f"{shown_score(metric, theirs[metric]['median'])}" for metric in self.metrics)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _File(Results):
+    """The content of results.json."""
+
+    best_seed: int
+    checkpoint: int
+    summary: dict[str, dict[str, dict[str, float | None]]]
+
+    def __post_init__(self):
+        super().__post_init__()
+        if not self.trials or (self.best.seed, self.best_number) != (
+                self.best_seed, self.checkpoint):
+            raise ValueError("best_seed or checkpoint isn't the best trial's")
 
 
 def main_score(scores: Mapping[str, float], metric: str) -> float:
@@ -189,36 +235,3 @@ def _summary(values: Sequence[float | None], metric: str) -> dict[str, float]:
 
 def _is_error(metric: str) -> bool:
     return metric.endswith("_error")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _File:
-    """The content of results.json."""
-
-    __pydantic_config__ = strict_json.STRICT
-
-    task: str
-    metrics: tuple[str, ...]
-    initial: str
-    trials: tuple[Trial, ...]
-    best_seed: int
-    checkpoint: int
-    summary: dict[str, dict[str, dict[str, float | None]]]
-
-
-def _contradiction(found: _File, results: Results) -> str:
-    """Returns the contradiction within a file, in words; "" if there is none."""
-    shapes = {tuple((split, *scores) for split, scores in trial.scores.items())
-              for trial in results.trials}
-    if len(shapes) != 1:
-        return "its trials are none, or have different splits or metrics"
-    main = next(iter(results.trials[0].scores.values()))
-    missing = [metric for metric in results.metrics if metric not in main]
-    if missing or not results.metrics:
-        return f"its trials have no score {shown(missing)}"
-    if found.best_seed != results.best.seed:
-        return f"best_seed is {found.best_seed}, but the best trial has {results.best.seed}"
-    if found.checkpoint != results.checkpoint:
-        return (f"{CHECKPOINT_KEY} is {found.checkpoint}, but the best trial's is "
-                f"{results.checkpoint}")
-    return ""

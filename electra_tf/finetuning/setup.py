@@ -28,9 +28,6 @@ from electra_tf.text.rows import RowEncoder
 from electra_tf.training import hardware, memory
 from electra_tf.training.assembly import build_model
 
-SCRATCH = "none"
-"""Value of `--init_checkpoint` that trains from scratch."""
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FinetuningRun:
@@ -68,7 +65,7 @@ class FinetuningRun:
         words, unknown = coverage.count_words(ids[~np.isin(ids, special)], vocabulary)
         found = [coverage.unknown_warning(unknown, words)]
         if self.text.normalization.strip_accents:
-            texts = [text for example in examples for text in self.kind.texts(example)]
+            texts = [text for example in examples for text in example.texts]
             found.append(coverage.changed_warning(
                 coverage.count_changed(texts), sum(map(len, texts))))
         return list(filter(None, found))
@@ -107,7 +104,11 @@ def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
     Raises:
         UserError: settings that don't go together, or devices that can't be reached.
     """
-    KINDS[spec.kind].check(spec, config.task)
+    kind = KINDS[spec.kind]
+    if config.task.feature_based and not kind.feature_based:
+        raise UserError(f"--feature_based is for tagging; --task={spec.name} is "
+                        f"{spec.kind.replace('_', ' ')}.")
+    objective = kind.objective(spec, config.task)
     if config.task.swap_pairs and len(spec.texts) != 2:
         raise UserError(f"--swap_pairs needs two texts; --task={spec.name} has one.")
     strategy, resolved = hardware.prepare(config)
@@ -117,8 +118,8 @@ def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
         batch=config.training.train_batch_size)
     return FinetuningRun(
         spec=spec, text=text, model_dir=model_dir,
-        trial=TrialSettings(config=config, strategy=strategy, pad_id=text.vocabulary.pad_id,
-                            objective=KINDS[spec.kind].objective(spec, config.task)))
+        trial=TrialSettings(config=config, strategy=strategy, objective=objective,
+                            pad_id=text.vocabulary.pad_id))
 
 
 def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRun:

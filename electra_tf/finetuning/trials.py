@@ -12,12 +12,20 @@ from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_weights, checkpoint_in_use
 from electra_tf.config.finetuning import FinetuningTrainingConfig
+from electra_tf.config.finetuning_flags import SCRATCH
 from electra_tf.data.buckets import Row
 from electra_tf.finetuning.finetuner import Finetuner
-from electra_tf.finetuning.outputs import scored, write_outputs
+from electra_tf.finetuning.outputs import write_outputs
 from electra_tf.finetuning.predictor import Predictor
-from electra_tf.finetuning.results import Epoch, Results, Trial, main_score, shown_score
-from electra_tf.finetuning.setup import SCRATCH, FinetuningRun
+from electra_tf.finetuning.results import (
+    Baseline,
+    Epoch,
+    Results,
+    Trial,
+    main_score,
+    shown_score,
+)
+from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.platform.command_line import same_command
 from electra_tf.platform.signals import Interrupted
@@ -51,7 +59,8 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
     with run_directory.only_process(run.model_dir):
         run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
         results = Results.load(run.model_dir) or Results(
-            task=task.spec.name, metrics=task.spec.metrics, initial=source)
+            task=task.spec.name, metrics=task.spec.metrics, initial=source,
+            baseline=_baseline(run, task))
         if results.trials:  # Found now, not after hours of further trials.
             checkpoint_in_use(run.model_dir)
         rows = run.encode(_swapped(task.train) if run.config.task.swap_pairs else task.train).rows
@@ -62,10 +71,10 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
         try:
             for number in range(len(results.trials), run.config.training.num_trials):
                 results = _add_trial(run, results, number, rows, dev, initial)
-            write_outputs(run, task, dev, results)
+            seen = write_outputs(run, task, dev, results)
         except Interrupted as interrupted:
             raise Interrupted(interrupted.number, _way_on(run, results)) from None
-    print(f"\n{results.table()}\nresults  {run.model_dir / run_directory.RESULTS_FILE}\n"
+    print(f"\n{results.table()}{seen}\nresults  {run.model_dir / run_directory.RESULTS_FILE}\n"
           f"model    {run.model_dir / run_directory.CHECKPOINTS}", flush=True)
     return results
 
@@ -97,7 +106,7 @@ def run_trial(run: FinetuningRun, model: TaskModel, rows: Sequence[Row],
             pace.print_line(interval.loss)
             continue
         loss = _mean_loss(losses, epochs[-1].step if epochs else 0)
-        scores = {name: dict(scored(predictor, split, None).scores)
+        scores = {name: dict(split.score(predictor.predict(split.rows), None).scores)
                   for name, split in dev.items()}
         pace.evaluated()
         epochs.append(Epoch(epoch=interval.epoch, step=interval.step, loss=loss, scores=scores))
@@ -139,11 +148,18 @@ def _add_trial(run: FinetuningRun, results: Results, number: int, rows: Sequence
         step = tf.Variable(trial.epochs[trial.kept_epoch - 1].step, dtype=tf.int64, name="step")
         CheckpointManager(
             tf.train.Checkpoint(model=model, step=step), directory, interval=1, keep=0
-        ).save(results.checkpoint)
+        ).save(results.best_number)
     # From here on the directory stands for the best trial's weights; the others' may go.
     results.save(run.model_dir)
-    checkpoints.remove(directory, set(checkpoints.steps(directory)) - {results.checkpoint})
+    checkpoints.remove(directory, set(checkpoints.steps(directory)) - {results.best_number})
     return results
+
+
+def _baseline(run: FinetuningRun, task: Task) -> Baseline:
+    found = {name: run.kind.baseline(run.spec, task.train, examples)
+             for name, examples in task.dev.items()}
+    return Baseline(name=next(iter(found.values()))[0],
+                    scores={split: dict(scores) for split, (_, scores) in found.items()})
 
 
 def _swapped(examples: Sequence[Example]) -> list[Example]:

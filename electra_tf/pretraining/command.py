@@ -17,7 +17,7 @@ networks know how frequent words are, and a slow fall from there. ELECTRA-Small 
 records trains at about 7,800 tokens/s on two CPU cores with AVX-512 bfloat16: these 57 million
 tokens take two hours. `python -m electra_tf.apps.planning.plan --budget=2h` proposes what fits a
 time. In runs much shorter than the paper's million steps the discriminator learns nothing with the
-paper's settings: hence --recipe=short (docs/recipes.md).
+paper's settings: hence --recipe=short (docs/explanation/short_runs.md).
 """
 
 from absl import flags

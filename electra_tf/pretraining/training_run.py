@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints import run_directory
-from electra_tf.checkpoints.manager import CheckpointManager, training_manager
+from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.data.order import SHARES
 from electra_tf.data.pipeline import training_batches
@@ -117,7 +117,7 @@ def restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
     with run.strategy.scope():
         checkpoint = tf.train.Checkpoint(
             model=model, optimizer=state.optimizer, loss_scale=state.loss_scale, step=state.step)
-        manager = training_manager(
+        manager = CheckpointManager(
             checkpoint, run.model_dir / run_directory.CHECKPOINTS,
             interval=runtime.save_checkpoints_steps, keep=runtime.keep_checkpoint_max,
             is_chief=is_chief(run.strategy))

@@ -55,7 +55,7 @@ NETWORKS = (
             measured=((4.10e6, 0.814), (57.3e6, 0.902))),
 )
 """Smallest first. Runs on Wikipedia and books in 8,156 pieces, 16 x 128 tokens a step, recipe
-`short`; docs/budgets.md has the commands and what else came out."""
+`short`; docs/how_to/size_and_recipe.md has the commands and what else came out."""
 
 
 def nearest(layers: int, hidden_size: int) -> Network:

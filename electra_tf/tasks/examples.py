@@ -38,6 +38,11 @@ class TaggedExample:
     tags: tuple[str, ...] | None = None
     """One per word, IOB2 for chunks and entities; None if unknown."""
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Returns what the encoder reads."""
+        return self.words
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Answer:
@@ -59,6 +64,11 @@ class QuestionExample:
     """The annotators' answers; none if there is no answer or it is unknown."""
     is_impossible: bool = False
     """The context holds no answer."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Returns what the encoder reads."""
+        return self.question, self.context
 
     @property
     def gold(self) -> tuple[str, ...]:

@@ -16,6 +16,8 @@ from electra_tf.tasks.tables import TableRow, read_rows
 BINARY = ("0", "1")
 ENTAILMENT = ("entailment", "not_entailment")
 INFERENCE = ("contradiction", "entailment", "neutral")
+ALL = "glue"
+"""Value of `--task` that stands for all nine."""
 AVERAGE = "glue_average"
 """Value of `--task` that prints a table of finished runs."""
 

@@ -15,7 +15,7 @@ from electra_tf.platform.bounded import MIB, read_lines
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import Answer, MatchedQuestionExample
-from electra_tf.tasks.squad import SQUAD, Open, QuestionFile
+from electra_tf.tasks.squad import SQUAD, Open, QuestionFile, collected
 
 MRQA = {"searchqa": ("SearchQA",), "triviaqa": ("TriviaQA-web", "TriviaQA"),
         "newsqa": ("NewsQA",), "naturalqs": ("NaturalQuestionsShort", "NaturalQuestions")}
@@ -52,7 +52,7 @@ def find(name: str, data_dir: Path, split: str) -> Path:
                     f"{name}/{split}.jsonl; --{split} names any other file.")
 
 
-def read_mrqa(path: Path, *, strict: bool = False, labelled: bool = True) -> QuestionFile:
+def read_mrqa(path: Path, *, labelled: bool = True) -> QuestionFile:
     """Returns the questions of a file in MRQA's format.
 
     The training target is the first span of the first detected answer whose characters equal the
@@ -60,35 +60,18 @@ def read_mrqa(path: Path, *, strict: bool = False, labelled: bool = True) -> Que
 
     Args:
         path: a file of JSON lines, packed if it ends in ".gz".
-        strict: refuse misplaced answers instead of counting them.
         labelled: False ignores the answers.
 
     Raises:
         UserError: unreadable, not of this format (with the line), a place that isn't in the
-            context, a question without an answer, two questions of one qid, no question, or a
-            misplaced answer while `strict`.
+            context, a question without an answer, two questions of one qid, or no question.
     """
-    examples, misplaced, seen = [], [], set()
     lines = _lines(path)
     _set_name(path, lines)
-    for number, line in lines:
-        found = _parsed(path, number, line, _Context)
-        for index, question in enumerate(found.qas):
-            place = f"{path}:{number}: qas[{index}]"
-            if question.qid in seen:
-                raise UserError(f"{place}: a second question has the qid {shown(question.qid)}.")
-            seen.add(question.qid)
-            right, wrong = _places(place, found.context, question) if labelled else ([], [])
-            if wrong:
-                misplaced.append(question.qid)
-                if strict:
-                    raise UserError(f"{place}: {wrong[0]} (question {shown(question.qid)}).")
-            examples.append(MatchedQuestionExample(
-                key=question.qid, context=found.context, question=question.question,
-                answers=tuple(right[:1]), accepted=(question.answers or ()) if labelled else ()))
-    if not seen:
-        raise UserError(f"{path} holds no questions.")
-    return QuestionFile(examples=tuple(examples), misplaced=tuple(misplaced))
+    return collected(path, (
+        _example(f"{path}:{number}: qas[{index}]", found.context, question, labelled)
+        for number, line in lines for found in [_parsed(path, number, line, _Context)]
+        for index, question in enumerate(found.qas)))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -150,8 +133,16 @@ def _require_set(name: str, path: Path) -> None:
                         "--train or --dev.")
 
 
-def _places(place: str, context: str, question: _Question) -> tuple[list[Answer], list[str]]:
-    """Returns the answers at their places in the context, and the errors of the other places."""
+def _example(place: str, context: str, question: _Question,
+             labelled: bool) -> tuple[str, MatchedQuestionExample, bool]:
+    right, misplaced = _places(place, context, question) if labelled else ([], False)
+    return place, MatchedQuestionExample(
+        key=question.qid, context=context, question=question.question, answers=tuple(right[:1]),
+        accepted=question.answers if labelled else ()), misplaced
+
+
+def _places(place: str, context: str, question: _Question) -> tuple[list[Answer], bool]:
+    """Returns the answers at their places in the context, and if others are misplaced."""
     detected = question.detected_answers or ()
     if question.is_impossible:
         raise UserError(f"{place}: is_impossible is true; all questions of MRQA's sets have "
@@ -159,7 +150,7 @@ def _places(place: str, context: str, question: _Question) -> tuple[list[Answer]
     if not question.answers or not any(found.char_spans for found in detected):
         raise UserError(f"{place}: no answers, or none detected in the context; every question of "
                         "MRQA's sets has both.")
-    right, wrong = [], []
+    right, misplaced = [], False
     for number, found in enumerate(detected):
         for start, last in found.char_spans:
             if not 0 <= start <= last < len(context):
@@ -170,9 +161,8 @@ def _places(place: str, context: str, question: _Question) -> tuple[list[Answer]
             if _plain(text) == _plain(found.text):
                 right.append(Answer(text=text, start=start))
             else:
-                wrong.append(f"the answer {shown(found.text)} doesn't stand at characters {start} "
-                             f"to {last} of the context, {shown(text)} does")
-    return right, wrong
+                misplaced = True
+    return right, misplaced
 
 
 def _plain(text: str) -> str:

@@ -1,21 +1,19 @@
 """Loads tasks by name, with all their examples."""
 
 import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue, minimal_pairs, mrqa, tfds_source
 from electra_tf.tasks.examples import Example, Kind
-from electra_tf.tasks.files import Columns, Files
+from electra_tf.tasks.files import Files, Paths
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.mrqa import MRQA, QUESTIONS
 from electra_tf.tasks.squad import SQUAD
 from electra_tf.tasks.tagging import CONLL, read_conll
 from electra_tf.tasks.task import Task, TaskSpec
-
-GLUE = "glue"
-"""Stands for all nine."""
 
 
 def names() -> tuple[str, ...]:
@@ -29,10 +27,10 @@ def resolved(asked: Sequence[str]) -> tuple[str, ...]:
     Raises:
         UserError: no name, an unknown one, one twice, or several that aren't GLUE's.
     """
-    known = [name for one in asked for name in (glue.TASKS if one == GLUE else [one])]
+    known = [name for one in asked for name in (glue.TASKS if one == glue.ALL else [one])]
     unknown = [name for name in known if name not in names()]
     if unknown or not known:
-        raise UserError(f"--task must be one of {GLUE}, {', '.join(names())}, or "
+        raise UserError(f"--task must be one of {glue.ALL}, {', '.join(names())}, or "
                         f"{minimal_pairs.NAME} or {glue.AVERAGE} alone. "
                         f"Received: {', '.join(asked)!r}")
     if len(set(known)) < len(known):
@@ -61,7 +59,6 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
         return _tfds(name, data_dir, given)
     if name in set(Kind):
         _required(own.train, "train", name)
-        _required(own.dev, "dev", name)
         return KINDS[Kind(name)].own_task(name, own)
     if name in QUESTIONS:
         train, dev = (getattr(own, split) or _question_file(
@@ -73,7 +70,8 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
                         f"SQuAD's and MRQA's tasks and with your own ({', '.join(Kind)}).")
     if name in glue.TASKS:
         return _glue(glue.TASKS[name], _required(data_dir, "data_dir", name))
-    return _tagging_benchmark(name, _required(data_dir, "data_dir", name))
+    train, *others = (_required(data_dir, "data_dir", name) / file for file in CONLL[name])
+    return _tagging(name, read_conll(train), {path.stem: read_conll(path) for path in others})
 
 
 def load_dev(spec: TaskSpec, data_dir: Path | None, own: Files, *,
@@ -84,30 +82,24 @@ def load_dev(spec: TaskSpec, data_dir: Path | None, own: Files, *,
             spec.name, _required(data_dir, "data_dir", spec.name), "dev"))
     if own.dev is None and spec.name not in set(Kind):
         return load(spec.name, data_dir, own, from_tfds=from_tfds).dev
-    examples = read_file(spec, _required(own.dev, "dev", spec.name), labelled=True,
-                         strict=own.strict)
+    examples = read_file(spec, _required(own.dev, "dev", spec.name), labelled=True)
     if spec.labels:
         files.require_known_labels(own.dev, examples, spec.labels)
     return {"dev": examples}
 
 
-def read_file(spec: TaskSpec, path: Path, *, labelled: bool,
-              strict: bool = False) -> Sequence[Example]:
-    """Reads a file of a task's examples.
+def read_file(spec: TaskSpec, given: Paths, *, labelled: bool) -> Sequence[Example]:
+    """Reads a file of a task's examples, or several as one.
 
     Args:
         spec: names the columns; the file's labels may be numbers or words, as GLUE has both.
-        path: the file, in a format of the task's kind.
-        labelled: False ignores the labels.
-        strict: refuse questions whose answer is not at its offset.
+        given: the file or files, in a format of the task's kind.
+        labelled: False needs no labels, and leaves unknown ones out.
 
     Raises:
         UserError: the file can't be read, or lacks a column.
     """
-    columns = Columns(texts=spec.texts, label=spec.label, key=spec.key)
-    kind = KINDS[spec.kind]
-    examples = kind.read(path, columns, labelled=labelled, strict=strict)
-    return kind.of_spec(spec, examples) if labelled else examples
+    return KINDS[spec.kind].read(given, spec, labelled=labelled)
 
 
 def _glue(task: glue.GlueTask, data_dir: Path) -> Task:
@@ -124,10 +116,10 @@ def _question_file(name: str, data_dir: Path, split: str) -> Path:
     return mrqa.find(name, data_dir, split)
 
 
-def _tagging_benchmark(name: str, data_dir: Path) -> Task:
-    train, *others = (data_dir / file for file in CONLL[name])
-    return KINDS[Kind.TAGGING].benchmark(
-        name, read_conll(train), {path.stem: read_conll(path) for path in others})
+def _tagging(name: str, train: Sequence[Example], dev: Mapping[str, Sequence[Example]]) -> Task:
+    """Returns a benchmark's task; tags that only occur in dev are counted as errors."""
+    labels = files.label_set(itertools.chain(train, *dev.values()))
+    return Task(spec=KINDS[Kind.TAGGING].spec(name, labels), train=train, dev=dev, test={})
 
 
 def _tfds(name: str, data_dir: Path | None, given: Sequence[str]) -> Task:
@@ -137,7 +129,7 @@ def _tfds(name: str, data_dir: Path | None, given: Sequence[str]) -> Task:
     if name in glue.TASKS:
         return Task(spec=TaskSpec.of_glue(glue.TASKS[name]), **splits)
     if name in CONLL:
-        return KINDS[Kind.TAGGING].benchmark(name, splits["train"], splits["dev"])
+        return _tagging(name, splits["train"], splits["dev"])
     return Task(spec=KINDS[Kind.QUESTION_ANSWERING].spec(name), **splits)
 
 

@@ -1,9 +1,9 @@
 """Questions about paragraphs, in SQuAD's JSON format (Rajpurkar et al., 2016 and 2018)."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable
 
-from electra_tf.platform import strict_json
+from electra_tf.platform import bounded, strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import Answer, QuestionExample
@@ -29,34 +29,49 @@ class QuestionFile:
     and so is a question of SQuAD without another one; MRQA's is kept, because it can be scored."""
 
 
-def read_squad(path: Path, *, strict: bool = False, labelled: bool = True) -> QuestionFile:
+def read_squad(path: Path, *, labelled: bool = True) -> QuestionFile:
     """Returns the questions of a file in the format of SQuAD 1.1 or 2.0.
 
     Args:
-        path: of the JSON file.
-        strict: refuse misplaced answers instead of counting them.
+        path: of the JSON file, packed if it ends in ".gz".
         labelled: False ignores the answers.
 
     Raises:
-        UserError: unreadable, not of this format (with the place), two questions of one id, no
-            question, or a misplaced answer while `strict`.
+        UserError: unreadable, not of this format (with the place), two questions of one id, or
+            no question.
     """
-    found = strict_json.read(path, _File, most=MOST_BYTES)
+    content = b"".join(line for _, line in bounded.read_lines(
+        path, longest=MOST_BYTES, most=MOST_BYTES))
+    try:
+        found = strict_json.loads(content, _File)
+    except strict_json.Unreadable as error:
+        raise UserError(f"{path}: {error}.") from error
+    return collected(path, (
+        _example(f"{path}: data[{one}].paragraphs[{two}].qas[{three}]", paragraph.context,
+                 question, labelled)
+        for one, article in enumerate(found.data)
+        for two, paragraph in enumerate(article.paragraphs)
+        for three, question in enumerate(paragraph.qas)))
+
+
+def collected(path: Path, questions: Iterable[tuple[str, QuestionExample, bool]]) -> QuestionFile:
+    """Returns the content of a file.
+
+    Args:
+        path: the file.
+        questions: of each the place in the file, the question, and if an answer is misplaced.
+
+    Raises:
+        UserError: two questions of one key, or no question.
+    """
     examples, misplaced, seen = [], [], set()
-    for place, context, question in _questions(path, found):
-        example, wrong = _example(place, context, question, labelled)
+    for place, example, is_misplaced in questions:
         if example.key in seen:
             raise UserError(f"{place}: a second question has the id {shown(example.key)}.")
         seen.add(example.key)
-        if wrong:
-            misplaced.append(example.key)
-            if strict:
-                raise UserError(
-                    f"{place}: the answer {shown(wrong[0].text)} doesn't stand at offset "
-                    f"{wrong[0].start} of the context (question {shown(example.key)}).")
-            if not example.answers:
-                continue
-        examples.append(example)
+        misplaced += [example.key] * is_misplaced
+        if example.gold or not is_misplaced:
+            examples.append(example)
     if not seen:
         raise UserError(f"{path} holds no questions.")
     return QuestionFile(examples=tuple(examples), misplaced=tuple(misplaced))
@@ -92,33 +107,17 @@ class _File(Open):
     data: tuple[_Article, ...]
 
 
-def _questions(path: Path, found: _File) -> Iterator[tuple[str, str, _Question]]:
-    """Yields the place in the file, the context, and the question."""
-    for one, article in enumerate(found.data):
-        for two, paragraph in enumerate(article.paragraphs):
-            for three, question in enumerate(paragraph.qas):
-                yield (f"{path}: data[{one}].paragraphs[{two}].qas[{three}]", paragraph.context,
-                       question)
-
-
 def _example(place: str, context: str, question: _Question,
-             labelled: bool) -> tuple[QuestionExample, list[Answer]]:
-    """Returns a question and its misplaced answers."""
+             labelled: bool) -> tuple[str, QuestionExample, bool]:
+    answers = question.answers or () if labelled else ()
     impossible = labelled and bool(question.is_impossible)
-    answers: list[Answer] = []
-    if labelled:
-        _refuse_contradiction(place, question)
-        answers = [Answer(text=answer.text, start=answer.answer_start)
-                   for answer in question.answers or ()]
-    wrong = [answer for answer in answers
-             if answer.start < 0 or not context.startswith(answer.text, answer.start)]
-    return QuestionExample(
-        key=question.id, context=context, question=question.question, is_impossible=impossible,
-        answers=tuple(one for one in answers if one not in wrong)), wrong
-
-
-def _refuse_contradiction(place: str, question: _Question) -> None:
-    if question.is_impossible and question.answers:
+    if impossible and answers:
         raise UserError(f"{place}: is_impossible is true, and yet there are answers; remove one.")
-    if not question.is_impossible and not question.answers:
+    if labelled and not impossible and not answers:
         raise UserError(f"{place}: no answers; a question without one says is_impossible: true.")
+    found = tuple(
+        Answer(text=one.text, start=one.answer_start) for one in answers
+        if one.answer_start >= 0 and context.startswith(one.text, one.answer_start))
+    return place, QuestionExample(
+        key=question.id, context=context, question=question.question, is_impossible=impossible,
+        answers=found), len(found) < len(answers)

@@ -5,17 +5,16 @@ Every row is either read whole or an error that names file and line.
 
 import csv
 import dataclasses
+import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from electra_tf.platform import strict_json
-from electra_tf.platform.bounded import cannot_read, read_bytes
+from electra_tf.platform import bounded, strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 
-MOST_BYTES = 1 << 30
-"""Largest file of examples, which is read into memory; the largest of GLUE and SQuAD have 80 MB."""
-Value = str | float | list[str] | None
+MOST_BYTES, LONGEST_LINE = 1 << 30, 64 * bounded.MIB
+"""Largest file of examples, which are kept in memory; the largest of GLUE and SQuAD have 80 MB."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,11 +46,12 @@ class TableRow:
 
 
 def read_rows(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[TableRow]:
-    """Reads a table by its suffix: `.tsv` (tabs, no quoting), `.csv` (RFC 4180), `.jsonl`.
+    """Reads a table by its suffix: `.tsv` (tabs, no quoting), `.csv` (RFC 4180), `.jsonl`, `.txt`.
 
     Args:
-        path: UTF-8, with or without a byte-order mark.
-        columns: their names, if the first line isn't a header; not for `.jsonl`.
+        path: UTF-8, with or without a byte-order mark; packed if ".gz" follows the suffix.
+        columns: their names, if the first line isn't a header, as in every `.txt`, whose lines are
+            split at tabs if there are several; not for `.jsonl`.
 
     Yields:
         Rows in the file's order; an empty line, or a row of another width, is an error.
@@ -60,11 +60,15 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[T
         UserError: names file and line: unreadable, not UTF-8, no rows, a damaged row, or a suffix
             that is none of these.
     """
-    readers = {".tsv": _tab_separated, ".csv": _comma_separated}
-    if path.suffix == ".jsonl":
+    suffix = suffix_of(path)
+    if suffix == ".jsonl":
         rows = _json_lines(path)
-    elif path.suffix in readers:
-        rows = _named(path, readers[path.suffix](path), columns)
+    elif suffix == ".txt" and columns:
+        rows = _named(path, ((number, line.split("\t", len(columns) - 1))
+                             for number, line in read_lines(path)), columns)
+    elif suffix in (".tsv", ".csv"):
+        cells = _comma_separated if suffix == ".csv" else _tab_separated
+        rows = _named(path, cells(path), columns)
     else:
         raise UserError(f"{path} must end in .tsv, .csv or .jsonl, so that it is clear how to "
                         "read it.")
@@ -77,27 +81,26 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[T
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    r"""Yields line number and line, split at "\n" alone, without line ends.
+    r"""Yields line number and line, split at "\n" alone, without line ends; unpacks ".gz".
 
     Raises:
         UserError: no such file, unreadable, too large, or not UTF-8 (with the line).
     """
-    try:
-        data = read_bytes(path, MOST_BYTES)
-    except OSError as error:
-        raise cannot_read(path, error) from error
-    if b"\0" in data:
-        raise UserError(f"{path}: holds NUL characters, as no text in UTF-8 does; convert "
-                        "the file, for example with `iconv -f utf-16 -t utf-8`.")
-    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    for number, line in enumerate(lines, start=1):
-        if number == len(lines) and not line:
-            return
+    for number, line in bounded.read_lines(path, longest=LONGEST_LINE, most=MOST_BYTES):
+        line = line.removesuffix(b"\n").removesuffix(b"\r")
+        if b"\0" in line:
+            raise UserError(f"{path}:{number}: holds NUL characters, as no text in UTF-8 does; "
+                            "convert the file, for example with `iconv -f utf-16 -t utf-8`.")
         try:
-            yield number, line.removesuffix(b"\r").decode()
+            yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             raise UserError(f"{path}:{number}: not UTF-8 at byte {error.start + 1} of the line; "
                             "convert the file, for example with iconv.") from None
+
+
+def suffix_of(path: Path) -> str:
+    """Returns a file's suffix, without ".gz"."""
+    return pathlib.PurePath(path.name.removesuffix(".gz")).suffix
 
 
 def _named(path: Path, cells: Iterator[tuple[int, list[str]]],

@@ -5,7 +5,9 @@ Sang and De Meulder, 2003): word, part of speech, chunk, entity, with "-DOCSTART
 documents. An empty line ends a sentence.
 """
 
-from electra_tf.platform.errors import UserError
+from collections.abc import Collection
+
+from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import TaggedExample
 from electra_tf.tasks.tables import read_lines
@@ -59,6 +61,25 @@ def read_conll(path: Path, *, tagged: bool = True) -> list[TaggedExample]:
     if not sentences:
         raise UserError(f"{path} holds no sentences.")
     return sentences
+
+
+def refuse_sentences(path: Path, tags: Collection[str]) -> None:
+    """Raises `UserError` for plain sentences in a file to predict, which has a word a line.
+
+    Further columns are allowed. Plain sentences are recognized by their lines' last words, of which
+    most have lower-case letters and are no tags.
+
+    Args:
+        path: the file.
+        tags: the tag set, if known.
+    """
+    lines = [line.split() for _, line in read_lines(path)]
+    last = [cells[-1] for cells in lines if len(cells) > 1]
+    plain = [cell for cell in last if cell != cell.upper() and cell not in tags]
+    if 2 * len(plain) > len(last):
+        raise UserError(f"{path}: lines of several words such as {shown(' '.join(lines[0]))}; to "
+                        "tag a sentence write one word per line and an empty line after it, or "
+                        '.jsonl: {"words": ["He", "runs", "."]}.')
 
 
 def to_iob2(tags: list[str]) -> list[str]:

@@ -7,12 +7,29 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from electra_tf.platform import strict_json
-from electra_tf.platform.errors import shown
+from electra_tf.platform.errors import UserError, shown
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import LABELLED, Example, Kind
 
 _PREFIX = "task_"
 """Prefix of a task's fields among a run's facts."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Columns of a table by their role."""
+
+    texts: tuple[str, ...] = ("text",)
+    """One or two columns of texts; for tagging the one with the list of words."""
+    label: str = "label"
+    """The label, the number, or the list of tags."""
+    key: str = ""
+    """Column that names a row in predictions; the line number if empty."""
+
+    def __post_init__(self):
+        if not 1 <= len(self.texts) <= 2:
+            raise UserError("--text_columns takes one column, or two separated by a comma. "
+                            f"Received: {','.join(self.texts)!r}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,11 +49,9 @@ class TaskSpec:
     """Numbers are learned as (number - offset) / scale."""
     offset: float = 0.0
     texts: tuple[str, ...] = ("text",)
-    """Columns of the one or two texts."""
+    """As in `Columns`, like `label` and `key`."""
     label: str = "label"
-    """Column of the label."""
     key: str = ""
-    """Column that names a row in predictions; its line number if empty."""
 
     def __post_init__(self):
         if len(set(self.labels)) < len(self.labels):
@@ -54,10 +69,6 @@ class TaskSpec:
     def in_words(self, label: str) -> str:
         """Returns the word for a label."""
         return self.label_words[self.labels.index(label)]
-
-    def as_in_files(self, label: str) -> str:
-        """Returns the label for a word of `label_words`; another word unchanged."""
-        return dict(zip(self.label_words, self.labels, strict=True)).get(label, label)
 
     def facts(self) -> dict[str, Any]:
         """Returns all fields, under names that differ from those of settings."""

@@ -51,8 +51,9 @@ def build_state(config: Config, model: tf_keras.Model, strategy: tf.distribute.S
 
 
 def build_step(config: Config, objective: Objective, state: TrainState,
-               strategy: tf.distribute.Strategy, num_steps: int) -> TrainStep:
-    """Creates the step of a run over `num_steps`."""
+               strategy: tf.distribute.Strategy, num_steps: int,
+               finished_at: Sequence[int] = ()) -> TrainStep:
+    """Creates the step of a run over `num_steps`; `finished_at` as for `Schedule.of`."""
     return TrainStep(config=config, objective=objective, state=state,
-                     schedule=Schedule.of(config.optimizer, num_steps),
+                     schedule=Schedule.of(config.optimizer, num_steps, finished_at),
                      compile_with_xla=use_xla(config.runtime.xla, strategy))

@@ -1,10 +1,14 @@
 """The learning rate over time: polynomial decay times linear warm-up."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import tensorflow as tf
 
 from electra_tf.config.optimization import OptimizerConfig
+
+EXTENSION_WARMUP = 0.1
+"""Longest warm-up of an extension, as a fraction of its steps."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -20,18 +24,37 @@ class Schedule:
     warmup_steps: float
     """A fraction of a step counts: fine-tuning warms up for a tenth of its steps, 3.3 of 33."""
     power: float = 1.0
+    begin: int = 0
+    """Step at which the warm-up begins; later steps of the decay are as without it."""
+    before: "Schedule | None" = None
+    """Schedule of the steps before `begin`."""
 
     @classmethod
-    def of(cls, config: OptimizerConfig, num_train_steps: int) -> "Schedule":
-        """Returns the schedule that settings describe, of a run of so many steps."""
-        return cls(peak=config.learning_rate, power=config.decay_power,
-                   num_train_steps=num_train_steps, warmup_steps=config.warmup(num_train_steps))
+    def of(cls, config: OptimizerConfig, num_train_steps: int,
+           finished_at: Sequence[int] = ()) -> "Schedule":
+        """Returns the schedule that settings describe.
+
+        Args:
+            config: peak, warm-up and decay.
+            num_train_steps: number of steps.
+            finished_at: earlier numbers of steps of a run that was extended. From the last one on
+                the rate is that of one long run, times a second, short warm-up.
+        """
+        *earlier, begin = [0] if not finished_at else finished_at
+        warmup = config.warmup(num_train_steps)
+        if begin:
+            warmup = min(warmup, EXTENSION_WARMUP * (num_train_steps - begin))
+        return cls(peak=config.learning_rate, power=config.decay_power, begin=begin,
+                   num_train_steps=num_train_steps, warmup_steps=warmup,
+                   before=cls.of(config, begin, earlier) if begin else None)
 
     def __call__(self, step: tf.Tensor) -> tf.Tensor:
         """Returns the learning rate, float32 [], of a step, integer []."""
-        step = tf.cast(step, tf.float32)
-        done = tf.minimum(step, self.num_train_steps) / self.num_train_steps
+        time = tf.cast(step, tf.float32)
+        done = tf.minimum(time, self.num_train_steps) / self.num_train_steps
         rate = self.peak * tf.pow(1.0 - done, self.power)
-        if self.warmup_steps == 0:
+        if self.warmup_steps:
+            rate *= tf.minimum(1.0, (time - self.begin) / self.warmup_steps)
+        if self.before is None:
             return rate
-        return rate * tf.minimum(1.0, step / self.warmup_steps)
+        return tf.where(step < self.begin, self.before(step), rate)

@@ -48,6 +48,7 @@ POINTER = {
         'model_checkpoint_path: "ckpt-52"'),
 }
 NEWEST = {
+    "not finished": lambda path: (path / "ckpt-60.json").unlink(),
     "index gone": lambda path: (path / "ckpt-60.index").unlink(),
     "data gone": lambda path: (path / f"ckpt-60.{DATA}").unlink(),
     "data cut short": lambda path: (path / f"ckpt-60.{DATA}").write_bytes(
@@ -88,12 +89,6 @@ def test_two_damaged_ones_are_both_named(trained, capsys):
     assert "ckpt-60 is damaged" in line and "ckpt-56 lacks ckpt-56.index" in line
 
 
-def test_a_checkpoint_without_a_seal_was_not_finished(trained, capsys):
-    (trained / "ckpt-60.json").unlink()
-    assert restored(trained) == 56
-    assert "ckpt-60 was not finished" in capsys.readouterr().err
-
-
 def test_a_run_that_lost_all_its_checkpoints_is_refused_with_the_ways_out(trained):
     for step in (52, 56, 60):
         flip(trained / f"ckpt-{step}.{DATA}")
@@ -102,9 +97,6 @@ def test_a_run_that_lost_all_its_checkpoints_is_refused_with_the_ways_out(traine
     for words in ("ckpt-60 is damaged", "from a copy", "--restart", "new --model_dir"):
         assert words in str(error.value)
     assert checkpoints.steps(trained) == [60, 56, 52]
-
-
-def test_a_run_whose_checkpoints_are_all_gone_is_refused(trained):
     checkpoints.remove(trained, {52, 56, 60})
     with pytest.raises(UserError, match="none is left"):
         restored(trained)

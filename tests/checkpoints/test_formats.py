@@ -12,13 +12,7 @@ from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.export import conversion
 from electra_tf.modeling import weight_table
 from electra_tf.platform.errors import UserError
-from electra_tf.tasks.examples import Kind
 from tests import tiny_encoder, tiny_networks
-
-
-@pytest.fixture(scope="module")
-def networks():
-    return tiny_networks.pretrained()
 
 
 def require_equal_weights(first, second):
@@ -79,23 +73,6 @@ def test_a_config_beside_it_that_says_nothing_is_one_line(networks, tmp_path, co
         formats.read(tmp_path / "out")
 
 
-def variables_of(prefix):
-    reader = tf.train.load_checkpoint(str(prefix))
-    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
-
-
-def test_googles_checkpoint_comes_back_as_it_was(networks, tmp_path):
-    conversion.write_google(networks, tmp_path / "first")
-    conversion.write(formats.read(tmp_path / "first", num_heads=2), tmp_path / "run", Format.RUN)
-    conversion.write_google(formats.read(tmp_path / "run"), tmp_path / "second")
-    first, second = (variables_of(tmp_path / name / "model.ckpt") for name in ("first", "second"))
-    assert first.keys() == second.keys() == networks.weights.keys()
-    for name, value in first.items():
-        np.testing.assert_array_equal(second[name], value)
-    for name in ("model.ckpt.data-00000-of-00001", "vocab.txt"):
-        assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
-
-
 def test_a_checkpoint_of_google_may_hold_slots_and_a_step(networks, tmp_path):
     conversion.write_google(networks, tmp_path / "first")
     names = sorted(networks.weights)
@@ -118,27 +95,9 @@ def test_a_damaged_checkpoint_of_google_is_one_line(networks, tmp_path):
     data.write_bytes(data.read_bytes()[:5000])
     with pytest.raises(UserError, match="model.ckpt can't be read: Read less bytes than requested"):
         formats.read(tmp_path / "out", num_heads=2)
-
-
-def test_a_vocabulary_of_another_size_is_refused(networks, tmp_path):
-    conversion.write_google(networks, tmp_path / "out")
     (tmp_path / "out" / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword\n")
     with pytest.raises(UserError, match="vocab.txt.manifest.json is of another vocabulary"):
         formats.read(tmp_path / "out", num_heads=2)
-    (tmp_path / "out" / "vocab.txt.manifest.json").unlink()
-    with pytest.raises(UserError, match="vocab.txt has 6 entries, .* 40"):
-        formats.read(tmp_path / "out", num_heads=2)
-
-
-def test_a_fine_tuned_model_has_no_place_in_googles_format(networks, tmp_path):
-    tagger = tiny_networks.finetuned(networks, Kind.TAGGING, ("O",), {"dense": 1})
-    with pytest.raises(UserError, match="is a fine-tuned model; Google's form"):
-        conversion.write(tagger, tmp_path / "out", Format.GOOGLE)
-
-
-def test_a_directory_without_a_checkpoint_is_one_line(tmp_path):
-    with pytest.raises(UserError, match="holds no checkpoint: neither settings.json"):
-        formats.read(tmp_path)
 
 
 @pytest.mark.parametrize("form", list(Format))

@@ -25,18 +25,6 @@ NAMES = json.loads(
 """Parameters and shapes of five architectures, of the tiny sizes, as transformers lists them."""
 
 
-@pytest.fixture(scope="module")
-def networks():
-    return tiny_networks.pretrained()
-
-
-@pytest.fixture
-def pair(networks, tmp_path):
-    """A directory with the two networks."""
-    conversion.write(networks, tmp_path / "out", Format.HUGGING_FACE)
-    return tmp_path / "out"
-
-
 def shapes_of(directory):
     return {name: list(value.shape)
             for name, value in load_file(directory / "model.safetensors").items()}
@@ -101,12 +89,6 @@ def test_heads_that_it_has_not_are_refused(networks, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_discriminator_alone_is_enough(networks, pair):
-    found = formats.read(pair / "discriminator")
-    assert not any(name.startswith("generator") for name in found.weights)
-    assert found.encoder_weights.keys() == networks.encoder_weights.keys()
-
-
 def test_the_vocabulary_may_be_in_tokenizer_json(networks, pair):
     """What transformers 5 writes holds no vocab.txt."""
     vocabulary = networks.text.vocabulary
@@ -119,8 +101,8 @@ def test_the_vocabulary_may_be_in_tokenizer_json(networks, pair):
 
 
 @pytest.mark.parametrize(("model", "words"), [
-    ({"type": "BPE", "vocab": {}}, "tokenizer.json holds no WordPiece vocabulary"),
-    ({"type": "WordPiece", "continuing_subword_prefix": "@@"}, "no WordPiece vocabulary with '##'"),
+    ({"type": "BPE", "vocab": {}}, "json: model: 'type' must be 'WordPiece'. Received: 'BPE'"),
+    ({"type": "WordPiece", "continuing_subword_prefix": "@@"}, "must be '##'. Received: '@@'"),
     ({"type": "WordPiece", "continuing_subword_prefix": "##", "vocab": {"[PAD]": 0, "a": 2}},
      "the ids of its 2 tokens aren't 0, 1, 2"),
 ])
@@ -195,32 +177,21 @@ def test_a_generator_with_words_of_its_own_must_have_them_at_its_own_size(tmp_pa
 
 
 @pytest.mark.parametrize(("changes", "words"), [
-    ({"model_type": "bert"}, "model_type is 'bert'; ELECTRA's is 'electra'"),
     ({"hidden_act": "relu"}, "hidden_act is 'relu'"),
     ({"architectures": ["ElectraForCausalLM"]}, "the architecture is ElectraForCausalLM"),
     ({"num_hidden_layers": 3}, "lacks 16 weights: electra.encoder.layer.2"),
     ({"hidden_size": "32"}, "config.json: 'hidden_size' must be a whole number. Received: '32'"),
     ({"num_attention_heads": True}, "'num_attention_heads' must be a whole number. Received: True"),
     ({"num_hidden_layers": 10**12}, "config.json: model.num_layers must be"),
-    ({"num_hidden_layers": 10**30}, "config.json: the number 1000000000000000000000000000000 is"),
     ({"hidden_dropout_prob": 1.5}, "config.json: model.hidden_dropout must be in"),
     ({"position_embedding_type": "relative_key"}, "position_embedding_type is 'relative_key'"),
-    ({"is_decoder": True}, "is_decoder is True"), ({"layer_norm_eps": True}, "layer_norm_eps is"),
+    ({"layer_norm_eps": True}, "layer_norm_eps is"),
     ({"pad_token_id": 1}, "pad_token_id is 1, but .PAD. stands at 0"),
     ({"vocab_size": 41}, r"vocab.txt has 40 entries, but vocab_size of .*config.json is 41"),
 ])
 def test_a_config_of_another_kind_is_refused(pair, changes, words):
     change_json(pair / "discriminator" / "config.json", **changes)
     with pytest.raises(UserError, match=words):
-        formats.read(pair)
-
-
-def test_a_size_that_config_doesnt_say_is_named(pair):
-    path = pair / "discriminator" / "config.json"
-    config = json.loads(path.read_text())
-    del config["hidden_size"]
-    path.write_text(json.dumps(config))
-    with pytest.raises(UserError, match="config.json: 'hidden_size' is missing"):
         formats.read(pair)
 
 
@@ -248,12 +219,6 @@ def test_damaged_and_missing_files_are_one_line(pair):
             formats.read(pair)
     path.unlink()
     with pytest.raises(UserError, match="holds no model.safetensors, tf_model.h5 or pytorch_m"):
-        formats.read(pair)
-    (pair / "discriminator" / "flax_model.msgpack").write_bytes(b"")
-    with pytest.raises(UserError, match="only flax_model.msgpack; write weights with model.save_"):
-        formats.read(pair)
-    (pair / "discriminator" / "model.safetensors.index.json").write_text("{}")
-    with pytest.raises(UserError, match="several files; .*save_pretrained.*max_shard_size"):
         formats.read(pair)
     (pair / "discriminator" / "config.json").write_text('{"model_type": ')
     with pytest.raises(UserError, match="config.json: not JSON"):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from electra_tf.checkpoints import run_directory, settings_file
+from electra_tf.checkpoints import run_directory
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform import storage
@@ -18,12 +18,12 @@ def written(directory, name, **changes):
     path = storage.path(directory) / "settings.json"
     path.write_text(json.dumps(run_directory.identity(config, FACTS) | {
         key.replace("__", "."): value for key, value in changes.items()}))
-    return path
+    return path.parent
 
 
 @pytest.mark.parametrize("name", ["electra", "mlm"])
 def test_settings_come_back(tmp_path, name):
-    saved = settings_file.read(written(tmp_path, name))
+    saved = run_directory.read_identity(written(tmp_path, name))
     config = override(PretrainingConfig(), run_directory.settings_of(saved))
     assert config.objective.name == name
     assert saved == run_directory.identity(config, FACTS)
@@ -33,9 +33,9 @@ def test_settings_come_back(tmp_path, name):
     ({"objective__name": "gan"}, "objective.name must be one of"),
     ({"objective__name": 5}, "objective.name"),
     ({"objective__name": ["mlm"]}, "objective.name"),
-    ({"objective__policy_loss_weight": 1.0}, "'objective.policy_loss_weight' is unknown"),
-    ({"objective__lambda": 50.0}, "'objective.lambda' is unknown"),
+    ({"objective__policy_loss_weight": 1.0}, "objective.policy_loss_weight isn't a setting"),
+    ({"objective__lambda": 50.0}, "unknown setting 'objective.lambda'"),
     ({"objective__generator_loss_weight": "1"}, "can't be '1'")])
 def test_a_damaged_objective_is_one_line(tmp_path, changes, words):
     with pytest.raises(UserError, match=f"settings.json is damaged: .*{words}"):
-        settings_file.read(written(tmp_path, "electra", **changes))
+        run_directory.read_identity(written(tmp_path, "electra", **changes))

@@ -26,15 +26,6 @@ def is_encoders(name):
     return name.startswith(ENCODER)
 
 
-def test_names_and_values_are_those_of_the_model_without_slots(trained):
-    directory, state, _ = trained
-    weights = read_weights(directory)
-    expected = tiny_run.weights(state)
-    assert {f"{name}:0" for name in weights} == expected.keys()
-    for name, value in weights.items():
-        np.testing.assert_array_equal(value, expected[f"{name}:0"])
-
-
 def test_an_encoder_takes_its_part(trained):
     directory, state, config = trained
     encoder = electra_encoder(config.discriminator, seed=5, policy="float32")

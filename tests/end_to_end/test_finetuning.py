@@ -1,6 +1,7 @@
 """`run_finetuning.py` on small made-up tasks: what it writes, continues, refuses and predicts."""
 
 import gzip
+import io
 import itertools
 import json
 import os
@@ -224,10 +225,12 @@ def test_the_best_trial_is_what_evaluation_and_prediction_use(classified, capsys
     call("--mode=predict", f"--model_dir={path / 'run'}", f"--input={fresh}",
          f"--output={path / 'new.tsv'}", *HARDWARE[:1])
     predicted = [line.split("\t") for line in (path / "new.tsv").read_text().splitlines()]
-    assert predicted[0] == ["key", "prediction"]
+    assert predicted[0] == ["key", "prediction", "probability of no", "probability of yes",
+                            "text_1"]
     test = [json.loads(line)["prediction"] for line in
             (path / "run" / "predictions" / "test.jsonl").read_text().splitlines()]
-    assert [word for _, word in predicted[1:]] == test
+    assert [row[1] for row in predicted[1:]] == test
+    assert [row[4] for row in predicted[1:]] == [text for text, _ in rows]
     assert "6 predictions" in capsys.readouterr().out
 
 
@@ -252,6 +255,71 @@ def test_a_tuned_encoder_is_a_beginning_too(classified, tmp_path, capsys):
          "--num_trials=1", "--num_train_epochs=1")
     assert f"initialised from {path / 'run'}, step {read_step(path / 'run')}: 39 weights" in (
         capsys.readouterr().out)
+
+
+@pytest.fixture(scope="module")
+def unprepared(tmp_path_factory, encoder):
+    """A run on two packed files without one for dev, with a run from scratch beside it."""
+    path = tmp_path_factory.mktemp("unprepared")
+    files = []
+    for number in (1, 2):
+        table(path / "a.tsv", texts(40, number))
+        files.append(path / f"{number}.tsv.gz")
+        files[-1].write_bytes(gzip.compress((path / "a.tsv").read_bytes()))
+    call("--task=classification", f"--train={files[0]},{files[1]}", "--text_columns=title",
+         "--label_column=topic", f"--init_checkpoint={encoder}", f"--model_dir={path / 'run'}",
+         "--num_train_epochs=1", "--scratch_baseline", *QUICK)
+    return path
+
+
+def test_own_files_need_no_preparation(unprepared, encoder):
+    found = results_of(unprepared / "run")
+    assert found["baseline"] == {"name": "always no", "scores": {
+        "dev": {"accuracy": 0.5, "f1_macro": pytest.approx(1 / 3)}}}
+    records = [json.loads(line) for line in (
+        unprepared / "run" / "predictions" / "dev.jsonl").read_text().splitlines()]
+    assert [one["gold"] for one in records].count("yes") == 4 and len(records) == 8
+    assert all(one["texts"][0].startswith("word") for one in records)
+    assert all(sum(one["probabilities"].values()) == pytest.approx(1.0) for one in records)
+    scratch = unprepared / "run" / "from_scratch"
+    assert (results_of(scratch)["initial"], found["initial"]) == ("none", f"{encoder}, step 7")
+    settings = [json.loads((path / "settings.json").read_text()) for path in (
+        unprepared / "run", scratch)]
+    assert {name for name in settings[0] if settings[0][name] != settings[1][name]} == {"initial"}
+
+
+class _Pipes:
+    def __init__(self, content):
+        self.buffer = io.BytesIO(content)
+
+
+def test_standard_input_and_output_and_files_give_the_same_predictions(
+        unprepared, tmp_path, monkeypatch, capsys):
+    command = ("--mode=predict", f"--model_dir={unprepared / 'run'}", *HARDWARE[:1])
+    source = write(tmp_path / "new.txt", "word9 word7\nword10\n")
+    call(*command, f"--input={source}", f"--output={tmp_path / 'out.tsv'}")
+    written = (tmp_path / "out.tsv").read_text()
+    capsys.readouterr()
+    monkeypatch.setattr("sys.stdin", _Pipes(source.read_bytes()))
+    call(*command, "--input=-", "--output=-")
+    assert capsys.readouterr().out == written
+    assert [line.split("\t")[-1] for line in written.splitlines()] == [
+        "text_1", "word9 word7", "word10"]
+    assert "exists; name another file, or give --overwrite" in refused(
+        *command, f"--input={source}", f"--output={tmp_path / 'out.tsv'}")
+    assert "is --input" in refused(*command, f"--input={tmp_path / 'out.tsv'}", "--overwrite",
+                                   f"--output={tmp_path / 'out.tsv'}")
+    call(*command, f"--input={source}", f"--output={tmp_path / 'out.tsv'}", "--overwrite")
+    assert (tmp_path / "out.tsv").read_text() == written
+
+
+def test_an_output_without_a_directory_is_refused_before_the_weights_are_read(
+        unprepared, tmp_path, monkeypatch):
+    monkeypatch.setattr("electra_tf.finetuning.setup.FinetuningRun.trained_model",
+                        lambda self: pytest.fail("computed"))
+    assert "cannot write" in refused(
+        "--mode=predict", f"--model_dir={unprepared / 'run'}", *HARDWARE[:1],
+        f"--input={write(tmp_path / 'new.txt', 'word9')}", f"--output={tmp_path / 'no' / 'o.tsv'}")
 
 
 def test_numbers_with_a_scale_of_their_own(encoder, tmp_path):
@@ -297,10 +365,12 @@ def test_tags(encoder, sentences, tmp_path, features):
     same = [np.array_equal(before[name], value) for name, value in after.items()]
     assert all(same) if features else not any(same)
     fresh = write(tmp_path / "new.txt", "word9\nword7\nword8\n\nword30\n")
-    call("--mode=predict", f"--model_dir={tmp_path}", f"--input={fresh}",
-         f"--output={tmp_path / 'tagged.txt'}", *HARDWARE[:1])
+    command = ("--mode=predict", f"--model_dir={tmp_path}", *HARDWARE[:1])
+    call(*command, f"--input={fresh}", f"--output={tmp_path / 'tagged.txt'}")
     assert (tmp_path / "tagged.txt").read_text() == (
         "word9 O\nword7 B-PER\nword8 I-PER\n\nword30 O\n\n")
+    plain = write(tmp_path / "plain.txt", "word9 word7 word8\n")
+    assert "one word per line" in refused(*command, f"--input={plain}", "--output=-")
 
 
 def test_lower_layers_stay_as_they_were(encoder, sentences, tmp_path):
@@ -392,13 +462,10 @@ def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, c
          f"--model_dir={tmp_path / 'run'}", "--num_train_epochs=1", *QUICK)
     printed = capsys.readouterr().out
     assert "avg      over 2 of 8 tasks" in printed
-    assert json.loads((tmp_path / "run" / "glue_results.json").read_text()).keys() == {
-        "average", "tasks"}
+    saved = (tmp_path / "run" / "glue_average.json").read_text()
     call("--task=glue_average", f"--model_dir={tmp_path / 'run'}")
     assert "avg      over 2 of 8 tasks" in capsys.readouterr().out
-    assert json.loads((tmp_path / "run" / "glue_average.json").read_text())[
-        "average_without_wnli"] == json.loads(
-            (tmp_path / "run" / "glue_results.json").read_text())["average"]
+    assert (tmp_path / "run" / "glue_average.json").read_text() == saved
     with zipfile.ZipFile(tmp_path / "run" / "submission.zip") as packed:
         assert packed.namelist() == ["CoLA.tsv"]
         lines = packed.read("CoLA.tsv").decode().splitlines()
@@ -434,6 +501,10 @@ def test_questions_from_scratch_for_a_short_encoder(encoder, tmp_path, capsys):
     (["--init_checkpoint="], ["--init_checkpoint is needed"]),
     (["--init_checkpoint=nowhere"], ["nowhere holds no checkpoint"]),
     (["--init_checkpoint=none"], ["--vocab_file is needed"]),
+    (["--init_checkpoint=none", "--train="], ["--train and --vocab_file are needed",
+                                              "For example: python run_finetuning.py --task="]),
+    (["--init_checkpoint=none", "--vocab_file=OTHER", "--scratch_baseline"],
+     ["--scratch_baseline compares"]),
     (["--model_size=small"], ["isn't --model_size=small", "embedding_size is 16, not 128"]),
     (["--vocab_file=OTHER"], ["--vocab_file isn't the vocabulary of"]),
     (["--nolower_case"], ["was trained with --lower_case"]),
@@ -472,7 +543,9 @@ def test_a_model_is_needed_to_use_one(classified, encoder, tmp_path):
     path, _ = classified
     assert "holds no fine-tuned model" in refused(
         "--mode=eval", f"--model_dir={encoder}", "--task=cola")
-    assert "--input is needed" in refused("--mode=predict", f"--model_dir={path / 'run'}")
+    assert "--input and --output are needed. For example: python run_finetuning.py --mode=pr" in (
+        refused("--mode=predict", f"--model_dir={path / 'run'}"))
+    assert "--model_dir, --input and --output are needed" in refused("--mode=predict")
     wanted = ["--mode=predict", f"--model_dir={path / 'run'}",
               f"--input={path / 'test.tsv'}", *HARDWARE[:1]]
     assert "must end in .jsonl or .tsv" in refused(*wanted, f"--output={tmp_path / 'a.txt'}")

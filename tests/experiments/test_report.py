@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import sqlite3
 
 import pytest
 
@@ -36,13 +35,7 @@ def test_rows_come_back_as_they_were_and_replace_those_of_the_same_run(tmp_path)
     assert len(table.rows("objectives", "tiny")) == 1 and table.rows("t", "paper") == []
 
 
-def test_a_file_that_is_no_table_of_this_version_is_refused(tmp_path):
-    Table(tmp_path / "old")
-    with sqlite3.connect(tmp_path / "old") as connection:
-        connection.execute("PRAGMA user_version = 7")
-    connection.close()
-    with pytest.raises(UserError, match="version 7 .* name another --results"):
-        Table(tmp_path / "old")
+def test_a_file_that_is_no_table_is_refused(tmp_path):
     (tmp_path / "text").write_bytes(b"no database at all, but long enough to be looked at" * 40)
     with pytest.raises(UserError, match="text can't be used: file is not a database"):
         Table(tmp_path / "text")

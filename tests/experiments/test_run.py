@@ -43,7 +43,7 @@ def test_one_line(place, arguments, problem):
 def test_the_sweeps_are_listed_and_a_name_may_stand_first(capsys):
     command_flags.call(run.main, "--list")
     printed = capsys.readouterr().out
-    assert "objectives        From BERT to ELECTRA, one step at a time" in printed
+    assert "objectives        From BERT to ELECTRA in single steps" in printed
     assert run.name_first(["run.py", "tying", "--seeds=1"]) == [
         "run.py", "--sweep=tying", "--seeds=1"]
     assert run.name_first(["run.py", "--list"]) == ["run.py", "--list"]

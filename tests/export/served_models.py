@@ -7,8 +7,8 @@ import tensorflow as tf
 
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
-from electra_tf.export import finetuned
-from electra_tf.export.finetuned import ServedTask
+from electra_tf.export import servable
+from electra_tf.export.servable import ServedTask
 from electra_tf.export.signatures import Detector
 from electra_tf.finetuning.finetuner import TrialSettings
 from electra_tf.finetuning.predictor import Predictor
@@ -70,7 +70,7 @@ class Example:
     @property
     def servable(self):
         """Returns it as the programs that export take it."""
-        return finetuned.of_task(self.model, self.spec, self.config.task, TEXT, None)
+        return servable.of_task(self.model, self.spec, self.config.task, TEXT, None)
 
     @property
     def row_encoder(self):

@@ -11,7 +11,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import prediction_log_pb2
 
 from electra_tf.export import saved_model as exporting
-from electra_tf.export import servable, verification, warmup
+from electra_tf.export import servable, verification
 from electra_tf.export.saved_model import Target
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
@@ -63,7 +63,7 @@ def test_a_new_process_answers_strings_wherever_it_starts(exported, tmp_path, mo
 
 def test_warm_up_requests_can_be_read_back_and_nothing_else_is_left(exported):
     logs = [prediction_log_pb2.PredictionLog.FromString(record.numpy())
-            for record in tf.data.TFRecordDataset(str(exported / warmup.FILE))]
+            for record in tf.data.TFRecordDataset(str(exported / exporting.WARM_UP_FILE))]
     assert [log.predict_log.request.inputs["text"].tensor_shape.dim[0].size for log in logs] == [
         4, 1]
     assert {log.predict_log.request.model_spec.name for log in logs} == {"classifier"}
@@ -99,13 +99,6 @@ def test_a_difference_leaves_nothing(tmp_path, monkeypatch):
         export(tmp_path / "model")
     assert "\n" not in str(error.value)
     assert list((tmp_path / "model").iterdir()) == []
-
-
-@pytest.mark.slow
-def test_a_damaged_model_is_found(tmp_path):
-    (tmp_path / "saved_model.pb").write_bytes(b"not a graph")
-    with pytest.raises(UserError, match="can't be loaded again"):
-        verification.ask_elsewhere(tmp_path, [{"text": ["a"]}])
 
 
 def test_mistaken_targets_are_one_line_and_write_nothing(exported, tmp_path):

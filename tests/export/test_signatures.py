@@ -47,13 +47,6 @@ def test_classes():
         np.testing.assert_array_equal(found["probabilities"].max(axis=1), found["score"])
 
 
-def test_classes_that_files_only_number_have_names():
-    model = Example(Kind.CLASSIFICATION, TaskSpec.of_glue(glue.TASKS["sst2"]))
-    found = answer(model.served(), TEXTS)
-    assert found["labels"].tolist() == [[b"negative", b"positive"]] * len(TEXTS)
-    assert {label.decode() for label in found["label"]} <= {"negative", "positive"}
-
-
 def test_inputs_have_plain_names():
     kind = KINDS[Kind.CLASSIFICATION]
     assert kind.served_inputs(TaskSpec.of_glue(glue.TASKS["mrpc"])) == ("sentence1", "sentence2")
@@ -210,14 +203,6 @@ def test_no_rows_get_no_answers(signatures):
         found, expected = signature(**inputs), signature.structured_outputs
         assert {name: (value.shape[0], value.shape.rank) for name, value in found.items()} == {
             name: (0, value.shape.rank) for name, value in expected.items()}, key
-
-
-def test_texts_without_words_have_none():
-    for text, tagged in ((["", " "], 0), (["\u200b"], 1), ([""], 0)):
-        tags = example(Kind.TAGGING).served().answer(tf.constant(text))["tags"]
-        assert tags.shape == (len(text), tagged)
-        found = tiny_detector().answer(tf.constant(text))
-        assert found["words"].shape == found["replaced_probability"].shape == (len(text), 0)
 
 
 @pytest.fixture(scope="module")

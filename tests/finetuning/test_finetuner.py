@@ -12,9 +12,9 @@ from electra_tf.data.buckets import Row
 from electra_tf.finetuning import predictor
 from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
 from electra_tf.finetuning.predictor import Predictor
-from electra_tf.tasks.kinds.classification import ClassificationObjective
 from electra_tf.tasks.kinds.questions import QuestionObjective
 from electra_tf.tasks.kinds.tagging import TaggingObjective
+from electra_tf.tasks.kinds.texts import ClassificationObjective
 
 SETTINGS = {
     "model.vocab_size": 40, "model.embedding_size": 16, "model.hidden_size": 32,
@@ -63,7 +63,7 @@ def accuracy(task, model, rows):
 
 @pytest.fixture(scope="module")
 def trained():
-    task = task_of(ClassificationObjective(num_classes=2))
+    task = task_of(ClassificationObjective(outputs=2))
     model = model_of(task)
     rows = sentences()
     losses = [end.loss for end in Finetuner(task, model, rows, seed=1).epochs()]
@@ -95,7 +95,7 @@ def test_replicas_say_the_same_as_one_cpu(trained, monkeypatch):
 
 def test_a_seed_is_a_trial_and_the_same_seed_the_same_one():
     rows = of_one_length(20)
-    task = task_of(ClassificationObjective(num_classes=2), training__num_train_epochs=1)
+    task = task_of(ClassificationObjective(outputs=2), training__num_train_epochs=1)
     first, again, other = (
         next(Finetuner(task, model_of(task), rows, seed=seed).epochs()).loss for seed in (1, 1, 2))
     assert first == pytest.approx(again, rel=1e-6)
@@ -103,7 +103,7 @@ def test_a_seed_is_a_trial_and_the_same_seed_the_same_one():
 
 
 def test_a_fraction_of_an_epoch_is_a_whole_number_of_steps():
-    task = task_of(ClassificationObjective(num_classes=2), training__num_train_epochs=1.5)
+    task = task_of(ClassificationObjective(outputs=2), training__num_train_epochs=1.5)
     training = Finetuner(task, model_of(task), of_one_length(20), seed=1)
     assert training.num_steps == 4
     assert [end.step for end in training.epochs() if end.ends_epoch] == [3, 4]
@@ -111,7 +111,7 @@ def test_a_fraction_of_an_epoch_is_a_whole_number_of_steps():
 
 
 def test_frozen_layers_keep_their_weights():
-    task = task_of(ClassificationObjective(num_classes=2), training__num_train_epochs=1)
+    task = task_of(ClassificationObjective(outputs=2), training__num_train_epochs=1)
     model = model_of(task)
     model.encoder.trainable = False
     before = {variable.name: variable.numpy() for variable in model.variables}
@@ -126,7 +126,7 @@ def test_frozen_layers_keep_their_weights():
 def test_parts_change_nothing():
     rows, losses = sentences(20), []
     for parts in (1, 2):
-        task = task_of(ClassificationObjective(num_classes=2), training__num_train_epochs=2,
+        task = task_of(ClassificationObjective(outputs=2), training__num_train_epochs=2,
                        runtime__cpu_parts=parts, model__hidden_dropout=0.1)
         losses.append([end.loss for end in
                        Finetuner(task, model_of(task), rows, seed=1).epochs()])
@@ -140,7 +140,7 @@ QUESTION = Row(np.arange(2, 9, dtype=np.int32), np.array([0] * 3 + [1] * 4, np.i
 def test_tags_and_answers_come_per_row():
     words = Row(np.arange(2, 9, dtype=np.int32), np.zeros(7, np.int32), {
         "first_piece": np.array([1, 3], np.int32), "tag": np.array([0, 1], np.int32)})
-    task = task_of(TaggingObjective(num_tags=3))
+    task = task_of(TaggingObjective(outputs=3))
     (result,) = Predictor(task, model_of(task)).predict([words])
     assert result["tags"].shape == (7,)
     task = task_of(QuestionObjective(beam_size=4))
@@ -164,7 +164,7 @@ def test_questions_in_bfloat16_are_answered_nearly_as_in_float32(conditioned):
 
 
 def test_intervals_by_time_are_passing_and_change_no_other():
-    task = task_of(ClassificationObjective(num_classes=2), training__num_train_epochs=2,
+    task = task_of(ClassificationObjective(outputs=2), training__num_train_epochs=2,
                    runtime__log_every_steps=4, runtime__log_every_seconds=20.0)
     for tick, passing in ((0.0, []), (10.0, [2, 7])):
         clock = itertools.count(0.0, tick) if tick else itertools.repeat(0.0)

@@ -96,12 +96,10 @@ def test_what_is_no_run_of_glue_is_one_line(tmp_path):
 
 
 def test_results_of_another_task_or_metric_and_damaged_ones_are_refused(tmp_path):
-    for name, trials, task, message in (
-            ("rte", SCORES["rte"], "cola", r"rte/results.json is of --task=cola, not rte"),
-            ("mrpc", [{"accuracy": 0.8}], None, "mrpc/results.json is damaged: it has no f1 on"),
-            ("mnli", [{"accuracy": 0.8}], "sst2", "is of --task=sst2, not mnli")):
+    for name, trials, task in (("rte", SCORES["rte"], "cola"), ("mrpc", [{"accuracy": 0.8}], None),
+                               ("mnli", [{"accuracy": 0.8}], "sst2")):
         write(tmp_path / name, name, trials, task=task)
-        with pytest.raises(UserError, match=message):
+        with pytest.raises(UserError, match=rf"{name}/results.json is not of --task={name}"):
             glue_average.report(tmp_path / name)
         assert not (tmp_path / name / "glue_average.json").exists()
     write(tmp_path, "cola", SCORES["cola"])

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.config.finetuning import FinetuningConfig, FinetuningTrainingConfig
-from electra_tf.finetuning import outputs, trials
+from electra_tf.finetuning import pictures, trials
 from electra_tf.finetuning.finetuner import Interval
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.kinds.kind import Scored, Split
@@ -69,10 +69,10 @@ def test_early_stopping_counts_epochs_without_a_better_score(run_trial, capsys):
 
 
 def test_rare_labels_share_a_row_of_the_confusion_matrix():
-    labels = [f"label{number:02}" for number in range(outputs.MAX_LABELS + 2)]
+    labels = [f"label{number:02}" for number in range(pictures.MAX_LABELS + 2)]
     truth = [*labels[2:], *labels[2:], "label00", "label01"]
     found = [*labels[2:], *labels[2:], "label02", "label00"]
-    shown, table = outputs.confusion_table(truth, found, labels)
-    assert shown == [*labels[2:], outputs.OTHERS]
-    assert np.diag(table).tolist() == [2] * outputs.MAX_LABELS + [1]
+    shown, table = pictures.confusion_table(truth, found, labels)
+    assert shown == [*labels[2:], pictures.OTHERS]
+    assert np.diag(table).tolist() == [2] * pictures.MAX_LABELS + [1]
     assert table[-1, 0] == 1 and table.sum() == len(truth)

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from data_prep.documents import DocumentPart, ReadingNotes, parse_plain_text
 from data_prep.record_directory import RecordDirectory
 from data_prep.work_units import WorkUnit
-from electra_tf.checkpoints import settings_file
-from electra_tf.checkpoints.run_directory import checkpoint_of_results
+from electra_tf.checkpoints.run_directory import checkpoint_of_results, read_identity
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data import manifest, reader
@@ -134,7 +133,7 @@ def test_changed_settings_are_refused_or_read_as_they_stand(home, finetuned, dat
     path = home / "settings.json"
     path.write_bytes(content)
     known = FinetuningConfig() if finetuned else PretrainingConfig()
-    found = attempt("settings.json", lambda: settings_file.read(path, known))
+    found = attempt("settings.json", lambda: read_identity(home, known))
     if found is not REFUSED:
         require_said(found, content)
 

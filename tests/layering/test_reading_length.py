@@ -9,7 +9,7 @@ from tests.layering import sources
 
 LIMITS = {  # entry points: most lines, most modules
     ("run_pretraining",): (12_150, 114),
-    ("run_finetuning",): (14_700, 133),
+    ("run_finetuning",): (16_260, 139),
     ("electra_tf.objectives.electra", "electra_tf.training.step"): (3_500, 29),
 }
 

@@ -9,10 +9,9 @@ import tensorflow as tf
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import Row, make_batch
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.tasks.kinds.classification import ClassificationObjective
 from electra_tf.tasks.kinds.questions import QuestionObjective
-from electra_tf.tasks.kinds.regression import RegressionObjective
 from electra_tf.tasks.kinds.tagging import TaggingObjective
+from electra_tf.tasks.kinds.texts import ClassificationObjective, RegressionObjective
 from tests.parity import golden_files
 
 CONFIG = ModelConfig(vocab_size=30, embedding_size=8, hidden_size=16, num_layers=2, num_heads=2,
@@ -44,13 +43,13 @@ def run(objective, examples, *, batch_size=3, length=16, training=True, model=No
 
 CASES = {
     "classification": (
-        ClassificationObjective(num_classes=3, dropout_rate=0.0),
+        ClassificationObjective(outputs=3, dropout_rate=0.0),
         rows(label=np.array([0, 2, 1], np.int32)), 3),
     "regression": (
         RegressionObjective(scale=5.0, dropout_rate=0.0),
         rows(label=np.array([0.0, 5.0, 3.2], np.float32)), 3),
     "tagging": (
-        TaggingObjective(num_tags=4, dropout_rate=0.0),
+        TaggingObjective(outputs=4, dropout_rate=0.0),
         rows(first_piece=[np.array(places, np.int32) for places in ([1, 2, 5], [1], [1, 3, 4, 9])],
              tag=[np.array(tags, np.int32) for tags in ([0, 1, 2], [3], [0, 0, 3, 1])]), 8),
     "questions": (
@@ -116,7 +115,7 @@ def test_the_loss_of_tags_by_sentence_is_googles():
             inputs["input_ids"][index, :length], inputs["segment_ids"][index, :length], {
                 "first_piece": inputs["chunk_labeled_positions"][index, words],
                 "tag": inputs["chunk_labels"][index, words]}))
-    objective = TaggingObjective(num_tags=25, dropout_rate=0.0, by_sentence=True)
+    objective = TaggingObjective(outputs=25, dropout_rate=0.0, by_sentence=True)
     vocab_size, embedding_size = encoder["weight|electra/embeddings/word_embeddings"].shape
     model = objective.build_model(ModelConfig(
         vocab_size=vocab_size, embedding_size=embedding_size, hidden_size=32, num_layers=2,
@@ -147,7 +146,7 @@ def test_answers_lie_in_the_second_segment_or_at_cls():
 
 
 def test_dropout_is_drawn_in_training_only():
-    objective = ClassificationObjective(num_classes=3, dropout_rate=0.5)
+    objective = ClassificationObjective(outputs=3, dropout_rate=0.5)
     examples = CASES["classification"][1]
     outcome, _, model = run(objective, examples)
     quiet, _, _ = run(objective, examples, training=False, model=model)

@@ -89,11 +89,11 @@ def test_this_environment_is_what_the_locks_say():
 
 
 def test_every_installation_asks_for_hashes():
-    pages = [path for path in (sources.ROOT / "docs").glob("*.md")]
+    pages = list((sources.ROOT / "docs").rglob("*.md"))
     files = [sources.ROOT / name for name in ("Makefile", ".ci/run", "README.md")] + pages
     lines = [(path.name, line) for path in files for line in path.read_text().splitlines()
              if re.search(r"\b(pip3?|uv pip|uv tool) install\b|\buvx\b|\bpipx\b", line)]
     assert len(lines) > 1
-    # The wheel is for environments of others, which choose the versions.
+    # The package is for environments of others, which choose the versions.
     assert [found for found in lines if "--require-hashes" not in found[1]
-            and not re.search(r"pip install '?electra-tf\b", found[1])] == []
+            and not re.search(r"pip install '?(electra-tf\b|\.\[)", found[1])] == []

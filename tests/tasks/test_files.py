@@ -1,17 +1,21 @@
 """The user's own tables, sentences and label sets."""
 
+import gzip
 import json
 
 import pytest
 
 from electra_tf.platform.errors import UserError
-from electra_tf.tasks.examples import TaggedExample, TextExample
+from electra_tf.tasks import files, registry
+from electra_tf.tasks.examples import Kind, QuestionExample, TaggedExample, TextExample
 from electra_tf.tasks.files import (
     Columns,
+    Files,
     read_tagged,
     read_texts,
     require_known_labels,
 )
+from electra_tf.tasks.task import TaskSpec
 
 
 def write(tmp_path, name, text):
@@ -26,7 +30,118 @@ def test_columns_are_picked_by_name(tmp_path):
     assert read_texts(path, columns) == [
         TextExample(key="7", texts=("A, b", "c"), label="pos"),
         TextExample(key="8", texts=("d", "e"), label="neg")]
-    assert read_texts(path, columns, labelled=False)[0].label is None
+    bare = write(tmp_path, "b.csv", "id,title,body\n7,a,c\n")
+    assert read_texts(bare, columns, labelled=False)[0].label is None
+
+
+def test_a_packed_file_is_read_as_the_same_file(tmp_path):
+    path = write(tmp_path, "a.tsv", "text\tlabel\nx\t1\ny\t0\n")
+    packed = tmp_path / "b.tsv.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert read_texts(packed, Columns()) == read_texts(path, Columns())
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(UserError, match=r"b\.tsv\.gz: not gzip, or damaged"):
+        read_texts(packed, Columns())
+
+
+def test_lines_of_plain_text_are_examples_to_predict(tmp_path):
+    path = write(tmp_path, "a.txt", "one\ttext\n\nlast")
+    found = read_texts(path, Columns(key="id"), labelled=False)
+    assert [(one.key, one.texts, one.label) for one in found] == [
+        ("1", ("one\ttext",), None), ("2", ("",), None), ("3", ("last",), None)]
+    pairs = write(tmp_path, "b.txt", "a\tb\tc\n")
+    assert read_texts(pairs, Columns(texts=("x", "y")), labelled=False)[0].texts == ("a", "b\tc")
+    with pytest.raises(UserError, match=r"a\.txt:1: 1 columns, but 2 are expected"):
+        read_texts(write(tmp_path, "a.txt", "alone\n"), Columns(texts=("x", "y")), labelled=False)
+    with pytest.raises(UserError, match=r"a\.txt: lines of \.txt have no labels"):
+        read_texts(path, Columns())
+
+
+def test_labels_of_a_file_to_predict_are_read_if_they_are_there(tmp_path):
+    path = write(tmp_path, "a.tsv", "text\tlabel\nx\t1.5\ny\t\nz\tbig\n")
+    assert [one.label for one in read_texts(path, Columns(), numbers=True, labelled=False)] == [
+        1.5, None, None]
+    spec = TaskSpec(name="classification", kind=Kind.CLASSIFICATION, labels=("1.5", "2"),
+                    metrics=("accuracy",))
+    assert [one.label for one in registry.read_file(spec, path, labelled=False)] == [
+        "1.5", None, None]
+
+
+def test_several_files_are_one_whose_keys_name_them(tmp_path):
+    paths = [write(tmp_path, name, f"text\tlabel\n{name}\tyes\nx\tno\n")
+             for name in ("a.tsv", "b.tsv")]
+    task = registry.load("classification", None, Files(train=paths, dev=paths[0]))
+    assert [(one.key, one.texts) for one in task.train] == [
+        (f"{tmp_path}/a.tsv:2", ("a.tsv",)), (f"{tmp_path}/a.tsv:3", ("x",)),
+        (f"{tmp_path}/b.tsv:2", ("b.tsv",)), (f"{tmp_path}/b.tsv:3", ("x",))]
+
+
+def test_labels_that_join_others_are_refused(tmp_path):
+    for joint, refused in (("sports,art", True), ("art; sports", True), ("art|", False),
+                           ("Paris, TX", False)):
+        path = write(tmp_path, "a.tsv", f"text\tlabel\nx\tsports\ny\t{joint}\nz\tTexas\n")
+        files = Files(train=path, dev=path)
+        if refused:
+            with pytest.raises(UserError, match=(
+                    rf"a\.tsv: the label '{joint}' joins several labels; a text has one")):
+                registry.load("classification", None, files)
+        else:
+            assert joint in registry.load("classification", None, files).spec.labels
+
+
+class TestHeldOutExamples:
+    def test_are_a_tenth_of_every_label_and_always_the_same(self):
+        examples = [TextExample(key=str(number), texts=(str(number),), label="abcc"[number % 4])
+                    for number in range(400)]
+        train, dev, note = files.hold_out(examples)
+        assert sorted(train + dev, key=lambda one: int(one.key)) == examples
+        for label, count in (("a", 100), ("b", 100), ("c", 200)):
+            held = sum(one.label == label for one in dev)
+            assert abs(held - count / 10) <= 1
+        assert [one.key for one in dev] == sorted((one.key for one in dev), key=int)
+        assert files.hold_out(examples)[1] == dev
+        assert "40 of 400" in note
+
+    def test_have_numbers_from_the_whole_range(self):
+        examples = [TextExample(key=str(number), texts=(f"text {number}",), label=float(number))
+                    for number in range(100)]
+        assert [int(one.label) // 10 for one in files.hold_out(examples)[1]] == list(range(10))
+
+    def test_share_no_text_and_no_context_with_training(self):
+        texts = [TextExample(key=str(number), texts=(str(number // 4),), label="ab"[number % 2])
+                 for number in range(80)]
+        asked = [QuestionExample(key=str(number), question=f"q{number}", context=f"c{number // 5}")
+                 for number in range(100)]
+        for examples, of in ((texts, lambda one: one.texts), (asked, lambda one: one.context)):
+            train, dev, _ = files.hold_out(examples)
+            assert dev and not {of(one) for one in train} & {of(one) for one in dev}
+
+    def test_need_two_different_texts(self):
+        one = TextExample(key="1", texts=("a",), label="x")
+        with pytest.raises(UserError, match="--dev is needed: the training file is too small"):
+            files.hold_out([one, one])
+        assert len(files.hold_out([one, TextExample(key="2", texts=("b",), label="y")])[1]) == 1
+
+    def test_may_hold_the_only_example_of_a_label(self, tmp_path):
+        rows = "".join(f"text {number}\tlabel {number}\n" for number in range(30))
+        path = write(tmp_path, "a.tsv", f"text\tlabel\n{rows}")
+        task = registry.load("classification", None, Files(train=path))
+        assert (len(task.spec.labels), len(task.train), len(task.dev["dev"])) == (30, 27, 3)
+        assert "3 of 30 training examples are held out" in task.notes[0]
+
+
+@pytest.mark.parametrize(("text", "refused"), [
+    ("EU rejects German call\n", True), ("I like cats\nYou like dogs\n", True),
+    ("EU\nrejects\n", False), ("EU NNP\nrejects VBZ\n. .\n", False),
+    ("EU B-org\nrejects O\ncall B-org\n", False)])
+def test_plain_sentences_to_tag_are_told_from_columns(tmp_path, text, refused):
+    path = write(tmp_path, "a.txt", text)
+    columns = Columns(texts=("words",), label="tags")
+    if refused:
+        with pytest.raises(UserError, match=r"a\.txt: lines of several words such as .* one word"):
+            read_tagged(path, columns, labelled=False, tags=("B-org", "O"))
+    else:
+        assert read_tagged(path, columns, labelled=False, tags=("B-org", "O"))[0].words[0] == "EU"
 
 
 def test_json_labels_may_be_numbers_or_truths(tmp_path):

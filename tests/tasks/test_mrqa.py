@@ -64,16 +64,13 @@ def test_all_questions_are_read_and_the_first_place_of_the_first_answer_is_learn
     assert found.misplaced == ()
 
 
-def test_misplaced_answers_are_left_out_or_refused(path):
+def test_misplaced_answers_are_left_out(path):
     wrong = ("Ünal", [23, 26], [24, 27])
     write(path, line(), line(asked("a", wrong), asked("b", ("Ünal", [24, 29]))))
     found = read_mrqa(path)
     assert found.misplaced == ("a", "b")
     assert [one.answers for one in found.examples] == [(Answer(text="Ünal", start=24),), ()]
     assert found.examples[1].gold == ("Ada Unal", "ada ünal")  # It can be scored.
-    write(path, line(), line(asked("a", ("Ünal", [24, 29]))))
-    with pytest.raises(UserError, match=r":3: qas\[0\]: the answer 'Ünal' .*24 to 29.*'a'"):
-        read_mrqa(path, strict=True)
 
 
 def test_questions_to_predict_need_no_answers(path):
@@ -92,7 +89,7 @@ def test_what_cannot_be_so_is_named_with_its_line(path):
             ([line(asked() | {"answers": []})], r":2: qas\[0\]: no answers"),
             ([line(asked("a", ("Ünal",)))], r":2: qas\[0\]: no answers"),
             ([line(asked("a"), asked("b") | {"is_impossible": True})], r"qas\[1\]: is_impossible"),
-            ([line(asked("a")), line(asked("b"), asked("a"))], r":3: qas\[1\]: .* the qid 'a'"),
+            ([line(asked("a")), line(asked("b"), asked("a"))], r":3: qas\[1\]: .* the id 'a'"),
             ([line(asked("a", ("x", [40, 43])))], r"detected_answers\[0\]: \[40, 43\] isn't"),
             ([line(asked("a", ("x", [-1, 3])))], r"\[-1, 3\] isn't a first and a last"),
             ([line(asked("a", ("x", [5, 4])))], r"\[5, 4\] isn't"),

@@ -14,7 +14,7 @@ from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.pretraining import training_run
 from electra_tf.pretraining.timetable import Timetable
-from electra_tf.tasks.kinds.classification import ClassificationObjective
+from electra_tf.tasks.kinds.texts import ClassificationObjective
 from electra_tf.training import hardware
 from electra_tf.training.workers import has_several_workers, is_chief
 from tests import tiny_records, tiny_run
@@ -87,7 +87,7 @@ def test_fine_tuning_is_traced_for_the_cores(monkeypatch, part):
             "model.num_layers": 1, "model.num_heads": 2, "model.intermediate_size": 64,
             "task.max_seq_length": 32, "training.train_batch_size": 8,
             "training.precision": "bfloat16", "runtime.tpu": "local"}),
-        objective=ClassificationObjective(num_classes=2), pad_id=0,
+        objective=ClassificationObjective(outputs=2), pad_id=0,
         strategy=fake_tpu.strategy(monkeypatch))
     with settings.strategy.scope():
         model = settings.objective.build_model(

@@ -7,7 +7,7 @@ r"""Shows what a directory of records holds, before a run is spent on it.
 Prints the manifest, the lengths of examples, words and [UNK] by script, frequent and rare pieces,
 text that is there more than once (also in held-out and training examples), and some examples with
 the masks that training would draw for them. --html writes the same as a page, with colors. All
-examples are read, in memory that does not grow with them: docs/inspecting_records.md.
+examples are read, in memory that does not grow with them: docs/how_to/data.md.
 """
 
 import pathlib

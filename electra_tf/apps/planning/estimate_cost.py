@@ -5,9 +5,9 @@
         --region=eu
     python -m electra_tf.apps.planning.estimate_cost --plot=scores.png --glue_dir=runs/glue
 
-It trains nothing. docs/cost.md explains the counts and the sources of prices, powers and scores;
---prices=FILE replaces them. The default of --max_seq_length is that of the published run: 128
-tokens, 512 for base and large.
+It trains nothing. docs/how_to/cost.md explains the counts and the sources of prices, powers
+and scores; --prices=FILE replaces them. The default of --max_seq_length is that of the published
+run: 128 tokens, 512 for base and large.
 """
 
 from collections.abc import Iterator, Sequence

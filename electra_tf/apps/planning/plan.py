@@ -8,7 +8,7 @@ The measurement takes a minute: every network trains for some seconds. With --ru
 compares the run's own throughput with the measured one after a tenth of the budget, at most two
 minutes. If the run would miss the budget, it starts again with other steps in the remaining time.
 If --model_dir already holds a run that is not finished, the program measures nothing and continues
-it. docs/budgets.md has the runs behind the expected AUC.
+it. docs/how_to/size_and_recipe.md has the runs behind the expected AUC.
 """
 
 import dataclasses
@@ -241,7 +241,7 @@ def unfinished(data_dir: str, model_dir: Path) -> list[str] | None:
 def report(plans: Sequence[Plan], best: Plan, records: mixture.Mixture) -> str:
     """Returns the table with its notes."""
     notes = ["AUC: final unigram_auc of runs on English Wikipedia and books; other text and "
-             "vocabularies differ (docs/budgets.md)."]
+             "vocabularies differ (docs/how_to/size_and_recipe.md)."]
     if any(proposed.extrapolated for proposed in plans):
         notes.append("* more tokens than were measured: extrapolated by a power law.")
     passes = best.tokens / records.tokens("train")

@@ -11,7 +11,8 @@ r"""Compiles a training step for TPUs or GPUs that aren't there, or writes it fo
 The first two need what `make compile-env` installs, no records and no TPU; a step of ELECTRA-Base
 takes minutes. --topology=h100:1, for GPUs, needs `make compile-cuda` besides. The third writes what
 `electra_tf.apps.stablehlo.run_step` trains with, the fourth makes a checkpoint of the result, and
-run_pretraining.py with the same flags goes on from there. docs/tpu.md has what compiles where.
+run_pretraining.py with the same flags goes on from there. docs/how_to/accelerators.md lists what
+compiles where.
 """
 
 import concurrent.futures

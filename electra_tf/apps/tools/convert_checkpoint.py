@@ -10,19 +10,9 @@ nothing is written. run_pretraining.py and run_finetuning.py accept all three fo
 --init_checkpoint.
 """
 
-import os
-import shutil
-import tempfile
-
 from absl import flags
 
 from electra_tf.platform import command_line, storage
-from electra_tf.platform.atomic_file import (
-    TEMPORARY_PREFIX,
-    make_directory,
-    remove_abandoned,
-    write_error,
-)
 from electra_tf.platform.errors import UserError
 from electra_tf.text.normalization import Normalization
 
@@ -38,6 +28,7 @@ def main() -> None:
             raise UserError(f"--{name} is needed: {values[name].help}")
     from electra_tf.checkpoints.formats import Format  # TensorFlow takes seconds to import.
     from electra_tf.export import conversion
+    from electra_tf.export.new_directory import appearing_whole
 
     if values.to_format not in set(Format):
         raise UserError(f"--to_format must be one of {', '.join(Format)}. "
@@ -49,18 +40,10 @@ def main() -> None:
         raise UserError(f"--to={target} exists already; name a new directory.")
     networks = conversion.read(
         source, vocab_file=storage.path(values.vocab_file) if values.vocab_file else None,
-        normalization=Normalization.of(values.lower_case), num_heads=values.num_heads)
-    make_directory(target.parent)
-    remove_abandoned(target.parent)
-    scratch = storage.path(tempfile.mkdtemp(
-        prefix=f"{TEMPORARY_PREFIX}{os.getpid()}-", dir=target.parent))
-    try:
-        conversion.write(networks, scratch / target.name, Format(values.to_format))
-        (scratch / target.name).rename(target)
-    except OSError as error:
-        raise write_error(target, error) from error
-    finally:
-        shutil.rmtree(scratch)
+        normalization=None if values.lower_case is None else Normalization.of(values.lower_case),
+        num_heads=values.num_heads)
+    with appearing_whole(target) as unfinished:
+        conversion.write(networks, unfinished, Format(values.to_format))
     count = sum(value.size for value in networks.weights.values())
     print(f"{len(networks.weights)} weights, {count:,} parameters: {networks.source} -> {target}")
 
@@ -71,7 +54,8 @@ def define() -> None:
     flags.DEFINE_string("to", None, "Directory to write, which must not exist.")
     flags.DEFINE_string("to_format", None, "Format to write: run, google or hugging_face.")
     flags.DEFINE_string("vocab_file", None, "Vocabulary. Default: vocab.txt beside the checkpoint.")
-    flags.DEFINE_bool("lower_case", True, "Whether the vocabulary is uncased.")
+    flags.DEFINE_bool("lower_case", None, "Vocabulary is uncased. Default: what "
+                      "vocab.txt.manifest.json beside it says, or true.")
     flags.DEFINE_integer(
         "num_heads", None, "Number of attention heads. Default: that in bert_config.json beside "
         "the checkpoint, or that of the published model of this size.", lower_bound=1)

@@ -35,8 +35,8 @@ optimizer:
 Flags win over `--set`, `--set` over the file, the file over the size. A misspelt name or a value
 out of bounds is an error. All sections but `runtime` decide the result of a run: a run that resumes
 must have the same values. The settings of `runtime` may change, and those of `initialization` too
-once there is a checkpoint. `--recipe=short` changes some defaults: [recipes.md](recipes.md).
-Written by `python -m electra_tf.apps.tools.list_settings`.
+once there is a checkpoint. `--recipe=short` changes some defaults:
+[short runs](explanation/short_runs.md). Printed by `python -m electra_tf.apps.tools.list_settings`.
 
 # Pre-training
 """

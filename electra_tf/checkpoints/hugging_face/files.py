@@ -1,13 +1,16 @@
-"""The files of a Hugging Face directory that say how its network reads text.
+"""The files of a Hugging Face directory that describe its network and how it reads text.
 
 The vocabulary is vocab.txt; transformers 5 leaves it out and keeps it in tokenizer.json.
 """
 
 import dataclasses
-from typing import Any
+import types
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from electra_tf.checkpoints.pretrained import TextSettings
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
+from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.platform import strict_json
 from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError, shown
@@ -17,9 +20,104 @@ from electra_tf.text.vocabulary import CLS, CONTINUATION, MASK, PAD, SEP, UNK, V
 
 CONFIG_FILE = "config.json"
 TOKENIZER_SETTINGS_FILE, TOKENIZER_FILE = "tokenizer_config.json", "tokenizer.json"
+SIZES = {"vocab_size": "vocab_size", "embedding_size": "embedding_size",
+         "hidden_size": "hidden_size", "num_layers": "num_hidden_layers",
+         "num_heads": "num_attention_heads", "intermediate_size": "intermediate_size",
+         "max_position_embeddings": "max_position_embeddings",
+         "type_vocab_size": "type_vocab_size"}
+"""Our setting -> theirs; whole numbers."""
+OTHERS = {"hidden_dropout": "hidden_dropout_prob",
+          "attention_dropout": "attention_probs_dropout_prob",
+          "initializer_range": "initializer_range"}
+"""Likewise, of numbers that matter in training alone."""
+FIXED = {"model_type": "electra", "hidden_act": "gelu", "layer_norm_eps": 1e-12}
+_OTHERWISE = {"position_embedding_type": "absolute", "is_decoder": False,
+              "add_cross_attention": False}
+"""What would make another network of it; ours never writes these."""
+_MOST_CONFIG = 4 * MIB
+"""Of config.json: 1 KB, and the names of labels."""
 _MOST_TOKENIZER = 256 * MIB
 """Of tokenizer.json; one of 500,000 tokens has 30 MB."""
 _MOST_SETTINGS = MIB
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Config:
+    """What we read of config.json."""
+
+    __pydantic_config__ = strict_json.OPEN
+
+    vocab_size: int
+    embedding_size: int
+    hidden_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    intermediate_size: int
+    max_position_embeddings: int
+    type_vocab_size: int
+    hidden_dropout_prob: float
+    attention_probs_dropout_prob: float
+    initializer_range: float = ModelConfig.initializer_range
+    architectures: tuple[str, ...] | None = None
+    pad_token_id: int | None = None
+    id2label: dict[str, str] | None = None
+    label2id: dict[str, int] | None = None
+    problem_type: str | None = None
+    finetuning_task: str | None = None
+
+    @property
+    def architecture(self) -> str:
+        """Name of the network's class; empty if the file doesn't say."""
+        return ", ".join(self.architectures or ())
+
+
+def read_config(directory: Path) -> Config:
+    """Returns what config.json says of a network.
+
+    Raises:
+        UserError: no such file, no JSON, no ELECTRA; a value that is missing or of another type.
+    """
+    path = directory / CONFIG_FILE
+    found = strict_json.read(path, Any, most=_MOST_CONFIG)
+    if not isinstance(found, dict):
+        raise UserError(f"{path} must hold a JSON object. Received: {shown(found)}")
+    for name, value in (FIXED | _OTHERWISE).items():
+        other = found.get(name, value)
+        if other != value or isinstance(other, bool) != isinstance(value, bool):
+            raise UserError(f"{path}: {name} is {shown(other)}; ELECTRA's is {value!r}.")
+    return strict_json.read(path, Config, most=_MOST_CONFIG)
+
+
+def model_config(config: Config, directory: Path,
+          generator: Mapping[str, float | Tying] = types.MappingProxyType({})) -> ModelConfig:
+    """Returns the shape of networks as our settings.
+
+    Args:
+        config: of the discriminator, or of an encoder that was fine-tuned.
+        directory: where it comes from, for errors.
+        generator: what is known of one: `generator_width`, `generator_depth` and `tying`.
+
+    Raises:
+        UserError: a size that no encoder has.
+    """
+    try:
+        return ModelConfig(**encoder_sizes(config), **generator)
+    except UserError as error:
+        raise UserError(f"{directory / CONFIG_FILE}: {error}") from error
+
+
+def encoder_sizes(config: Config) -> dict[str, Any]:
+    """Returns the sizes of an encoder by the names of our settings."""
+    return {ours: getattr(config, theirs) for ours, theirs in (SIZES | OTHERS).items()}
+
+
+def require_architecture(config: Config, directory: Path, wanted: str) -> None:
+    """Raises `UserError` if config.json says that a network is of another class than wanted."""
+    found = config.architecture or wanted
+    if found != wanted:
+        raise UserError(f"{directory / CONFIG_FILE}: the architecture is {found}; {wanted} is "
+                        "expected. A generator is read beside its discriminator: name the "
+                        "directory that holds discriminator/ and generator/.")
 
 
 def read_text(directory: Path, vocab_size: int, pad_id: int | None = None) -> TextSettings:
@@ -67,8 +165,8 @@ class _TokenizerSettings:
 
     do_lower_case: bool | None = None
     strip_accents: bool | None = None
-    tokenize_chinese_chars: bool | None = None
-    do_basic_tokenize: bool | None = None
+    tokenize_chinese_chars: Literal[True] | None = None
+    do_basic_tokenize: Literal[True] | None = None
     pad_token: str | dict[str, Any] | None = None
     unk_token: str | dict[str, Any] | None = None
     cls_token: str | dict[str, Any] | None = None
@@ -77,12 +175,24 @@ class _TokenizerSettings:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class _WordPiece:
+    """The vocabulary of tokenizer.json; ELECTRA's tokenizer has no other values."""
+
+    __pydantic_config__ = strict_json.OPEN
+
+    type: Literal["WordPiece"]
+    continuing_subword_prefix: Literal[CONTINUATION]
+    vocab: dict[str, int]
+    unk_token: Literal[UNK] = UNK
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class _Tokenizer:
     """What we read of tokenizer.json."""
 
     __pydantic_config__ = strict_json.OPEN
 
-    model: dict[str, Any]
+    model: _WordPiece
     normalizer: dict[str, Any] | None = None
 
 
@@ -94,10 +204,7 @@ def _composes(normalizer: dict[str, Any] | None) -> bool:
 
 
 def _require_ours(path: Path, settings: _TokenizerSettings) -> None:
-    """Refuses a tokenizer that isn't ELECTRA's."""
-    for name in ("tokenize_chinese_chars", "do_basic_tokenize"):
-        if getattr(settings, name) is False:
-            raise UserError(f"{path}: {name} is false; ELECTRA's tokenizer does that.")
+    """Refuses special tokens that aren't ELECTRA's."""
     for name, token in (("pad_token", PAD), ("unk_token", UNK), ("cls_token", CLS),
                         ("sep_token", SEP), ("mask_token", MASK)):
         found = getattr(settings, name)
@@ -110,14 +217,7 @@ def _read_vocabulary(directory: Path) -> Vocabulary:
     path = directory / TOKENIZER_FILE
     if (directory / VOCABULARY_FILE).exists() or not path.exists():
         return Vocabulary.load(directory / VOCABULARY_FILE)
-    model = strict_json.read(path, _Tokenizer, most=_MOST_TOKENIZER).model
-    kind = (model.get("type"), model.get("continuing_subword_prefix"), model.get("unk_token", UNK))
-    if kind != ("WordPiece", CONTINUATION, UNK):
-        raise UserError(f"{path} holds no WordPiece vocabulary with {CONTINUATION!r} and {UNK}, "
-                        "which ELECTRA's is.")
-    ids = model.get("vocab")
-    if not isinstance(ids, dict) or not all(type(index) is int for index in ids.values()):
-        raise UserError(f"{path}: model.vocab must be an object from tokens to whole numbers.")
+    ids = strict_json.read(path, _Tokenizer, most=_MOST_TOKENIZER).model.vocab
     tokens = sorted(ids, key=ids.__getitem__)
     if [ids[token] for token in tokens] != list(range(len(tokens))):
         raise UserError(f"{path}: the ids of its {len(tokens)} tokens aren't 0, 1, 2 and so on.")

@@ -5,14 +5,12 @@ It keeps the two networks apart, each with a copy of the embeddings: a pair is a
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
-from electra_tf.checkpoints.hugging_face import config as config_file
 from electra_tf.checkpoints.hugging_face import files
-from electra_tf.checkpoints.hugging_face.config import Config
-from electra_tf.checkpoints.hugging_face.files import CONFIG_FILE
+from electra_tf.checkpoints.hugging_face.files import CONFIG_FILE, Config
 from electra_tf.checkpoints.hugging_face.weight_files import read_weights, weights_file
 from electra_tf.checkpoints.pretrained import Pretrained, UnconvertedHead
 from electra_tf.checkpoints.shapes import require_exactly, require_networks
@@ -60,18 +58,17 @@ def read(path: Path, beside: Path | None = None) -> Pretrained:
     """
     pair = (path / DISCRIMINATOR / CONFIG_FILE).exists()
     directory = path / DISCRIMINATOR if pair else path
-    config = config_file.read(directory)
+    config = files.read_config(directory)
     if config.architecture in FINETUNED:
         return _read_finetuned(directory, config)
-    config_file.require_architecture(config, directory, ARCHITECTURES[DISCRIMINATOR])
-    model = config_file.model(config, directory)
+    files.require_architecture(config, directory, ARCHITECTURES[DISCRIMINATOR])
+    model = files.model_config(config, directory)
     text = files.read_text(directory, config.vocab_size, config.pad_token_id)
     weights = by_our_names(
-        read_weights(directory),
-        by_theirs(discriminator(model.discriminator).weights), directory)
+        read_weights(directory), discriminator(model.discriminator).weights, directory)
     place = beside or path / GENERATOR
     if beside is not None or (pair and (place / CONFIG_FILE).exists()):
-        own = config_file.read(place)
+        own = files.read_config(place)
         model, own_weights = _read_generator(place, own, config, weights)
         weights |= own_weights
         other = files.read_text(place, own.vocab_size, own.pad_token_id)
@@ -83,13 +80,13 @@ def read(path: Path, beside: Path | None = None) -> Pretrained:
 
 
 def _read_finetuned(directory: Path, config: Config) -> Pretrained:
-    model = config_file.model(config, directory)
-    found, names = read_weights(directory), by_theirs(whole_encoder(model.discriminator))
+    model = files.model_config(config, directory)
+    found, shapes = read_weights(directory), whole_encoder(model.discriminator)
     head = {name: value for name, value in found.items()
             if name not in IGNORED and not name.startswith("electra.")}
     weights = by_our_names(
-        {name: value for name, value in found.items() if name not in head}, names, directory)
-    require_exactly(weights, whole_encoder(model.discriminator), str(directory))
+        {name: value for name, value in found.items() if name not in head}, shapes, directory)
+    require_exactly(weights, shapes, str(directory))
     return Pretrained(source=str(directory), model=model, weights=weights,
                       text=files.read_text(directory, model.vocab_size, config.pad_token_id),
                       unconverted_head=UnconvertedHead(config=config, weights=head))
@@ -98,21 +95,21 @@ def _read_finetuned(directory: Path, config: Config) -> Pretrained:
 def _read_generator(directory: Path, own: Config, other: Config,
                     weights: Weights) -> tuple[ModelConfig, Weights]:
     """Returns the shape of both networks, and the generator's own weights; `other`: beside it."""
-    config_file.require_architecture(own, directory, ARCHITECTURES[GENERATOR])
-    config_file.model(own, directory)
+    files.require_architecture(own, directory, ARCHITECTURES[GENERATOR])
+    files.model_config(own, directory)
     found = read_weights(directory)
-    model = config_file.model(other, directory, {
+    model = files.model_config(other, directory, {
         "generator_width": own.hidden_size / other.hidden_size,
         "generator_depth": own.num_hidden_layers / other.num_hidden_layers,
         "tying": _tying(found, own, weights, directory)})
-    ours = config_file.sizes(own)
-    differing = [name for name in config_file.SIZES if getattr(model.generator, name) != ours[name]]
+    ours = files.encoder_sizes(own)
+    differing = [name for name in files.SIZES if getattr(model.generator, name) != ours[name]]
     if differing:
         name = differing[0]
-        raise UserError(f"{directory / CONFIG_FILE}: {config_file.SIZES[name]} is {ours[name]}; "
+        raise UserError(f"{directory / CONFIG_FILE}: {files.SIZES[name]} is {ours[name]}; "
                         "the generator of this discriminator has "
                         f"{getattr(model.generator, name)}.")
-    both = by_our_names(found, by_theirs(generator(model).weights), directory)
+    both = by_our_names(found, generator(model).weights, directory)
     return model, {name: both[name] for name in own_generator(model)}
 
 
@@ -137,11 +134,6 @@ def _tying(found: Weights, own: Config, discriminator: Weights,
                     "of its own has embedding_size equal to hidden_size.")
 
 
-def by_theirs(shapes: Iterable[str]) -> dict[str, str]:
-    """Returns their name -> ours, of weights by our names."""
-    return {theirs_of(name): name for name in shapes}
-
-
 def theirs_of(name: str) -> str:
     """Returns what Hugging Face calls a weight.
 
@@ -160,19 +152,19 @@ def turned(name: str, value: np.ndarray) -> np.ndarray:
     return value.T if name.endswith("/kernel") else value
 
 
-def by_our_names(found: Weights, names: Mapping[str, str],
+def by_our_names(found: Weights, wanted: Iterable[str],
                  directory: Path) -> dict[str, np.ndarray]:
-    """Returns weights as we have them, in float32.
+    """Returns weights by our names, in float32 and our form.
 
     Args:
         found: by their names.
-        names: theirs -> ours.
+        wanted: our names.
         directory: where they come from, for errors.
 
     Raises:
         UserError: names that are missing or left over.
     """
-    path = weights_file(directory)
+    path, names = weights_file(directory), {theirs_of(name): name for name in wanted}
     unknown = sorted(found.keys() - names.keys() - IGNORED)
     if unknown:
         raise UserError(f"{path} has no place in ELECTRA for {len(unknown)} weights: "

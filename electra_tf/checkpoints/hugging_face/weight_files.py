@@ -26,14 +26,8 @@ def weights_file(directory: Path) -> Path:
     for name in (WEIGHTS_FILE, KERAS_FILE, PICKLED_FILE):
         if (directory / name).exists():
             return directory / name
-    if any((directory / f"{name}.index.json").exists() for name in (WEIGHTS_FILE, PICKLED_FILE)):
-        raise UserError(f"{directory} holds weights in several files; write them as one: "
-                        "model.save_pretrained(..., max_shard_size='100GB').")
-    others = sorted(path.name for pattern in ("*.bin", "*.h5", "*.msgpack")
-                    for path in directory.glob(pattern))
-    there = f", only {', '.join(others)}" if others else ""
-    raise UserError(f"{directory} holds no {WEIGHTS_FILE}, {KERAS_FILE} or {PICKLED_FILE}{there}; "
-                    "write weights with model.save_pretrained(...) of transformers.")
+    raise UserError(f"{directory} holds no {WEIGHTS_FILE}, {KERAS_FILE} or {PICKLED_FILE}; write "
+                    "weights with model.save_pretrained(..., max_shard_size='100GB').")
 
 
 def read_weights(directory: Path) -> dict[str, np.ndarray]:

@@ -106,10 +106,11 @@ def score(examples: Sequence[QuestionExample], questions: Questions,
     chosen = chosen_answers(
         keys, found, none, config.no_answer_threshold if threshold is None else threshold)
     records = [
-        {"key": key, "prediction": chosen[key]} | ({"no_answer_score": float(value)} if learned
-                                                  else {})
-        | {"n_best": [dataclasses.asdict(one) for one in candidates]}
-        for key, value, candidates in zip(keys, none, found, strict=True)]
+        {"key": one.key, "question": one.question}
+        | ({"gold": list(one.gold)} if one.gold or one.is_impossible else {})
+        | {"prediction": chosen[one.key]} | ({"no_answer_score": float(value)} if learned else {})
+        | {"n_best": [dataclasses.asdict(candidate) for candidate in candidates]}
+        for one, value, candidates in zip(examples, none, found, strict=True)]
     scores = answer_scores(gold, chosen) | extra if known else {}
     return Scored(records=records, scores=scores)
 

@@ -23,9 +23,9 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import ScoreHead
 from electra_tf.objectives.objective import Objective
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
+from electra_tf.tasks import files, glue
 from electra_tf.tasks.examples import LABELLED, Example, Kind
-from electra_tf.tasks.files import Columns, Files
+from electra_tf.tasks.files import Columns, Files, Paths
 from electra_tf.tasks.task import Task, TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens
 
@@ -107,9 +107,13 @@ class TaskKind(abc.ABC):
     """Settings that differ from the general recipe's."""
     suffix: ClassVar[str]
     """Suffix of prediction files in this kind's own format, beside .jsonl."""
+    piped: ClassVar[str]
+    """Suffix of the files whose format standard input has."""
     hugging_face: ClassVar[HuggingFaceHead]
     columns: ClassVar[Columns] = Columns()
     """Columns of benchmarks and converted models."""
+    feature_based: ClassVar[bool] = False
+    """Whether a head can read the layers of a frozen encoder."""
 
     @property
     def labelled(self) -> bool:
@@ -117,70 +121,87 @@ class TaskKind(abc.ABC):
         return self.kind in LABELLED
 
     @abc.abstractmethod
-    def read(self, path: Path, columns: Columns, *, labelled: bool,
-             strict: bool) -> Sequence[Example]:
-        """Reads a file of examples.
+    def read(self, given: Paths, spec: TaskSpec, *, labelled: bool) -> Sequence[Example]:
+        """Reads a file of examples, or several as one.
 
         Args:
-            path: the file.
-            columns: its columns by role.
-            labelled: False for a file to predict, whose labels are ignored.
-            strict: refuse misplaced answers, which are otherwise left out.
+            given: the file or files.
+            spec: names the columns, and the labels if they are known.
+            labelled: False for a file to predict, which needs no labels.
 
         Raises:
             UserError: the file can't be read, or lacks a column.
         """
 
-    def spec(self, name: str, labels: tuple[str, ...] = ()) -> TaskSpec:
-        """Returns the task of a benchmark."""
+    def spec(self, name: str, labels: tuple[str, ...] = (),
+             columns: Columns | None = None) -> TaskSpec:
+        """Returns a task of this kind with its own columns or those of a benchmark."""
+        columns = columns or self.columns
         return TaskSpec(name=name, kind=self.kind, labels=labels, metrics=self.metrics,
-                        texts=self.columns.texts, label=self.columns.label)
+                        texts=columns.texts, label=columns.label, key=columns.key)
 
     def converted(self, name: str | None, labels: tuple[str, ...]) -> TaskSpec:
-        """Returns the task of a model that another program fine-tuned; `labels` are its words."""
-        del name
+        """Returns the task of a model that another program fine-tuned; `labels` are its words.
+
+        It is GLUE's if name and words are one's, otherwise a task of any texts.
+        """
+        task = glue.TASKS.get(name)
+        if task and task.labels and labels == glue.label_words(name, task.labels):
+            return TaskSpec.of_glue(task)
         return self.spec(str(self.kind), labels)
 
     def own_task(self, name: str, own: Files) -> Task:
-        """Returns a task of the user's own files, of which train and dev are given.
+        """Returns a task of the user's own files, of which train is given.
 
         Raises:
             UserError: a file that can't be read, or examples without anything to learn.
         """
-        columns = own.columns
-        train, dev = (self.read(path, columns, labelled=True, strict=own.strict)
-                      for path in (own.train, own.dev))
-        spec = TaskSpec(name=name, kind=self.kind, metrics=self.metrics, texts=columns.texts,
-                        label=columns.label, key=columns.key)
+        spec = self.spec(name, columns=own.columns)
+        train, notes = self.read(own.train, spec, labelled=True), ()
+        if own.dev is None:
+            train, dev, *notes = files.hold_out(train)
+        else:
+            dev = self.read(own.dev, spec, labelled=True)
         spec = self.fitted(spec, own, train, dev)
         test = {} if own.test is None else {
-            "test": self.read(own.test, columns, labelled=False, strict=own.strict)}
-        return Task(spec=spec, train=train, dev={"dev": dev}, test=test)
+            "test": self.read(own.test, spec, labelled=False)}
+        return Task(spec=spec, train=train, dev={"dev": dev}, test=test, notes=tuple(notes))
 
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[Example],
                dev: Sequence[Example]) -> TaskSpec:
-        """Returns a task of the user's own with labels or scale of its examples.
+        """Returns a task of the user's own with the labels or the scale of its training examples.
 
         Raises:
-            UserError: the examples hold nothing to learn.
+            UserError: the examples hold nothing to learn, or dev has other labels.
         """
-        del own, train, dev
-        return spec
-
-    def of_spec(self, spec: TaskSpec, examples: Sequence[Example]) -> Sequence[Example]:
-        """Returns labelled examples with their labels in the task's own form."""
-        del spec
-        return examples
-
-    def check(self, spec: TaskSpec, config: TaskConfig) -> None:
-        """Raises `UserError` for settings that a task of this kind does not support."""
-        if config.feature_based:
-            raise UserError(f"--feature_based is for tagging; --task={spec.name} is "
-                            f"{spec.kind.replace('_', ' ')}.")
+        labels = files.label_set(train if own.dev else [*train, *dev])
+        files.require_known_labels(own.dev or own.train, dev, labels)
+        files.require_single_labels(own.train, labels)
+        if len(labels) < 2:
+            raise UserError(f"{files.shown_paths(own.train)} has one label only, {labels[0]!r}; "
+                            "there is nothing to tell apart.")
+        return dataclasses.replace(spec, labels=labels)
 
     @abc.abstractmethod
-    def texts(self, example: Example) -> tuple[str, ...]:
-        """Returns the texts of an example that the encoder reads."""
+    def example(self, spec: TaskSpec, key: str, given: Any) -> Example:
+        """Returns an example to predict; raises `UserError` for another form than the kind's.
+
+        Args:
+            spec: the task.
+            key: the example's name.
+            given: a text, a pair of texts, a sentence's words, or a question with its context.
+        """
+
+    @abc.abstractmethod
+    def baseline(self, spec: TaskSpec, train: Sequence[Example],
+                 examples: Sequence[Example]) -> tuple[str, Mapping[str, float]]:
+        """Returns what always giving one answer is called, and its scores.
+
+        Args:
+            spec: the task.
+            train: their most frequent label, or the mean of their numbers, is the answer.
+            examples: labelled ones, which are scored.
+        """
 
     @abc.abstractmethod
     def encode(self, spec: TaskSpec, examples: Sequence[Example], encoder: RowEncoder,
@@ -189,17 +210,15 @@ class TaskKind(abc.ABC):
 
     @abc.abstractmethod
     def objective(self, spec: TaskSpec, config: TaskConfig) -> Objective:
-        """Returns the training objective, which builds encoder and head."""
+        """Returns the training objective, which builds encoder and head.
+
+        Raises:
+            UserError: settings that a task of this kind does not support.
+        """
 
     @abc.abstractmethod
     def written(self, records: Sequence[Record]) -> str:
         """Returns predictions in this kind's own file format."""
-
-    def confusion(self, spec: TaskSpec, examples: Sequence[Example], records: Sequence[Record],
-                  ) -> tuple[list[str], list[str]]:
-        """Returns the true and the predicted labels, as words; empty for kinds without labels."""
-        del spec, examples, records
-        return [], []
 
     @abc.abstractmethod
     def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
@@ -251,15 +270,12 @@ class TaskObjective(abc.ABC):
 class ScoreObjective(TaskObjective):
     """An objective whose head is dropout and a dense layer."""
 
+    outputs: int
+    """Size of the dense layer: classes, tags, or 1 for a number."""
     dropout_rate: float = 0.1
     """Dropout rate before the dense layer."""
     hidden_layer: bool = False
     """Whether another dense layer, with GELU, precedes it."""
-
-    @property
-    @abc.abstractmethod
-    def outputs(self) -> int:
-        """Size of the dense layer."""
 
     def build_head(self, config: ModelConfig, *, seed: int,
                    policy: str) -> tf_keras.layers.Layer:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,12 +17,11 @@ from electra_tf.modeling.fused import dimensions
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import QuestionHead, SpanBeams, answer_positions
 from electra_tf.objectives.objective import Outcome
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
-from electra_tf.tasks import mrqa
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.tasks import files, mrqa
 from electra_tf.tasks.encoding import TokenRow, token_rows
 from electra_tf.tasks.examples import Answer, Kind, QuestionExample
-from electra_tf.tasks.files import Columns, Files
+from electra_tf.tasks.files import Files, Paths
 from electra_tf.tasks.kinds import answers
 from electra_tf.tasks.kinds.answers import Context, Questions
 from electra_tf.tasks.kinds.kind import (
@@ -59,47 +58,48 @@ class QuestionAnswering(TaskKind):
     kind = Kind.QUESTION_ANSWERING
     metrics = ("f1", "exact_match")
     recipe = {"training.num_train_epochs": 2.0, "task.max_seq_length": 512}
-    suffix = ".json"
+    suffix = piped = ".json"
     hugging_face = HuggingFaceHead(
         architecture="ElectraForQuestionAnswering", layers={"qa_outputs": ("dense", "dense_1")},
         settings={"task.ends_given_starts": False, "task.answerability": False})
 
-    def read(self, path: Path, columns: Columns, *, labelled: bool,
-             strict: bool) -> Sequence[QuestionExample]:
+    def read(self, given: Paths, spec: TaskSpec, *,
+             labelled: bool) -> Sequence[QuestionExample]:
         """Reads SQuAD's or MRQA's format; see `squad.read_squad` and `mrqa.read_mrqa`."""
-        return _read(path, strict=strict, labelled=labelled).examples
+        return _read(given, labelled=labelled).examples
+
+    def example(self, spec: TaskSpec, key: str, given: tuple[str, str]) -> QuestionExample:
+        """Returns a question to predict, given with its context."""
+        if isinstance(given, str) or [type(text) for text in given] != [str, str]:
+            raise UserError(f"the task {spec.name} reads pairs of a question and its context. "
+                            f"Received: {shown(given)}")
+        return QuestionExample(key=key, question=given[0], context=given[1])
+
+    def baseline(self, spec: TaskSpec, train: Sequence[QuestionExample],
+                 examples: Sequence[QuestionExample]) -> tuple[str, Mapping[str, float]]:
+        """Returns the score of giving no answer."""
+        return "never an answer", answers.answer_scores(
+            {one.key: one.gold for one in examples}, {one.key: "" for one in examples})
 
     def own_task(self, name: str, own: Files) -> Task:
         """Returns a task without misplaced answers; a note reports their number."""
-        parts = {split: _read(path, strict=own.strict, labelled=split != "test")
-                 for split, path in (("train", own.train), ("dev", own.dev), ("test", own.test))
-                 if path is not None}
+        parts = {split: _read(given, labelled=split != "test")
+                 for split, given in (("train", own.train), ("dev", own.dev), ("test", own.test))
+                 if given is not None}
+        notes = [_misplaced(split, part) for split, part in parts.items() if part.misplaced]
         examples = {split: part.examples for split, part in parts.items()}
         examples["train"] = tuple(
             one for one in examples["train"] if one.answers or one.is_impossible)
-        for split, path, what in (("train", own.train, "learn"), ("dev", own.dev, "score")):
-            if not examples[split]:
-                raise UserError(
-                    f"{path}: no answer stands at its offset; there is nothing to {what}.")
-        return Task(
-            spec=self.spec(name),
-            notes=tuple(_misplaced(split, part) for split, part in parts.items()
-                        if part.misplaced),
-            train=examples["train"], dev={"dev": examples["dev"]},
-            test={"test": examples["test"]} if "test" in examples else {})
-
-    def check(self, spec: TaskSpec, config: TaskConfig) -> None:
-        """Raises `UserError` if a question can leave no room for a context."""
-        super().check(spec, config)
-        longest = config.max_seq_length - 4
-        if config.max_query_length > longest:
-            raise UserError(
-                f"task.max_query_length={config.max_query_length} leaves no room for a "
-                f"context in --max_seq_length={config.max_seq_length}; at most {longest} do.")
-
-    def texts(self, example: QuestionExample) -> tuple[str, ...]:
-        """Returns the question and its context."""
-        return example.question, example.context
+        for split, given, what in (("train", own.train, "learn"), ("dev", own.dev, "score")):
+            if not examples.get(split, True):
+                raise UserError(f"{files.shown_paths(given)}: no answer stands at its offset; "
+                                f"there is nothing to {what}.")
+        if own.dev is None:
+            examples["train"], examples["dev"], note = files.hold_out(examples["train"])
+            notes.append(note)
+        return Task(spec=self.spec(name), notes=tuple(notes), train=examples["train"],
+                    dev={"dev": examples["dev"]},
+                    test={"test": examples["test"]} if "test" in examples else {})
 
     def encode(self, spec: TaskSpec, examples: Sequence[QuestionExample], encoder: RowEncoder,
                config: TaskConfig) -> Split:
@@ -111,7 +111,16 @@ class QuestionAnswering(TaskKind):
             examples, questions, results, config, threshold))
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> "QuestionObjective":
-        """Returns the loss of starts, ends and answerability."""
+        """Returns the loss of starts, ends and answerability.
+
+        Raises:
+            UserError: a question can leave no room for a context.
+        """
+        longest = config.max_seq_length - 4
+        if config.max_query_length > longest:
+            raise UserError(
+                f"task.max_query_length={config.max_query_length} leaves no room for a "
+                f"context in --max_seq_length={config.max_seq_length}; at most {longest} do.")
         return QuestionObjective(
             conditioned=config.ends_given_starts, answerability=config.answerability,
             answerability_weight=config.answerability_weight, beam_size=config.beam_size)
@@ -270,9 +279,11 @@ def _cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
 
 
-def _read(path: Path, *, strict: bool, labelled: bool) -> QuestionFile:
-    reader = read_mrqa if path.name.endswith(mrqa.SUFFIXES) else read_squad
-    return reader(path, strict=strict, labelled=labelled)
+def _read(given: Paths, *, labelled: bool) -> QuestionFile:
+    parts = [(read_mrqa if path.name.endswith(mrqa.SUFFIXES) else read_squad)(
+        path, labelled=labelled) for path in files.paths_of(given)]
+    return QuestionFile(examples=tuple(files.joined(given, [part.examples for part in parts])),
+                        misplaced=tuple(key for part in parts for key in part.misplaced))
 
 
 def _misplaced(split: str, part: QuestionFile) -> str:

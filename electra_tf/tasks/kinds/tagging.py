@@ -1,8 +1,9 @@
 """Tagging: one label for every word of a sentence."""
 
+import collections
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -22,11 +23,11 @@ from electra_tf.modeling.task_heads import (
     vectors_at,
 )
 from electra_tf.objectives.objective import Outcome, Ratio
-from electra_tf.platform.storage import Path
+from electra_tf.platform.errors import UserError, shown
 from electra_tf.tasks import files
 from electra_tf.tasks.encoding import CHUNK, token_rows
 from electra_tf.tasks.examples import Kind, TaggedExample
-from electra_tf.tasks.files import Columns, Files
+from electra_tf.tasks.files import Columns, Paths
 from electra_tf.tasks.kinds.kind import (
     HEAD,
     HuggingFaceHead,
@@ -41,7 +42,7 @@ from electra_tf.tasks.kinds.kind import (
     count,
     sum_where,
 )
-from electra_tf.tasks.task import Task, TaskSpec
+from electra_tf.tasks.task import TaskSpec
 from electra_tf.text import words
 from electra_tf.text.rows import RowEncoder, Tokens
 
@@ -51,33 +52,31 @@ class Tagging(TaskKind):
 
     kind = Kind.TAGGING
     metrics = ("f1", "precision", "recall", "accuracy")
-    suffix = ".txt"
+    suffix = piped = ".txt"
     hugging_face = HuggingFaceHead(architecture="ElectraForTokenClassification",
                                    layers={"classifier": ("dense",)})
     columns = Columns(texts=("words",), label="tags")
+    feature_based = True
 
-    def read(self, path: Path, columns: Columns, *, labelled: bool,
-             strict: bool) -> Sequence[TaggedExample]:
+    def read(self, given: Paths, spec: TaskSpec, *, labelled: bool) -> Sequence[TaggedExample]:
         """Reads JSON lines or CoNLL columns; see `files.read_tagged`."""
-        return files.read_tagged(path, columns, labelled=labelled)
+        return files.joined(given, [files.read_tagged(
+            path, spec, labelled=labelled, tags=spec.labels) for path in files.paths_of(given)])
 
-    def benchmark(self, name: str, train: Sequence[TaggedExample],
-                  dev: dict[str, Sequence[TaggedExample]]) -> Task:
-        """Returns a benchmark's task; tags that only occur in dev are counted as errors."""
-        labels = files.label_set([*train, *(one for part in dev.values() for one in part)])
-        return Task(spec=self.spec(name, labels), train=train, dev=dev, test={})
+    def example(self, spec: TaskSpec, key: str, given: str | Sequence[str]) -> TaggedExample:
+        """Returns a sentence to predict: its words, or a text that is split at spaces."""
+        words = tuple(given.split() if isinstance(given, str) else given)
+        if not words or not all(isinstance(word, str) and word for word in words):
+            raise UserError(f"the task {spec.name} reads a sentence of at least one word, as a "
+                            f"text or a list of words. Received: {shown(given)}")
+        return TaggedExample(key=key, words=words)
 
-    def fitted(self, spec: TaskSpec, own: Files, train: Sequence[TaggedExample],
-               dev: Sequence[TaggedExample]) -> TaskSpec:
-        """Returns the task with the tags of the training file."""
-        return dataclasses.replace(spec, labels=files.labels_of_training(own, train, dev))
-
-    def check(self, spec: TaskSpec, config: TaskConfig) -> None:
-        """Accepts all settings."""
-
-    def texts(self, example: TaggedExample) -> tuple[str, ...]:
-        """Returns the words."""
-        return example.words
+    def baseline(self, spec: TaskSpec, train: Sequence[TaggedExample],
+                 examples: Sequence[TaggedExample]) -> tuple[str, Mapping[str, float]]:
+        """Returns the most frequent tag of the training examples."""
+        tag = collections.Counter(tag for one in train for tag in one.tags).most_common(1)[0][0]
+        return f"always {tag}", span_scores([one.tags for one in examples],
+                                            [[tag] * len(one.tags) for one in examples])
 
     def encode(self, spec: TaskSpec, examples: Sequence[TaggedExample], encoder: RowEncoder,
                config: TaskConfig) -> Split:
@@ -87,7 +86,7 @@ class Tagging(TaskKind):
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> "TaggingObjective":
         """Returns the cross entropy."""
-        return TaggingObjective(num_tags=len(spec.labels), dropout_rate=config.dropout,
+        return TaggingObjective(outputs=len(spec.labels), dropout_rate=config.dropout,
                                 feature_based=config.feature_based,
                                 by_sentence=config.tagging_loss_by_sentence)
 
@@ -96,12 +95,6 @@ class Tagging(TaskKind):
         return "".join(
             "".join(f"{word} {tag}\n" for word, tag in zip(
                 record["words"], record["prediction"], strict=True)) + "\n" for record in records)
-
-    def confusion(self, spec: TaskSpec, examples: Sequence[TaggedExample],
-                  records: Sequence[Record]) -> tuple[list[str], list[str]]:
-        """Returns the tags of every word."""
-        return ([tag for example in examples for tag in example.tags],
-                [tag for record in records for tag in record["prediction"]])
 
     def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
         """Returns the name of the sentence, which is one string."""
@@ -133,16 +126,10 @@ class Tagging(TaskKind):
 class TaggingObjective(ScoreObjective):
     """The cross entropy of every word's tag, averaged over words by default."""
 
-    num_tags: int
     feature_based: bool = False
     """Whether a BiLSTM reads the last four layers of a frozen encoder."""
     by_sentence: bool = False
     """Whether to average over rows, whose loss is a sum over words, as in Google's code."""
-
-    @property
-    def outputs(self) -> int:
-        """Returns the number of tags."""
-        return self.num_tags
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> TaskModel:
@@ -157,7 +144,7 @@ class TaggingObjective(ScoreObjective):
         if not self.feature_based:
             return super().build_head(config, seed=seed, policy=policy)
         inputs = min(FEATURE_LAYERS, config.num_layers) * config.hidden_size
-        return RecurrentHead(HEAD, inputs, config.hidden_size, self.num_tags,
+        return RecurrentHead(HEAD, inputs, config.hidden_size, self.outputs,
                              dropout_rate=self.dropout_rate, seed=seed, policy=policy)
 
     def counted(self, batch: RowBatch) -> tf.Tensor:
@@ -223,8 +210,9 @@ def score(spec: TaskSpec, examples: Sequence[TaggedExample], rows: Sequence[Row]
     tags = [spec.labels[index] for row, result in zip(rows, results, strict=True)
             for index in result["tags"][:len(row.targets["tag"])]]
     ends = np.cumsum([len(example.words) for example in examples])
-    records = [{"key": example.key, "words": list(example.words),
-                "prediction": tags[end - len(example.words):end]}
+    records = [{"key": example.key, "words": list(example.words)}
+               | ({} if example.tags is None else {"gold": list(example.tags)})
+               | {"prediction": tags[end - len(example.words):end]}
                for example, end in zip(examples, ends, strict=True)]
     if any(example.tags is None for example in examples):
         return Scored(records=records, scores={})

@@ -1,4 +1,4 @@
-"""The requests to the demo model in docs/serving.md get the answers that are printed there."""
+"""The requests in docs/reference/signatures_and_rest.md get the answers that are printed there."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.apps.serving import running
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "signatures_and_rest.md").read_text(encoding="utf-8")
 
 
 def examples():

@@ -1,5 +1,6 @@
 """The command converts and says what; a mistake is one line, status 1, and writes nothing."""
 
+
 import pytest
 from safetensors.numpy import load_file, save_file
 
@@ -7,8 +8,7 @@ from electra_tf.apps.tools import convert_checkpoint
 from electra_tf.checkpoints.formats import Format
 from electra_tf.export import conversion
 from electra_tf.platform.errors import UserError
-from electra_tf.tasks.examples import Kind
-from tests import command_flags, tiny_networks
+from tests import command_flags
 
 
 @pytest.fixture(autouse=True)
@@ -69,13 +69,3 @@ def test_mistaken_flags_are_one_line_and_write_nothing(pair, tmp_path):
             (["--to_format=run", f"--from={pair / 'generator'}"], "name the directory that holds")):
         assert words in message_of(f"--from={pair}", f"--to={target}", *arguments)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "in"]
-
-
-def test_a_head_without_a_place_leaves_nothing_behind(networks, tmp_path):
-    head = {"dense": 1, "dense_1": 1, "dense_2": 8, "dense_3": 1}
-    conversion.write(tiny_networks.finetuned(networks, Kind.QUESTION_ANSWERING, (), head),
-                  tmp_path / "run", Format.RUN)
-    message = message_of(f"--from={tmp_path / 'run'}", f"--to={tmp_path / 'theirs'}",
-                         "--to_format=hugging_face")
-    assert "--set task.ends_given_starts=false --set task.answerability=false" in message
-    assert [path.name for path in tmp_path.iterdir()] == ["run"]

@@ -1,8 +1,7 @@
-"""Parquet and Arrow files: rows are documents, damage is told by row group."""
+"""Parquet files: rows are documents, damage is told by row group."""
 
 
 import pyarrow as pa
-import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
@@ -22,31 +21,13 @@ def write_parquet(made, path):
     pq.write_table(made, path, row_group_size=500)
 
 
-def write_stream(made, path):
-    with pa.ipc.new_stream(path, made.schema) as writer:
-        writer.write_table(made, max_chunksize=500)
-
-
-def write_file(made, path):
-    with pa.ipc.new_file(path, made.schema) as writer:
-        writer.write_table(made, max_chunksize=500)
-
-
-WRITERS = {"parquet": write_parquet, "stream": write_stream, "file": write_file,
-           "feather": lambda made, path: pyarrow.feather.write_feather(made, str(path))}
-
-
-@pytest.mark.parametrize("form", WRITERS)
 @pytest.mark.parametrize("kind", [
-    pa.string(), pa.large_string(), pa.string_view(), pa.binary(),
-    pa.dictionary(pa.int32(), pa.string())], ids=str)
-def test_a_row_is_a_document_whatever_the_form(tmp_path, form, kind):
-    if form == "parquet" and kind == pa.string_view():
-        kind = pa.string()
-    made = table(TEXTS, pa.string()).set_column(
-        1, "text", pa.array(TEXTS, pa.string()).cast(kind) if not pa.types.is_dictionary(kind)
-        else pa.array(TEXTS).dictionary_encode())
-    WRITERS[form](made, tmp_path / "a.data")
+    pa.string(), pa.large_string(), pa.binary(), pa.dictionary(pa.int32(), pa.string())], ids=str)
+def test_a_row_is_a_document_whatever_its_type(tmp_path, kind):
+    made = table(TEXTS).set_column(1, "text", pa.array(TEXTS).dictionary_encode()
+                                   if pa.types.is_dictionary(kind) else pa.array(TEXTS).cast(kind))
+    write_parquet(made, tmp_path / "a.data")
+    assert pq.read_schema(tmp_path / "a.data").field("text").type == kind
     source = open_source(f"parquet:{tmp_path}/a.data")
     assert documents_of(source) == LINES
     assert 0 < source.position() <= source.size
@@ -58,13 +39,12 @@ def test_the_column_has_a_name_and_nulls_are_no_documents(tmp_path):
 
 
 @pytest.mark.parametrize(("made", "message"), [
-    (table(name="body"), r"has no column 'text'; it has \['id', 'body'\]. Name the column"),
+    (table(name="body"), r"must have one column 'text'; it has \['id', 'body'\]. Name the column"),
     (pa.table({"text": [1]}), "the column 'text' must hold strings. Received: int64"),
     (pa.table({"text": [["a"]]}), "the column 'text' must hold strings. Received: list<"),
 ])
-@pytest.mark.parametrize("form", ["parquet", "stream", "file"])
-def test_another_column_is_refused(tmp_path, form, made, message):
-    WRITERS[form](made, tmp_path / "a.data")
+def test_another_column_is_refused(tmp_path, made, message):
+    write_parquet(made, tmp_path / "a.data")
     with pytest.raises(UserError, match=message):
         read(f"parquet:{tmp_path}/a.data")
 
@@ -91,19 +71,11 @@ def test_a_broken_page_costs_its_row_group(tmp_path):
         read(f"parquet:{path}")
 
 
-@pytest.mark.parametrize("form", ["parquet", "stream", "file"])
-def test_a_file_cut_short_is_told(tmp_path, form):
-    WRITERS[form](table(), tmp_path / "a.data")
-    whole = (tmp_path / "a.data").read_bytes()
-    (tmp_path / "a.data").write_bytes(whole[:len(whole) * 2 // 3])
-    found, messages = read_skipping(f"parquet:{tmp_path}/a.data")
-    assert found == LINES[:len(found)]
-    assert len(found) % 500 == 0
-    assert "corrupt or cut short" in messages[0] or "no whole" in messages[0]
-
-
-@pytest.mark.parametrize("content", [b"", b"text", b"PAR1", b"ARROW1\0\0", b"PAR1" * 9])
+@pytest.mark.parametrize("content", [b"", b"text", b"PAR1", b"PAR1" * 9, "cut"])
 def test_what_is_no_table_is_told(tmp_path, content):
+    if content == "cut":
+        write_parquet(table(), tmp_path / "a.data")
+        content = (tmp_path / "a.data").read_bytes()[:-100]
     (tmp_path / "a.data").write_bytes(content)
     (tmp_path / "b.txt").write_text("x")
     found, messages = read_skipping(f"parquet:{tmp_path}/*")

@@ -10,7 +10,7 @@ from tests.data_prep.reading import read
 
 def entries(text):
     return [(entry.source, entry.pattern, entry.field, entry.share)
-            for entry in grammar.entries_of(text, SOURCES, ("jsonl", "parquet", "tfds"))]
+            for entry in grammar.entries_of(text, SOURCES, ("jsonl", "parquet", "hf", "tfds"))]
 
 
 @pytest.mark.parametrize(("text", "meaning"), [
@@ -25,6 +25,7 @@ def entries(text):
     ("tfds:lm1b:1.1.0#text:2,books:b#c:1", [
         ("tfds", "lm1b:1.1.0", "text", 2), ("books", "b#c", "", 1)]),
     ("text:odd:name.txt", [("text", "odd:name.txt", "", 0)]),
+    ("hf:a/b@c:20231101.en:train#body:0.5", [("hf", "a/b@c:20231101.en:train", "body", 0.5)]),
     ("jsonl:a#b#c", [("jsonl", "a#b", "c", 0)]),
     ("embedded:python", [("embedded", "python", "", 0)]),
 ])
@@ -36,16 +37,16 @@ def test_an_input_means(text, meaning):
     ("", "--input is empty"),
     (" , ,", "--input is empty"),
     ("wikipedai:a.xml", "no file matches 'wikipedai:a.xml', and 'wikipedai' is no source; the "
-     "sources are text, wikipedia, wikiextractor, books, jsonl, parquet, tfds, embedded"),
+     "sources are text, wikipedia, wikiextractor, books, jsonl, parquet, hf, tfds, embedded"),
     ("jsonl:a*,b*", "'b.*' stands beside a source with a name and has none.*write text:b"),
     ("text:a:0.5,books:b", "'books:b' has no share and others have; give every source one"),
-    ("a:0,b:1", "a share must be above 0. Received: 'a:0'"),
-    ("text:a:" + "9" * 400 + ",b:1", "a share has 20 digits at most"),
+    ("a:0,b:1", "a share must be in \\(0, 1000000\\]. Received: 'a:0'"),
+    ("text:a:" + "9" * 400 + ",b:1", "a share must be in \\(0, 1000000\\]"),
     ("text:1", "could be a path that ends with a number or a source with the share 1"),
     ("jsonl:a#", "no name stands behind the # of 'jsonl:a#'"),
     ("jsonl:#text", "nothing stands behind jsonl: in 'jsonl:#text'"),
     ("books:", "nothing stands behind books:"),
-    ("embedded:ruby", "the only embedded text is embedded:python"),
+    ("embedded:ruby", "the embedded texts are python, docstrings"),
     ("embedded:python:0.5,embedded:python:0.5", "names 'embedded:python' twice"),
     ("text:\0", "no file matches"),
     ("nosuch://a:0.5,b:0.5", "TensorFlow has no file system for nosuch://"),

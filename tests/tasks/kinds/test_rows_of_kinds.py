@@ -40,8 +40,8 @@ def test_hugging_faces_form_of_a_head_is_what_its_settings_make():
     for kind in KINDS.values():
         form = kind.hugging_face
         assert form.architecture in FINETUNED
-        config = override(FinetuningConfig(model=model, task=TaskConfig(max_seq_length=16)),
-                          form.settings)
+        config = override(FinetuningConfig(model=model, task=TaskConfig(
+            max_seq_length=16, max_query_length=8)), form.settings)
         labels = ("B-X", "O") if kind.labelled else ()
         head = kind.objective(kind.spec("any", labels), config.task).build_head(
             model, seed=0, policy="float32")

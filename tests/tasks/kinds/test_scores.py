@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
 
+from electra_tf.platform.errors import UserError
+from electra_tf.tasks.examples import Answer, Kind, QuestionExample, TaggedExample, TextExample
 from electra_tf.tasks.kinds.answers import Prediction, answer_scores, best_threshold
-from electra_tf.tasks.kinds.classification import SCORERS, label_scores
+from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.kinds.tagging import span_scores
+from electra_tf.tasks.kinds.texts import SCORERS, label_scores
+from electra_tf.tasks.task import TaskSpec
 
 # Two right "1", one right "0", one "0" called "1", one "1" called "0".
 LABELS, PREDICTIONS = np.array([1, 1, 0, 0, 1]), np.array([1, 1, 0, 1, 0])
@@ -146,3 +150,44 @@ def test_the_best_threshold_lies_between_what_has_answers_and_what_has_none():
 
     assert -0.5 <= best_threshold(gold, list(gold), found(a="x", b="y"), logits) < 0.5
     assert best_threshold(gold, list(gold), found(), logits) < -2.0  # Never an answer.
+
+
+def test_a_baseline_always_gives_the_training_files_most_frequent_answer():
+    def texts(*labels):
+        return [TextExample(key="1", texts=("x",), label=label) for label in labels]
+
+    spec = TaskSpec(name="mrpc", kind=Kind.CLASSIFICATION, labels=("0", "1"),
+                    metrics=("accuracy", "f1"))
+    # Three of four are equivalent: precision 3 / 4, recall 1.
+    assert KINDS[Kind.CLASSIFICATION].baseline(
+        spec, texts("1", "0", "1"), texts("1", "1", "0", "1")) == (
+            "always equivalent", {"accuracy": 0.75, "f1": pytest.approx(2 * 0.75 / 1.75)})
+    spec = TaskSpec(name="regression", kind=Kind.REGRESSION,
+                    metrics=("pearson", "mean_squared_error"))
+    name, scores = KINDS[Kind.REGRESSION].baseline(spec, texts(1.0, 3.0), texts(2.0, 5.0))
+    assert name == "always the mean, 2" and np.isnan(scores["pearson"])
+    assert scores["mean_squared_error"] == (0 + 9) / 2
+    tagged = [TaggedExample(key="1", words=("a", "b"), tags=tags)
+              for tags in (("O", "O"), ("B-X", "O"))]
+    name, scores = KINDS[Kind.TAGGING].baseline(None, tagged, tagged[1:])
+    assert (name, scores["accuracy"], scores["f1"]) == ("always O", 0.5, 0.0)
+    asked = [QuestionExample(key=key, question="?", context="x", is_impossible=none,
+                             answers=() if none else (Answer(text="x", start=0),))
+             for key, none in (("a", True), ("b", False))]
+    name, scores = KINDS[Kind.QUESTION_ANSWERING].baseline(None, [], asked)
+    assert (name, scores["f1"], scores["answerable_f1"]) == ("never an answer", 0.5, 0.0)
+
+
+@pytest.mark.parametrize(("kind", "given", "texts"), [
+    (Kind.CLASSIFICATION, "a b", ("a b",)), (Kind.TAGGING, "a  b", ("a", "b")),
+    (Kind.TAGGING, ["a", "b c"], ("a", "b c")), (Kind.QUESTION_ANSWERING, ("q", "c"), ("q", "c")),
+    (Kind.CLASSIFICATION, ("a", "b"), None), (Kind.CLASSIFICATION, [1], None),
+    (Kind.TAGGING, "", None), (Kind.TAGGING, ["a", ""], None), (Kind.TAGGING, [1], None),
+    (Kind.QUESTION_ANSWERING, "q", None), (Kind.QUESTION_ANSWERING, ("q", None), None)])
+def test_inputs_from_python_have_their_kinds_form(kind, given, texts):
+    spec = KINDS[kind].spec("mine", ("a", "b") if KINDS[kind].labelled else ())
+    if texts is None:
+        with pytest.raises(UserError, match="the task mine reads .*Received: "):
+            KINDS[kind].example(spec, "0", given)
+    else:
+        assert KINDS[kind].example(spec, "0", given).texts == texts

@@ -7,13 +7,15 @@ from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import Row
 from electra_tf.tasks.examples import (
     Answer,
+    Kind,
     MatchedQuestionExample,
     QuestionExample,
     TaggedExample,
     TextExample,
 )
-from electra_tf.tasks.kinds import answers, classification, regression, tagging
+from electra_tf.tasks.kinds import answers, tagging
 from electra_tf.tasks.kinds.answers import Context, Questions
+from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.windows import Windows
 
@@ -27,23 +29,26 @@ def test_classes():
     # As GLUE's files write RTE's labels, and as people read them.
     spec = TaskSpec(name="sst2", kind="classification", labels=("0", "1"), metrics=("accuracy",))
     results = [{"logits": np.array(logits, np.float32)} for logits in ([2, 0], [0, 1], [0, 0.5])]
-    scored = classification.score(spec, texts("0", "1", "0"), results)
+    scored = KINDS[Kind.CLASSIFICATION].score(spec, texts("0", "1", "0"), results)
     assert scored.scores == {"accuracy": pytest.approx(2 / 3)}
     assert [record["prediction"] for record in scored.records] == [
         spec.label_words[0], spec.label_words[1], spec.label_words[1]]
     assert scored.records[0]["probability"] == pytest.approx(1 / (1 + np.exp(-2)))
     assert scored.records[1]["key"] == "k1"
-    unknown = classification.score(spec, texts(None), results[:1])
+    assert [record["gold"] for record in scored.records] == ["negative", "positive", "negative"]
+    assert sum(scored.records[1]["probabilities"].values()) == pytest.approx(1.0)
+    unknown = KINDS[Kind.CLASSIFICATION].score(spec, texts(None), results[:1])
     assert (unknown.scores, unknown.records[0]["prediction"]) == ({}, spec.label_words[0])
+    assert "gold" not in unknown.records[0]
 
 
 def test_numbers():
     spec = TaskSpec(name="regression", kind="regression", metrics=("spearman",))
     results = [{"predictions": np.float32(value)} for value in (1.0, 3.0, 8.0)]
-    scored = regression.score(spec, texts(1.0, 2.0, 3.0), results)
+    scored = KINDS[Kind.REGRESSION].score(spec, texts(1.0, 2.0, 3.0), results)
     assert scored.scores == {"spearman": pytest.approx(1.0)}
-    assert scored.records[2] == {"key": "k2", "prediction": 8.0}
-    assert regression.score(spec, texts(None), results[:1]).scores == {}
+    assert scored.records[2] == {"key": "k2", "texts": ["x"], "gold": 3.0, "prediction": 8.0}
+    assert KINDS[Kind.REGRESSION].score(spec, texts(None), results[:1]).scores == {}
 
 
 def test_tags_of_a_sentence_in_several_rows_are_joined():

@@ -1,0 +1,111 @@
+"""The flags that both commands share: which text, how it is read, and what does the work."""
+
+import dataclasses
+import logging
+import shlex
+from typing import Annotated, Literal
+
+from annotated_types import Interval
+
+from data_prep import local_runner
+from data_prep.sources.registry import open_source
+from data_prep.sources.source import Options, Source
+from data_prep.work_units import Runner
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.machine import usable_cores
+from electra_tf.platform.section_flags import define_flags, from_flags
+from electra_tf.platform.settings import Section, settings_of
+from electra_tf.platform.storage import Path
+from electra_tf.text.normalization import AUTO
+
+INPUT = ("input", "on_error", "wiki_headings", "tfds_data_dir", "tfds_split")
+"""Names of the flags that say which text."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TextFlags(Section, prefix="--"):
+    """The text, its sources' options, and its normalization."""
+
+    input: str = ""
+    """The text: patterns of UTF-8 files (.txt, also compressed as .gz, .bz2, .xz or .zst),
+    separated by commas, with a blank line between documents. Other sources have names:
+    wikipedia:PATTERN, wikiextractor:PATTERN, books:PATTERN, jsonl:PATTERN#FIELD,
+    parquet:PATTERN#COLUMN, hf:OWNER/DATASET:CONFIG:SPLIT#COLUMN of the Hugging Face Hub,
+    tfds:NAME#FEATURE, and embedded:docstrings or embedded:python, text that is installed anyway.
+    A:0.7,B:0.3 mixes sources in these shares. See docs/how_to/data.md."""
+    on_error: Literal["stop", "skip"] = "stop"
+    """At a damaged document or file: stop, or skip it. Records' manifests count and list skipped
+    documents."""
+    wiki_headings: bool = False
+    """Keep titles and headings of Wikipedia articles, one per line."""
+    tfds_data_dir: str = ""
+    """Directory of TensorFlow Datasets. Default: its own."""
+    tfds_split: str = "train"
+    """Split of a data set, in the notation of TensorFlow Datasets: train+test, train[:10%]."""
+    normalization: str = AUTO
+    """Normalization of the text: bert_uncased (lower case, no accents), bert_cased, nfc (letters
+    unchanged) or auto. auto chooses by the scripts of the text for a new vocabulary, and otherwise
+    uses the vocabulary's. See docs/languages.md."""
+    lower_case: bool | None = None
+    """Lower-case the text. Replaces --normalization."""
+    strip_accents: bool | None = None
+    """Strip accents. Replaces --normalization. Default: as --lower_case."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunnerSettings(Section, prefix="--"):
+    """Settings of speed; the result is always the same."""
+
+    runner: Literal["local", "DirectRunner", "PrismRunner", "FlinkRunner", "SparkRunner",
+                    "PortableRunner", "DataflowRunner"] = "local"
+    """local: processes of this machine. The others are Apache Beam's
+    (docs/how_to/data_cluster.md). The result is the same."""
+    num_workers: Annotated[int | None, Interval(ge=1, le=local_runner.MOST_WORKERS)] = None
+    """For --runner=local: number of processes; as many as there are CPUs if not given."""
+    beam_options: str = ""
+    """For the other runners: Beam's own options, as on a command line, for example
+    '--job_endpoint=flink:8099 --environment_type=DOCKER'."""
+
+
+define_flags(TextFlags)
+define_flags(RunnerSettings)
+SPEED = tuple(settings_of(RunnerSettings))
+
+
+def source() -> Source:
+    """Returns the text that the command line names."""
+    values = from_flags(TextFlags)
+    return open_source(values.input, Options(
+        headings=values.wiki_headings, tfds_data_dir=values.tfds_data_dir,
+        tfds_split=values.tfds_split, skip_damaged=values.on_error == "skip"))
+
+
+def runner(scratch: Path) -> Runner:
+    """Returns what does the work.
+
+    Args:
+        scratch: a path for files of its own, that all workers can write below.
+
+    Raises:
+        UserError: a flag doesn't fit the runner, or Beam refuses an option.
+    """
+    values = from_flags(RunnerSettings)
+    if values.runner == "local":
+        if values.beam_options:
+            raise UserError("--beam_options belongs to Beam's runners; give one as --runner, for "
+                            "example --runner=DirectRunner.")
+        return local_runner.LocalRunner(values.num_workers or usable_cores())
+    if values.num_workers is not None:
+        raise UserError("--num_workers belongs to --runner=local; for Beam's runners write "
+                        "it within --beam_options.")
+    try:
+        arguments = tuple(shlex.split(values.beam_options))
+    except ValueError as error:
+        raise UserError(f"--beam_options can't be read: {error}.") from error
+    logging.disable(logging.WARNING)  # Beam warns of the parts of Google's cloud that it lacks.
+    try:
+        # Here, because it takes two seconds that other runners needn't wait.
+        from data_prep import beam_runner
+    finally:
+        logging.disable(logging.NOTSET)
+    return beam_runner.BeamRunner(values.runner, arguments, scratch)

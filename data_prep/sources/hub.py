@@ -1,0 +1,171 @@
+"""Data sets of the Hugging Face Hub by name: the text column of their Parquet files.
+
+The Hub converts most data sets to Parquet, in the revision refs/convert/parquet; a data set without
+it must hold Parquet files named `[config/]split-00000-of-00001.parquet`. huggingface_hub downloads
+a file when it is read first, and caches it; HF_HOME, HF_ENDPOINT, HF_HUB_OFFLINE and HF_TOKEN are
+its own settings. Every file is read at the commit that the revision had at the beginning.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import re
+import types
+import typing
+from collections.abc import Iterator
+
+from data_prep.documents import parse_plain_text
+from data_prep.sources.columns import Table
+from data_prep.sources.files import FileSource
+from electra_tf.platform.errors import UserError, one_line, shown
+from electra_tf.platform.settings import suggestion
+
+_NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(@(?P<revision>[^:]+))?"
+                   r"(:(?P<first>[^:]+))?(:(?P<second>[^:]+))?")
+_CONVERTED = "refs/convert/parquet"
+_FILE = re.compile(r"((?P<config>.+)/)?(?P<split>[^/-]+(-[^/\d][^/-]*)*)"
+                   r"(/\d+|-\d+-of-\d+[^/]*)\.parquet")
+_DEFAULT = "default"
+"""Name of the configuration of a data set that has one."""
+_MOST_LISTED = 20
+"""Names in a message."""
+
+
+@dataclasses.dataclass(frozen=True)
+class HubFile:
+    """A file of a data set, with what `FileSource` asks of a path."""
+
+    repository: str
+    revision: str
+    """A commit."""
+    name: str
+    size: int
+
+    suffix = ".parquet"
+
+    def stat(self) -> types.SimpleNamespace:
+        """Returns the size as `st_size`."""
+        return types.SimpleNamespace(st_size=self.size)
+
+    def open(self, mode: str) -> typing.BinaryIO:
+        """Opens the file, downloading it if the cache lacks it."""
+        with _one_line_errors(self.repository, self.revision):
+            from huggingface_hub import hf_hub_download
+
+            path = hf_hub_download(self.repository, self.name, repo_type="dataset",
+                                   revision=self.revision)
+        return open(path, mode)
+
+    def __str__(self) -> str:
+        return f"hf:{self.repository}@{self.revision[:12]}/{self.name}"
+
+
+class HubSource(FileSource):
+    """Files of one commit of a data set, which is known without downloading them."""
+
+    def sha256(self) -> str:
+        """See `Source`: over the commit and the names of files."""
+        return hashlib.sha256("\n".join([
+            self.format.name, *self.revisions(), *(file.name for file in self.paths)]
+            ).encode()).hexdigest()
+
+    def revisions(self) -> tuple[str, ...]:
+        """See `Source`."""
+        return (f"{self.paths[0].repository}@{self.paths[0].revision}",)
+
+
+def hub_data_set(name: str, column: str) -> HubSource:
+    """Returns the source of OWNER/DATASET[@REVISION][:CONFIG][:SPLIT], by default of "train".
+
+    Raises:
+        UserError: no such data set, revision, configuration or split; no Parquet files; no access;
+            no connection.
+    """
+    found = _NAME.fullmatch(name)
+    if found is None:
+        raise UserError(f"--input=hf:{name} must be hf:OWNER/DATASET[@REVISION][:CONFIG][:SPLIT].")
+    repository, config, split = found["repository"], found["first"], found["second"]
+    configs = _configs(repository, _files(repository, found["revision"]))
+    if not split and config not in configs:
+        every = {name for splits in configs.values() for name in splits}
+        config, split = (None, config) if config in every else (config, None)
+    config = config or (min(configs) if len(configs) == 1 else _DEFAULT)
+    splits = _choose(configs, config, f"{repository} has no configuration")
+    split = split or (min(splits) if len(splits) == 1 else "train")
+    files = _choose(splits, split, f"{repository}:{config} has no split")
+    return HubSource(tuple(files), Table(f"parquet#{column}", column), parse_plain_text)
+
+
+def _files(repository: str, revision: str | None) -> list[HubFile]:
+    """Returns all files of a revision, by default of the Hub's conversion, otherwise of main."""
+    with _one_line_errors(repository, revision):
+        import huggingface_hub
+
+        def info(revision: str | None) -> huggingface_hub.DatasetInfo:
+            return huggingface_hub.HfApi().dataset_info(
+                repository, revision=revision, files_metadata=True)
+
+        try:
+            found = info(revision or _CONVERTED)
+        except huggingface_hub.errors.RevisionNotFoundError:
+            if revision:
+                raise
+            found = info(None)
+    return [HubFile(repository, found.sha, file.rfilename, file.size or 0)
+            for file in sorted(found.siblings, key=lambda file: file.rfilename)]
+
+
+def _configs(repository: str, files: list[HubFile]) -> dict[str, dict[str, list[HubFile]]]:
+    """Returns configuration -> split -> its Parquet files."""
+    configs: dict[str, dict[str, list[HubFile]]] = {}
+    for file in files:
+        if match := _FILE.fullmatch(file.name):
+            config = match["config"] if match["config"] not in (None, "data") else _DEFAULT
+            configs.setdefault(config, {}).setdefault(match["split"], []).append(file)
+    if not configs:
+        raise UserError(f"{repository} has no Parquet files of splits; download its files, and "
+                        "name them with another source.")
+    return configs
+
+
+def _choose(known: dict[str, typing.Any], name: str, problem: str) -> typing.Any:
+    if name not in known:
+        raise UserError(f"{problem} {shown(name)}; name one behind a colon: "
+                        f"{', '.join(sorted(known)[:_MOST_LISTED])}"
+                        f"{', ...' * (len(known) > _MOST_LISTED)}.{suggestion(name, known)}")
+    return known[name]
+
+
+@contextlib.contextmanager
+def _one_line_errors(repository: str, revision: str | None) -> Iterator[None]:
+    """Turns huggingface_hub's errors into `UserError`."""
+    from huggingface_hub import constants, errors
+
+    page = f"{constants.ENDPOINT}/datasets/{repository}"
+    try:
+        yield
+    except errors.GatedRepoError as error:
+        raise _no_access(page) from error
+    except errors.RepositoryNotFoundError as error:
+        raise UserError(f"there is no public data set {page}; check the name. For a private one, "
+                        "log in first: hf auth login.") from error
+    except errors.RevisionNotFoundError as error:
+        raise UserError(f"{page} has no revision {shown(revision)}.") from error
+    except errors.HFValidationError as error:
+        raise UserError(f"--input=hf: {error}") from error
+    # errors.HTTPError is the HTTP client's own, which is another package in other versions.
+    except (errors.HTTPError, OSError) as error:
+        cause = error.__cause__ or error
+        if {getattr(getattr(one, "response", None), "status_code", None)
+                for one in (error, cause)} & {401, 403}:
+            raise _no_access(page) from error
+        if constants.HF_HUB_OFFLINE:
+            raise UserError(f"{page} needs a connection, and HF_HUB_OFFLINE is set; unset "
+                            "it.") from error
+        raise UserError(f"{page} can't be read ({one_line(str(cause), longest=150)}); repeat the "
+                        "command to go on.") from error
+
+
+def _no_access(page: str) -> UserError:
+    return UserError(f"{page} is gated or needs another token: accept its terms there, then log in "
+                     "with hf auth login or set HF_TOKEN.")

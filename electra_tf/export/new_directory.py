@@ -1,0 +1,64 @@
+"""Directories that appear whole or not at all."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+
+import tensorflow as tf
+
+from electra_tf.checkpoints.manager import reason
+from electra_tf.platform.atomic_file import (
+    TEMPORARY_PREFIX,
+    make_directory,
+    remove_abandoned,
+    write_error,
+)
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path, RemotePath
+
+
+@contextlib.contextmanager
+def appearing_whole(final: Path) -> Iterator[pathlib.Path]:
+    """Yields the path of a directory to make, which becomes `final` when the block ends well.
+
+    The path is on this machine. Other file systems cannot rename directories: files are copied
+    there, and the one without which no server loads a model comes last.
+
+    Raises:
+        UserError: the directory can't be written.
+    """
+    make_directory(final.parent)
+    remove_abandoned(final.parent)
+    try:
+        with (_copied if isinstance(final, RemotePath) else _renamed)(final) as unfinished:
+            yield unfinished
+    except OSError as error:
+        raise write_error(final, error) from error
+    except tf.errors.OpError as error:
+        raise UserError(f"cannot write {final}: {reason(error)}. Make room, or choose another "
+                        "directory.") from error
+
+
+@contextlib.contextmanager
+def _renamed(final: pathlib.Path) -> Iterator[pathlib.Path]:
+    unfinished = final.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{final.name}")
+    try:
+        yield unfinished
+        unfinished.rename(final)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _copied(final: RemotePath) -> Iterator[pathlib.Path]:
+    with tempfile.TemporaryDirectory(prefix="electra-") as scratch:
+        unfinished = pathlib.Path(scratch, final.name)
+        yield unfinished
+        files = [path for path in unfinished.rglob("*") if path.is_file()]
+        for path in sorted(files, key=lambda path: path.name == "saved_model.pb"):
+            copy = final / str(path.relative_to(unfinished))
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())

@@ -1,0 +1,280 @@
+"""Classification and regression: a label or a number for a text or a pair."""
+
+import abc
+import dataclasses
+import re
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import tensorflow as tf
+from scipy import stats
+from sklearn import metrics
+
+from electra_tf.config.finetuning import TaskConfig
+from electra_tf.data.buckets import Row, RowBatch
+from electra_tf.modeling.electra import TaskModel
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.objectives.objective import Outcome, Ratio
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.tasks import files, glue
+from electra_tf.tasks.encoding import encode_texts
+from electra_tf.tasks.examples import Kind, TextExample
+from electra_tf.tasks.files import Files, Paths
+from electra_tf.tasks.kinds.kind import (
+    HuggingFaceHead,
+    Outputs,
+    Record,
+    RowResults,
+    Scored,
+    ScoreObjective,
+    ServedNetwork,
+    Split,
+    TaskKind,
+    count,
+    sum_where,
+)
+from electra_tf.tasks.task import TaskSpec
+from electra_tf.text.rows import RowEncoder, Tokens
+
+Scorer = Callable[[np.ndarray, np.ndarray], float]
+
+
+class TextKind(TaskKind):
+    """A kind whose examples are one or two texts with a label."""
+
+    suffix, piped = ".tsv", ".txt"
+    target: ClassVar[type[np.number]]
+    """Type of the training target."""
+
+    def read(self, given: Paths, spec: TaskSpec, *, labelled: bool) -> Sequence[TextExample]:
+        """Reads tables, see `files.read_texts`; labels may be given as words."""
+        examples = files.joined(given, [files.read_texts(
+            path, spec, numbers=not self.labelled, labelled=labelled)
+            for path in files.paths_of(given)])
+        known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
+        return [dataclasses.replace(one, label=known.get(
+            one.label, one.label if labelled or not known else None)) for one in examples]
+
+    def example(self, spec: TaskSpec, key: str, given: str | Sequence[str]) -> TextExample:
+        """Returns a text or a pair of texts to predict."""
+        texts = (given,) if isinstance(given, str) else tuple(given)
+        if len(texts) != len(spec.texts) or not all(isinstance(text, str) for text in texts):
+            raise UserError(f"the task {spec.name} reads {len(spec.texts)} text(s) per example. "
+                            f"Received: {shown(given)}")
+        return TextExample(key=key, texts=texts)
+
+    def baseline(self, spec: TaskSpec, train: Sequence[TextExample],
+                 examples: Sequence[TextExample]) -> tuple[str, Mapping[str, float]]:
+        """Returns the training examples' most frequent label, or the mean of their numbers."""
+        known, truth = (np.array([_number(spec, one) for one in part])
+                        for part in (train, examples))
+        constant = np.bincount(known).argmax() if spec.labels else known.mean()
+        answer = spec.label_words[constant] if spec.labels else f"the mean, {constant:.4g}"
+        return f"always {answer}", label_scores(
+            spec.metrics, truth, np.full(len(truth), constant))
+
+    def encode(self, spec: TaskSpec, examples: Sequence[TextExample], encoder: RowEncoder,
+               config: TaskConfig) -> Split:
+        """Encodes examples with the target "label", an index or a number, 0 if unknown."""
+        tokens = encode_texts([example.texts for example in examples], encoder)
+        rows = [Row(*row, {"label": self.target(_number(spec, example) or 0)})
+                for row, example in zip(tokens, examples, strict=True)]
+        return Split(rows=rows, score=lambda results, _: self.score(spec, examples, results))
+
+    def score(self, spec: TaskSpec, examples: Sequence[TextExample],
+              results: Sequence[RowResults]) -> Scored:
+        """Scores examples by the objective's details of each."""
+        found, predictions = self.predictions(spec, results)
+        records = [{"key": one.key, "texts": list(one.texts)} | self.gold(spec, one) | record
+                   for one, record in zip(examples, found, strict=True)]
+        if any(example.label is None for example in examples):
+            return Scored(records=records, scores={})
+        truth = np.array([_number(spec, example) for example in examples])
+        return Scored(records=records, scores=label_scores(spec.metrics, truth, predictions))
+
+    def gold(self, spec: TaskSpec, example: TextExample) -> dict[str, Any]:
+        """Returns the entry of the true label or number in a prediction; none if unknown."""
+        if example.label is None:
+            return {}
+        return {"gold": spec.in_words(example.label) if spec.labels else example.label}
+
+    @abc.abstractmethod
+    def predictions(self, spec: TaskSpec,
+                    results: Sequence[RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
+        """Returns the predictions for people, and as classes or numbers, [N]."""
+
+    def written(self, records: Sequence[Record]) -> str:
+        """Returns a table of keys, predictions, probabilities, true labels and texts."""
+        rows = [{"key": one["key"], "prediction": one["prediction"]}
+                | {f"probability of {label}": f"{share:.6g}"
+                   for label, share in one.get("probabilities", {}).items()}
+                | {name: one[name] for name in ("gold",) if name in one}
+                | {f"text_{number}": text for number, text in enumerate(one["texts"], start=1)}
+                for one in records]
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        lines = [names, *([row.get(name, "") for name in names] for row in rows)]
+        # Tabs and line ends within texts become spaces.
+        return "".join("\t".join(" ".join(str(cell).split()) for cell in line) + "\n"
+                       for line in lines)
+
+    def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
+        """Returns the task's columns if all are identifiers, otherwise text_1 and text_2."""
+        names = glue.input_names(spec.name, spec.texts)
+        usable = all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) for name in names)
+        return names if usable else tuple(f"text_{number + 1}" for number in range(len(names)))
+
+
+class Classification(TextKind):
+    """The kind of task that chooses one of several labels for a text or a pair."""
+
+    kind = Kind.CLASSIFICATION
+    metrics = ("accuracy", "f1_macro")
+    target = np.int32
+    hugging_face = HuggingFaceHead(
+        architecture="ElectraForSequenceClassification",
+        layers={"classifier.dense": ("hidden",), "classifier.out_proj": ("dense",)},
+        settings={"task.hidden_layer": True}, problem_type="single_label_classification")
+
+    def objective(self, spec: TaskSpec, config: TaskConfig) -> "ClassificationObjective":
+        """Returns the cross entropy."""
+        return ClassificationObjective(outputs=len(spec.labels), dropout_rate=config.dropout,
+                                       hidden_layer=config.hidden_layer)
+
+    def predictions(self, spec: TaskSpec,
+                    results: Sequence[RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
+        """Returns label words with their probabilities, and classes; results hold "logits"."""
+        logits = np.stack([result["logits"] for result in results]).astype(np.float64)
+        shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+        shares /= shares.sum(axis=1, keepdims=True)
+        chosen = logits.argmax(axis=1)
+        words = spec.label_words
+        return [{"prediction": words[choice], "probability": float(share[choice]),
+                 "probabilities": dict(zip(words, share.tolist(), strict=True))}
+                for choice, share in zip(chosen, shares, strict=True)], chosen
+
+    def served_answer(self, network: ServedNetwork, *columns: tf.Tensor) -> Outputs:
+        """Answers `label`, its probability `score`, and all `labels` with `probabilities`."""
+        shares = self.served_scores(network, network.texts.encode(*columns))["probabilities"]
+        labels = tf.constant(network.spec.label_words)
+        repeated = tf.tile(labels[tf.newaxis], [tf.shape(shares)[0], 1])
+        return {"label": tf.gather(labels, tf.argmax(shares, axis=-1)),
+                "score": tf.reduce_max(shares, axis=-1), "labels": repeated,
+                "probabilities": shares}
+
+    def served_scores(self, network: ServedNetwork, tokens: Tokens) -> Outputs:
+        """Returns `logits` and `probabilities`, float32 [B, classes]."""
+        logits = network.head(network.first(tokens))
+        return {"logits": logits, "probabilities": tf.nn.softmax(logits)}
+
+
+class Regression(TextKind):
+    """The kind of task that predicts a number for a text or a pair."""
+
+    kind = Kind.REGRESSION
+    metrics = ("pearson", "spearman", "mean_squared_error")
+    target = np.float32
+    hugging_face = dataclasses.replace(Classification.hugging_face, problem_type="regression")
+
+    def fitted(self, spec: TaskSpec, own: Files, train: Sequence[TextExample],
+               dev: Sequence[TextExample]) -> TaskSpec:
+        """Returns the task with the mean and the standard deviation of the training labels."""
+        numbers = [example.label for example in train]
+        offset, scale = statistics.fmean(numbers), statistics.pstdev(numbers)
+        if scale == 0.0:
+            raise UserError(f"{files.shown_paths(own.train)} has one number only, {offset:g}; "
+                            "there is nothing to learn.")
+        return dataclasses.replace(spec, scale=scale, offset=offset)
+
+    def objective(self, spec: TaskSpec, config: TaskConfig) -> "RegressionObjective":
+        """Returns the squared error."""
+        return RegressionObjective(scale=spec.scale, offset=spec.offset,
+                                   dropout_rate=config.dropout, hidden_layer=config.hidden_layer)
+
+    def predictions(self, spec: TaskSpec,
+                    results: Sequence[RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
+        """Returns numbers on the task's scale; results hold "predictions"."""
+        numbers = [float(result["predictions"]) for result in results]
+        return [{"prediction": number} for number in numbers], np.array(numbers)
+
+    def served_answer(self, network: ServedNetwork, *columns: tf.Tensor) -> Outputs:
+        """Answers a `score` on the task's scale."""
+        return self.served_scores(network, network.texts.encode(*columns))
+
+    def served_scores(self, network: ServedNetwork, tokens: Tokens) -> Outputs:
+        """Returns `score`, float32 [B]."""
+        numbers = tf.squeeze(network.head(network.first(tokens)), axis=-1)
+        return {"score": numbers * network.spec.scale + network.spec.offset}
+
+
+class ClassificationObjective(ScoreObjective):
+    """The cross entropy of one of several classes."""
+
+    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """Needs the target "label", int32 [B]; details hold "logits", float32 [B, classes]."""
+        logits = self.score_first(model, inputs, randomness, training=training)
+        labels = inputs.targets["label"]
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        right = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
+        return Outcome({"loss": sum_where(losses, inputs.present)},
+                       {"accuracy": Ratio(count(right & inputs.present), count(inputs.present))},
+                       {"logits": logits})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RegressionObjective(ScoreObjective):
+    """The squared error of a number, in units of its scale."""
+
+    outputs: int = 1
+    scale: float = 1.0
+    """Divisor of the labels: 5 for STS-B, as in Google's code."""
+    offset: float = 0.0
+    """Subtracted from the labels before the division."""
+
+    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """Needs "label", float32 [B]; details hold "predictions", float32 [B], on its scale."""
+        scores = tf.squeeze(
+            self.score_first(model, inputs, randomness, training=training), axis=-1)
+        losses = tf.square(scores - (inputs.targets["label"] - self.offset) / self.scale)
+        return Outcome({"loss": sum_where(losses, inputs.present)}, {},
+                       {"predictions": scores * self.scale + self.offset})
+
+
+def _number(spec: TaskSpec, example: TextExample) -> float | None:
+    """Returns the class or the number of an example; None if unknown."""
+    return spec.labels.index(example.label) if example.label in spec.labels else example.label
+
+
+def _correlation(of: Callable) -> Scorer:
+    """Returns a scorer that gives NaN where either side is constant, without SciPy's warning."""
+    def correlate(labels: np.ndarray, predictions: np.ndarray) -> float:
+        if len(labels) < 2 or np.ptp(labels) == 0.0 or np.ptp(predictions) == 0.0:
+            return np.nan
+        return of(labels, predictions).statistic
+    return correlate
+
+
+def _f1(average: str) -> Scorer:
+    return lambda labels, predictions: metrics.f1_score(
+        labels, predictions, average=average, zero_division=0.0)
+
+
+SCORERS: Mapping[str, Scorer] = {
+    "accuracy": metrics.accuracy_score,
+    "f1": _f1("binary"),
+    "f1_macro": _f1("macro"),
+    "mcc": metrics.matthews_corrcoef,
+    "pearson": _correlation(stats.pearsonr),
+    "spearman": _correlation(stats.spearmanr),
+    "mean_squared_error": metrics.mean_squared_error,
+}
+"""Name -> function of labels and predictions, [N] each: classes as whole numbers, or numbers."""
+
+
+def label_scores(names: Sequence[str], labels: np.ndarray,
+                 predictions: np.ndarray) -> dict[str, float]:
+    """Returns the named scores, keys of `SCORERS`, of N predictions."""
+    return {name: float(SCORERS[name](labels, predictions)) for name in names}

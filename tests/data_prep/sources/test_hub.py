@@ -1,0 +1,166 @@
+"""Data sets of a hub on this machine: which files are read, at which commit, and every refusal."""
+
+import hashlib
+import http.server
+import json
+import re
+import threading
+from urllib.parse import unquote, urlsplit
+
+import huggingface_hub
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from huggingface_hub import constants
+
+from data_prep.local_runner import LocalRunner
+from data_prep.sources.registry import open_source
+from electra_tf.platform.errors import UserError
+from tests.data_prep.reading import documents_of, read
+
+CONVERTED = "refs/convert/parquet"
+_INFO = re.compile(r"/api/datasets/([^/]+/[^/]+)(?:/revision/(.+))?")
+_FILE = re.compile(r"/datasets/([^/]+/[^/]+)/resolve/([^/]+)/(.+)")
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_HEAD(self):
+        self._answer()
+
+    def do_GET(self):
+        self._answer()
+
+    def _answer(self):
+        path = unquote(urlsplit(self.path).path)
+        self.server.requests.append(f"{self.command} {path}")
+        match = _INFO.fullmatch(path) or _FILE.fullmatch(path)
+        name, revision, *file = match.groups()
+        revisions = self.server.data_sets.get(name)
+        commits = {commit(name, ref): files for ref, files in (revisions or {}).items()}
+        if name in self.server.gated:
+            return self._send(403, b"", {"X-Error-Code": "GatedRepo"})
+        if revisions is None:
+            return self._send(401, b"", {"X-Error-Code": "RepoNotFound"})
+        revision = commit(name, revision or "main") if (revision or "main") in revisions else (
+            revision)
+        if revision not in commits:
+            return self._send(404, b"", {"X-Error-Code": "RevisionNotFound"})
+        if not file:
+            return self._send(200, json.dumps({
+                "id": name, "sha": revision, "tags": [], "siblings": [
+                    {"rfilename": one, "size": len(content), "blobId": "0"}
+                    for one, content in commits[revision].items()]}).encode(), {})
+        content = commits[revision][file[0]]
+        return self._send(200, content, {
+            "X-Repo-Commit": revision, "ETag": f'"{hashlib.sha1(content).hexdigest()}"'})
+
+    def _send(self, status, content, headers):
+        self.send_response(status)
+        for name, value in (headers | {"Content-Length": str(len(content))}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(content)
+
+
+def commit(name, revision):
+    return hashlib.sha1(f"{name} {revision}".encode()).hexdigest()
+
+
+def parquet(*texts, column="text"):
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({column: list(texts)}), sink)
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """A server with one data set of the Hub's form, one of its own, and one without Parquet."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.requests, server.gated = [], {"a/gated"}
+    server.data_sets = {
+        "a/news": {"main": {"news.csv": b"text"}, CONVERTED: {
+            "de/train/0000.parquet": parquet("Eins."), "de/train/0001.parquet": parquet("Zwei."),
+            "en/train/0000.parquet": parquet("One."),
+            "en/test/0000.parquet": parquet("Two.", column="body")}},
+        "a/own": {"main": {"data/train-00000-of-00002-ab.parquet": parquet("One."),
+                           "data/train-00001-of-00002-cd.parquet": parquet("Two."),
+                           "README.md": b"Text."}},
+        "a/csv": {"main": {"train.csv": b"text"}}}
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    endpoint = f"http://127.0.0.1:{server.server_port}"
+    for name, value in {
+            "ENDPOINT": endpoint, "HF_HUB_OFFLINE": False, "HF_HUB_DISABLE_XET": True,
+            "HUGGINGFACE_CO_URL_TEMPLATE":
+                f"{endpoint}/{{repo_id}}/resolve/{{revision}}/{{filename}}",
+            "HF_HUB_CACHE": str(tmp_path / "cache")}.items():
+        monkeypatch.setattr(constants, name, value)
+    huggingface_hub.close_session()
+    yield server
+    huggingface_hub.close_session()
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(("name", "texts"), [
+    ("a/news:de", ["Eins.", "Zwei."]), ("a/news:de:train", ["Eins.", "Zwei."]),
+    ("a/news:en:test#body", ["Two."]), ("a/own", ["One.", "Two."]),
+    ("a/own:train", ["One.", "Two."]), ("a/own@main:default:train", ["One.", "Two."]),
+    (f"a/news@{commit('a/news', CONVERTED)}:en:train", ["One."])])
+def test_a_name_selects_files(hub, name, texts):
+    assert read(f"hf:{name}") == [[text] for text in texts]
+
+
+def test_files_are_downloaded_when_they_are_read_and_once(hub):
+    source = open_source("hf:a/news:de")
+    assert source.sha256() == open_source("hf:a/news:de").sha256()
+    assert not any("/resolve/" in request for request in hub.requests)
+    assert documents_of(source) == documents_of(source) == [["Eins."], ["Zwei."]]
+    assert sum(request.startswith("GET /datasets/") for request in hub.requests) == 2
+    assert 0 < source.position() == source.size
+
+
+def test_the_manifest_has_the_commit_and_another_one_is_refused(hub, build):
+    hub.data_sets["a/news"][CONVERTED]["de/train/0000.parquet"] = parquet("ein wort", "zwei")
+    pinned = f"a/news@{commit('a/news', CONVERTED)}"
+    found = build(text="hf:a/news:de", runner=LocalRunner())
+    assert found.settings["hub_revisions"] == pinned and found.counts.documents == 3
+    hub.data_sets["a/news"]["v2"] = {"de/train/0000.parquet": parquet("drei", "vier")}
+    with pytest.raises(UserError, match=f"hub_revisions \\('{pinned}' there, 'a/news@"):
+        build(text="hf:a/news@v2:de")
+    assert build(text=f"hf:{pinned}:de") is None  # Finished.
+
+
+@pytest.mark.parametrize(("name", "problem"), [
+    ("news", "must be hf:OWNER/DATASET"),
+    ("a/nothing", "there is no public data set http://127.0.0.1:.*/datasets/a/nothing"),
+    ("a/gated", "datasets/a/gated is gated or needs another token: accept its terms there"),
+    ("a/own@v9", "datasets/a/own has no revision 'v9'"),
+    ("a/csv", "a/csv has no Parquet files of splits"),
+    ("a/news", "a/news has no configuration 'default'; name one behind a colon: de, en"),
+    ("a/news:eng", "has no configuration 'eng'.* Did you mean 'en'"),
+    ("a/news:en:dev", "a/news:en has no split 'dev'; name one behind a colon: test, train"),
+    ("a/news:en:test", "must have one column 'text'; it has ..body"),
+])
+def test_a_refusal_is_one_line(hub, name, problem):
+    with pytest.raises(UserError, match=problem) as caught:
+        read(f"hf:{name}")
+    assert "\n" not in str(caught.value)
+
+
+def test_without_a_connection_there_is_one_line(hub, monkeypatch):
+    source = open_source("hf:a/own")
+    hub.shutdown()
+    hub.server_close()
+    huggingface_hub.close_session()
+    with pytest.raises(UserError, match="datasets/a/own can't be read .*repeat the command"):
+        documents_of(source)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    huggingface_hub.close_session()
+    with pytest.raises(UserError, match="HF_HUB_OFFLINE is set; unset it"):
+        open_source("hf:a/own")

@@ -1,0 +1,69 @@
+"""A small prose linter: the glossary and the length of sentences, in pages and help texts."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+RULES = yaml.safe_load((Path(__file__).parent / "rules.yaml").read_text(encoding="utf-8"))
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")),
+         *sorted(ROOT.glob("experiments/log/*.md"))]
+SOURCES = [path for package in ("electra_tf", "data_prep")
+           for path in sorted((ROOT / package).rglob("*.py"))]
+NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+
+
+def prose(page):
+    """Returns a page's text without code, front matter, pictures and addresses."""
+    text = re.sub(r"(?ms)\A---\n.*?^---\n|^```.*?^```|^(?: {4}|\t).*?$|`[^`]*`|<[^>]*>", " X ",
+                  page.read_text(encoding="utf-8"))
+    return re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+
+
+def lengths(page):
+    """Returns the number of words of each sentence; tables and headings are left out."""
+    text = re.sub(r"(?m)^(\||#|\*\*Command).*$", ".", prose(page))
+    text = re.sub(r"(?m)^\s*([-*]|\d+\.) ", ". ", text)
+    found = re.split(r"[.!?:;](?:\s|$|\*)|\n\s*\n", text)
+    return [len(words) for words in (re.findall(r"[A-Za-z]\S*", one) for one in found) if words]
+
+
+def help_texts(path):
+    """Returns the texts of a module's flags and settings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and "Section" in ast.unparse(node):
+            for field, text in zip(node.body, node.body[1:], strict=False):
+                if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
+                    yield " ".join(ast.literal_eval(text.value).split())
+        if isinstance(node, ast.Call) and ".DEFINE_" in ast.unparse(node.func):
+            yield from (one.value for one in node.args[2:]
+                        if isinstance(one, ast.Constant) and isinstance(one.value, str))
+
+
+def findings(text, rules):
+    """Returns the forbidden terms of a text with what to write instead."""
+    return [(found[0], better) for pattern, better in rules.items()
+            for found in re.finditer(pattern, text, re.IGNORECASE)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_pages_use_the_glossary(page):
+    assert findings(prose(page), RULES["pages"]) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_sentences_of_pages_are_short(page):
+    words = lengths(page)
+    assert not words or sum(words) / len(words) <= RULES["sentences"]["mean"]
+    assert max(words, default=0) <= RULES["sentences"]["longest"]
+
+
+def test_help_texts_use_the_glossary():
+    found = {(path.name, *finding) for path in SOURCES for text in help_texts(path)
+             for finding in findings(text, RULES["pages"] | RULES["help"])}
+    assert sum(1 for path in SOURCES for _ in help_texts(path)) > 150
+    assert found == set()

@@ -1,0 +1,47 @@
+"""Links of the pages lead to files and headings that exist; modules that they name exist."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md"),
+         *ROOT.glob("experiments/log/*.md")]
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)")
+
+
+def anchors(page):
+    """Returns the anchors of a page's headings, as GitHub makes them."""
+    text = re.sub(r"(?ms)^```.*?^```", "", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"(?m)^#+ (.*)$", text)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    broken = []
+    for target, anchor in LINK.findall(page.read_text(encoding="utf-8")):
+        path = (page.parent / target).resolve() if target else page
+        if not path.exists() or anchor and anchor not in anchors(path):
+            broken.append(f"{target}#{anchor}")
+    assert broken == []
+
+
+def test_named_modules_exist():
+    for page in PAGES:
+        if "log" in page.parts:
+            continue  # What an entry ran may have been removed since.
+        for name in re.findall(r"python -m ((?:electra_tf|data_prep|experiments|benchmarks)[\w.]*)",
+                               page.read_text(encoding="utf-8")):
+            assert importlib.util.find_spec(name.rstrip(".")), (page.name, name)
+
+
+def test_pages_that_sources_name_exist():
+    sources = [path for package in ("electra_tf", "data_prep", "experiments", "benchmarks")
+               for path in (ROOT / package).rglob("*.py")]
+    named = {(path.name, page) for path in sources
+             for page in re.findall(r"docs/[a-z_/]+\.md", path.read_text(encoding="utf-8"))}
+    assert len(named) > 10
+    assert {(source, page) for source, page in named if not (ROOT / page).exists()} == set()

@@ -1,0 +1,98 @@
+"""The commands of docs/tutorials run as they stand on the pages, downloads (`sh`) left out."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from electra_tf.checkpoints.formats import Format
+from electra_tf.export import conversion
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests import tiny_networks
+from tests.checkpoints.hub_server import HubServer
+
+ROOT = Path(__file__).parents[2]
+TUTORIALS = ROOT / "docs" / "tutorials"
+BESIDE = ("electra_tf", "data_prep", "run_pretraining.py", "run_finetuning.py")
+"""What the commands expect in the directory of the clone."""
+STARTS = {"bash": "{}", "python": "python - <<'END_OF_PYTHON'\n{}\nEND_OF_PYTHON\n"}
+
+
+def script(name):
+    """Returns all commands of a page as one shell script that stops at the first failure."""
+    page = (TUTORIALS / f"{name}.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(bash|python)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) > 3
+    return "set -euo pipefail -o monitor\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n" + (
+        "\n".join(STARTS[kind].format(code) for kind, code in blocks))
+
+
+def run(name, directory, environment=(), changes=()):
+    """Runs a page in an empty directory and returns what it prints.
+
+    Args:
+        name: the page's name.
+        directory: empty; the program's folders are linked into it.
+        environment: more variables.
+        changes: text on the page and its replacement, for steps that take too long.
+    """
+    for each in BESIDE:
+        (directory / each).symlink_to(ROOT / each)
+    commands = script(name)
+    for before, after in dict(changes).items():
+        assert before in commands
+        commands = commands.replace(before, after)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", commands], cwd=directory, capture_output=True, text=True, timeout=3000,
+        env=os.environ | {"PATH": path} | dict(environment))
+    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+def accuracy(directory):
+    """Returns the accuracy on dev in a run's results."""
+    results = json.loads((directory / "results.json").read_text())
+    return results["summary"]["dev"]["accuracy"]["best"]
+
+
+@pytest.mark.slow
+def test_text_becomes_a_served_classifier(tmp_path):
+    printed = run("your_text", tmp_path)
+    assert '"predictions"' in printed
+    labels = (tmp_path / "new_labels.tsv").read_text().splitlines()
+    assert len(labels) == 3
+    learned = accuracy(tmp_path / "runs" / "proofreader")
+    assert learned > max(0.6, 0.05 + accuracy(tmp_path / "runs" / "from_scratch"))
+
+
+@pytest.mark.slow
+def test_weights_of_the_hub_answer_questions(tmp_path):
+    letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+    networks = tiny_networks.pretrained(
+        Vocabulary((*SPECIAL_TOKENS, *letters, *(f"##{letter}" for letter in letters), *".,?")),
+        model__generator_width=1.0, model__max_position_embeddings=512)
+    conversion.write(networks, tmp_path / "pair", Format.HUGGING_FACE)
+    (tmp_path / "clone" / "squad").mkdir(parents=True)
+    context = "Norway is cold. Spain is warm."
+    questions = [{"id": "a", "question": "What is cold?", "is_impossible": False,
+                  "answers": [{"text": "Norway", "answer_start": 0}]},
+                 {"id": "b", "question": "What is green?", "is_impossible": True, "answers": []}]
+    content = json.dumps({"version": "v2.0", "data": [
+        {"title": "Weather", "paragraphs": [{"context": context, "qas": questions}]}]})
+    for split in ("train", "dev"):
+        (tmp_path / "clone" / "squad" / f"{split}-v2.0.json").write_text(content)
+    with HubServer() as hub:
+        hub.models = {"google/electra-small-discriminator": tmp_path / "pair" / "discriminator",
+                      "google/electra-small-generator": tmp_path / "pair" / "generator"}
+        printed = run("squad", tmp_path / "clone", {
+            "HF_ENDPOINT": hub.endpoint, "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1",
+            "HF_HOME": str(tmp_path / "cache")})
+        hub.shutdown()
+    assert "google/electra-small-discriminator/model.safetensors" in hub.fetched()
+    assert set(json.loads((tmp_path / "clone" / "answers.json").read_text())) == {"1", "2"}
+    assert "no_answer_probability" in printed
