@@ -24,7 +24,7 @@ from benchmarks.pretraining import workload as plain
 from benchmarks.pretraining.cases import encoder_sizes
 from benchmarks.pretraining.workload import Workload
 from benchmarks.time_to_quality import report
-from benchmarks.time_to_quality.curve import Curve, Point, of_records
+from benchmarks.time_to_quality.report import Curve, Point, of_records
 from electra_tf.checkpoints.run_directory import METRICS_FILE
 from electra_tf.config import setting_flags
 from electra_tf.config.pretraining import PretrainingConfig

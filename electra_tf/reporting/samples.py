@@ -9,6 +9,9 @@ import numpy as np
 
 Outcome = Literal["untouched", "restored", "replaced", "caught", "missed", "false alarm"]
 
+_WEIGHT: tuple[Outcome, ...] = ("caught", "missed", "replaced", "false alarm", "restored",
+                                "untouched")
+"""Of the outcomes of a word's pieces, the first one here is the word's."""
 _COLOURS = {"restored": "36", "caught": "32", "missed": "31", "false alarm": "33"}
 _MARKS = {"caught": "✓", "missed": "✗", "false alarm": "!"}
 
@@ -79,20 +82,14 @@ class Corruption:
 
     def words(self) -> "Iterator[Word]":
         """Yields whole words, without [CLS] and the last [SEP]."""
-        tokens = [(*token, chosen) for token, chosen in zip(
-            self.tokens(), self.selected, strict=True)]
-        if tokens and tokens[0][0] == "[CLS]":
-            tokens = tokens[1:]
-        if tokens and tokens[-1][0] == "[SEP]":
-            tokens = tokens[:-1]
-        pieces: list[tuple] = []
-        for token in tokens:
-            if pieces and not _continues(token[0]):
-                yield Word.of_pieces(pieces)
-                pieces = []
-            pieces.append(token)
-        if pieces:
-            yield Word.of_pieces(pieces)
+        tokens = list(self.tokens())
+        starts = [index for index, token in enumerate(tokens)
+                  if not index or not _continues(token[0])]
+        for start, stop in zip(starts, [*starts[1:], len(tokens)], strict=True):
+            word = Word.of_pieces(tokens[start:stop])
+            if (word.before, start) != ("[CLS]", 0) and (word.before, stop) != (
+                    "[SEP]", len(tokens)):
+                yield word
 
     def tokens(self) -> Iterator[tuple[str, str, float, Outcome]]:
         """Yields before, after, probability (0 without a discriminator) and outcome of tokens."""
@@ -116,25 +113,19 @@ class Word(NamedTuple):
     """Caught if the discriminator accuses one of its replaced tokens."""
 
     @classmethod
-    def of_pieces(cls, pieces: Sequence[tuple]) -> "Word":
-        """Joins tokens: before, after, probability, outcome and selection of each."""
-        replaced = [piece for piece in pieces if piece[0] != piece[1]]
-        counted = replaced or pieces
-        found = [outcome for *_, outcome, _ in counted]
-        best = next((outcome for outcome in ("caught", "missed", "replaced", "false alarm",
-                                             "restored") if outcome in found), "untouched")
-        before, after = (_joined([piece[side] for piece in pieces]) for side in (0, 1))
-        return cls(before, after, max(piece[2] for piece in counted), best)
-
-
-def outcomes(sample: Corruption) -> list[Outcome]:
-    """Returns the outcome of every token; a probability above one half is an accusation."""
-    return [outcome for *_, outcome in sample.tokens()]
+    def of_pieces(cls, pieces: Sequence[tuple[str, str, float, Outcome]]) -> "Word":
+        """Joins tokens as `Corruption.tokens` yields them."""
+        before, after = (pieces[0][side] + "".join(
+            piece[side][2:] if _continues(piece[side]) else f" {piece[side]}"
+            for piece in pieces[1:]) for side in (0, 1))
+        counted = [piece for piece in pieces if piece[0] != piece[1]] or pieces
+        return cls(before, after, max(piece[2] for piece in counted),
+                   min((piece[3] for piece in counted), key=_WEIGHT.index))
 
 
 def summary(sample: Corruption) -> str:
     """Returns the counts of one sequence as a line."""
-    counts = outcomes(sample)
+    counts = [outcome for *_, outcome in sample.tokens()]
     caught, missed = counts.count("caught"), counts.count("missed")
     replaced = caught + missed + counts.count("replaced")
     # A restored token can also be a false alarm.
@@ -179,11 +170,6 @@ def terminal_view(sample: Corruption, *, width: int = 100, colour: bool = False)
     return "\n".join([summary(sample), *_wrap(words, width=width, indent="  ")])
 
 
-def markdown_view(sample: Corruption) -> str:
-    """Returns one sequence as Markdown, for TensorBoard's text page."""
-    return f"*{summary(sample)}*\n\n{' '.join(map(_markdown_mark, sample.words()))}"
-
-
 def readable(tokens: Sequence[str]) -> float:
     """Returns how much of a text is whole words of letters, in [0, 1].
 
@@ -209,22 +195,14 @@ def terminal_page(samples: Sequence[Corruption], *, width: int = 100, colour: bo
     """Returns the legend and every sample, ready to print; arguments as `terminal_view`'s."""
     views = [f"{number}. {terminal_view(sample, width=width, colour=colour)}"
              for number, sample in enumerate(samples, start=1)]
-    if not _judged(samples):
+    if all(sample.replaced_probability is None for sample in samples):
         return "\n\n".join([GUESSES_LEGEND, *views])
     return "\n\n".join([LEGEND, *views, suspicion(samples)])
 
 
 def markdown_page(samples: Sequence[Corruption]) -> str:
-    """Returns a legend and every sample as Markdown."""
-    legend = "~~original~~ **guess**; {word} guessed right"
-    if _judged(samples):
-        legend = ("~~original~~ **replacement**, ✓ caught or ✗ missed with the discriminator's "
-                  "probability; *!* a false alarm; {word} found by the generator")
-    return "\n\n".join([legend, *(markdown_view(sample) for sample in samples)])
-
-
-def _judged(samples: Sequence[Corruption]) -> bool:
-    return any(sample.replaced_probability is not None for sample in samples)
+    """Returns the same as Markdown, for TensorBoard."""
+    return f"```\n{terminal_page(samples)}\n```"
 
 
 def _outcome(replaced: bool, selected: bool, accused: bool, *, judged: bool) -> Outcome:
@@ -246,16 +224,6 @@ def _mark(word: Word) -> str:
             "restored": f"{{{word.before}}}"}.get(word.outcome, word.before)
 
 
-def _markdown_mark(word: Word) -> str:
-    percent = (f" ({_MARKS[word.outcome]} {word.probability:.0%})" if word.outcome in _MARKS
-               else "")
-    before, after = _escape(word.before), _escape(word.after)
-    if word.outcome in ("caught", "missed", "replaced"):
-        return f"~~{before}~~ **{after}**{percent}"
-    return {"false alarm": f"{before} (*! {word.probability:.0%}*)",
-            "restored": f"{{{before}}}"}.get(word.outcome, before)
-
-
 def _wrap(words: Sequence[str], *, width: int, indent: str) -> list[str]:
     """Fills lines up to `width` visible columns; colours take none."""
     lines, column = [indent], len(indent)
@@ -271,15 +239,3 @@ def _wrap(words: Sequence[str], *, width: int, indent: str) -> list[str]:
 
 def _continues(piece: str) -> bool:
     return piece.startswith("##") and len(piece) > 2
-
-
-def _joined(pieces: Sequence[str]) -> str:
-    """Returns pieces as text; "##" stays where the first one continues a word."""
-    text = pieces[0]
-    for piece in pieces[1:]:
-        text += piece[2:] if _continues(piece) else f" {piece}"
-    return text
-
-
-def _escape(text: str) -> str:
-    return re.sub(r"([\\`*_{}\[\]<>#|~])", r"\\\1", text)

@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from benchmarks.time_to_quality import __main__ as benchmark
 from benchmarks.time_to_quality import report
-from benchmarks.time_to_quality.curve import Curve, Point, of_records
 from benchmarks.time_to_quality.examples import export
+from benchmarks.time_to_quality.report import Curve, Point, of_records
 from electra_tf.data import mixture
 from electra_tf.data.pipeline import training_batches
 from electra_tf.platform.errors import UserError

@@ -9,8 +9,6 @@ from electra_tf.reporting.samples import (
     LEGEND,
     Corruption,
     markdown_page,
-    markdown_view,
-    outcomes,
     spread,
     summary,
     suspicion,
@@ -27,7 +25,7 @@ SAMPLE = Corruption(
 
 
 def test_every_token_has_one_outcome():
-    assert outcomes(SAMPLE) == [
+    assert [outcome for *_, outcome in SAMPLE.tokens()] == [
         "untouched", "restored", "caught", "caught", "untouched", "missed", "false alarm",
         "untouched"]
 
@@ -40,7 +38,7 @@ def test_the_counts_of_a_sequence_are_one_line():
 def test_the_right_word_that_is_accused_is_filled_in_all_the_same():
     accused = Corruption(original=["the", "chef"], corrupted=["the", "cook"],
                          selected=[True, True], replaced_probability=[0.7, 0.9])
-    assert outcomes(accused) == ["false alarm", "caught"]
+    assert [outcome for *_, outcome in accused.tokens()] == ["false alarm", "caught"]
     assert summary(accused) == (
         "2 of 2 tokens filled in: 1 as they were, 1 replaced (1 caught, 0 missed); 1 false alarm")
 
@@ -76,16 +74,10 @@ def test_lines_are_no_wider_than_the_terminal(colour):
     assert " ".join(plain).count("[word→other ✓90%]") == count // 2
 
 
-def test_markdown_shows_special_characters_as_they_are():
-    odd = Corruption(original=["*", "_"], corrupted=["*", "<b>"], selected=[False, True],
-                     replaced_probability=[0.0, 0.9])
-    assert markdown_view(odd).endswith(r"\* ~~\_~~ **\<b\>** (✓ 90%)")
-
-
 def test_pages_explain_their_marks_once():
     assert terminal_page([SAMPLE, SAMPLE]).count(LEGEND) == 1
     assert terminal_page([SAMPLE, SAMPLE]).count("4 of 8 tokens") == 2
-    assert markdown_page([SAMPLE, SAMPLE]).count("~~original~~") == 1
+    assert markdown_page([SAMPLE]) == f"```\n{terminal_page([SAMPLE])}\n```"
 
 
 def test_fields_of_unequal_length_are_refused():
@@ -109,7 +101,6 @@ def test_guesses_that_nobody_judges_are_shown_without_verdicts():
     assert "{the} [chefs→dogly] cook [soup→meal] again" in page
     assert summary(guesses) == "4 of 8 tokens filled in: 1 as they were, 3 otherwise"
     assert "discriminator" not in page and "%" not in page
-    assert "~~soup~~ **meal** again" in markdown_page([guesses])
 
 
 def test_rows_of_an_evaluation_become_sentences():
@@ -117,7 +108,7 @@ def test_rows_of_an_evaluation_become_sentences():
                "positions": np.array([[2, 1, 0]]), "predicted": np.array([[True, True, False]])}
     [sample] = Corruption.of_arrays(details, np.array([[1, 4, 3, 0]]), "pabcd")
     assert (sample.original, sample.corrupted) == (["a", "b", "c"], ["a", "d", "c"])
-    assert outcomes(sample) == ["untouched", "replaced", "restored"]
+    assert [outcome for *_, outcome in sample.tokens()] == ["untouched", "replaced", "restored"]
 
 
 def test_of_each_part_the_most_readable_text_is_shown():

@@ -7,8 +7,8 @@ r"""Proposes what to pre-train within a time: measures this machine, then choose
 The measurement takes a minute: every network trains for some seconds. With --run, the program
 compares the run's own throughput with the measured one after a tenth of the budget, at most two
 minutes. If the run would miss the budget, it starts again with other steps in the remaining time.
-If --model_dir already holds a run that is not finished, the program measures nothing and continues
-it. docs/how_to/size_and_recipe.md has the runs behind the expected AUC.
+If --model_dir already holds a run, the program measures nothing: it continues the run, or extends a
+finished one by --budget. docs/how_to/size_and_recipe.md has the runs behind the expected AUC.
 """
 
 import dataclasses
@@ -28,12 +28,9 @@ from electra_tf.apps.planning.throughput import Timing
 from electra_tf.checkpoints import directory
 from electra_tf.checkpoints.run_directory import (
     CHECKPOINTS,
-    SETTINGS_FILE,
+    is_taken,
     read_identity,
-    settings_of,
 )
-from electra_tf.config.overrides import flatten
-from electra_tf.config.sizes import SIZES
 from electra_tf.data import mixture
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
@@ -64,6 +61,8 @@ _CHECKED = 0.1
 _CHECK_SECONDS = 20.0, 120.0
 """Bounds of that time."""
 _POLL_SECONDS = 0.5
+_RESUME_SECONDS = 15.0
+"""Time before the first step of an extension."""
 _WARM_UP_STEPS = 100
 """First steps, which are slower."""
 
@@ -208,34 +207,37 @@ def _stop(process: subprocess.Popen | None) -> None:
         process.wait()
 
 
-def unfinished(data_dir: str, model_dir: Path) -> list[str] | None:
-    """Returns the words of the command that continues the run in a directory.
+def continued(data_dir: str, model_dir: Path, seconds: float | None) -> list[str] | None:
+    """Returns the words of the command that continues or extends the run in a directory.
 
     Args:
         data_dir: the records that it was started with.
         model_dir: the directory.
+        seconds: the budget of an extension; None for no extension.
 
     Returns:
-        None if it holds no run with a checkpoint.
+        None if the directory holds no run with a checkpoint.
 
     Raises:
-        UserError: the run is finished.
+        UserError: the run is finished, and there is no budget for an extension.
     """
-    steps = directory.steps(model_dir / CHECKPOINTS)
-    if not steps or not (model_dir / SETTINGS_FILE).exists():
+    if not is_taken(model_dir):
         return None
     saved = read_identity(model_dir)
-    total = saved["training.num_train_steps"]
-    if max(steps) >= total:
-        raise UserError(f"--model_dir={model_dir} holds a run that is finished after {total:,} "
-                        "steps; name a new directory for another run.")
-    usual = flatten(SIZES["small"])
-    begun = [] if not saved.get("initial") else [
-        f"--init_checkpoint={saved['initial'].rpartition(', step ')[0] or saved['initial']}"]
-    return ["run_pretraining.py", f"--data_dir={data_dir}", f"--model_dir={model_dir}", *begun,
-            *(f"--set={name}={value}" for name, value in settings_of(saved).items()
-              if value != usual.get(name)),
-            *_evaluation_flags(total, min(_MOST_EVALUATIONS, total), _MOST_EVAL_BATCHES)]
+    total, begun = saved["training.num_train_steps"], saved.get("initial")
+    words = ["run_pretraining.py", f"--data_dir={data_dir}", f"--model_dir={model_dir}"]
+    if begun:
+        words.append(f"--init_checkpoint={begun.rpartition(', step ')[0] or begun}")
+    if max(directory.finished(model_dir / CHECKPOINTS), default=0) >= total:
+        measured = throughput.training_throughput(model_dir)
+        if seconds is None or measured is None:
+            raise UserError(f"--model_dir={model_dir} holds a run that is finished after {total:,} "
+                            "steps; give --budget to extend it, or name a new directory.")
+        room = (1 - SPARE - EVALUATED) * max(0.0, seconds - _RESUME_SECONDS - END_SECONDS)
+        total += max(1, int(room * measured / (saved["training.train_batch_size"]
+                                               * saved["data.max_seq_length"])))
+        words.append(f"--num_train_steps={total}")
+    return words + _evaluation_flags(total, min(_MOST_EVALUATIONS, total), _MOST_EVAL_BATCHES)
 
 
 def report(plans: Sequence[Plan], best: Plan, records: mixture.Mixture) -> str:
@@ -262,19 +264,18 @@ def main() -> None:
         UserError: no budget, no records, --run without --model_dir, or a run that is finished.
     """
     values = flags.FLAGS
-    known = None
+    seconds = seconds_of(values.budget) if values.budget else None
     if values.model_dir and values.data_dir:
-        known = unfinished(values.data_dir, storage.path(values.model_dir))
+        words = continued(values.data_dir, storage.path(values.model_dir), seconds)
+        if words:
+            print(f"{values.model_dir} holds a run; to continue it:\npython {shlex.join(words)}",
+                  flush=True)
+            if values.run:
+                os.execv(sys.executable, [*throughput.PRETRAIN, *words[1:]])
+            return
     for name in ("budget", "data_dir", *(["model_dir"] if values.run else [])):
-        if not values[name].value and not (known and name == "budget"):
+        if not values[name].value:
             raise UserError(f"--{name} is needed: {values[name].help}")
-    if known:
-        print(f"{values.model_dir} holds a run that is not finished; to continue it:\n"
-              f"python {shlex.join(known)}", flush=True)
-        if values.run:
-            os.execv(sys.executable, [*throughput.PRETRAIN, *known[1:]])
-        return
-    seconds = seconds_of(values.budget)
     records = mixture.load(values.data_dir)
     print("measuring this machine, some seconds of each network ...", flush=True)
     plans = [plan(network, throughput.measure(

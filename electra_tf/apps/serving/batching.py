@@ -1,11 +1,10 @@
 """Joins requests that wait at the same time into one call of the model.
 
-A call of 32 rows takes less time than 32 calls. An idle model answers at once; requests gather
-while an earlier call runs. Requests of one signature share a call if all inputs and outputs begin
-with a batch dimension and the other dimensions of the inputs agree.
+An idle model answers at once; requests gather while an earlier call runs. Requests of one signature
+share a call if all inputs and outputs begin with a batch dimension and the other dimensions agree.
 
-A model may pad its output [B, W] to the widest row of the call. The parts of a joined call keep
-that width, as in TensorFlow Serving's batching: the server cannot tell padding from a value.
+A model may pad its output [B, W] to the widest row of a call, and the parts of a joined call keep
+that width: the server cannot tell padding from a value.
 """
 
 import asyncio
@@ -34,10 +33,9 @@ class _Batch:
 
 
 class Batcher:
-    """Calls models in threads."""
+    """Calls models in threads, which start with the first request."""
 
     def __init__(self, config: ServerConfig):
-        """Starts no thread before the first request."""
         self._config = config
         self._threads = concurrent.futures.ThreadPoolExecutor(config.parallel_calls, "predict")
         self._free_calls = asyncio.Semaphore(config.parallel_calls)

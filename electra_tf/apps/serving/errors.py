@@ -34,8 +34,8 @@ async def respond(request: Request, error: Exception) -> Response:
         status = 400 if isinstance(error, (  # As TensorFlow Serving does.
             tf.errors.InvalidArgumentError, tf.errors.FailedPreconditionError,
             tf.errors.OutOfRangeError)) else 500
-        message = (f"the model {'refused the inputs' if status == 400 else 'failed'}: "
-                   f"{reason_of(error)}")
+        what = "refused the inputs" if status == 400 else "failed"
+        message = f"the model {what}: {reason_of(error)}"
         if status == 500:
             print(one_line(f"{request.url.path}: {message}"), file=sys.stderr, flush=True)
     body = json.dumps({"error": one_line(message, 500)}, ensure_ascii=False) + "\n"

@@ -1,8 +1,7 @@
 """The versions of a model that are served, and how a new version takes over.
 
-The server checks each directory regularly. It loads a new version while the old one answers, then
-the new one takes over. If a version cannot be loaded, the server prints one line and keeps serving
-the previous one.
+A new version is loaded while the old one answers, then takes over. If it cannot be loaded, the
+server prints one line and keeps serving the old one.
 """
 
 import dataclasses

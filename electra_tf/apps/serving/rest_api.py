@@ -1,4 +1,4 @@
-"""TensorFlow Serving's REST API for several models and versions, as an ASGI application.
+"""The server: TensorFlow Serving's REST API for several models and versions.
 
     GET  /v1/models/NAME[/versions/N]             state of the versions
     GET  /v1/models/NAME[/versions/N]/metadata    signatures
@@ -11,13 +11,16 @@ without :classify, :regress and labels of versions. Every error is {"error": "..
 """
 
 import asyncio
+import contextlib
 import html
 import pathlib
+import socket
 import urllib.parse
 from collections.abc import Mapping
 
 import prometheus_client
 import tensorflow as tf
+import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -32,7 +35,9 @@ from electra_tf.apps.serving.errors import RequestError
 from electra_tf.apps.serving.model_versions import ModelVersions
 from electra_tf.apps.serving.saved_models import num_rows
 from electra_tf.apps.serving.settings import ServerConfig
+from electra_tf.platform import http_server
 
+_LARGE_BODY = 64 * 1024
 _PAGE = pathlib.Path(__file__).with_name("page.html").read_text(encoding="utf-8")
 
 
@@ -49,6 +54,38 @@ def application(models: Mapping[str, ModelVersions], config: ServerConfig) -> AS
     return metrics.counted(routed)
 
 
+class Server(uvicorn.Server):
+    """Serves loaded models; prints their address when it starts to answer.
+
+    A reverse proxy limits slow clients and the rate of requests: docs/deploy/nginx.conf.
+    """
+
+    def __init__(self, models: dict[str, ModelVersions], config: ServerConfig):
+        """Takes started models by name; `run()` serves them until a signal."""
+        self._models, self._poll_seconds = models, config.poll_seconds
+        super().__init__(http_server.config(
+            application(models, config), config.host, host=config.host, port=config.port,
+            timeout_keep_alive=5, timeout_graceful_shutdown=60,
+            limit_concurrency=config.max_connections))
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Starts to listen; uvicorn calls it."""
+        await super().startup(sockets)
+        host, port = self.servers[0].sockets[0].getsockname()[:2]
+        self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        for name, model in self._models.items():
+            served = model.find(None)
+            print(f"{name}, version {served.version}: {self.address} "
+                  f"(signatures: {', '.join(served.signatures)}; Ctrl-C stops)", flush=True)
+        self._refreshing = asyncio.create_task(self._keep_refreshing())
+
+    async def _keep_refreshing(self) -> None:
+        while self._poll_seconds:
+            await asyncio.sleep(self._poll_seconds)
+            for model in self._models.values():
+                await asyncio.to_thread(model.refresh)
+
+
 class _Api:
     """The routes."""
 
@@ -61,8 +98,7 @@ class _Api:
         self._bytes = metrics.Limit(
             int(config.max_buffered_mib * 2**20), "--max_buffered_mib", metrics.BUFFERED_BYTES)
         self._batcher = Batcher(config)
-        # Python parses one body at a time; more would only take memory.
-        self._parsers = asyncio.Semaphore(2)
+        self._parsing = asyncio.Lock()
 
     async def page(self, request: Request) -> Response:
         model = self._find(request.query_params.get("model", next(iter(self._models))))
@@ -115,7 +151,8 @@ class _Api:
                                "(--max_body_mib)", 413)
         with self._bytes.taken(int(size)):
             body = await request.body()
-            async with self._parsers:
+            # One large body at a time: they take little memory, and small ones do not wait.
+            async with self._parsing if len(body) > _LARGE_BODY else contextlib.nullcontext():
                 signature, inputs, in_rows = await run_in_threadpool(
                     predict_json.parse, body, served, self._config)
             with self._rows.taken(num_rows(inputs)):

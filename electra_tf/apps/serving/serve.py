@@ -19,14 +19,14 @@ from electra_tf.platform.section_flags import define_flags, from_flags
 
 def main() -> None:
     """Loads the models and serves them."""
-    from electra_tf.apps.serving import model_versions, server  # TensorFlow takes seconds.
+    from electra_tf.apps.serving import model_versions, rest_api  # TensorFlow takes seconds.
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     config = from_flags(settings.ServerConfig)
     models = model_versions.of_config(config)
     for model in models.values():
         model.start()
-    server.Server(models, config).run()
+    rest_api.Server(models, config).run()
 
 
 def run() -> None:

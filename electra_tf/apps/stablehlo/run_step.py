@@ -151,7 +151,7 @@ class _Loop:
             totals.update(results)
         means = self._layout.means(totals)
         tokens = self._layout.batch_size * self._layout.reading.length
-        throughput = 0.0 if is_first else count * tokens / max(seconds, 1e-9)
+        throughput = None if is_first else count * tokens / max(seconds, 1e-9)
         if is_first:
             print(f"first step after {seconds:.1f} s", flush=True)
         memory = peak_memory_bytes()
@@ -162,8 +162,8 @@ class _Loop:
             learning_rate=means["learning_rate"], tokens_per_second=throughput,
             seconds_left=None if is_first else self._pace.seconds_left(last - number, {}),
             seconds_elapsed=self._pace.elapsed, peak_memory_bytes=memory)), flush=True)
-        self._log.append({"kind": TRAIN, "step": number, **means, "tokens_per_second": throughput,
-                          "peak_memory_bytes": memory})
+        self._log.append({"kind": TRAIN, "step": number, **means, "peak_memory_bytes": memory}
+                         | ({} if is_first else {"tokens_per_second": throughput}))
 
 
 def define() -> None:

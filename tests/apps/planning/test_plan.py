@@ -10,11 +10,11 @@ import pytest
 from electra_tf.apps.planning import plan, throughput
 from electra_tf.apps.planning.throughput import Timing
 from electra_tf.checkpoints import run_directory
-from electra_tf.config.overrides import override
 from electra_tf.config.sizes import SIZES
 from electra_tf.platform.errors import UserError
 from electra_tf.reporting.learning_curves import Network
-from tests import command_flags, tiny_records, tiny_run
+from electra_tf.text.normalization import Normalization
+from tests import command_flags, tiny_records
 
 FAKE_RUN = """
 import json, pathlib, sys, time
@@ -95,27 +95,34 @@ def test_a_run_that_is_faster_than_measured_starts_again_with_the_rest_of_its_bu
     assert plan.corrected(planned, 30_000.0, 50.0).steps < planned.steps
 
 
-def test_a_run_that_is_not_finished_is_continued_with_its_settings(records, tmp_path, capsys):
-    run = tiny_run.run_on(records, objective__name="electric", training__num_train_steps=12)
-    saved = run.identity | {"initial": "runs/first, step 1,000"}
-    (tmp_path / "run" / "checkpoints").mkdir(parents=True)
-    (tmp_path / "run" / "settings.json").write_text(json.dumps(saved))
-    assert plan.unfinished("records", tmp_path / "run") is None
-    for end in ("index", "data-00000-of-00001", "json"):
-        (tmp_path / "run" / "checkpoints" / f"ckpt-6.{end}").touch()
-    words = plan.unfinished("records", tmp_path / "run")
-    assert words[:4] == ["run_pretraining.py", "--data_dir=records",
-                         f"--model_dir={tmp_path / 'run'}", "--init_checkpoint=runs/first"]
-    settings = dict(word.removeprefix("--set=").split("=", 1) for word in words
-                    if word.startswith("--set="))
-    config = override(SIZES["small"], settings)
-    assert run_directory.identity(config, {}) == run_directory.settings_of(saved)
-    command_flags.call(plan.main, "--data_dir=records", f"--model_dir={tmp_path / 'run'}")
-    assert "to continue it:\npython run_pretraining.py" in capsys.readouterr().out
-    for end in ("index", "data-00000-of-00001", "json"):
-        (tmp_path / "run" / "checkpoints" / f"ckpt-12.{end}").touch()
-    with pytest.raises(UserError, match="is finished after 12 steps; name a new directory"):
-        plan.unfinished("records", tmp_path / "run")
+def test_a_run_is_continued_and_a_finished_one_extended(tmp_path, capsys):
+    place = tmp_path / "run"
+    (place / "checkpoints").mkdir(parents=True)
+    (place / "settings.json").write_text(json.dumps(
+        run_directory.identity(SIZES["tiny"], {}) | Normalization().facts() | {
+            "data.max_seq_length": 128, "initial": "runs/first, step 1,000", "dataset": "",
+            "vocabulary": ""}))
+    (place / "metrics.jsonl").write_text("".join(json.dumps(
+        {"kind": "train", "step": step, "tokens_per_second": 20480.0}) + "\n"
+        for step in (100, 200)))
+    assert plan.continued("records", place, None) is None
+
+    def checkpoint(step):
+        for end in ("index", "data-00000-of-00001"):
+            (place / "checkpoints" / f"ckpt-{step}.{end}").touch()
+        (place / "checkpoints" / f"ckpt-{step}.json").write_text("{}")
+
+    checkpoint(6)
+    command_flags.call(plan.main, "--data_dir=records", f"--model_dir={place}")
+    words = shlex.split(capsys.readouterr().out.splitlines()[-1])
+    assert words[1:5] == ["run_pretraining.py", "--data_dir=records", f"--model_dir={place}",
+                          "--init_checkpoint=runs/first"]
+    assert "--eval_every_steps=150" in words and "--num_train_steps" not in " ".join(words)
+    checkpoint(3000)
+    with pytest.raises(UserError, match="finished after 3,000 steps; give --budget to extend it"):
+        plan.continued("records", place, None)
+    # Ten steps a second, in 88 per cent of 500 s.
+    assert "--num_train_steps=7400" in plan.continued("records", place, 520.0)
 
 
 def test_little_time_is_for_the_quick_network_and_much_for_the_other(machine, records, capsys):

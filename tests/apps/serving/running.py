@@ -11,7 +11,7 @@ from pathlib import Path
 
 from electra_tf.apps.serving import model_versions
 from electra_tf.apps.serving.model_versions import ModelVersions
-from electra_tf.apps.serving.server import Server
+from electra_tf.apps.serving.rest_api import Server
 from electra_tf.apps.serving.settings import ServerConfig
 
 

@@ -63,11 +63,6 @@ def test_an_idle_model_answers_at_once(models):
         assert time.monotonic() - begin < 30
 
 
-def test_a_request_larger_than_a_batch_is_one_call(patient):
-    rows = [str(number) for number in range(20)]
-    assert patient.rows("batch_size", rows) == [{"text": row, "batch": 20} for row in rows]
-
-
 def test_a_refused_request_does_not_fail_those_joined_with_it(patient):
     good = [asking(patient, "refuses_bad", name) for name in "abc"]
 
@@ -102,14 +97,6 @@ def test_outputs_without_rows_are_never_joined(patient):
 def test_joined_answers_keep_the_padding_of_the_call(patient):
     answers = joined(patient, [asking(patient, "words", text) for text in ("one", "a b c")])
     assert answers == [[["one", "", ""]], [["a", "b", "c"]]]
-
-
-def test_a_batch_size_of_one_joins_nothing(models):
-    with running.client(models / "numbers", max_batch_size=1, batch_timeout_ms=1000) as client:
-        begin = time.monotonic()
-        answers = at_once([asking(client, "batch_size", name) for name in "abcdef"])
-    assert answers == [[{"text": name, "batch": 1}] for name in "abcdef"]
-    assert time.monotonic() - begin < 1  # And nobody waits.
 
 
 def test_64_clients_get_their_own_answers(numbers):
