@@ -83,7 +83,7 @@ class EmbeddedText(Source):
 
 
 @functools.cache
-def python_documents() -> tuple[tuple[str, ...], ...]:
+def documents() -> tuple[tuple[str, ...], ...]:
     """Returns documents as paragraphs, one line each: topics first, then modules.
 
     The text has about a million characters and depends on the Python version.
@@ -129,7 +129,7 @@ def number_of(text: str) -> int:
     return key_of(text.encode())
 
 
-TEXTS = {"python": python_documents,
+TEXTS = {"python": documents,
          "docstrings": lambda: [one.paragraphs for one in docstrings() if not one.held_out]}
 """Name -> documents as paragraphs."""
 
