@@ -105,7 +105,8 @@ class BeamRunner:
                 cut: Callable[[Piece], Iterable]) -> None:
         """Runs a job to its end: it writes what `rest` makes of the items, by part."""
         options = _checked_options(self.name, self.arguments)
-        with _quiet(), _refusals(place):
+        with _quiet(), contextlib.ExitStack() as exits:
+            exits.push(functools.partial(_raise_refusal, place))
             try:
                 _require_job_server(options)
                 pipeline = beam.Pipeline(runner=_runner(self.name), options=options)
@@ -191,15 +192,11 @@ def _quiet() -> Iterator[None]:
         logging.disable(before)
 
 
-@contextlib.contextmanager
-def _refusals(place: Path) -> Iterator[None]:
+def _raise_refusal(place: Path, _kind: object, error: BaseException | None, _trace: object) -> None:
     """Replaces the failure of a job by the `UserError` of a worker, if one left its line."""
-    try:
-        yield
-    except Exception:
+    if isinstance(error, Exception):
         for path in place.glob(f"{_REFUSED}*"):
             raise UserError(path.read_text(encoding="utf-8")) from None
-        raise
 
 
 @contextlib.contextmanager

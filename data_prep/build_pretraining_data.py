@@ -17,7 +17,6 @@ from absl import flags
 
 from data_prep import local_runner, record_builder, shared_flags, summary
 from data_prep.cleaning.settings import CleaningSettings
-from data_prep.documents import ReadingNotes
 from data_prep.settings import SHORT_EXAMPLE_RATES, BuildSettings
 from data_prep.sources import several
 from electra_tf.platform import command_line, errors, signals, storage
@@ -26,22 +25,21 @@ from electra_tf.platform.settings import settings_of
 from electra_tf.text.normalization import FLAGS
 from electra_tf.text.tokenization import TextSettings
 
-EXAMPLES = ("max_seq_length", "packing", "single_segment_rate", "short_example_rate",
-            "held_out_fraction", "seed", "shard_text_bytes")
+EXAMPLES = tuple(settings_of(BuildSettings))
 CLEANING = tuple(settings_of(CleaningSettings))
 
 flags.DEFINE_string("vocab_file", "", "The vocabulary, from data_prep.build_vocab or a model's.")
 flags.DEFINE_string("output_dir", "", "Where shards, vocab.txt and manifest.json go.")
-define_flags(BuildSettings, EXAMPLES)
-define_flags(CleaningSettings, CLEANING)
+define_flags(BuildSettings)
+define_flags(CleaningSettings)
 flags.DEFINE_bool("overwrite", False, "Replace another build in --output_dir.")
 
 GROUPS = {
     "Input and output": (*shared_flags.INPUT, "vocab_file", "output_dir", "overwrite"),
-    "Examples": EXAMPLES[:-1],
+    "Examples": EXAMPLES,
     "Text": FLAGS,
     "Cleaning": CLEANING,
-    "Speed": (*shared_flags.SPEED, EXAMPLES[-1]),
+    "Speed": shared_flags.SPEED,
 }
 
 
@@ -74,18 +72,14 @@ def _build(values: flags.FlagValues) -> None:
     for note in (several.note_of(source), summary.held_out_note(result)):
         if note:
             print(f"note: {note}", file=sys.stderr)
-    skipped = ReadingNotes(result.counts.skipped_documents, list(result.skipped))
-    if skipped.skipped:
-        print(f"warning: {skipped.summary()}", file=sys.stderr)
-    for warning in summary.text_warnings(result):
+    for warning in summary.warnings(result):
         print(f"warning: {warning}", file=sys.stderr)
 
 
 def _settings(values: flags.FlagValues) -> BuildSettings:
     packing = values.packing or BuildSettings.packing
-    return from_flags(
-        BuildSettings, EXAMPLES, short_example_rate=SHORT_EXAMPLE_RATES.get(packing, 0.0),
-        cleaning=from_flags(CleaningSettings, CLEANING))
+    return from_flags(BuildSettings, short_example_rate=SHORT_EXAMPLE_RATES.get(packing, 0.0),
+                      cleaning=from_flags(CleaningSettings))
 
 
 def run() -> None:

@@ -18,13 +18,15 @@ from annotated_types import Interval
 from data_prep import local_runner, shared_flags, vocabulary_learner
 from data_prep.cleaning.settings import LINE_RULES, CleaningSettings
 from data_prep.sources import several
-from data_prep.vocabulary_learner import LARGEST_VOCABULARY, SMALLEST_VOCABULARY
 from electra_tf.platform import atomic_file, command_line, errors, signals, storage
 from electra_tf.platform.section_flags import define_flags, from_flags
-from electra_tf.platform.settings import Section
+from electra_tf.platform.settings import Section, require
 from electra_tf.platform.storage import Path
 from electra_tf.text.normalization import FLAGS, NFC, asked_for
 from electra_tf.text.tokenization import TextSettings
+
+_LEARNED = 50
+"""Tokens that are learned at least."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,10 +37,16 @@ class VocabularySettings(Section, prefix="--"):
     """The vocabulary file to write."""
     overwrite: bool = False
     """Replace --output if it exists."""
-    vocab_size: Annotated[int, Interval(ge=SMALLEST_VOCABULARY, le=LARGEST_VOCABULARY)] = 30522
+    vocab_size: Annotated[int, Interval(ge=100, le=1_000_000)] = 30522
     """Tokens, with the special and the reserved ones."""
-    reserved_tokens: Annotated[int, Interval(ge=0, le=LARGEST_VOCABULARY)] = 0
+    reserved_tokens: Annotated[int, Interval(ge=0, le=1_000_000)] = 0
     """Entries [unused0], [unused1] and so on, as BERT's, for tokens that are added later."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        most = self.vocab_size - _LEARNED
+        require(self.reserved_tokens <= most, "--reserved_tokens",
+                f"at most {most} of --vocab_size={self.vocab_size}", self.reserved_tokens)
 
 
 define_flags(VocabularySettings)
@@ -63,7 +71,6 @@ def main() -> None:
 
 def _learn(values: VocabularySettings) -> None:
     output = _free_output(values.output, values.overwrite)
-    vocabulary_learner.check_size(values.vocab_size, values.reserved_tokens)
     local_runner.quiet_tensorflow()
     start = time.monotonic()
     source = shared_flags.source()

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 
 from electra_tf.platform import strict_json
-from electra_tf.platform.errors import UserError, one_line
+from electra_tf.platform.errors import UserError
 
 DOCUMENT_END = ""
 """The line that follows each document among lines of text."""
@@ -21,8 +21,6 @@ NO_KEY = 2**64 - 1
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 MOST_LISTED = 20
 """Skipped documents whose messages are kept; the others are counted."""
-_SHOWN = 10
-"""Number of noted problems that are printed."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -140,13 +138,6 @@ class ReadingNotes:
             yield line
         self.documents[source] = self.documents.get(source, 0) + part.begins
         self.text_bytes[source] = self.text_bytes.get(source, 0) + size
-
-    def summary(self) -> str:
-        """Returns the number of skipped documents, and a line for each of the first ones."""
-        shown = [f"  {one_line(message)}" for message in self.messages[:_SHOWN]]
-        others = self.skipped - len(shown)
-        return "\n".join([f"{self.skipped:,} damaged document{'s' * (self.skipped != 1)} skipped "
-                          "(--on_error=skip):", *shown, *[f"  and {others:,} more"] * bool(others)])
 
     def __add__(self, other: "ReadingNotes") -> "ReadingNotes":
         return ReadingNotes(

@@ -6,6 +6,8 @@ from electra_tf.text import coverage
 
 _LONGEST_NAME = 60
 """Characters of a source in the summary."""
+_SHOWN = 10
+"""Number of skipped documents whose messages are printed."""
 _DOCUMENTS = {
     "languages": ("  other-language documents", "other_language_documents"),
     "drop_near_duplicates": ("  near-duplicate documents", "near_duplicate_documents"),
@@ -102,12 +104,17 @@ def held_out_note(result: Manifest) -> str:
     return ""
 
 
-def text_warnings(result: Manifest) -> list[str]:
-    """Returns what is wrong between the text and the way it was tokenized."""
+def warnings(result: Manifest) -> list[str]:
+    """Returns what was skipped, and what is wrong between the text and how it was tokenized."""
     counts = result.counts
     found = [coverage.unknown_warning(counts.unknown_words, counts.tokenizer_words)]
     if result.vocabulary.normalization.strip_accents:
         found.append(coverage.changed_warning(counts.changed_characters, counts.characters))
+    if skipped := counts.skipped_documents:
+        lines = [f"{skipped:,} damaged document{'s' * (skipped != 1)} skipped (--on_error=skip):",
+                 *(f"  {errors.one_line(message)}" for message in result.skipped[:_SHOWN])]
+        others = skipped - len(lines) + 1
+        found.insert(0, "\n".join([*lines, *[f"  and {others:,} more"] * bool(others)]))
     return list(filter(None, found))
 
 

@@ -15,8 +15,6 @@ from electra_tf.text import coverage
 from electra_tf.text.normalization import NFC, Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
-SMALLEST_VOCABULARY = 100
-LARGEST_VOCABULARY = 1_000_000
 _UNIT_BYTES = 8 << 20
 _CONJOINING = re.compile("[\u1100-\u11ff]")
 
@@ -76,28 +74,13 @@ def korean_warning(counts: collections.Counter[bytes]) -> str:
             "chooses, leaves them whole.")
 
 
-def check_size(vocab_size: int, reserved_tokens: int = 0) -> None:
-    """Raises UserError if no vocabulary of that size can be learned."""
-    if not SMALLEST_VOCABULARY <= vocab_size <= LARGEST_VOCABULARY:
-        raise UserError(f"--vocab_size must be in [{SMALLEST_VOCABULARY}, {LARGEST_VOCABULARY}]. "
-                        f"Received: {vocab_size}")
-    most = vocab_size - SMALLEST_VOCABULARY // 2
-    if not 0 <= reserved_tokens <= most:
-        raise UserError(f"--reserved_tokens must be in [0, {most}] of --vocab_size={vocab_size}. "
-                        f"Received: {reserved_tokens}")
-
-
 def learn(counts: collections.Counter[bytes], vocab_size: int, reserved_tokens: int = 0
           ) -> Vocabulary:
     """Returns a vocabulary of `vocab_size` tokens, fewer if no other pair occurs twice.
 
     The order is special tokens, `reserved_tokens` entries [unused0] and so on, characters, and
     longer pieces by about falling count.
-
-    Raises:
-        UserError: `vocab_size` or `reserved_tokens` is out of range.
     """
-    check_size(vocab_size, reserved_tokens)
     reserved = [f"[unused{number}]" for number in range(reserved_tokens)]
     pieces = piece_merges.learn_pieces(counts, vocab_size - len(SPECIAL_TOKENS) - reserved_tokens)
     return Vocabulary((*SPECIAL_TOKENS, *reserved, *pieces.characters, *pieces.merged),

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from electra_tf.platform.errors import UserError
+from electra_tf.platform.settings import require_one_of
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,6 +45,5 @@ BUDGETS = {budget.name: budget for budget in (
 
 def budget_of(name: str) -> Budget:
     """Returns the budget of a name; `UserError` if there is none."""
-    if name not in BUDGETS:
-        raise UserError(f"--budget must be one of {', '.join(BUDGETS)}. Received: {name!r}")
+    require_one_of(BUDGETS, "--budget", name)
     return BUDGETS[name]

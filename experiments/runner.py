@@ -33,10 +33,6 @@ PRETRAINING = "pretraining"
 _MOST_BYTES = 1 << 20
 
 
-class JobFailed(Exception):
-    """The error of a run's process; the message is one line."""
-
-
 class Runner:
     """The execution of a sweep's jobs."""
 
@@ -66,7 +62,7 @@ class Runner:
                 if cores:
                     os.sched_setaffinity(0, cores)  # Of this thread and the processes it starts.
                 self._do(job)
-            except (JobFailed, UserError) as error:
+            except UserError as error:
                 if not self._stopped.is_set():
                     failures.append(f"{job.variant.name}, seed {job.seed}: {error}")
                     self._say(f"failed   {failures[-1]}")
@@ -106,8 +102,8 @@ class Runner:
                 f"the results table has {self._sweep.name}, {self._budget.name}, variant "
                 f"{job.variant.name!r}, seed {job.seed} of other settings or steps: give the "
                 "variant another name, or name another --results and --output_dir.")
-        done = {row.task for row in rows}
-        return [task for task in (PRETRAINING, *self._sweep.tasks) if task not in done]
+        return [task for task in (PRETRAINING, *self._sweep.tasks)
+                if task not in {row.task for row in rows}]
 
     def _do(self, job: Job) -> None:
         """Pre-trains, then fine-tunes on every task."""
@@ -156,7 +152,7 @@ class Runner:
         begun, log = time.monotonic(), job.directory / f"{task}.log"
         with self._lock:
             if self._stopped.is_set():
-                raise JobFailed("stopped")
+                raise UserError("stopped")
             with open(log, "ab") as out:
                 process = subprocess.Popen(
                     [sys.executable, str(ROOT / program), *arguments], stdout=out, stderr=out,
@@ -168,7 +164,7 @@ class Runner:
         if status or self._stopped.is_set():
             lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
             reason = lines[-1].removeprefix("error: ") if lines else "no output"
-            raise JobFailed(f"{task} ended with status {status}: {reason} ({log})")
+            raise UserError(f"{task} ended with status {status}: {reason} ({log})")
         return time.monotonic() - begun
 
     def _stop(self) -> None:

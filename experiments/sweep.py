@@ -13,6 +13,7 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.pretraining_flags import build_config
 from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.settings import require_one_of
 from electra_tf.platform.strict_yaml import Sections, read_sections
 from experiments import tasks
 from experiments.budgets import Budget
@@ -20,7 +21,6 @@ from experiments.budgets import Budget
 DIRECTORY = Path(__file__).parent
 _NEEDED = ("title", "source", "tasks")
 _ABOUT = (*_NEEDED, "question", "note")
-_MOST_VARIANTS = 200
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -126,8 +126,6 @@ def _variants(path: Path, sections: Sections,
                      for key, value in zip(grid, values, strict=True)]
             found.append(_variant(path, ", ".join(filter(None, [name, *words])), combined,
                                   at=values, of=name))
-    if len(found) > _MOST_VARIANTS:
-        raise UserError(f"{path}: {len(found)} variants; at most {_MOST_VARIANTS}.")
     return tuple(found)
 
 
@@ -138,8 +136,8 @@ def _variant(path: Path, name: str, keys: Mapping[str, str], *, at: tuple[str, .
     for key in settings:
         if not re.fullmatch(r"\w+\.\w+", key):
             raise UserError(f"{place}: {shown(key)} is neither section.field nor recipe or share.")
-    if recipe and recipe not in recipes.RECIPES:
-        raise UserError(f"{place}: recipe must be one of {', '.join(recipes.RECIPES)}.")
+    if recipe:
+        require_one_of(recipes.RECIPES, f"{place}: recipe", recipe)
     if not re.fullmatch(r"\d*\.?\d+", share) or not 0.0 < float(share) <= 100.0:
         raise UserError(f"{place}: share must be a number above 0, 1 for the whole budget.")
     return Variant(name=name, settings=settings, share=float(share), recipe=recipe, at=at, of=of)

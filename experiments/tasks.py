@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.settings import require_one_of
 from electra_tf.platform.storage import Path
 
 _MOST_BYTES = 16 << 20
@@ -37,8 +38,7 @@ JUDGES = {
 def require_known(names: tuple[str, ...], place: str) -> None:
     """Raises `UserError` for a task that there isn't."""
     for name in names:
-        if name not in JUDGES:
-            raise UserError(f"{place}: unknown task {name!r}; there are {', '.join(JUDGES)}.")
+        require_one_of(JUDGES, f"{place}: a task", name)
 
 
 def require_files(names: tuple[str, ...], tasks_dir: Path) -> None:

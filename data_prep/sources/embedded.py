@@ -9,6 +9,7 @@ import pathlib
 import pydoc_data.topics
 import re
 import textwrap
+import typing
 import warnings
 from collections.abc import Callable, Iterator
 
@@ -82,7 +83,7 @@ class EmbeddedText(Source):
 
 
 @functools.cache
-def python_documents() -> tuple[tuple[str, ...], ...]:
+def documents() -> tuple[tuple[str, ...], ...]:
     """Returns documents as paragraphs, one line each: topics first, then modules.
 
     The text has about a million characters and depends on the Python version.
@@ -93,15 +94,17 @@ def python_documents() -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(document) for document in topics + modules if document)
 
 
-@dataclasses.dataclass(frozen=True)
-class Docstring:
-    """What is prose of one docstring."""
+class Docstring(typing.NamedTuple):
+    """The prose of a docstring."""
 
-    package: str
-    """One of `PACKAGES`."""
     name: str
-    """Name of the module, class or function within its file; "" for the file's own."""
+    """Name of the class or function within its file; "" for the file's own."""
     paragraphs: tuple[str, ...]
+
+    @property
+    def held_out(self) -> bool:
+        """Whether it is kept for the task that is made of docstrings: those of every tenth name."""
+        return number_of(self.name) % 10 == 0
 
 
 @functools.cache
@@ -117,12 +120,17 @@ def docstrings() -> tuple[Docstring, ...]:
             for name, text in _docstrings(path):
                 prose = tuple(_paragraphs(_HIDDEN.sub("", text), _is_sentence))
                 if sum(map(len, prose)) >= _SHORTEST_DOCSTRING:
-                    found.setdefault(prose, Docstring(package, name, prose))
+                    found.setdefault(prose, Docstring(name, prose))
     return tuple(found.values())
 
 
-TEXTS = {"python": python_documents,
-         "docstrings": lambda: [docstring.paragraphs for docstring in docstrings()]}
+def number_of(text: str) -> int:
+    """Returns a hash of a text in [0, 2^64)."""
+    return key_of(text.encode())
+
+
+TEXTS = {"python": documents,
+         "docstrings": lambda: [one.paragraphs for one in docstrings() if not one.held_out]}
 """Name -> documents as paragraphs."""
 
 

@@ -31,6 +31,8 @@ MISTAKES = {
     ],
     "build_vocab": [
         ({"output": ""}, "--output is missing"),
+        ({"vocab_size": 500, "reserved_tokens": 451},
+         "--reserved_tokens must be at most 450 of --vocab_size=500. Received: 451"),
         ({"vocab_size": 50}, "--vocab_size must be 100 or more and at most 1,000,000. Received"),
         ({"input": "nothing*"}, "--input: no file matches 'nothing*'"),
     ],

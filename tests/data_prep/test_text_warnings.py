@@ -11,16 +11,16 @@ def test_unknown_words_are_counted_by_script(build, tmp_path):
     (tmp_path / "text.txt").write_text("a b 7 дом c\n\nдом ไทย a\n" * 9)
     made = build(text=str(tmp_path / "text.txt"))
     assert made.counts.unknown_by_script == {"Cyrillic": 18, "Thai": 9, "digits": 9}
-    (warning,) = summary.text_warnings(made)
+    (warning,) = summary.warnings(made)
     assert warning.endswith("pre-train with it.") and "of the words became [UNK]" in warning
     usual = build("usual")
-    assert usual.counts.unknown_by_script == {} and summary.text_warnings(usual) == []
+    assert usual.counts.unknown_by_script == {} and summary.warnings(usual) == []
 
 
 def test_korean_is_told_of_only_where_accents_are_stripped(build, tmp_path):
     (tmp_path / "text.txt").write_text(KOREAN * 3)
     stripped, kept = (
-        summary.text_warnings(build(name, text=str(tmp_path / "text.txt"), **changes))
+        summary.warnings(build(name, text=str(tmp_path / "text.txt"), **changes))
         for name, changes in (("stripped", {}), ("kept", {"strip_accents": False})))
     assert len(stripped) == 2 and "--normalization=nfc" in stripped[1]
     assert len(kept) == 1 and "[UNK]" in kept[0]

@@ -106,13 +106,6 @@ def test_reserved_tokens_follow_the_special_ones(counts):
     assert not set(range(5, 25)) & set(typed.flat_values.numpy().tolist())
 
 
-def test_sizes_out_of_range_are_refused(counts):
-    for size, reserved, flag in ((99, 0, "vocab_size"), (1_000_001, 0, "vocab_size"),
-                                 (500, 451, "reserved_tokens"), (500, -1, "reserved_tokens")):
-        with pytest.raises(UserError, match=f"--{flag} must be in .*Received: "):
-            vocabulary_learner.learn(counts, size, reserved)
-
-
 def test_words_are_counted_as_the_tokenizer_sees_them():
     parts = [DocumentPart(content=text.encode(), key=0) for text in ("Café, CAFÉ!", "x cafe")]
     unit = WorkUnit(split="train", index=0, parts=tuple(parts), parse=parse_plain_text)

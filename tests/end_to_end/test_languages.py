@@ -129,6 +129,6 @@ def test_pre_training_and_its_conversions_keep_the_normalization(work, tmp_path)
 
 def test_no_word_of_the_text_is_warned_of(work):
     _, made = work
-    assert summary.text_warnings(made.made) == []
+    assert summary.warnings(made.made) == []
     changed = coverage.count_changed(made.lines)
     assert changed == made.made.counts.changed_characters

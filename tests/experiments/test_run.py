@@ -30,7 +30,7 @@ def place(tmp_path):
     (["--sweep=tying", "--data_dir={0}/records", "--tasks_dir={0}/tasks"],
      "stsb needs .*/tasks/glue, which doesn't exist"),
     (["--sweep=tying", "--data_dir={0}/records", "--tasks_dir={0}/tasks", "--tasks=sudoku"],
-     "--tasks: unknown task 'sudoku'"),
+     "--tasks: a task must be one of .* Received: 'sudoku'"),
     (["--sweep=tying", "--data_dir={0}/records", "--tasks_dir={0}/tasks", "--tasks=chunk",
       "--output_dir=/proc/out", "--results={0}/results.sqlite"], "/proc/out"),
 ])

@@ -1,0 +1,79 @@
+r"""Writes a small classification task: sentences, in some of which two words are swapped.
+
+    python -m data_prep.build_word_order_task --output_dir=task
+
+The sentences are from the docstrings of --input=embedded:docstrings; those of dev.tsv are in
+docstrings that this source leaves out. Any CPU takes 20 s. The task is "bigram shift" of Conneau et
+al. (2018), "What you can cram into a single vector".
+"""
+
+import random
+import re
+from collections.abc import Iterator
+
+from absl import flags
+
+from data_prep.sources.embedded import Docstring, docstrings, number_of
+from electra_tf.platform import atomic_file, command_line, errors, storage
+
+ROWS = {"train": 6000, "dev": 1000}
+_WORDS = range(8, 31)
+"""Words of a sentence."""
+_END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
+
+flags.DEFINE_string("output_dir", "", "Directory of train.tsv and dev.tsv.")
+
+
+def rows() -> dict[str, list[tuple[str, str]]]:
+    """Returns text and label of the rows of both splits; no sentence occurs twice."""
+    texts = docstrings()
+    train = dict.fromkeys(_sentences([text for text in texts if not text.held_out]))
+    dev = dict.fromkeys(_sentences([text for text in texts if text.held_out]))
+    return {split: [_row(sentence) for sentence in sorted(sentences, key=number_of)[:ROWS[split]]]
+            for split, sentences in (("train", train), ("dev", dev.keys() - train.keys()))}
+
+
+def _sentences(texts: list[Docstring]) -> Iterator[str]:
+    """Yields the sentences that have two words to swap within."""
+    for text in texts:
+        for paragraph in text.paragraphs:
+            for sentence in _END.split(paragraph):
+                if len(sentence.split()) in _WORDS and _places(sentence.split()):
+                    yield sentence
+
+
+def _places(words: list[str]) -> list[int]:
+    """Returns the words that can be swapped with the next one: neither the first nor the last."""
+    return [place for place in range(1, len(words) - 2) if words[place].isalpha()
+            and words[place + 1].isalpha() and words[place] != words[place + 1]]
+
+
+def _row(sentence: str) -> tuple[str, str]:
+    draw = random.Random(number_of(sentence))
+    if draw.random() < 0.5:
+        return sentence, "original"
+    words = sentence.split()
+    place = draw.choice(_places(words))
+    words[place:place + 2] = words[place + 1], words[place]
+    return " ".join(words), "swapped"
+
+
+def main() -> None:
+    """Writes both files."""
+    if not flags.FLAGS.output_dir:
+        raise errors.UserError("--output_dir is missing; see --help for an example.")
+    directory = storage.path(flags.FLAGS.output_dir)
+    atomic_file.make_directory(directory)
+    for split, examples in rows().items():
+        lines = ["text\tlabel", *map("\t".join, examples), ""]
+        atomic_file.write_atomically(directory / f"{split}.tsv", "\n".join(lines).encode())
+        print(f"{len(examples):,} rows: {directory / f'{split}.tsv'}")
+
+
+def run() -> None:
+    """Runs the command line."""
+    command_line.run(main, summary=__doc__, groups={"Output": ("output_dir",)})
+
+
+if __name__ == "__main__":
+    run()

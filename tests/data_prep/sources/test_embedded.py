@@ -1,0 +1,97 @@
+"""The prose of docstrings is kept and their markup is not; the task made of them has no leak."""
+
+import importlib
+
+import pytest
+
+from data_prep import build_word_order_task
+from data_prep.sources import embedded
+from data_prep.sources.registry import open_source
+from tests.data_prep.reading import documents_of
+
+DOCSTRING = '''Return the mean of ``values`` along an axis, see :func:`~lib.median` [1]_.
+
+    The mean is the sum of the elements along the axis divided by
+    the number of elements.  Read `the guide <a>` for more of the details.
+
+    Parameters
+    ----------
+    values : array_like
+        Array with the numbers whose mean is wanted, of any shape at all.
+
+    Args:
+      axis: The axis along which the means are computed, the last by default.
+
+    axis : int, the axis along which the means are computed as a number.
+
+    .. note:: This is a directive, which is markup and holds no prose.
+
+    - This is an item of a list, which belongs to what stands before it.
+
+    >>> mean([1, 2, 3])  # This is an example and it is not prose at all.
+
+    The formula for it is \\\\frac{1}{n} times the sum of all of its values.
+
+    This paragraph has no mark at its end and therefore it is not a sentence
+    '''
+PROSE = [
+    "Return the mean of values along an axis, see lib.median.",
+    "The mean is the sum of the elements along the axis divided by the number of elements. Read "
+    "the guide <a> for more of the details."]
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Makes a package of functions with a docstring each the only one that is read."""
+
+    def write(docstrings):
+        (tmp_path / "unimportable").mkdir()
+        (tmp_path / "unimportable" / "__init__.py").write_text("raise AssertionError\n")
+        (tmp_path / "unimportable" / "code.py").write_text("".join(
+            f"def {name}():\n    {text!r}\n\n" for name, text in docstrings.items()))
+        monkeypatch.syspath_prepend(tmp_path)
+        importlib.invalidate_caches()
+        monkeypatch.setattr(embedded, "PACKAGES", ("unimportable",))
+        embedded.docstrings.cache_clear()
+
+    yield write
+    embedded.docstrings.cache_clear()
+
+
+def names(held_out):
+    return [name for name in (f"function_{number}" for number in range(100))
+            if embedded.Docstring(name, ()).held_out == held_out]
+
+
+def test_prose_is_kept_and_the_package_is_not_imported(package):
+    shown, hidden = names(False)[0], names(True)[0]
+    package({shown: DOCSTRING, "copy": DOCSTRING, "short": "Too short.", hidden: DOCSTRING + "x."})
+    (first, second) = embedded.docstrings()
+    assert first == (shown, tuple(PROSE)) and second.name == hidden
+    assert documents_of(open_source("embedded:docstrings")) == [PROSE]
+
+
+def test_the_task_has_no_sentence_of_the_text_in_dev(package):
+    words = "alpha beta gamma delta epsilon zeta eta theta iota kappa".split()
+
+    def text(number):
+        own = f"Function {number} has {' '.join(words[number % 10:] + words[:number % 10])} inside."
+        return f"{own} Every function shares this sentence, which has as many words as it needs."
+
+    package({name: text(number) for number, name in enumerate(names(False) + names(True))})
+    found = build_word_order_task.rows()
+    sorted_words = {split: {" ".join(sorted(row.split())) for row, _ in rows}
+                    for split, rows in found.items()}
+    assert len(found["train"]) == len(names(False)) + 1 and len(found["dev"]) == len(names(True))
+    assert not sorted_words["train"] & sorted_words["dev"]
+    originals = {sentence for number in range(100)
+                 for sentence in build_word_order_task._END.split(text(number))}
+    for sentence, label in found["train"] + found["dev"]:
+        assert (sentence in originals) == (label == "original")
+        if label == "swapped":
+            original = next(one for one in originals if sorted(one.split()) == sorted(
+                sentence.split()))
+            places = [place for place, pair in enumerate(
+                zip(original.split(), sentence.split(), strict=True)) if len(set(pair)) == 2]
+            assert places[1:] == [places[0] + 1] and places[0] > 0
+    assert 35 < sum(label == "swapped" for _, label in found["train"] + found["dev"]) < 66
