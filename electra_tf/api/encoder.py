@@ -67,6 +67,7 @@ class ElectraEncoder(tf_keras.layers.Layer):
             name="training_calls", shape=[], dtype=tf.int64, initializer="zeros", trainable=False)
         self.built = True
 
+    @tf.autograph.experimental.do_not_convert  # It would replace the type of errors.
     def call(self, inputs: Any, training: bool | None = None) -> tf.Tensor:
         """Encodes texts or ids.
 
@@ -114,11 +115,9 @@ class ElectraEncoder(tf_keras.layers.Layer):
             with tf.control_dependencies([tf.debugging.assert_less_equal(
                     tf.shape(ids)[1], longest, "rows of ids are longer than the encoder reads")]):
                 ids = tf.identity(ids)
-        segment_ids, valid = inputs.get("segment_ids"), inputs.get("valid")
-        return Tokens(
-            tf.cast(ids, tf.int32),
-            tf.zeros_like(ids, tf.int32) if segment_ids is None else tf.cast(segment_ids, tf.int32),
-            ids != self._text.vocabulary.pad_id if valid is None else tf.cast(valid, tf.bool))
+        segment_ids = inputs.get("segment_ids", tf.zeros_like(ids))
+        valid = inputs.get("valid", ids != self._text.vocabulary.pad_id)
+        return Tokens(*map(tf.cast, (ids, segment_ids, valid), (tf.int32, tf.int32, tf.bool)))
 
     @property
     def blocks(self) -> list[Any]:

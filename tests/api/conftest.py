@@ -1,27 +1,73 @@
-"""Tiny networks behind the Python interface."""
+"""Tiny networks behind the Python interface, and a hub that has them under a published name."""
 
+import huggingface_hub
 import pytest
+from huggingface_hub import constants
 
 import electra_tf
-from electra_tf.export.conversion import write_run
+from electra_tf.checkpoints.formats import Format
+from electra_tf.export import conversion
+from electra_tf.tasks.examples import Kind
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests import tiny_networks
+from tests.checkpoints.hub_server import HubServer
 
 WORDS = ("the", "chef", "ate", "cook", "##ed", "meal", "piano", ".", "text", "first", "second")
+HEADS = {Kind.CLASSIFICATION: (("negative", "positive"), {"dense": 2}, {}),
+         Kind.TAGGING: (("O", "B-FOOD"), {"dense": 2}, {}),
+         Kind.QUESTION_ANSWERING: ((), {"dense": 1, "dense_1": 1}, {
+             **tiny_networks.NO_ANSWERABILITY, "task.max_query_length": 8, "task.doc_stride": 8})}
+"""Kind -> labels, dense layers and settings of a head."""
 
 
 @pytest.fixture(scope="session")
 def networks():
-    return tiny_networks.pretrained(Vocabulary((*SPECIAL_TOKENS, *WORDS)))
+    return tiny_networks.pretrained(
+        Vocabulary((*SPECIAL_TOKENS, *WORDS)), model__generator_width=1.0)
 
 
 @pytest.fixture(scope="session")
 def directory(networks, tmp_path_factory):
     path = tmp_path_factory.mktemp("api") / "run"
-    write_run(networks, path)
+    conversion.write_run(networks, path)
     return path
 
 
 @pytest.fixture(scope="session")
 def electra(directory):
     return electra_tf.load(str(directory))
+
+
+@pytest.fixture(scope="session")
+def task_directories(networks, tmp_path_factory):
+    """Directory of a fine-tuned model for each kind in `HEADS`."""
+    folder = tmp_path_factory.mktemp("tasks")
+    for kind, (labels, head, settings) in HEADS.items():
+        conversion.write_run(tiny_networks.finetuned(
+            networks, kind, labels, head, settings=settings), folder / kind)
+    return {kind: folder / kind for kind in HEADS}
+
+
+@pytest.fixture(scope="session")
+def pair(networks, tmp_path_factory):
+    path = tmp_path_factory.mktemp("pair") / "pair"
+    conversion.write(networks, path, Format.HUGGING_FACE)
+    return path
+
+
+@pytest.fixture
+def hub(pair, tmp_path, monkeypatch):
+    """Serves the networks as google/electra-small-discriminator."""
+    with HubServer() as server:
+        server.models = {f"google/electra-small-{name}": pair / name
+                         for name in ("discriminator", "generator")}
+        for name, value in {
+                "ENDPOINT": server.endpoint, "HF_HUB_OFFLINE": False,
+                "HUGGINGFACE_CO_URL_TEMPLATE":
+                    f"{server.endpoint}/{{repo_id}}/resolve/{{revision}}/{{filename}}",
+                "HF_HUB_CACHE": str(tmp_path / "cache"), "HF_HUB_DISABLE_XET": True}.items():
+            monkeypatch.setattr(constants, name, value)
+        huggingface_hub.close_session()
+        yield server
+        huggingface_hub.close_session()
+        server.shutdown()

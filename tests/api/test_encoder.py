@@ -1,4 +1,7 @@
-import doctest
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -6,7 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 import electra_tf
-from electra_tf.api import encoder as module
+from electra_tf.platform.errors import UserError
 
 TEXTS = tf.constant(["the chef cooked the meal .", "text"])
 IDS = [[2, 5, 6, 8, 9, 5, 10, 12, 3], [2, 13, 3, 0, 0, 0, 0, 0, 0]]
@@ -56,13 +59,30 @@ def test_fit_learns_to_tell_texts_apart_with_batches_of_any_size(encoder):
     assert losses[-1] < 0.7 * losses[0]
 
 
-def test_a_saved_model_predicts_the_same_and_keeps_learning(encoder, tmp_path):
+RELOADING = """
+import sys
+from electra_tf import ElectraEncoder
+import numpy as np, tensorflow as tf, tf_keras
+texts, expected = tf.constant(["the chef cooked the meal .", "text"]), np.load("expected.npy")
+for name in sys.argv[1:]:
+    model = tf_keras.models.load_model(name)
+    np.testing.assert_allclose(model(texts), expected, atol=1e-6)
+    model.fit(texts, np.array([0, 1]), verbose=0)
+    assert np.abs(model(texts) - expected).max() > 0
+"""
+
+
+def test_a_saved_model_predicts_the_same_elsewhere_and_keeps_learning(encoder, tmp_path):
     model = classifier(encoder, tf_keras.Input([], dtype=tf.string))
-    model.save(tmp_path / "model.keras")
-    loaded = tf_keras.models.load_model(tmp_path / "model.keras")
-    np.testing.assert_array_equal(loaded(TEXTS), model(TEXTS))
-    loaded.fit(TEXTS, np.array([0, 1]), verbose=0)
-    assert np.abs(loaded(TEXTS) - model(TEXTS)).max() > 0
+    names = ["model.keras", "model.h5", "directory"]
+    for name in names:
+        model.save(tmp_path / name)
+    np.save(tmp_path / "expected.npy", model(TEXTS))
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", RELOADING, *names], cwd=tmp_path,
+                          env=os.environ | {"PYTHONPATH": str(root)},
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_layer_is_made_from_its_configuration(encoder):
@@ -84,7 +104,57 @@ def test_the_gradient_equals_the_training_graphs(encoder):
         np.testing.assert_allclose(one, other, atol=2e-5)
 
 
-def test_the_example_runs(electra):
-    done = doctest.testmod(module, extraglobs={"electra": electra})
-    assert done.attempted >= 5
-    assert done.failed == 0
+@pytest.mark.parametrize(("inputs", "named"), [
+    ([["a", "b"]], "texts must have shape"), ([5, 6], "integers"), ([[5.0, 6.0]], "float32"),
+    ([[5] * 40], "at most 32"), ({"input_ids": [[5]]}, "input_ids"),
+    ({"ids": [[5]], "mask": [[1]]}, "mask"),
+])
+def test_inputs_of_another_form_are_refused_in_one_line(encoder, inputs, named):
+    with pytest.raises(UserError, match=named) as raised:
+        encoder(inputs)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("wrong", [
+    {"max_length": 2}, {"max_length": 33}, {"vocabulary": ["[PAD]"]}])
+def test_a_layer_that_its_configuration_does_not_allow_is_refused(encoder, wrong):
+    given = {name: encoder.get_config()[name] for name in ("config", "vocabulary", "normalization")}
+    with pytest.raises(UserError, match=next(iter(wrong))):
+        electra_tf.ElectraEncoder(**given | wrong)
+
+
+def test_a_model_refuses_numbers_that_a_policy_would_round_and_rows_that_are_too_long(encoder):
+    with pytest.raises(UserError, match="int32"):
+        encoder(tf_keras.Input([None]))
+    model = classifier(encoder, tf_keras.Input([None], dtype=tf.int32))
+    traced = tf.function(model, input_signature=[tf.TensorSpec([None, None], tf.int32)])
+    assert traced(tf.ones([1, 32], tf.int32)).shape == (1, 2)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="longer than the encoder reads"):
+        traced(tf.ones([1, 33], tf.int32))
+
+
+def test_ragged_ids_are_padded(encoder):
+    np.testing.assert_array_equal(encoder(tf.ragged.constant([IDS[0], IDS[1][:3]])),
+                                  encoder(tf.constant(IDS)))
+
+
+def test_a_data_set_is_encoded_by_map(encoder):
+    batches = tf.data.Dataset.from_tensor_slices(TEXTS).batch(2).map(encoder)
+    np.testing.assert_allclose(next(iter(batches)), encoder(TEXTS), atol=1e-5)
+
+
+def test_blocks_are_frozen_one_by_one_and_gradients_reach_the_others(encoder):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(encoder(TEXTS) ** 2)
+    gradients = tape.gradient(loss, encoder.trainable_weights)
+    assert not any(gradient is None for gradient in gradients)
+    for block in encoder.blocks[:-1]:
+        block.trainable = False
+    assert {weight.name.split("/layer_")[1][0] for weight in encoder.trainable_weights} == {"1"}
+
+
+def test_two_encoders_fit_into_one_model(encoder, directory):
+    other = electra_tf.load(directory).encoder
+    texts = tf_keras.Input([], dtype=tf.string)
+    together = tf_keras.layers.Concatenate()([encoder(texts), other(texts)])
+    assert tf_keras.Model(texts, together)(TEXTS).shape == (2, 9, 64)

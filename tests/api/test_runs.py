@@ -1,10 +1,10 @@
-import doctest
+import pickle
 
 import pytest
 
 import electra_tf
-from electra_tf.api import runs
 from electra_tf.platform.errors import UserError
+from electra_tf.tasks.examples import Kind
 from tests import tiny_records, tiny_run
 
 
@@ -17,8 +17,7 @@ def topics(directory, tmp_path_factory):
         (folder / f"{name}.tsv").write_text("\n".join(lines) + "\n")
     results = electra_tf.finetune(
         "classification", init_checkpoint=directory, model_dir=folder / "run",
-        train=folder / "train.tsv", dev=folder / "dev.tsv", text_columns=["text"],
-        label_column="topic")
+        train=folder / "train.tsv", dev=folder / "dev.tsv", label_column="topic")
     return folder, results
 
 
@@ -31,16 +30,59 @@ def test_a_classifier_is_fine_tuned_loaded_and_asked(topics):
     assert found[0] == found[2]
     assert {one["prediction"] for one in found} <= {"food", "music"}
     assert classifier.predict([]) == []
-    with pytest.raises(UserError, match="reads 1 text"):
-        classifier.predict([("one", "two")])
-    done = doctest.testmod(runs, extraglobs={"classifier": classifier})
-    assert done.attempted >= 1
-    assert done.failed == 0
+
+
+def test_words_get_tags(task_directories):
+    tagger = electra_tf.load_task(task_directories[Kind.TAGGING])
+    found = tagger.predict(["the chef  ate", ["the", "chef", "ate"], "", "chef " * 100])
+    assert found[0]["words"] == ["the", "chef", "ate"]
+    assert found[0] == found[1]
+    assert found[2]["prediction"] == []
+    assert len(found[3]["prediction"]) == 100
+    assert {tag for one in found for tag in one["prediction"]} <= set(tagger.labels)
+
+
+def test_questions_get_answers_from_their_contexts(task_directories):
+    reader = electra_tf.load_task(task_directories[Kind.QUESTION_ANSWERING])
+    context = "the chef cooked the meal ."
+    found = reader.predict([("the text", context), ("the text", "")])
+    best = found[0]["n_best"][0]
+    assert context[best["start"]:].startswith(best["text"])
+    assert [one["prediction"] for one in found] == [best["text"], ""]
+
+
+@pytest.mark.parametrize(("kind", "examples", "named"), [
+    (Kind.CLASSIFICATION, "a text", "examples must be a list"),
+    (Kind.CLASSIFICATION, None, "examples must be a list"),
+    (Kind.CLASSIFICATION, [("one", "two")], "must hold text"),
+    (Kind.CLASSIFICATION, [None], "every example must be a list"),
+    (Kind.TAGGING, [["the", None]], "must be a string"),
+    (Kind.QUESTION_ANSWERING, ["the chef"], "must hold question and context"),
+])
+def test_other_examples_are_refused_in_one_line(task_directories, kind, examples, named):
+    with pytest.raises(UserError, match=named) as raised:
+        electra_tf.load_task(task_directories[kind]).predict(examples)
+    assert "\n" not in str(raised.value)
 
 
 def test_a_pre_training_run_is_no_task(directory):
     with pytest.raises(UserError, match="no fine-tuned model"):
         electra_tf.load_task(directory)
+
+
+def test_a_fine_tuned_run_is_an_encoder_and_nothing_more(task_directories):
+    electra = electra_tf.load(task_directories[Kind.CLASSIFICATION])
+    assert electra.embed(["the chef"]).shape == (1, 32)
+    for ask in (electra.detect, electra.fill):
+        with pytest.raises(UserError, match="has no"):
+            ask("the [MASK]")
+
+
+def test_settings_survive_pickling_and_a_name_in_their_place_is_refused(tmp_path):
+    config = electra_tf.pretraining_config("tiny")
+    assert pickle.loads(pickle.dumps(config)) == config
+    with pytest.raises(UserError, match="pretraining_config"):
+        electra_tf.pretrain("tiny", data_dir=tmp_path, model_dir=tmp_path / "run")
 
 
 def test_a_run_is_pre_trained_and_loaded(tmp_path):

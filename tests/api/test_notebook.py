@@ -1,0 +1,31 @@
+"""The notebook of the Python API runs from an empty directory, without a network."""
+
+import json
+import pathlib
+
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+CELLS = json.loads((ROOT / "docs" / "tutorials" / "python_api.ipynb").read_text("utf-8"))["cells"]
+CODE = [cell for cell in CELLS if cell["cell_type"] == "code"]
+
+
+def test_the_notebook_was_executed_in_order():
+    assert [cell["execution_count"] for cell in CODE] == list(range(1, len(CODE) + 1))
+    assert sum(bool(cell["outputs"]) for cell in CODE) >= len(CODE) - 2
+    assert not any(output["output_type"] == "error" for cell in CODE for output in cell["outputs"])
+
+
+@pytest.mark.slow
+def test_every_cell_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    names = {}
+    for cell in CODE:
+        exec(compile("".join(cell["source"]), "a cell of the notebook", "exec"), names)
+    assert names["scores"]["step"] == 400
+    assert names["history"]["loss"][-1] < names["history"]["loss"][0]
+    np.testing.assert_array_equal(names["reloaded"](names["texts"]), names["model"](names["texts"]))
+    assert names["results"].best.scores["dev"]["accuracy"] >= 0
+    assert len(names["classifier"].predict(["a file", "a number"])) == 2

@@ -1,0 +1,100 @@
+"""docs/reference/python.md is generated, its examples run, and it has every public name."""
+
+import doctest
+import pathlib
+import re
+import subprocess
+import sys
+import types
+
+import pytest
+
+import electra_tf
+from electra_tf.api import electra, encoder, runs, texts
+from electra_tf.apps.tools.list_api import page
+from electra_tf.tasks.examples import Kind
+from tests import tiny_records
+
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "reference" / "python.md"
+QUICK = {'pretraining_config("small")': 'pretraining_config("tiny")', "10_000": "2"}
+"""Text of the examples -> what makes them short."""
+IMPORTING = """
+import os, sys
+import electra_tf
+assert "tensorflow" not in sys.modules
+for name in electra_tf.__all__:
+    getattr(electra_tf, name)
+import tensorflow as tf
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
+print(*dir(electra_tf))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, hub, task_directories, monkeypatch):
+    """A working directory with the files that the examples name."""
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "sst2").symlink_to(task_directories[Kind.CLASSIFICATION])
+    tiny_records.write(tmp_path / "records")
+    for name in ("films", "films_dev"):
+        (tmp_path / f"{name}.tsv").write_text("text\tlabel\n" + "word1\tgood\nword2\tbad\n" * 2)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_page_in_docs_is_the_one_that_the_tool_prints():
+    assert PAGE.read_text(encoding="utf-8") == page()
+
+
+def test_the_page_has_every_public_name_and_method():
+    headings = set(re.findall(r"(?m)^##+ ([\w.]+)$", PAGE.read_text(encoding="utf-8")))
+    members = {f"{name}.{member}" for name in ("Electra", "ElectraEncoder", "TaskModel")
+               for member in vars(getattr(electra_tf, name)) if not member.startswith("_")}
+    assert members | set(electra_tf.__all__) <= headings
+    assert "Electra.embed" in members
+
+
+def test_the_examples_of_the_page_run(folder):
+    blocks = re.findall(r"(?ms)^```python\n(?!>>>)(.*?)^```", page())
+    assert len(blocks) == 3
+    code = "\n".join(blocks)
+    for before, after in QUICK.items():
+        assert before in code
+        code = code.replace(before, after)
+    names = {}
+    exec(compile(code, str(PAGE), "exec"), names)
+    assert names["results"].best.scores["dev"]
+    assert names["scores"]["step"] == 2
+
+
+def test_the_examples_of_docstrings_run(folder, electra):
+    import tensorflow as tf
+    import tf_keras
+
+    names = {"electra": electra, "electra_tf": electra_tf, "tf": tf, "tf_keras": tf_keras,
+             "classifier": electra_tf.load_task("runs/sst2")}
+    for module in MODULES:
+        done = doctest.testmod(module, extraglobs=names)
+        assert done.failed == 0
+        assert done.attempted or module is texts
+
+
+MODULES = (electra, encoder, runs, texts)
+
+
+def test_nothing_else_is_public():
+    public = {name for name, value in vars(electra_tf).items() if not name.startswith("_")
+              and not isinstance(value, types.ModuleType)}
+    assert public <= set(electra_tf.__all__)
+    assert set(dir(electra_tf)) == {*electra_tf.__all__, "__version__"}
+    with pytest.raises(AttributeError, match="laod"):
+        electra_tf.laod  # noqa: B018
+
+
+def test_importing_is_quick_and_silent_and_leaves_devices_to_the_user():
+    done = subprocess.run([sys.executable, "-c", IMPORTING], capture_output=True, text=True,
+                          check=True, env={"PATH": "", "HOME": "/nonexistent",
+                                           "PYTHONPATH": str(PAGE.parents[2])})
+    assert done.stderr == ""
+    assert "load_task" in done.stdout.split()
