@@ -127,7 +127,7 @@ def finetune(task: str, *, init_checkpoint: str | Path, model_dir: str | Path,
     Raises:
         UserError: as `run_finetuning.py`.
     """
-    initial = formats.read(storage.path(init_checkpoint))
+    initial = formats.read(storage.path(init_checkpoint), generator=False)
     columns = {"texts": tuple(text_columns), "label": label_column}
     files = Files(columns=Columns(**{name: value for name, value in columns.items() if value}),
                   **{name: storage.path(path) for name, path in (("train", train), ("dev", dev))

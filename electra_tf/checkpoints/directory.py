@@ -148,11 +148,6 @@ def seal(directory: Path, step: int) -> None:
     write_atomically(directory / _POINTER, pointer.encode())
 
 
-def break_seal(directory: Path, step: int) -> None:
-    """Makes a checkpoint unfinished, before its files are written again."""
-    _seal_of(directory, step).unlink(missing_ok=True)
-
-
 def remove(directory: Path, doomed: Collection[int]) -> None:
     """Removes the checkpoints of some steps, and what killed processes left of them."""
     for step, path in _files(directory):

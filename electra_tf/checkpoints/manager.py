@@ -58,7 +58,7 @@ class CheckpointManager:
             return None
         path = checkpoints.prefix(self.directory, step)
         try:
-            checkpoints.break_seal(self.directory, step)
+            checkpoints.remove(self.directory, {step})  # What a killed process left of it.
             self.checkpoint.write(path)
             checkpoints.seal(self.directory, step)
         except (tf.errors.OpError, OSError, UserError) as error:
@@ -135,5 +135,6 @@ def _matching(prefix: str) -> Iterator[str]:
 
 def reason(error: Exception) -> str:
     """Returns the message on one line, without the place in TensorFlow's graph."""
-    text = re.sub(r"\{\{.*?\}\}", "", str(error).split("[Op:")[0])
+    text = str(error).removeprefix("Graph execution error:").split("[Op:")[0]
+    text = re.sub(r"\{\{.*?\}\}", "", text)
     return " ".join(text.split())[:200]

@@ -8,7 +8,7 @@ import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
 from electra_tf.export import verification
-from electra_tf.export.new_directory import appearing_whole
+from electra_tf.export.new_directory import appearing_whole, write_checksums
 from electra_tf.export.servable import Servable
 from electra_tf.export.signatures import DEFAULT
 from electra_tf.platform import storage
@@ -62,6 +62,7 @@ def export(model: Servable, target: Target) -> None:
         served.save(str(unfinished), signatures)
         requests = verification.requests(served.columns)
         _write_warm_up(unfinished, final.parent.name, requests)
+        write_checksums(unfinished)
         difference = verification.compare(unfinished, model.trained(), requests, target.dtype)
         size = sum(path.stat().st_size for path in unfinished.rglob("*") if path.is_file())
     print(f"exported {final}: {target.dtype.name}, {size / 1e6:,.1f} MB, signatures "

@@ -79,9 +79,13 @@ def test_a_discriminator_comes_with_its_generator(server, networks, name):
     assert found.model.generator.hidden_size == found.model.discriminator.hidden_size
 
 
-def test_a_discriminator_without_a_generator_is_read_alone(server, networks):
-    del server.models[GENERATOR]
-    found = read(SMALL)
+@pytest.mark.parametrize("options", [{}, {"generator": False}])
+def test_a_discriminator_is_read_alone_if_there_is_no_generator_or_none_is_wanted(
+        server, networks, options):
+    if not options:
+        del server.models[GENERATOR]
+    found = formats.read(storage.path(SMALL), **options)
+    assert not any(name.startswith(GENERATOR) for name in server.fetched())
     assert found.encoder_weights.keys() == networks.encoder_weights.keys()
     assert not any(name.startswith("generator") for name in found.weights)
 
