@@ -45,7 +45,7 @@ def read(path: Path, *, generator: bool = True, vocab_file: Path | None = None,
     Args:
         path: of a directory, the prefix of a TensorFlow 1 checkpoint, or the name of a model on
             the Hugging Face Hub, "owner/name" or "hf://owner/name@revision".
-        generator: False leaves a generator that the Hub has in a repository of its own there.
+        generator: False neither downloads nor reads a generator of the Hub.
         vocab_file: for Google's and Model Garden's format, where no `vocab.txt` is beside it.
         normalization: likewise, where there is no manifest beside the vocabulary.
         num_heads: for Google's format; if None it is looked for beside it, or known by a published
@@ -57,7 +57,8 @@ def read(path: Path, *, generator: bool = True, vocab_file: Path | None = None,
     """
     if hub.is_name(path):
         directory, beside = hub.fetch(path, generator=generator)
-        networks = dataclasses.replace(hugging_face.read(directory, beside), source=str(path))
+        networks = dataclasses.replace(
+            hugging_face.read(directory, beside, generator=generator), source=str(path))
     elif (form := format_of(path)) is Format.RUN:
         networks = read_run(path)
     elif form is Format.HUGGING_FACE:

@@ -22,15 +22,15 @@ class CheckpointManager:
 
     def __init__(self, checkpoint: tf.train.Checkpoint, directory: Path, *, interval: int,
                  keep: int, is_chief: bool = True):
-        """Takes what to save, and where.
+        """Takes a training state and the directory of its checkpoints.
 
         Args:
-            checkpoint: the training state.
+            checkpoint: the state.
             directory: of the run's checkpoints.
             interval: steps between checkpoints.
             keep: how many to keep; 0 for all.
-            is_chief: other workers take part in saving, into a directory that `close` removes, and
-                restore what the chief saved.
+            is_chief: other workers save into a directory that `close` removes, but restore what
+                the chief saved.
         """
         checkpoint.save_counter  # noqa: B018  Made at first use; checkpoints hold it.
         self.checkpoint, self._restore_from = checkpoint, directory

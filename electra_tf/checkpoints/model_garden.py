@@ -7,17 +7,19 @@
 Reading and writing need no Model Garden: a checkpoint holds the names of attributes.
 """
 
+import math
 import re
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-import tensorflow as tf
 from tensorflow.core.protobuf import trackable_object_graph_pb2
 
-from electra_tf.checkpoints import directory as checkpoints
+from electra_tf.checkpoints.google import checked
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
-from electra_tf.checkpoints.shapes import require_networks, with_generator
-from electra_tf.checkpoints.weights import Weights
+from electra_tf.checkpoints.shapes import with_generator
+from electra_tf.checkpoints.weights import GRAPH, Weights, reading
 from electra_tf.config.model import ModelConfig
 from electra_tf.modeling.weight_table import discriminator, vocabulary_head, whole_encoder
 from electra_tf.platform import storage
@@ -27,8 +29,6 @@ from electra_tf.text.normalization import Normalization
 from electra_tf.text.tokenization import TextSettings
 
 PREFIX = "electra"
-_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
-_VALUE = "VARIABLE_VALUE"
 _ENCODERS = ("model/discriminator_network", "discriminator_network", "encoder", "model")
 """Where checkpoints hold the discriminator; Model Garden's trainers write "model" and "encoder"."""
 _RENAMED = (
@@ -64,50 +64,31 @@ def theirs_of(name: str) -> str:
 
 
 def is_checkpoint(prefix: str) -> bool:
-    """Returns whether a checkpoint that isn't a run's holds objects."""
-    try:
-        with checkpoints.found_by_tensorflow(prefix) as path:
-            return tf.compat.v1.train.NewCheckpointReader(path).has_tensor(_GRAPH)
-    except (tf.errors.OpError, ValueError, IndexError):  # Damaged; its reader says so.
-        return False
+    """Returns whether a checkpoint holds objects; `UserError` for a damaged one."""
+    with reading(prefix) as reader:
+        return reader.has_tensor(GRAPH)
 
 
 def read(prefix: str, *, vocab_file: Path | None = None,
          normalization: Normalization | None = None) -> Pretrained:
     """Returns the networks of a checkpoint, without the pooler and the next-sentence head.
 
-    Args:
-        prefix: of the checkpoint.
-        vocab_file: `vocab.txt` beside the checkpoint if None.
-        normalization: of text; that of the manifest beside the vocabulary if None, or uncased.
-
-    Raises:
-        UserError: a damaged checkpoint, or one that isn't ELECTRA's.
+    Takes the arguments of `google.read`; `UserError` for a damaged checkpoint, or another model's.
     """
     text = TextSettings.load(
         vocab_file or storage.path(prefix).parent / VOCABULARY_FILE, normalization)
-    try:
-        with checkpoints.found_by_tensorflow(prefix) as path:
-            model, weights = _Objects(path, prefix).networks()
-    except UserError:
-        raise
-    except (tf.errors.OpError, ValueError, IndexError) as error:  # IndexError: cut short.
-        raise UserError(f"the checkpoint {prefix} can't be read: {error}") from error
-    if model.vocab_size != text.vocabulary.size:
-        raise UserError(f"{text.vocabulary.source} has {text.vocabulary.size} entries, {prefix} "
-                        f"{model.vocab_size}.")
-    require_networks(weights, model, prefix)
-    return Pretrained(source=prefix, model=model, text=text, weights=weights)
+    with reading(prefix) as reader:
+        model, weights = _Objects(reader, prefix).networks()
+    return checked(Pretrained(source=prefix, model=model, text=text, weights=weights))
 
 
 class _Objects:
     """The objects of a checkpoint."""
 
-    def __init__(self, path: str, source: str):
-        self._reader = tf.compat.v1.train.NewCheckpointReader(path)
-        self._source = source
+    def __init__(self, reader: Any, source: str):
+        self._reader, self._source = reader, source
         graph = trackable_object_graph_pb2.TrackableObjectGraph()
-        graph.ParseFromString(self._reader.get_tensor(_GRAPH))
+        graph.ParseFromString(reader.get_tensor(GRAPH))
         self._nodes = graph.nodes
 
     def networks(self) -> tuple[ModelConfig, Weights]:
@@ -160,24 +141,19 @@ class _Objects:
             node = self._nodes[ids[0]]
         return node
 
-    def _value(self, path: str) -> np.ndarray:
+    def _value(self, path: str, fits: Callable[[tuple[int, ...]], bool]) -> np.ndarray:
         node = self._node(path)
-        keys = [value.checkpoint_key for value in node.attributes
-                if value.name == _VALUE] if node else []
-        if not keys:
+        if node is None or not node.attributes:
             raise UserError(f"{self._source} lacks {path}: it is no ELECTRA checkpoint.")
-        return self._reader.get_tensor(keys[0])
+        value = self._reader.get_tensor(node.attributes[0].checkpoint_key)
+        if not fits(value.shape):
+            raise UserError(f"{self._source}: {path} can't have the shape {value.shape}.")
+        return value
 
     def _shape(self, path: str, rank: int) -> tuple[int, ...]:
-        shape = self._value(path).shape
-        if len(shape) != rank or 0 in shape:
-            raise UserError(f"{self._source}: {path} can't have the shape {shape}.")
-        return shape
+        return self._value(path, lambda shape: len(shape) == rank and 0 not in shape).shape
 
-    def _array(self, path: str, shape: tuple[int, ...]) -> np.ndarray:
+    def _array(self, path: str, wanted: tuple[int, ...]) -> np.ndarray:
         """Returns a weight in our shape: heads stand in one dimension with their units."""
-        value = self._value(path)
-        if value.size != np.prod(shape):
-            raise UserError(f"{self._source}: {path} has the shape {value.shape}, which {shape} "
-                            "doesn't fit.")
-        return value.reshape(shape)
+        return self._value(
+            path, lambda shape: math.prod(shape) == math.prod(wanted)).reshape(wanted)

@@ -73,11 +73,7 @@ def settings_of(saved: Identity) -> dict[str, Any]:
 def claim(model_dir: Path, wanted: Identity, *, of_the_start: str = "") -> list[str]:
     """Makes the directory belong to a run, or checks that it already does.
 
-    Args:
-        model_dir: created if need be.
-        wanted: the run's `identity`.
-        of_the_start: section of settings that decide nothing once a checkpoint is there; "" for
-            none.
+    `of_the_start` names a section of settings that decide nothing once a checkpoint is there.
 
     Returns:
         Settings of that section whose value isn't the one that the run began with, in words.
@@ -91,15 +87,12 @@ def claim(model_dir: Path, wanted: Identity, *, of_the_start: str = "") -> list[
         write_atomically(model_dir / SETTINGS_FILE, text.encode())
         return []
     saved = read_identity(model_dir)
-    settled = _settled(model_dir, wanted, of_the_start)
+    settled = {name: value for name, value in wanted.items()
+               if of_the_start and name.startswith(f"{of_the_start}.")}
+    if not directory.steps(model_dir / CHECKPOINTS):
+        settled = {}
     refuse_differences(model_dir, saved | settled, wanted)
     return _differences(saved, settled)
-
-
-def _settled(model_dir: Path, wanted: Identity, section: str) -> dict[str, Any]:
-    """Returns the wanted settings of a section that a checkpoint makes irrelevant."""
-    chosen = {name: value for name, value in wanted.items() if name.startswith(f"{section}.")}
-    return chosen if chosen and directory.steps(model_dir / CHECKPOINTS) else {}
 
 
 def restart(model_dir: Path) -> None:

@@ -59,12 +59,9 @@ def require_finite(weights: Weights, source: str) -> None:
 
 
 def model_of_weights(weights: Weights, source: str, *, num_heads: int | None = None) -> ModelConfig:
-    """Returns the shape of networks from their weights.
+    """Returns the shape of networks from their weights, with or without a generator.
 
-    Args:
-        weights: by the reference's names; the generator may be missing.
-        source: where they come from, for errors.
-        num_heads: of the encoder; a published model's is known by its size.
+    `num_heads` is the encoder's; a published model's is known by its size.
 
     Raises:
         UserError: no encoder, sizes that don't go together, or heads that can't be known.

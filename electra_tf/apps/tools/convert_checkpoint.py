@@ -27,7 +27,8 @@ def main() -> None:
         if not values[name].value:
             raise UserError(f"--{name} is needed: {values[name].help}")
     from electra_tf.checkpoints.formats import Format  # TensorFlow takes seconds to import.
-    from electra_tf.export import conversion
+    from electra_tf.checkpoints.hugging_face.networks import DISCRIMINATOR
+    from electra_tf.export import card, conversion
     from electra_tf.export.new_directory import appearing_whole
 
     if values.to_format not in set(Format):
@@ -44,6 +45,9 @@ def main() -> None:
         num_heads=values.num_heads)
     with appearing_whole(target) as unfinished:
         conversion.write(networks, unfinished, Format(values.to_format))
+        theirs = target if networks.task is not None else target / DISCRIMINATOR
+        card.write(unfinished, networks, source, title=str(target), transformers=(
+            str(theirs) if values.to_format == Format.HUGGING_FACE else ""))
     count = sum(value.size for value in networks.weights.values())
     print(f"{len(networks.weights)} weights, {count:,} parameters: {networks.source} -> {target}")
 

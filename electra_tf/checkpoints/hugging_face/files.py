@@ -109,12 +109,7 @@ def require_architecture(config: Config, directory: Path, wanted: str) -> None:
 
 
 def read_text(directory: Path, vocab_size: int, pad_id: int | None = None) -> TextSettings:
-    """Returns how a directory's network reads text.
-
-    Args:
-        directory: with vocab.txt, or tokenizer.json instead.
-        vocab_size: that the network has.
-        pad_id: likewise; None if it doesn't say.
+    """Returns how a directory's network, of this size and padding, reads text.
 
     Raises:
         UserError: no vocabulary, one of another size, or settings that can't be read.

@@ -38,12 +38,13 @@ def is_directory_of(path: Path) -> bool:
     return (path / CONFIG_FILE).exists() or (path / DISCRIMINATOR / CONFIG_FILE).exists()
 
 
-def read(path: Path, beside: Path | None = None) -> Pretrained:
-    """Returns the networks of a directory: a pair, or a discriminator alone.
+def read(path: Path, beside: Path | None = None, *, generator: bool = True) -> Pretrained:
+    """Returns the networks of a directory: a pair, or a discriminator, with generator/ or alone.
 
     Args:
         path: of the directory.
         beside: directory of the generator, if it is elsewhere.
+        generator: False leaves a generator unread.
 
     Raises:
         UserError: a file is missing or damaged, another architecture, or not exactly ELECTRA's
@@ -60,7 +61,7 @@ def read(path: Path, beside: Path | None = None) -> Pretrained:
     weights = by_our_names(
         read_weights(directory), discriminator(model.discriminator).weights, directory)
     place = beside or path / GENERATOR
-    if beside is not None or (pair and (place / CONFIG_FILE).exists()):
+    if generator and (place / CONFIG_FILE).exists():
         own = files.read_config(place)
         files.require_architecture(own, place, ARCHITECTURES[GENERATOR])
         alone = files.model_config(own, place).discriminator
