@@ -121,7 +121,7 @@ def finetune(task: str, *, init_checkpoint: PathName, model_dir: PathName,
     Raises:
         UserError: a setting, a file or the devices do not fit, as in `run_finetuning.py`.
     """
-    initial = formats.read(storage.path(init_checkpoint))
+    initial = formats.read(storage.path(init_checkpoint), generator=False)
     texts = (text_columns,) if isinstance(text_columns, str) else tuple(text_columns)
     train_file, dev_file = (None if one is None else storage.path(one) for one in (train, dev))
     files = Files(columns=Columns(texts=texts, label=label_column), train=train_file, dev=dev_file)

@@ -26,7 +26,7 @@ from electra_tf.platform.storage import Path, remove_tree
 _FILE = re.compile(r"ckpt-([0-9]{1,18})(_temp|\.index|\.json|\.data-[0-9]{5}-of-[0-9]{5})")
 _PATTERN = re.compile(r"[][*?\\]")
 _POINTER = "checkpoint"
-_NAMED_IN_NOTES = 3
+_MOST_NAMED = 5
 _MOST_SEAL_BYTES = 1 << 20
 """A file takes 120: room for 8,000 of them."""
 
@@ -107,7 +107,7 @@ def newest(directory: Path) -> Checkpoint | None:
         fault = _fault(directory, step)
         if fault is None:
             return Checkpoint(directory=directory, step=step, note=broken and (
-                f"{directory}: {_listed(broken)}; the newest whole checkpoint is that of step "
+                f"{directory}: {listed(broken)}; the newest whole checkpoint is that of step "
                 f"{step:,}, and work goes on from there.") or "")
         broken.append(f"ckpt-{step} {fault}")
         damaged |= _seal_of(directory, step).exists()
@@ -131,7 +131,7 @@ def of_step(directory: Path, step: int) -> Checkpoint:
 
 def lost(directory: Path, broken: Sequence[str] = ()) -> UserError:
     """Returns the error of a run that was trained and can't go on, with the ways out."""
-    there = _listed(broken) if broken else "none is left"
+    there = listed(broken) if broken else "none is left"
     return UserError(
         f"{directory} holds no whole checkpoint of this run, which was trained before: {there}. "
         "Put one back from a copy; or begin again with --restart, or in a new --model_dir.")
@@ -151,11 +151,6 @@ def seal(directory: Path, step: int) -> None:
     write_atomically(_seal_of(directory, step), content.encode())
     pointer = f'model_checkpoint_path: "ckpt-{step}"\nall_model_checkpoint_paths: "ckpt-{step}"\n'
     write_atomically(directory / _POINTER, pointer.encode())
-
-
-def break_seal(directory: Path, step: int) -> None:
-    """Makes a checkpoint unfinished, before its files are written again."""
-    _seal_of(directory, step).unlink(missing_ok=True)
 
 
 def remove(directory: Path, doomed: Collection[int]) -> None:
@@ -218,6 +213,7 @@ def _read_seal(directory: Path, step: int) -> _Seal | None:
     return found if valid else nothing
 
 
-def _listed(broken: Sequence[str]) -> str:
-    more = len(broken) - _NAMED_IN_NOTES
-    return ", ".join(broken[:_NAMED_IN_NOTES]) + (f" and {more} more" if more > 0 else "")
+def listed(names: Sequence[str]) -> str:
+    """Returns the first names, and the number of the others."""
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

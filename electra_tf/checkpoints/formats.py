@@ -3,7 +3,7 @@
 import dataclasses
 import enum
 
-from electra_tf.checkpoints import google, hub
+from electra_tf.checkpoints import google, hub, model_garden
 from electra_tf.checkpoints.hugging_face import networks as hugging_face
 from electra_tf.checkpoints.pretrained import Pretrained, read_run
 from electra_tf.checkpoints.run_directory import SETTINGS_FILE
@@ -22,6 +22,8 @@ class Format(enum.StrEnum):
     """A TensorFlow 1 checkpoint of Google's code, with `vocab.txt` beside it."""
     HUGGING_FACE = "hugging_face"
     """A directory with config.json and a file of weights, or a pair of them."""
+    MODEL_GARDEN = "model_garden"
+    """A checkpoint of TensorFlow Model Garden's objects, with `vocab.txt` beside it."""
 
 
 def format_of(path: Path) -> Format:
@@ -30,10 +32,10 @@ def format_of(path: Path) -> Format:
         return Format.RUN
     if hugging_face.is_directory_of(path):
         return Format.HUGGING_FACE
-    if google.find(path) is not None:
-        return Format.GOOGLE
+    if (prefix := google.find(path)) is not None:
+        return Format.MODEL_GARDEN if model_garden.is_checkpoint(prefix) else Format.GOOGLE
     raise UserError(f"{path} holds no checkpoint: neither {SETTINGS_FILE} (a run of this program), "
-                    "nor config.json (Hugging Face), nor model.ckpt.index (Google).")
+                    "nor config.json (Hugging Face), nor *.index (Google, Model Garden).")
 
 
 def read(path: Path, *, generator: bool = True, vocab_file: Path | None = None,
@@ -43,10 +45,11 @@ def read(path: Path, *, generator: bool = True, vocab_file: Path | None = None,
     Args:
         path: of a directory, the prefix of a TensorFlow 1 checkpoint, or the name of a model on
             the Hugging Face Hub, "owner/name" or "hf://owner/name@revision".
-        generator: False leaves a generator that the Hub has in a repository of its own there.
-        vocab_file: for Google's format, where there is no `vocab.txt` beside it.
-        normalization: for Google's format, where there is no manifest beside the vocabulary.
-        num_heads: likewise; if None it is looked for beside it, or known by a published size.
+        generator: False neither downloads nor reads a generator of the Hub.
+        vocab_file: for Google's and Model Garden's format, where no `vocab.txt` is beside it.
+        normalization: likewise, where there is no manifest beside the vocabulary.
+        num_heads: for Google's format; if None it is looked for beside it, or known by a published
+            size.
 
     Raises:
         UserError: no checkpoint, a damaged one, another architecture; weights that are missing or
@@ -54,11 +57,15 @@ def read(path: Path, *, generator: bool = True, vocab_file: Path | None = None,
     """
     if hub.is_name(path):
         directory, beside = hub.fetch(path, generator=generator)
-        networks = dataclasses.replace(hugging_face.read(directory, beside), source=str(path))
+        networks = dataclasses.replace(
+            hugging_face.read(directory, beside, generator=generator), source=str(path))
     elif (form := format_of(path)) is Format.RUN:
         networks = read_run(path)
     elif form is Format.HUGGING_FACE:
         networks = hugging_face.read(path)
+    elif form is Format.MODEL_GARDEN:
+        networks = model_garden.read(
+            google.find(path), vocab_file=vocab_file, normalization=normalization)
     else:
         networks = google.read(path, vocab_file=vocab_file, normalization=normalization,
                                num_heads=num_heads)

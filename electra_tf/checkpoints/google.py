@@ -15,6 +15,7 @@ from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.shapes import model_of_weights, require_networks
+from electra_tf.checkpoints.weights import reading
 from electra_tf.platform import storage, strict_json
 from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError
@@ -60,21 +61,22 @@ def read(path: Path, *, vocab_file: Path | None = None,
         raise UserError(f"{path} holds no TensorFlow checkpoint.")
     directory = storage.path(prefix).parent
     text = TextSettings.load(vocab_file or directory / VOCABULARY_FILE, normalization)
-    try:
-        with checkpoints.found_by_tensorflow(prefix) as readable:
-            reader = tf.compat.v1.train.NewCheckpointReader(readable)
-            names = [name for name in reader.get_variable_to_shape_map()
-                     if not name.endswith(_SLOTS) and name not in _OTHERS]
-            weights = {name: reader.get_tensor(name) for name in names}
-    except (tf.errors.OpError, ValueError, IndexError) as error:  # IndexError: cut short.
-        raise UserError(f"the checkpoint {prefix} can't be read: "
-                        f"{' '.join(str(error).split())[:200]}") from error
+    with reading(prefix) as reader:
+        names = [name for name in reader.get_variable_to_shape_map()
+                 if not name.endswith(_SLOTS) and name not in _OTHERS]
+        weights = {name: reader.get_tensor(name) for name in names}
     model = model_of_weights(weights, prefix, num_heads=num_heads or _heads_beside(directory))
-    if model.vocab_size != text.vocabulary.size:
-        raise UserError(f"{text.vocabulary.source} has {text.vocabulary.size} entries, {prefix} "
-                        f"{model.vocab_size}.")
-    require_networks(weights, model, prefix)
-    return Pretrained(source=prefix, model=model, text=text, weights=weights)
+    return checked(Pretrained(source=prefix, model=model, text=text, weights=weights))
+
+
+def checked(networks: Pretrained) -> Pretrained:
+    """Returns networks with exactly ELECTRA's weights; `UserError` for others."""
+    vocabulary, size = networks.text.vocabulary, networks.model.vocab_size
+    if size != vocabulary.size:
+        raise UserError(
+            f"{vocabulary.source} has {vocabulary.size} entries, {networks.source} {size}.")
+    require_networks(networks.weights, networks.model, networks.source)
+    return networks
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

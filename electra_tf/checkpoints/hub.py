@@ -8,7 +8,7 @@ import contextlib
 import difflib
 import pathlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from electra_tf.checkpoints.hugging_face.files import (
     CONFIG_FILE,
@@ -16,6 +16,7 @@ from electra_tf.checkpoints.hugging_face.files import (
     TOKENIZER_SETTINGS_FILE,
     read_config,
 )
+from electra_tf.checkpoints.hugging_face.networks import GENERATOR
 from electra_tf.checkpoints.hugging_face.weight_files import (
     KERAS_FILE,
     PICKLED_FILE,
@@ -41,11 +42,7 @@ def is_name(path: Path) -> bool:
 
 
 def fetch(path: Path, *, generator: bool) -> tuple[pathlib.Path, pathlib.Path | None]:
-    """Returns the local directories of a model and of the generator that belongs to it, or None.
-
-    Args:
-        path: for which `is_name` is true.
-        generator: False leaves the generator on the Hub.
+    """Returns the local directories of a model and of a generator with a name of its own, or None.
 
     Raises:
         UserError: no such model or revision, no access, no connection, an interrupted download, or
@@ -55,7 +52,7 @@ def fetch(path: Path, *, generator: bool) -> tuple[pathlib.Path, pathlib.Path | 
     if match is None:
         raise UserError(f"{path} is no name of a model: hf://OWNER/NAME or hf://OWNER/NAME@REVISION.")
     _, model, revision = match.groups()
-    directory = _fetch(model, revision)
+    directory = _fetch(model, revision, within=[GENERATOR] if generator else [])
     if not generator or not model.endswith("-discriminator"):
         return directory, None
     try:
@@ -68,14 +65,19 @@ class _MissingModel(UserError):
     """A model or revision that is not on the Hub, or not in the cache while offline."""
 
 
-def _fetch(model: str, revision: str | None) -> pathlib.Path:
-    """Returns the directory of a model with one file of weights; config.json is checked first."""
-    with _one_line_errors(model, revision):
+def _fetch(model: str, revision: str | None, within: Sequence[str] = ()) -> pathlib.Path:
+    """Returns the directory of a model with one file of weights; config.json is checked first.
+
+    `within` names directories of the model whose files are fetched too, where there are any.
+    """
+    with one_line_errors(model, revision):
         from huggingface_hub import snapshot_download
 
         def download(*more: str) -> pathlib.Path:
-            return pathlib.Path(snapshot_download(
-                model, revision=revision, allow_patterns=[*_SMALL_FILES, *more]))
+            files = [*_SMALL_FILES, *more]
+            return pathlib.Path(snapshot_download(model, revision=revision, allow_patterns=[
+                f"{place}{name}" for place in ("", *(f"{one}/" for one in within))
+                for name in files]))
 
         directory = download()
         if not (directory / CONFIG_FILE).exists():
@@ -91,7 +93,7 @@ def _fetch(model: str, revision: str | None) -> pathlib.Path:
 
 
 @contextlib.contextmanager
-def _one_line_errors(model: str, revision: str | None) -> Iterator[None]:
+def one_line_errors(model: str, revision: str | None) -> Iterator[None]:
     """Turns huggingface_hub's errors into `UserError`."""
     try:
         from huggingface_hub import constants, errors
@@ -110,7 +112,7 @@ def _one_line_errors(model: str, revision: str | None) -> Iterator[None]:
         raise _MissingModel(f"{model} has no revision {revision!r}; {constants.ENDPOINT}/{model}/"
                             "commits lists them.") from error
     except errors.LocalEntryNotFoundError as error:
-        if _status(error.__cause__) in (401, 403):
+        if status_of(error.__cause__) in (401, 403):
             raise _no_access(model, constants.ENDPOINT) from error
         if constants.HF_HUB_OFFLINE:
             raise _MissingModel(
@@ -123,13 +125,14 @@ def _one_line_errors(model: str, revision: str | None) -> Iterator[None]:
         raise UserError(f"{model} is no name of a model: {error}") from error
     # errors.HTTPError is the HTTP client's own, which is another package in other versions.
     except (errors.HTTPError, OSError) as error:
-        if _status(error) in (401, 403):
+        if status_of(error) in (401, 403):
             raise _no_access(model, constants.ENDPOINT) from error
         raise UserError(f"the download of {model} was interrupted; repeat the command to resume "
                         f"it: {error}") from error
 
 
-def _status(error: BaseException | None) -> int | None:
+def status_of(error: BaseException | None) -> int | None:
+    """Returns the HTTP status of an error; None if it has none."""
     return getattr(getattr(error, "response", None), "status_code", None)
 
 

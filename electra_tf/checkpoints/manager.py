@@ -22,15 +22,15 @@ class CheckpointManager:
 
     def __init__(self, checkpoint: tf.train.Checkpoint, directory: Path, *, interval: int,
                  keep: int, is_chief: bool = True):
-        """Takes what to save, and where.
+        """Takes a training state and the directory of its checkpoints.
 
         Args:
-            checkpoint: the training state.
+            checkpoint: the state.
             directory: of the run's checkpoints.
             interval: steps between checkpoints.
             keep: how many to keep; 0 for all.
-            is_chief: other workers take part in saving, into a directory that `close` removes, and
-                restore what the chief saved.
+            is_chief: other workers save into a directory that `close` removes, but restore what
+                the chief saved.
         """
         checkpoint.save_counter  # noqa: B018  Made at first use; checkpoints hold it.
         self.checkpoint, self._restore_from = checkpoint, directory
@@ -58,7 +58,7 @@ class CheckpointManager:
             return None
         path = checkpoints.prefix(self.directory, step)
         try:
-            checkpoints.break_seal(self.directory, step)
+            checkpoints.remove(self.directory, {step})  # What a killed process left of it.
             self.checkpoint.write(path)
             checkpoints.seal(self.directory, step)
         except (tf.errors.OpError, OSError, UserError) as error:
@@ -135,5 +135,6 @@ def _matching(prefix: str) -> Iterator[str]:
 
 def reason(error: Exception) -> str:
     """Returns the message on one line, without the place in TensorFlow's graph."""
-    text = re.sub(r"\{\{.*?\}\}", "", str(error).split("[Op:")[0])
+    text = str(error).removeprefix("Graph execution error:").split("[Op:")[0]
+    text = re.sub(r"\{\{.*?\}\}", "", text)
     return " ".join(text.split())[:200]

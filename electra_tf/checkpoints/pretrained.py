@@ -92,9 +92,6 @@ def text_settings(model_dir: Path) -> TextSettings:
     """
     saved = read_identity(model_dir)
     vocabulary = Vocabulary.load(model_dir / VOCABULARY_FILE)
-    if vocabulary.size != saved["model.vocab_size"]:
-        raise UserError(f"{vocabulary.source} has {vocabulary.size} entries, but the run was "
-                        f"trained with {saved['model.vocab_size']}; restore the file.")
     digest = saved.get(VOCABULARY_FACT)
     if vocabulary.sha256 != digest:
         raise UserError(f"{vocabulary.source} isn't the vocabulary that the run was trained with "

@@ -1,5 +1,9 @@
 """Compares weights with the table of the networks, and finds a network's sizes from its weights."""
 
+import re
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from electra_tf.checkpoints.weights import Weights
@@ -55,12 +59,9 @@ def require_finite(weights: Weights, source: str) -> None:
 
 
 def model_of_weights(weights: Weights, source: str, *, num_heads: int | None = None) -> ModelConfig:
-    """Returns the shape of networks from their weights.
+    """Returns the shape of networks from their weights, with or without a generator.
 
-    Args:
-        weights: by the reference's names; the generator may be missing.
-        source: where they come from, for errors.
-        num_heads: of the encoder; a published model's is known by its size.
+    `num_heads` is the encoder's; a published model's is known by its size.
 
     Raises:
         UserError: no encoder, sizes that don't go together, or heads that can't be known.
@@ -98,6 +99,43 @@ def model_of_weights(weights: Weights, source: str, *, num_heads: int | None = N
         intermediate_size=shape("electra/encoder/layer_0/intermediate/dense/bias")[0],
         max_position_embeddings=shape("electra/embeddings/position_embeddings")[0],
         type_vocab_size=shape("electra/embeddings/token_type_embeddings")[0], **generator)
+
+
+def with_generator(sizes: Mapping[str, Any], own_sizes: Mapping[str, Any], own: Weights,
+                   other: Weights, source: str) -> tuple[ModelConfig, Weights]:
+    """Returns the shape of two networks, and the generator's weights that aren't shared.
+
+    Args:
+        sizes: settings of `ModelConfig` that describe the discriminator.
+        own_sizes: likewise of the generator.
+        own: the generator's weights, named as if it were alone: "electra/...".
+        other: the discriminator's.
+        source: where they come from, for errors.
+
+    Raises:
+        UserError: a generator that this discriminator can't have.
+    """
+    def shared(beginning: str) -> bool:
+        return all(name in own and np.array_equal(own[name], value)
+                   for name, value in other.items() if name.startswith(beginning))
+
+    tyings = {"electra/": Tying.EVERYTHING, "electra/embeddings/": Tying.ALL_EMBEDDINGS,
+              "electra/embeddings/word_embeddings": Tying.TOKEN_EMBEDDINGS}
+    tying = next((tying for beginning, tying in tyings.items() if shared(beginning)), Tying.NONE)
+    if tying is Tying.NONE and own_sizes["embedding_size"] != own_sizes["hidden_size"]:
+        raise UserError(f"{source}: the generator's word_embeddings isn't the discriminator's; a "
+                        "generator with embeddings of its own has embedding_size equal to "
+                        "hidden_size.")
+    model = ModelConfig(
+        **sizes, tying=tying,
+        generator_width=own_sizes["hidden_size"] / sizes["hidden_size"],
+        generator_depth=own_sizes["num_layers"] / sizes["num_layers"])
+    for name, found in own_sizes.items():
+        if getattr(model.generator, name) != found:
+            raise UserError(f"{source}: the generator's {name} is {found}; the generator of this "
+                            f"discriminator has {getattr(model.generator, name)}.")
+    return model, {name: own[re.sub("^generator/", "electra/", name)]
+                   for name in own_generator(model)}
 
 
 def _published_heads(hidden_size: int, layers: int, source: str) -> int:

@@ -4,9 +4,11 @@
 "discriminator_predictions/..." are the rest of pre-training, "head/..." is a task's output layer.
 """
 
+import contextlib
 import functools
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -23,12 +25,13 @@ from electra_tf.platform.storage import Path
 Weights = Mapping[str, np.ndarray]
 
 ENCODER = "electra/"
+GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+"""Key of the objects of a checkpoint of TensorFlow 2."""
 _SLOTS = ("/adam_m", "/adam_v")
 _WORDS = f"{ENCODER}embeddings/word_embeddings"
 _BASE = "generator/embeddings/word_embeddings"
 _DIFFERENCE = f"{ENCODER}embeddings/difference/word_embeddings"
 """See `Tying.DISENTANGLED`."""
-_NAMED_IN_ERRORS = 5
 
 
 def read_weights(model_dir: Path, wanted: Callable[[str], bool] = lambda name: True) -> Weights:
@@ -72,11 +75,7 @@ def read_step(model_dir: Path) -> int:
 
 
 def write_weights(weights: Weights, model_dir: Path) -> None:
-    """Writes a checkpoint of step 0 that `read_weights` reads.
-
-    Raises:
-        UserError: it can't be written.
-    """
+    """Writes a checkpoint of step 0 that `read_weights` reads; `UserError` if it can't."""
     holder = tf.Module()
     holder.weights = [tf.Variable(value, name=name) for name, value in weights.items()]
     step = tf.Variable(0, dtype=tf.int64, name="step")
@@ -93,11 +92,12 @@ def assign_weights(variables: Iterable[tf.Variable], weights: Weights, source: s
     by_name = {variable.name.split(":")[0]: variable for variable in variables}
     missing = sorted(by_name.keys() - weights.keys())
     if missing:
-        raise UserError(f"{source} has no weights for {_listed(missing)}: it is of another model.")
+        raise UserError(f"{source} has no weights for {checkpoints.listed(missing)}: it is of "
+                        "another model.")
     other = [f"{name} ({_shape(weights[name].shape)} there, {_shape(variable.shape)} here)"
              for name, variable in by_name.items() if weights[name].shape != tuple(variable.shape)]
     if other:
-        raise UserError(f"{source} is of another size or vocabulary: {_listed(other)}.")
+        raise UserError(f"{source} is of another size or vocabulary: {checkpoints.listed(other)}.")
     for name, variable in by_name.items():
         variable.assign(weights[name])
 
@@ -126,16 +126,24 @@ def _part(name: str) -> str:
 def _read(model_dir: Path, wanted: Callable[[str], bool]) -> Weights:
     found = checkpoint_in_use(model_dir)
     _say_once(found.note)
+    with reading(found.prefix) as reader:
+        graph = trackable_object_graph_pb2.TrackableObjectGraph()
+        graph.ParseFromString(reader.get_tensor(GRAPH))
+        keys = {value.full_name: value.checkpoint_key
+                for node in graph.nodes for value in node.attributes}
+        return {name: reader.get_tensor(key) for name, key in keys.items() if wanted(name)}
+
+
+@contextlib.contextmanager
+def reading(prefix: str) -> Iterator[Any]:
+    """Yields TensorFlow's reader of a checkpoint; `UserError` if the checkpoint is damaged."""
     try:
-        with checkpoints.found_by_tensorflow(found.prefix) as path:
-            reader = tf.compat.v1.train.NewCheckpointReader(path)
-            graph = trackable_object_graph_pb2.TrackableObjectGraph()
-            graph.ParseFromString(reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH"))
-            keys = {value.full_name: value.checkpoint_key
-                    for node in graph.nodes for value in node.attributes}
-            return {name: reader.get_tensor(key) for name, key in keys.items() if wanted(name)}
+        with checkpoints.found_by_tensorflow(prefix) as path:
+            yield tf.compat.v1.train.NewCheckpointReader(path)
+    except UserError:
+        raise
     except (tf.errors.OpError, ValueError, IndexError) as error:  # IndexError: cut short.
-        raise UserError(f"the checkpoint {found.prefix} can't be read: "
+        raise UserError(f"the checkpoint {prefix} can't be read: "
                         f"{' '.join(str(error).split())[:200]}") from error
 
 
@@ -143,11 +151,6 @@ def _read(model_dir: Path, wanted: Callable[[str], bool]) -> Weights:
 def _say_once(note: str) -> None:
     if note:
         print(f"note: {note}", file=sys.stderr, flush=True)
-
-
-def _listed(names: list[str]) -> str:
-    more = len(names) - _NAMED_IN_ERRORS
-    return ", ".join(names[:_NAMED_IN_ERRORS]) + (f" and {more} more" if more > 0 else "")
 
 
 def _shape(shape: Iterable[int]) -> str:

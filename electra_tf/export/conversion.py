@@ -2,20 +2,24 @@
 
 import dataclasses
 import json
+import re
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
-from electra_tf.checkpoints import formats, google, run_directory
+from electra_tf.checkpoints import formats, google, model_garden, run_directory
 from electra_tf.checkpoints.formats import Format
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
-from electra_tf.checkpoints.shapes import require_finite, require_networks
+from electra_tf.checkpoints.shapes import has_generator, require_finite, require_networks
 from electra_tf.checkpoints.weights import write_weights
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.export import hugging_face, hugging_face_heads
+from electra_tf.modeling.weight_table import discriminator, generator
 from electra_tf.platform.atomic_file import make_directory, write_atomically
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
@@ -51,7 +55,7 @@ def write(networks: Pretrained, directory: Path, form: Format) -> None:
         UserError: the format has no place for a weight; the directory can't be written.
     """
     writers = {Format.RUN: write_run, Format.HUGGING_FACE: hugging_face.write,
-               Format.GOOGLE: write_google}
+               Format.GOOGLE: write_google, Format.MODEL_GARDEN: write_model_garden}
     writers[form](networks, directory)
 
 
@@ -83,10 +87,7 @@ def write_google(networks: Pretrained, directory: Path) -> None:
         UserError: the weights aren't exactly those of a discriminator, or of it and a generator;
             the model was fine-tuned.
     """
-    if networks.task is not None:
-        raise UserError(f"{networks.source} is a fine-tuned model; Google's form is written for "
-                        "pre-trained networks alone.")
-    require_networks(networks.weights, networks.model, networks.source)
+    _require_pretrained(networks)
     make_directory(directory)
     names = sorted(networks.weights)
     tf.raw_ops.SaveV2(
@@ -97,3 +98,65 @@ def write_google(networks: Pretrained, directory: Path) -> None:
     sizes = {"hidden_size": networks.model.hidden_size,
              "num_hidden_layers": networks.model.num_layers, google.HEADS: networks.model.num_heads}
     write_atomically(directory / google.CONFIG_FILE, f"{json.dumps(sizes, indent=1)}\n".encode())
+
+
+def write_model_garden(networks: Pretrained, directory: Path) -> None:
+    """Writes a checkpoint that Model Garden's encoders and ElectraPretrainer restore.
+
+    Both networks hold the embeddings, shared or not: Model Garden may tie them or not. The poolers,
+    which ELECTRA does not train, get new values; the next-sentence head is left out.
+
+    Raises:
+        UserError: as `write_google`.
+    """
+    _require_pretrained(networks)
+    model, values = networks.model, {}
+    parts = {"electra": (model.discriminator, discriminator(model.discriminator).weights)}
+    if has_generator(networks.weights):
+        parts["generator"] = model.generator, generator(model).weights
+    for part, (encoder, names) in parts.items():
+        for name in names:
+            path = model_garden.theirs_of(re.sub("^electra/", f"{part}/", name))
+            values[path] = _with_heads(path, networks.weights[name], encoder.num_heads)
+        pooler = model_garden.theirs_of(f"{part}/_pooler_layer")
+        size, spread = encoder.hidden_size, encoder.initializer_range
+        values |= {f"{pooler}/bias": np.zeros(size, np.float32),
+                   f"{pooler}/kernel": tf.random.stateless_truncated_normal(
+                       [size, size], seed=[0, 0], stddev=spread).numpy()}
+    objects = _objects(values)
+    if "generator" in parts:
+        objects.masked_lm.embedding_table = objects.generator_network._embedding_layer.embeddings
+    make_directory(directory)
+    tf.train.Checkpoint(model=objects, encoder=objects.discriminator_network).save(
+        str(directory / model_garden.PREFIX))
+    networks.text.save(directory / VOCABULARY_FILE)
+
+
+def _with_heads(path: str, value: np.ndarray, heads: int) -> np.ndarray:
+    """Returns a weight as Model Garden has it: attention's kernels have a dimension of heads."""
+    if path.endswith("_attention_layer/_output_dense/kernel"):
+        return value.reshape(heads, -1, value.shape[-1])
+    if re.search("_attention_layer/_(query|key|value)_dense/", path):
+        return value.reshape(*value.shape[:-1], heads, -1)
+    return value
+
+
+def _objects(values: Mapping[str, np.ndarray]) -> tf.Module:
+    """Returns an object whose attributes lead to variables; `values` are by their paths."""
+    root = tf.Module()
+    for path, value in values.items():
+        *parents, leaf = path.split("/")
+        node = root
+        for name in parents:
+            if not hasattr(node, name):
+                setattr(node, name, tf.Module())
+            node = getattr(node, name)
+        setattr(node, leaf, tf.Variable(value))
+    return root
+
+
+def _require_pretrained(networks: Pretrained) -> None:
+    if networks.task is not None:
+        raise UserError(f"{networks.source} is a fine-tuned model; this format is written for "
+                        "pre-trained networks alone.")
+    require_networks(networks.weights, networks.model, networks.source)

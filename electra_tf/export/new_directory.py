@@ -1,6 +1,7 @@
-"""Directories that appear whole or not at all."""
+"""Directories that appear whole or not at all, and checksums that prove it later."""
 
 import contextlib
+import json
 import os
 import pathlib
 import shutil
@@ -10,14 +11,20 @@ from collections.abc import Iterator
 import tensorflow as tf
 
 from electra_tf.checkpoints.manager import reason
+from electra_tf.data.manifest import file_sha256
+from electra_tf.platform import strict_json
 from electra_tf.platform.atomic_file import (
     TEMPORARY_PREFIX,
     make_directory,
     remove_abandoned,
     write_error,
 )
+from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path, RemotePath
+
+CHECKSUMS = "assets.extra/sha256.json"
+"""File of a SavedModel, whose readers leave `assets.extra` alone: path -> SHA-256."""
 
 
 @contextlib.contextmanager
@@ -62,3 +69,29 @@ def _copied(final: RemotePath) -> Iterator[pathlib.Path]:
             copy = final / str(path.relative_to(unfinished))
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(path.read_bytes())
+
+
+def write_checksums(directory: pathlib.Path) -> None:
+    """Writes the checksums of all files in a directory."""
+    found = {path.relative_to(directory).as_posix(): file_sha256(path)
+             for path in sorted(directory.rglob("*")) if path.is_file()}
+    path = directory / CHECKSUMS
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def require_whole(directory: pathlib.Path) -> None:
+    """Compares a directory with its checksums; one without them passes.
+
+    Raises:
+        UserError: names a file that is missing or damaged.
+    """
+    if not (directory / CHECKSUMS).exists():
+        return
+    checksums = strict_json.read(directory / CHECKSUMS, dict[str, str], most=MIB)
+    for name, expected in checksums.items():
+        path = directory / name
+        if not path.is_file() or file_sha256(path) != expected:
+            fault = "has another checksum" if path.is_file() else "is missing"
+            raise UserError(f"{directory} is damaged: {name} {fault}; export it again, or remove "
+                            "this version.")

@@ -3,12 +3,13 @@
 import dataclasses
 import pathlib
 import re
+from collections.abc import Callable
 
 import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
 from electra_tf.export import verification
-from electra_tf.export.new_directory import appearing_whole
+from electra_tf.export.new_directory import appearing_whole, write_checksums
 from electra_tf.export.servable import Servable
 from electra_tf.export.signatures import DEFAULT
 from electra_tf.platform import storage
@@ -50,8 +51,11 @@ class Target:
         return cls(directory=directory, dtype=PRECISIONS[precision])
 
 
-def export(model: Servable, target: Target) -> None:
+def export(model: Servable, target: Target,
+           add_files: Callable[[pathlib.Path], None] = lambda directory: None) -> None:
     """Exports a fine-tuned model or a pre-trained discriminator.
+
+    `add_files` writes further files into the directory, such as a card.
 
     Raises:
         UserError: it can't be written, or answers otherwise than the trained model.
@@ -62,6 +66,8 @@ def export(model: Servable, target: Target) -> None:
         served.save(str(unfinished), signatures)
         requests = verification.requests(served.columns)
         _write_warm_up(unfinished, final.parent.name, requests)
+        add_files(unfinished)
+        write_checksums(unfinished)
         difference = verification.compare(unfinished, model.trained(), requests, target.dtype)
         size = sum(path.stat().st_size for path in unfinished.rglob("*") if path.is_file())
     print(f"exported {final}: {target.dtype.name}, {size / 1e6:,.1f} MB, signatures "

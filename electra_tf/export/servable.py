@@ -94,14 +94,9 @@ class ServedTask(Served):
 
 def of_task(model: TaskModel, spec: TaskSpec, config: TaskConfig, text: TextSettings,
             threshold: float | None) -> Servable:
-    """Returns a fine-tuned model.
+    """Returns a fine-tuned model with float32 weights and arithmetic.
 
-    Args:
-        model: with float32 weights and arithmetic.
-        spec: its task.
-        config: how its examples become rows.
-        text: how it reads text.
-        threshold: logit of "no answer" above which no answer is given; None gives every answer.
+    `threshold` is the logit of "no answer" above which no answer is given; None gives every answer.
     """
     texts = RowEncoder(
         text, min(config.max_seq_length, model.encoder.config.max_position_embeddings))

@@ -28,13 +28,7 @@ DETECT, EMBED, EMBED_TOKENS = "detect", "embed", "embed_tokens"
 
 
 class Served(abc.ABC):
-    """A network and how its answers are read; the signatures' functions and their inputs.
-
-    Args:
-        encoder: an `Encoder` too, which computes the same, for padding as well.
-        head: a layer in float32.
-        texts: turns text into tokens.
-    """
+    """A network with a head in float32, and how its answers are read, as signatures."""
 
     def __init__(self, encoder: InferenceEncoder | Encoder, head: tf_keras.layers.Layer,
                  texts: RowEncoder):
@@ -167,12 +161,7 @@ class Detector(Served):
 
 
 def _checked_tokens(inputs: Sequence[tf.Tensor], config: EncoderConfig) -> Tokens:
-    """Returns what the signature `token_ids` was given, or stops.
-
-    Args:
-        inputs: `TOKEN_INPUTS`, int32 [B, L] each.
-        config: of the encoder.
-    """
+    """Returns what the signature `token_ids` was given, `TOKEN_INPUTS`, or stops."""
     ids, segment_ids, mask = _checked_shapes(
         dict(zip(TOKEN_INPUTS, inputs, strict=True)), "one shape")
     valid = mask > 0

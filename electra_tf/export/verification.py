@@ -41,12 +41,8 @@ def requests(columns: Sequence[str]) -> Requests:
 def compare(directory: Path, trained: Served, asked: Requests, dtype: tf.DType) -> float:
     """Compares the answers of an exported model and the trained one.
 
-    Args:
-        directory: of the SavedModel.
-        trained: with the encoder that was trained.
-        asked: what.
-        dtype: of the exported weights. In bfloat16 only fractions are compared, within a wider
-            tolerance: where two labels or spans are nearly as likely, the other one may win.
+    Of weights in bfloat16 only fractions are compared, within a wider tolerance: where two labels
+    or spans are nearly as likely, the other one may win.
 
     Returns:
         The largest difference between two numbers, as a share of the larger one above 1.

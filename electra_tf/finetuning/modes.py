@@ -160,7 +160,7 @@ def _pretrained() -> Pretrained | None:
     values = flags.FLAGS
     if values.init_checkpoint == finetuning_flags.SCRATCH:
         return None
-    initial = formats.read(storage.path(values.init_checkpoint))
+    initial = formats.read(storage.path(values.init_checkpoint), generator=False)
     if values.model_size:
         wanted = pretraining_config(values.model_size).model
         for name in SHAPE:

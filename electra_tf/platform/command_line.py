@@ -29,11 +29,12 @@ def run(
     141 when its output is no longer read. Hides the log lines of libraries imported later.
 
     Args:
-        main: takes no arguments, or the operand; reads `flags.FLAGS`.
+        main: takes no arguments, or the operands; reads `flags.FLAGS`.
         summary: purpose of the command, printed first by `--help`.
         groups: title -> names of the flags under it, in the order of `--help`.
-        operand: name of the one argument that isn't a flag, such as "DIR"; "" for none.
+        operand: names of the arguments that aren't flags, such as "DIR" or "FROM TO"; "" for none.
     """
+    operands = operand.split()
 
     def parse(argv: Sequence[str]) -> list[str]:
         if any(argument in ("--help", "-help", "-h") for argument in argv[1:]):
@@ -43,11 +44,11 @@ def run(
             rest = flags.FLAGS(argv)
         except (flags.Error, UnicodeDecodeError) as error:  # The latter: of a --flagfile.
             _refuse(f"{error} (--help lists the flags.)")
-        if len(rest) > 1 + bool(operand):
+        if len(rest) > 1 + len(operands):
             _refuse(f"unexpected argument {shown(rest[-1])}; settings are written --name=value"
-                    f"{f', and there is one {operand}' if operand else ''}.")
-        if operand and len(rest) == 1:
-            _refuse(f"{operand} is missing (--help says what it is).")
+                    f"{''.join(f', and there is one {name}' for name in operands)}.")
+        if len(rest) <= len(operands):
+            _refuse(f"{operands[len(rest) - 1]} is missing (--help says what it is).")
         return rest
 
     def guarded(argv: Sequence[str]) -> None:

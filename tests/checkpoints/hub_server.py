@@ -1,16 +1,44 @@
-"""A server of models on this machine: the requests that snapshot_download makes, and faults."""
+"""A server of models on this machine: downloads, uploads and faults."""
 
+import base64
+import contextlib
 import hashlib
 import http.server
 import json
 import re
 import threading
+import time
+import types
 from pathlib import Path
 from urllib.parse import unquote
+
+import huggingface_hub
+from huggingface_hub import constants, file_download
 
 _FILE = re.compile(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)")
 _TREE = re.compile(r"/api/models/([^/]+/[^/]+)/tree/([^/?]+).*")
 _INFO = re.compile(r"/api/models/([^/]+/[^/]+)(?:/revision/([^/?]+))?")
+
+
+@contextlib.contextmanager
+def running(monkeypatch, directory):
+    """Runs a server that huggingface_hub takes for the Hub, with a cache in a directory."""
+    with HubServer() as found:
+        found.home = directory / "hub"
+        for name, value in {
+                "ENDPOINT": found.endpoint, "HF_HUB_OFFLINE": False,
+                "HUGGINGFACE_CO_URL_TEMPLATE":
+                    f"{found.endpoint}/{{repo_id}}/resolve/{{revision}}/{{filename}}",
+                "HF_HUB_CACHE": str(directory / "cache"), "HF_HUB_DISABLE_XET": True,
+                "HF_HUB_DOWNLOAD_TIMEOUT": 5, "HF_HUB_ETAG_TIMEOUT": 5}.items():
+            monkeypatch.setattr(constants, name, value)
+        monkeypatch.setattr(file_download, "time", types.SimpleNamespace(
+            sleep=lambda seconds: None, time=time.time))
+        huggingface_hub.close_session()
+        monkeypatch.chdir(directory)
+        yield found
+        huggingface_hub.close_session()
+        found.shutdown()
 
 
 class HubServer(http.server.ThreadingHTTPServer):
@@ -54,6 +82,34 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self._answer()
 
+    def do_POST(self):
+        """Creates repositories and takes commits, whose files all come within the request."""
+        path, length = unquote(self.path), int(self.headers.get("Content-Length", 0))
+        body = self.rfile.read(length)
+        self.server.requests.append(f"POST {path}")
+        if self.headers["Authorization"] != "Bearer hf_test":
+            return self._refuse(401, "")
+        if path == "/api/repos/create":
+            asked = json.loads(body)
+            model = "/".join(filter(None, (asked.get("organization"), asked["name"])))
+            self.server.models[model] = self.server.home / model
+            return self._json({"url": f"{self.server.endpoint}/{model}"})
+        if path == "/api/validate-yaml":
+            return self._json({"errors": [], "warnings": []})
+        model, action = re.fullmatch(r"/api/models/([^/]+/[^/]+)/(preupload|commit)/main", path
+                                     ).groups()
+        if action == "preupload":
+            return self._json({"files": [
+                {"path": file["path"], "uploadMode": "regular", "shouldIgnore": False}
+                for file in json.loads(body)["files"]]})
+        for line in map(json.loads, body.splitlines()):
+            if line["key"] == "file":
+                target = self.server.models[model] / line["value"]["path"]
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(base64.b64decode(line["value"]["content"]))
+        return self._json({"commitUrl": f"{self.server.endpoint}/{model}/commit/{commit(model)}",
+                           "commitOid": commit(model)})
+
     def _answer(self):
         path = unquote(self.path)
         self.server.requests.append(f"{self.command} {path}")
@@ -73,8 +129,10 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self._json({"id": match[1], "sha": commit(match[1]), "siblings": [], "tags": []})
 
     def _tree(self, match):
-        files = sorted(path for path in self.server.models[match[1]].iterdir() if path.is_file())
-        self._json([{"type": "file", "path": path.name, "size": path.stat().st_size,
+        root = self.server.models[match[1]]
+        files = sorted(path for path in root.rglob("*") if path.is_file())
+        self._json([{"type": "file", "path": path.relative_to(root).as_posix(),
+                     "size": path.stat().st_size,
                      "oid": hashlib.sha1(path.read_bytes()).hexdigest()} for path in files])
 
     def _file(self, match):
@@ -102,7 +160,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
-        if self.command == "GET":
+        if self.command != "HEAD":
             self.wfile.write(content)
             if len(content) < int(headers["Content-Length"]):
                 self.close_connection = True

@@ -2,13 +2,11 @@
 
 import json
 import sys
-import time
-import types
 
 import huggingface_hub
 import numpy as np
 import pytest
-from huggingface_hub import constants, file_download
+from huggingface_hub import constants
 
 from electra_tf.checkpoints import formats, hub
 from electra_tf.checkpoints.formats import Format
@@ -16,8 +14,7 @@ from electra_tf.export import conversion
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from tests import tiny_networks
-from tests.checkpoints import keras_files
-from tests.checkpoints.hub_server import HubServer
+from tests.checkpoints import hub_server, keras_files
 
 SMALL = "google/electra-small-discriminator"
 GENERATOR = "google/electra-small-generator"
@@ -36,22 +33,9 @@ def pair(networks, tmp_path):
 
 @pytest.fixture
 def server(pair, tmp_path, monkeypatch):
-    with HubServer() as found:
+    with hub_server.running(monkeypatch, tmp_path) as found:
         found.models = {SMALL: pair / "discriminator", GENERATOR: pair / "generator"}
-        for name, value in {
-                "ENDPOINT": found.endpoint, "HF_HUB_OFFLINE": False,
-                "HUGGINGFACE_CO_URL_TEMPLATE":
-                    f"{found.endpoint}/{{repo_id}}/resolve/{{revision}}/{{filename}}",
-                "HF_HUB_CACHE": str(tmp_path / "cache"), "HF_HUB_DISABLE_XET": True,
-                "HF_HUB_DOWNLOAD_TIMEOUT": 5, "HF_HUB_ETAG_TIMEOUT": 5}.items():
-            monkeypatch.setattr(constants, name, value)
-        monkeypatch.setattr(file_download, "time", types.SimpleNamespace(
-            sleep=lambda seconds: None, time=time.time))
-        huggingface_hub.close_session()
-        monkeypatch.chdir(tmp_path)
         yield found
-        huggingface_hub.close_session()
-        found.shutdown()
 
 
 def read(name):
@@ -79,9 +63,13 @@ def test_a_discriminator_comes_with_its_generator(server, networks, name):
     assert found.model.generator.hidden_size == found.model.discriminator.hidden_size
 
 
-def test_a_discriminator_without_a_generator_is_read_alone(server, networks):
-    del server.models[GENERATOR]
-    found = read(SMALL)
+@pytest.mark.parametrize("options", [{}, {"generator": False}])
+def test_a_discriminator_is_read_alone_if_there_is_no_generator_or_none_is_wanted(
+        server, networks, options):
+    if not options:
+        del server.models[GENERATOR]
+    found = formats.read(storage.path(SMALL), **options)
+    assert not any(name.startswith(GENERATOR) for name in server.fetched())
     assert found.encoder_weights.keys() == networks.encoder_weights.keys()
     assert not any(name.startswith("generator") for name in found.weights)
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import shutil
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ from tensorflow_serving.apis import prediction_log_pb2
 
 from electra_tf.export import saved_model as exporting
 from electra_tf.export import servable, verification
+from electra_tf.export.new_directory import require_whole
 from electra_tf.export.saved_model import Target
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
@@ -90,6 +92,34 @@ def test_what_killed_exports_left_is_removed_by_the_next(tmp_path, monkeypatch):
     monkeypatch.setattr(verification, "compare", lambda *arguments: 0.0)
     export(directory)
     assert {path.name for path in directory.iterdir()} == {"1", f".unfinished-{os.getppid()}-1"}
+
+
+def test_a_full_disk_is_one_line_without_tensorflows_internals(tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise tf.errors.ResourceExhaustedError(
+            None, None, "Graph execution error:\n\n{{function_node __wrapped__SaveV2}} No space "
+            "left on device [Op:SaveV2]")
+
+    monkeypatch.setattr(tf.saved_model, "save", fail)
+    with pytest.raises(UserError) as error:
+        export(tmp_path / "model")
+    assert str(error.value) == (f"cannot write {tmp_path / 'model' / '1'}: No space left on "
+                                "device. Make room, or choose another directory.")
+    assert list((tmp_path / "model").iterdir()) == []
+
+
+def test_a_flipped_bit_is_named_with_its_file(exported, tmp_path):
+    copy = shutil.copytree(exported, tmp_path / "1")
+    require_whole(copy)
+    path = copy / "variables" / "variables.data-00000-of-00001"
+    content = bytearray(path.read_bytes())
+    content[100] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="1 is damaged: variables/variables.data-0.* has another"):
+        require_whole(copy)
+    path.unlink()
+    with pytest.raises(UserError, match="variables.data-00000-of-00001 is missing"):
+        require_whole(copy)
 
 
 def test_a_difference_leaves_nothing(tmp_path, monkeypatch):

@@ -17,6 +17,7 @@ import tensorflow_text  # noqa: F401 - registers the ops that tokenize
 from google.protobuf import json_format, message
 from tensorflow.core.protobuf import meta_graph_pb2
 
+from electra_tf.export.new_directory import require_whole
 from electra_tf.platform.errors import UserError
 from electra_tf.training import cores
 
@@ -83,6 +84,7 @@ def load(version_dir: pathlib.Path, name: str,
     Raises:
         UserError: files are missing or damaged, or there is no signature.
     """
+    require_whole(version_dir)
     tf.get_logger().setLevel(logging.ERROR)  # It warns that sessions belong to TensorFlow 1.
     # The signatures keep the session open.
     session = tf.compat.v1.Session(graph=tf.Graph(), config=threads or cores.one_core_per_op())

@@ -1,4 +1,4 @@
-r"""Converts pre-trained networks between this program, Google's code and Hugging Face.
+r"""Converts networks between this program, Google's code, Hugging Face and Model Garden.
 
     python -m electra_tf.apps.tools.convert_checkpoint --from=runs/small --to=small_hf \
         --to_format=hugging_face
@@ -6,7 +6,7 @@ r"""Converts pre-trained networks between this program, Google's code and Huggin
         --to_format=run
 
 The format of --from is detected. Every weight must have a place on the other side; otherwise
-nothing is written. run_pretraining.py and run_finetuning.py accept all three formats as
+nothing is written. run_pretraining.py and run_finetuning.py accept all formats as
 --init_checkpoint.
 """
 
@@ -17,7 +17,7 @@ from electra_tf.platform.errors import UserError
 from electra_tf.text.normalization import Normalization
 
 GROUPS = {"Networks": ("from", "to", "to_format"),
-          "For Google's checkpoints": ("vocab_file", "lower_case", "num_heads")}
+          "For checkpoints of Google and Model Garden": ("vocab_file", "lower_case", "num_heads")}
 
 
 def main() -> None:
@@ -27,7 +27,8 @@ def main() -> None:
         if not values[name].value:
             raise UserError(f"--{name} is needed: {values[name].help}")
     from electra_tf.checkpoints.formats import Format  # TensorFlow takes seconds to import.
-    from electra_tf.export import conversion
+    from electra_tf.checkpoints.hugging_face.networks import DISCRIMINATOR
+    from electra_tf.export import card, conversion
     from electra_tf.export.new_directory import appearing_whole
 
     if values.to_format not in set(Format):
@@ -44,6 +45,9 @@ def main() -> None:
         num_heads=values.num_heads)
     with appearing_whole(target) as unfinished:
         conversion.write(networks, unfinished, Format(values.to_format))
+        theirs = target if networks.task is not None else target / DISCRIMINATOR
+        card.write(unfinished, networks, source, title=str(target), transformers=(
+            str(theirs) if values.to_format == Format.HUGGING_FACE else ""))
     count = sum(value.size for value in networks.weights.values())
     print(f"{len(networks.weights)} weights, {count:,} parameters: {networks.source} -> {target}")
 
@@ -52,7 +56,8 @@ def define() -> None:
     """Defines the flags."""
     flags.DEFINE_string("from", None, "Directory of the networks, or a checkpoint's prefix.")
     flags.DEFINE_string("to", None, "Directory to write, which must not exist.")
-    flags.DEFINE_string("to_format", None, "Format to write: run, google or hugging_face.")
+    flags.DEFINE_string("to_format", None, "Format to write: run, google, hugging_face "
+                        "or model_garden.")
     flags.DEFINE_string("vocab_file", None, "Vocabulary. Default: vocab.txt beside the checkpoint.")
     flags.DEFINE_bool("lower_case", None, "Vocabulary is uncased. Default: what "
                       "vocab.txt.manifest.json beside it says, or true.")

@@ -24,12 +24,15 @@ def main() -> None:
         if not values[name].value:
             raise UserError(f"--{name} is needed: {values[name].help}")
     from electra_tf.checkpoints import formats  # TensorFlow takes seconds to import.
-    from electra_tf.export import saved_model, servable
+    from electra_tf.export import card, saved_model, servable
 
     target = saved_model.Target.of(
         values.export_dir, values.export_version, values.serving_precision)
-    networks = formats.read(storage.path(values.model_dir))
-    saved_model.export(servable.of_discriminator(networks), target)
+    source = storage.path(values.model_dir)
+    networks = formats.read(source)
+    saved_model.export(
+        servable.of_discriminator(networks), target, lambda directory: card.write(
+            directory, networks, source, title=str(target.directory), saved_model=True))
 
 
 def define() -> None:

@@ -4,13 +4,11 @@ The vocabulary is vocab.txt; transformers 5 leaves it out and keeps it in tokeni
 """
 
 import dataclasses
-import types
-from collections.abc import Mapping
 from typing import Any, Literal
 
 from electra_tf.checkpoints.pretrained import TextSettings
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
-from electra_tf.config.model import ModelConfig, Tying
+from electra_tf.config.model import ModelConfig
 from electra_tf.platform import strict_json
 from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError, shown
@@ -88,20 +86,10 @@ def read_config(directory: Path) -> Config:
     return strict_json.read(path, Config, most=_MOST_CONFIG)
 
 
-def model_config(config: Config, directory: Path,
-          generator: Mapping[str, float | Tying] = types.MappingProxyType({})) -> ModelConfig:
-    """Returns the shape of networks as our settings.
-
-    Args:
-        config: of the discriminator, or of an encoder that was fine-tuned.
-        directory: where it comes from, for errors.
-        generator: what is known of one: `generator_width`, `generator_depth` and `tying`.
-
-    Raises:
-        UserError: a size that no encoder has.
-    """
+def model_config(config: Config, directory: Path) -> ModelConfig:
+    """Returns the shape of an encoder as our settings; `UserError` for a size that none has."""
     try:
-        return ModelConfig(**encoder_sizes(config), **generator)
+        return ModelConfig(**encoder_sizes(config))
     except UserError as error:
         raise UserError(f"{directory / CONFIG_FILE}: {error}") from error
 
@@ -121,12 +109,7 @@ def require_architecture(config: Config, directory: Path, wanted: str) -> None:
 
 
 def read_text(directory: Path, vocab_size: int, pad_id: int | None = None) -> TextSettings:
-    """Returns how a directory's network reads text.
-
-    Args:
-        directory: with vocab.txt, or tokenizer.json instead.
-        vocab_size: that the network has.
-        pad_id: likewise; None if it doesn't say.
+    """Returns how a directory's network, of this size and padding, reads text.
 
     Raises:
         UserError: no vocabulary, one of another size, or settings that can't be read.

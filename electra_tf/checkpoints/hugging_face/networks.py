@@ -13,15 +13,9 @@ from electra_tf.checkpoints.hugging_face import files
 from electra_tf.checkpoints.hugging_face.files import CONFIG_FILE, Config
 from electra_tf.checkpoints.hugging_face.weight_files import read_weights, weights_file
 from electra_tf.checkpoints.pretrained import Pretrained, UnconvertedHead
-from electra_tf.checkpoints.shapes import require_exactly, require_networks
+from electra_tf.checkpoints.shapes import require_exactly, require_networks, with_generator
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.config.model import ModelConfig, Tying
-from electra_tf.modeling.weight_table import (
-    discriminator,
-    generator,
-    own_generator,
-    whole_encoder,
-)
+from electra_tf.modeling.weight_table import discriminator, vocabulary_head, whole_encoder
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 
@@ -30,7 +24,6 @@ ARCHITECTURES = {DISCRIMINATOR: "ElectraForPreTraining", GENERATOR: "ElectraForM
 FINETUNED = ("ElectraForSequenceClassification", "ElectraForTokenClassification",
              "ElectraForQuestionAnswering")
 """Classes of fine-tuned models whose heads `export/hugging_face_heads.py` converts."""
-_NOTHING = np.zeros([0])
 _RENAMED = {"generator_predictions/output_bias": "generator_lm_head.bias",
             "discriminator_predictions/dense_1/kernel":
                 "discriminator_predictions.dense_prediction.weight",
@@ -45,12 +38,13 @@ def is_directory_of(path: Path) -> bool:
     return (path / CONFIG_FILE).exists() or (path / DISCRIMINATOR / CONFIG_FILE).exists()
 
 
-def read(path: Path, beside: Path | None = None) -> Pretrained:
-    """Returns the networks of a directory: a pair, or a discriminator alone.
+def read(path: Path, beside: Path | None = None, *, generator: bool = True) -> Pretrained:
+    """Returns the networks of a directory: a pair, or a discriminator, with generator/ or alone.
 
     Args:
         path: of the directory.
         beside: directory of the generator, if it is elsewhere.
+        generator: False leaves a generator unread.
 
     Raises:
         UserError: a file is missing or damaged, another architecture, or not exactly ELECTRA's
@@ -67,10 +61,16 @@ def read(path: Path, beside: Path | None = None) -> Pretrained:
     weights = by_our_names(
         read_weights(directory), discriminator(model.discriminator).weights, directory)
     place = beside or path / GENERATOR
-    if beside is not None or (pair and (place / CONFIG_FILE).exists()):
+    if generator and (place / CONFIG_FILE).exists():
         own = files.read_config(place)
-        model, own_weights = _read_generator(place, own, config, weights)
-        weights |= own_weights
+        files.require_architecture(own, place, ARCHITECTURES[GENERATOR])
+        alone = files.model_config(own, place).discriminator
+        found = by_our_names(read_weights(place), whole_encoder(alone) | vocabulary_head(
+            "generator_predictions", alone), place)
+        model, theirs = with_generator(
+            files.encoder_sizes(config),
+            {name: getattr(alone, name) for name in files.SIZES}, found, weights, str(place))
+        weights |= theirs
         other = files.read_text(place, own.vocab_size, own.pad_token_id)
         if other != text:
             raise UserError(f"{path}: {GENERATOR}/ reads text in another way than {DISCRIMINATOR}/ "
@@ -90,48 +90,6 @@ def _read_finetuned(directory: Path, config: Config) -> Pretrained:
     return Pretrained(source=str(directory), model=model, weights=weights,
                       text=files.read_text(directory, model.vocab_size, config.pad_token_id),
                       unconverted_head=UnconvertedHead(config=config, weights=head))
-
-
-def _read_generator(directory: Path, own: Config, other: Config,
-                    weights: Weights) -> tuple[ModelConfig, Weights]:
-    """Returns the shape of both networks, and the generator's own weights; `other`: beside it."""
-    files.require_architecture(own, directory, ARCHITECTURES[GENERATOR])
-    files.model_config(own, directory)
-    found = read_weights(directory)
-    model = files.model_config(other, directory, {
-        "generator_width": own.hidden_size / other.hidden_size,
-        "generator_depth": own.num_hidden_layers / other.num_hidden_layers,
-        "tying": _tying(found, own, weights, directory)})
-    ours = files.encoder_sizes(own)
-    differing = [name for name in files.SIZES if getattr(model.generator, name) != ours[name]]
-    if differing:
-        name = differing[0]
-        raise UserError(f"{directory / CONFIG_FILE}: {files.SIZES[name]} is {ours[name]}; "
-                        "the generator of this discriminator has "
-                        f"{getattr(model.generator, name)}.")
-    both = by_our_names(found, generator(model).weights, directory)
-    return model, {name: both[name] for name in own_generator(model)}
-
-
-def _tying(found: Weights, own: Config, discriminator: Weights,
-           directory: Path) -> Tying:
-    """Returns what a generator, by their names, has in common with the discriminator, by ours."""
-    def shared(*beginnings: str) -> bool:
-        return all(
-            np.array_equal(turned(name, found.get(theirs_of(name), _NOTHING)), value)
-            for name, value in discriminator.items() if name.startswith(beginnings))
-
-    words = "electra/embeddings/word_embeddings"
-    if shared("electra/"):
-        return Tying.EVERYTHING
-    if shared("electra/embeddings/"):
-        return Tying.ALL_EMBEDDINGS
-    if shared(words):
-        return Tying.TOKEN_EMBEDDINGS
-    if own.embedding_size == own.hidden_size:
-        return Tying.NONE
-    raise UserError(f"{directory}: {words} isn't the discriminator's; a generator with embeddings "
-                    "of its own has embedding_size equal to hidden_size.")
 
 
 def theirs_of(name: str) -> str:

@@ -1,0 +1,120 @@
+"""Model cards: README.md, the curves and the manifest of the data, beside a model."""
+
+import pathlib
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import jinja2
+import yaml
+
+from electra_tf.checkpoints import run_directory
+from electra_tf.checkpoints.hugging_face.networks import ARCHITECTURES, DISCRIMINATOR
+from electra_tf.checkpoints.pretrained import Pretrained
+from electra_tf.checkpoints.run_directory import RESULTS_FILE, SETTINGS_FILE
+from electra_tf.data.manifest import MANIFEST_NAME, Manifest
+from electra_tf.platform import strict_json
+from electra_tf.platform.bounded import MIB
+from electra_tf.platform.storage import Path
+from electra_tf.tasks.kinds.registry import KINDS
+from electra_tf.tasks.task import TaskSpec
+
+FILE = "README.md"
+LICENSE = "apache-2.0"
+"""Default; that of this program and of Google's networks."""
+_TEMPLATES = pathlib.Path(__file__).with_name("templates")
+_CURVES = ("loss_curves.png", "learning_curve.png")
+_EVALUATION_FILE = "eval_results.json"
+_PIPELINES = {"ElectraForSequenceClassification": "text-classification",
+              "ElectraForTokenClassification": "token-classification",
+              "ElectraForQuestionAnswering": "question-answering"}
+"""Class of a fine-tuned model -> the Hub's name for its task."""
+_MODEL_NAME = re.compile(r"(?:hf://)?([\w-][\w.-]*/[\w-][\w.-]*)(?:@.+)?")
+
+
+def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title: str,
+          license: str = LICENSE, records: Sequence[tuple[Path, Manifest]] = (),
+          transformers: str = "", saved_model: bool = False) -> None:
+    """Writes the card and what it shows into a model's directory.
+
+    Args:
+        directory: of the model, on this machine.
+        networks: the model.
+        source: where it was read; a run's directory has settings, scores and curves.
+        title: name or directory that users will load it by.
+        license: the Hub's identifier of a licence.
+        records: directories that a run was trained on, with their manifests.
+        transformers: name or directory that transformers loads; "" for none.
+        saved_model: the directory is a SavedModel.
+
+    Raises:
+        UserError: a file of the run is damaged.
+        OSError: the card can't be written.
+    """
+    saved = run_directory.read_identity(source) if (source / SETTINGS_FILE).exists() else {}
+    task = TaskSpec.of_facts(networks.task) if networks.task else None
+    architecture = (ARCHITECTURES[DISCRIMINATOR] if task is None
+                    else KINDS[task.kind].hugging_face.architecture)
+    for number, (data_dir, _) in enumerate(records):
+        name = f"{number}-{MANIFEST_NAME}" if number else MANIFEST_NAME
+        (directory / name).write_bytes((data_dir / MANIFEST_NAME).read_bytes())
+    curves = next((name for name in _CURVES if saved and (source / name).exists()), "")
+    if curves:
+        (directory / curves).write_bytes((source / curves).read_bytes())
+    base = saved.get("initial", networks.source) if saved else networks.source
+    base = "" if base in (None, "none") else _public(base)
+    columns, scores = _scores(source) if saved else ((), {})
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES), undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True)
+    text = environment.get_template("card.md").render(
+        metadata=_metadata(base, license, architecture), title=title, task=task,
+        model=networks.model, source=_public(networks.source), base=base, license=license,
+        objective=networks.objective,
+        detects=any(name.startswith("discriminator_predictions/") for name in networks.weights),
+        generator=any(name.startswith("generator/") for name in networks.weights),
+        normalization=networks.text.normalization, curves=curves, columns=columns, scores=scores,
+        parameters=sum(value.size for value in networks.weights.values()),
+        manifests=[manifest for _, manifest in records],
+        digest=saved.get("dataset", saved.get("data")),
+        settings=run_directory.settings_of(saved), transformers=transformers,
+        architecture=architecture, saved_model=saved_model)
+    (directory / FILE).write_text(re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n", encoding="utf-8")
+
+
+def _public(source: str) -> str:
+    """Returns a source without the directories of this machine."""
+    return source.rpartition("/")[2] if source.startswith("/") else source
+
+
+def _metadata(base: str, license: str, architecture: str) -> str:
+    """Returns the YAML that the Hub reads."""
+    found: dict[str, Any] = {"library_name": "transformers", "license": license,
+                             "tags": ["electra", "electra-tf"]}
+    if name := _MODEL_NAME.fullmatch(base):
+        found["base_model"] = name[1]
+    if architecture in _PIPELINES:
+        found["pipeline_tag"] = _PIPELINES[architecture]
+    return yaml.safe_dump(found, sort_keys=True)
+
+
+def _scores(source: Path) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """Returns the columns of a run's scores, and the rows by name."""
+    if (source / RESULTS_FILE).exists():
+        results = strict_json.read(
+            source / RESULTS_FILE, Any, most=run_directory.MOST_RESULT_BYTES)
+        summary = results["summary"]
+        return ("mean", "best"), {
+            f"{split}, {metric}": tuple(_shown(values[name]) for name in ("mean", "best"))
+            for split, metrics in summary.items() for metric, values in metrics.items()}
+    path = source / _EVALUATION_FILE
+    if not path.exists():
+        return (), {}
+    found = strict_json.read(path, dict[str, float | None], most=MIB)
+    step = found.pop("step", None)
+    return (f"step {step:,.0f}" if step else "value",), {
+        name: (_shown(value),) for name, value in found.items()}
+
+
+def _shown(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"

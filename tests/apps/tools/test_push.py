@@ -1,0 +1,96 @@
+"""What is pushed comes back by name, bit for bit, with a card that says what it is."""
+
+import numpy as np
+import pytest
+import yaml
+
+from electra_tf.apps.tools import push
+from electra_tf.checkpoints import formats
+from electra_tf.export import conversion
+from electra_tf.platform import storage
+from electra_tf.platform.errors import UserError
+from electra_tf.tasks.examples import Kind
+from tests import command_flags, tiny_encoder, tiny_networks
+from tests.checkpoints import hub_server
+
+
+@pytest.fixture(autouse=True)
+def program_flags():
+    with command_flags.defined(push.define):
+        yield
+
+
+@pytest.fixture
+def server(monkeypatch, tmp_path):
+    monkeypatch.setenv("HF_TOKEN", "hf_test")
+    with hub_server.running(monkeypatch, tmp_path) as found:
+        yield found
+
+
+def call(model, name, *options):
+    command_flags.call(lambda: push.main(str(model), name), *options)
+
+
+def card_of(server, name):
+    _, metadata, text = (server.models[name] / "README.md").read_text().split("---\n", 2)
+    return yaml.safe_load(metadata), text
+
+
+def test_a_run_comes_back_by_name_with_its_generator(server, tmp_path, capsys):
+    run = tmp_path / "runs" / "mine"
+    tiny_encoder.write(run)
+    (run / "loss_curves.png").write_bytes(b"a picture")
+    (run / "eval_results.json").write_text('{"step": 7, "disc_auc": 0.75, "other": null}')
+    call(run, "user/name", f"--data_dir={run / 'records'}")
+    assert f"uploaded {run}, step 7: {server.endpoint}/user/name" in capsys.readouterr().out
+    theirs, ours = formats.read(storage.path("user/name")), formats.read(run)
+    assert theirs.weights.keys() == ours.weights.keys()
+    assert (theirs.text, theirs.model.tying) == (ours.text, ours.model.tying)
+    for name, value in ours.weights.items():
+        np.testing.assert_array_equal(theirs.weights[name], value)
+    alone = formats.read(storage.path("hf://user/name"), generator=False)
+    assert not any(name.startswith("generator") for name in alone.weights)
+    metadata, text = card_of(server, "user/name")
+    assert metadata == {"library_name": "transformers", "license": "apache-2.0",
+                        "tags": ["electra", "electra-tf"]}
+    for words in ("| disc_auc | 0.7500 |", "![Training curves](loss_curves.png)",
+                  'ElectraForPreTraining.from_pretrained("user/name")',
+                  'electra_tf.load("user/name")', "`model.hidden_size`: 32",
+                  "| base model | none: trained from random weights |"):
+        assert words in text
+    for name, source in (("loss_curves.png", run), ("manifest.json", run / "records")):
+        assert (server.models["user/name"] / name).read_bytes() == (source / name).read_bytes()
+
+
+def test_a_fine_tuned_model_names_its_task_and_its_base(server, networks, tmp_path):
+    model = tiny_networks.finetuned(
+        networks, Kind.CLASSIFICATION, ("no", "yes"), {"hidden": 32, "dense": 2},
+        settings={"task.hidden_layer": True})
+    conversion.write(model, tmp_path / "run", formats.Format.RUN)
+    call(tmp_path / "run", "user/classifier", "--license=mit")
+    theirs = conversion.read(storage.path("user/classifier"))
+    for name, value in model.weights.items():
+        np.testing.assert_array_equal(theirs.weights[name], value)
+    metadata, text = card_of(server, "user/classifier")
+    assert (metadata["license"], metadata["pipeline_tag"]) == ("mit", "text-classification")
+    assert "labels: no, yes" in text and "| base model | the tiny networks |" in text
+    call("user/classifier", "user/again")
+    assert card_of(server, "user/again")[0]["base_model"] == "user/classifier"
+
+
+def test_refusals_are_one_line(server, tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    tiny_encoder.write(run)
+    tiny_encoder.write(tmp_path / "other", model__max_position_embeddings=33)
+    manifest = tmp_path / "other" / "records" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"sha256": "', '"sha256": "0', 1))
+    for name, options, words in (
+            ("user/name", [f"--data_dir={manifest.parent}"], "holds other records|is damaged"),
+            ("no name", [], "is no name of a model")):
+        with pytest.raises(UserError, match=words) as error:
+            call(run, name, *options)
+        assert "\n" not in str(error.value)
+    monkeypatch.setenv("HF_TOKEN", "hf_wrong")
+    with pytest.raises(UserError, match="refuses to write user/name with this token: log in"):
+        call(run, "user/name")
+    assert "user/name" not in server.models

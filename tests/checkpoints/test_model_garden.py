@@ -1,0 +1,113 @@
+"""Checkpoints that Model Garden's own classes restore and write, with equal outputs."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+from official.nlp.modeling import models
+from official.nlp.modeling.networks import BertEncoder, BertEncoderV2
+
+from electra_tf.checkpoints import formats
+from electra_tf.checkpoints.formats import Format
+from electra_tf.checkpoints.weights import assign_parts
+from electra_tf.config.model import Tying
+from electra_tf.export import conversion
+from electra_tf.modeling.electra import ElectraModel
+from electra_tf.platform import storage
+from electra_tf.platform.errors import UserError
+from tests import tiny_networks
+
+DRAW = np.random.default_rng(3)
+LENGTHS = np.array([9, 12, 5])
+IDS = (DRAW.integers(5, 40, [3, 12]) * (np.arange(12) < LENGTHS[:, None])).astype(np.int32)
+MASK = (np.arange(12) < LENGTHS[:, None]).astype(np.int32)
+TYPES = (np.arange(12) >= 6).astype(np.int32)[None] * MASK
+INPUTS = {"input_word_ids": IDS, "input_mask": MASK, "input_type_ids": TYPES}
+POSITIONS = np.array([[1, 2, 4]] * 3, np.int32)
+
+
+def encoder_of(kind, config, **more):
+    return kind(
+        vocab_size=config.vocab_size, hidden_size=config.hidden_size, num_layers=config.num_layers,
+        num_attention_heads=config.num_heads, max_sequence_length=config.max_position_embeddings,
+        type_vocab_size=config.type_vocab_size, inner_dim=config.intermediate_size,
+        inner_activation=tf_keras.activations.gelu, embedding_width=config.embedding_size,
+        dict_outputs=True, **more)
+
+
+def pretrainer(model, tied):
+    """Returns Model Garden's ElectraPretrainer with the exact GELU, built."""
+    encoder = encoder_of(BertEncoder, model.discriminator)
+    more = {"embedding_layer": encoder.get_embedding_layer()} if tied else {}
+    found = models.ElectraPretrainer(
+        encoder_of(BertEncoder, model.generator, **more), encoder, vocab_size=model.vocab_size,
+        num_classes=2, num_token_predictions=3, mlm_activation=tf_keras.activations.gelu)
+    found(INPUTS | {"masked_lm_positions": POSITIONS, "masked_lm_ids": IDS[:, :3]})
+    return found
+
+
+def restore(path, **objects):
+    return tf.train.Checkpoint(**objects).restore(tf.train.latest_checkpoint(str(path)))
+
+
+def require_equal_outputs(networks, encoder, found=None):
+    """Compares hidden vectors of valid positions, and the logits of a whole pretrainer."""
+    model, inputs = ElectraModel(networks.model, seed=0), (IDS, TYPES, MASK > 0)
+    assign_parts(model.trainable_variables, networks.weights, "here")
+    hidden = encoder(INPUTS)["sequence_output"]
+    expected = model.discriminator.encoder(*inputs).numpy()
+    np.testing.assert_allclose(hidden[MASK > 0], expected[MASK > 0], rtol=0, atol=1e-5)
+    if found is not None:
+        logits = found.discriminator_head(found.discriminator_projection(hidden))[..., 0]
+        np.testing.assert_allclose(logits[MASK > 0], model.discriminator(*inputs)[MASK > 0],
+                                   rtol=0, atol=1e-5)
+        scores = found(INPUTS | {"masked_lm_positions": POSITIONS, "masked_lm_ids": POSITIONS})
+        expected = model.generator(*inputs, tf.constant(POSITIONS))[:, :networks.model.vocab_size]
+        np.testing.assert_allclose(np.reshape(scores["lm_outputs"], expected.shape), expected,
+                                   rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [BertEncoder, BertEncoderV2])
+@pytest.mark.parametrize("embedding_size", [16, 32])
+def test_encoders_restore_every_weight(tmp_path, kind, embedding_size):
+    networks = tiny_networks.pretrained(model__embedding_size=embedding_size)
+    alone = {name: value for name, value in networks.weights.items()
+             if not name.startswith("generator")}
+    for name, weights in (("pair", networks.weights), ("alone", alone)):
+        conversion.write(dataclasses.replace(networks, weights=weights), tmp_path / name,
+                         Format.MODEL_GARDEN)
+        encoder = encoder_of(kind, networks.model.discriminator)
+        encoder(INPUTS)
+        restore(tmp_path / name, encoder=encoder).assert_existing_objects_matched()
+        require_equal_outputs(networks, encoder)
+
+
+@pytest.mark.parametrize("tying", [Tying.ALL_EMBEDDINGS, Tying.NONE])
+def test_an_electra_pretrainer_restores_both_networks_tied_or_not(tmp_path, tying):
+    networks = tiny_networks.pretrained(model__tying=tying)
+    conversion.write(networks, tmp_path / "out", Format.MODEL_GARDEN)
+    found = pretrainer(networks.model, tied=tying is not Tying.NONE)
+    restore(tmp_path / "out", model=found).expect_partial()
+    require_equal_outputs(networks, found.discriminator_network, found)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_what_model_garden_saves_is_read(networks, tmp_path, tied):
+    found = pretrainer(networks.model, tied)
+    tf.train.Checkpoint(model=found, **found.checkpoint_items).save(str(tmp_path / "ckpt"))
+    networks.text.save(tmp_path / "vocab.txt")
+    read = formats.read(tmp_path)
+    assert read.model.tying is (Tying.TOKEN_EMBEDDINGS if tied else Tying.NONE)
+    require_equal_outputs(read, found.discriminator_network, found)
+
+
+def test_another_network_of_model_garden_is_one_line(networks, tmp_path):
+    networks.text.save(tmp_path / "vocab.txt")
+    encoder = encoder_of(BertEncoder, networks.model.discriminator)
+    for name, message in (("encoder", "lacks discriminator_projection/kernel: it is no ELECTRA"),
+                          ("other", "holds no encoder of Model Garden")):
+        prefix = tf.train.Checkpoint(**{name: encoder}).save(str(tmp_path / name))
+        with pytest.raises(UserError, match=message):
+            formats.read(storage.path(prefix))
