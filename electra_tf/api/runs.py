@@ -110,7 +110,7 @@ def finetune(task: str, *, init_checkpoint: PathName, model_dir: PathName,
         model_dir: Directory of the run; created if needed.
         data_dir: Directory of a benchmark's files; by default TensorFlow Datasets provides them.
         train: Your file of training examples.
-        dev: Your file of development examples.
+        dev: Your file of development examples; by default a part of `train` is held out.
         text_columns: Names of the columns with texts, one or two.
         label_column: Name of the column with labels.
         config: All settings; the task's recipe by default.
