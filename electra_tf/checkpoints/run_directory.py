@@ -37,7 +37,7 @@ CHECKPOINT_KEY = "checkpoint"
 METRICS_FILE = "metrics.jsonl"
 FINISHED = "finished_at"
 """Fact of a run that was extended: its earlier numbers of steps, in order."""
-_STEPS = "training.num_train_steps"
+STEPS = "training.num_train_steps"
 WRITTEN = (CHECKPOINTS, METRICS_FILE, "tensorboard", "loss_curves.png", "eval_results.json",
            RESULTS_FILE, "predictions", "submission", "learning_curve.png",
            "confusion_matrix.png", "blimp_results.json", VOCABULARY_FILE,
@@ -77,7 +77,7 @@ def claim(model_dir: Path, wanted: Identity, *, of_the_start: str = "") -> list[
     """Makes the directory belong to a run, or checks that it already does.
 
     A directory without a checkpoint or results is free. A finished run can be extended: `wanted`
-    then has its number of steps last in `FINISHED` (see `finished_at`).
+    then has its number of steps last in `FINISHED`.
 
     Args:
         model_dir: created if need be.
@@ -99,8 +99,8 @@ def claim(model_dir: Path, wanted: Identity, *, of_the_start: str = "") -> list[
     settled = {name: value for name, value in wanted.items()
                if of_the_start and name.startswith(f"{of_the_start}.")}
     extended = {}
-    if wanted.get(FINISHED, [])[len(saved.get(FINISHED, [])):] == [saved.get(_STEPS)]:
-        extended = {name: wanted[name] for name in (_STEPS, FINISHED)}
+    if wanted.get(FINISHED, [])[len(saved.get(FINISHED, [])):] == [saved.get(STEPS)]:
+        extended = {name: wanted[name] for name in (STEPS, FINISHED)}
     begun = {}
     if of_the_start and wanted.get("initial", "") is None:
         begun = {"initial": None}  # Initial networks need not be named again.
@@ -119,28 +119,6 @@ def is_taken(model_dir: Path) -> bool:
     """Tells whether a run's settings and a checkpoint or results of it are in a directory."""
     return (model_dir / SETTINGS_FILE).exists() and (
         (model_dir / RESULTS_FILE).exists() or directory.was_used(model_dir / CHECKPOINTS))
-
-
-def finished_at(model_dir: Path, num_steps: int) -> list[int]:
-    """Returns the earlier numbers of steps of a run that is to have `num_steps` in the end.
-
-    It is empty unless the run was extended, or is finished now and `num_steps` is larger.
-
-    Raises:
-        UserError: `num_steps` is larger and the run isn't finished; its settings are damaged.
-    """
-    if not is_taken(model_dir):
-        return []
-    saved = read_identity(model_dir)
-    earlier, steps = list(saved.get(FINISHED, [])), saved.get(_STEPS, num_steps)
-    if num_steps <= steps:
-        return earlier
-    done = max(directory.finished(model_dir / CHECKPOINTS), default=0)
-    if done < steps:
-        raise UserError(f"{_STEPS}: {steps} then, {num_steps} now, and the run in {model_dir} is "
-                        f"at step {done:,}. Only a finished run can be extended: finish it with "
-                        f"{_STEPS}={steps}, then repeat this command.")
-    return [*earlier, steps]
 
 
 def restart(model_dir: Path) -> None:

@@ -25,7 +25,7 @@ from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import Task, TaskSpec
 from electra_tf.text import coverage
 from electra_tf.text.rows import RowEncoder
-from electra_tf.training import hardware, memory
+from electra_tf.training import devices, memory
 from electra_tf.training.assembly import build_model
 
 
@@ -111,7 +111,7 @@ def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
     objective = kind.objective(spec, config.task)
     if config.task.swap_pairs and len(spec.texts) != 2:
         raise UserError(f"--swap_pairs needs two texts; --task={spec.name} has one.")
-    strategy, resolved = hardware.prepare(config)
+    strategy, resolved = devices.prepare(config)
     config = override(config, {"model.vocab_size": text.vocabulary.size} | resolved)
     memory.require_room(
         config.model, config.runtime, strategy, length=config.task.max_seq_length,

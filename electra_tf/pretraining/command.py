@@ -3,10 +3,9 @@ r"""Pre-trains ELECTRA on records that data_prep built, evaluates it, or shows s
     python -m data_prep.build_vocab --input='corpus/*.txt' --output=vocab.txt --vocab_size=8000
     python -m data_prep.build_pretraining_data --input='corpus/*.txt' --vocab_file=vocab.txt \
         --output_dir=records --max_seq_length=128
-    python run_pretraining.py --tpu=NAME --model_size=base
     python run_pretraining.py --data_dir=records --model_dir=runs/small --model_size=small \
         --recipe=short --train_batch_size=16 --num_train_steps=28000
-    python run_pretraining.py --data_dir=records --model_dir=runs/small --mode=eval
+    python run_pretraining.py --data_dir=records --model_dir=runs/small --num_train_steps=56000
 
 --data_dir=records and --model_dir=runs/base, runs/small, ... are the defaults. The same command
 continues a run that was interrupted, to the same weights; without --model_size and --recipe it

@@ -3,13 +3,14 @@
 import shlex
 import sys
 from collections.abc import Mapping
-from typing import Any, TextIO
+from typing import TextIO
 
 from absl import flags
 
 from electra_tf.config import pretraining_flags
 from electra_tf.pretraining.results import saved_scores
 from electra_tf.pretraining.setup import Run
+from electra_tf.pretraining.stages import settings_of_run
 from electra_tf.training.workers import is_chief
 
 LITTLE_AUC = 0.6
@@ -34,12 +35,12 @@ def verdict(scores: Mapping[str, float | None]) -> str:
     if None not in (recall, precision, auc):
         little = (" It has learned little so far: train longer, or see docs/recipes.md."
                   if auc < LITTLE_AUC else "")
-        return (f"the discriminator detects {_percent(recall)} of the replaced tokens, and "
-                f"{_percent(precision)} of its detections are right; AUC {auc:.3f}, chance is "
+        return (f"the discriminator detects {100 * recall:.0f} % of the replaced tokens, and "
+                f"{100 * precision:.0f} % of its detections are right; AUC {auc:.3f}, chance is "
                 f"0.5.{little}")
     for name, network in (("restoring_accuracy", "encoder"), ("generator_accuracy", "model")):
         if scores.get(name) is not None:
-            return f"the {network} restores {_percent(scores[name])} of the masked tokens."
+            return f"the {network} restores {100 * scores[name]:.0f} % of the masked tokens."
     return ""
 
 
@@ -53,7 +54,7 @@ def next_commands(run: Run, data_dir: str) -> Mapping[str, str]:
         finetuning = finetuning.replace(ours, theirs)
     model_dir = shlex.join([f"--model_dir={run.model_dir}"])
     here = shlex.join([f"--data_dir={data_dir}", f"--model_dir={run.model_dir}"])
-    steps = _all_steps(run)
+    steps = settings_of_run(run.model_dir)["training.num_train_steps"]
     commands = {
         "samples": f"{program} --mode=samples {here}",
         "demo": f"{shlex.quote(sys.orig_argv[0])} -m electra_tf.apps.demo.demo {model_dir}",
@@ -67,28 +68,9 @@ def next_commands(run: Run, data_dir: str) -> Mapping[str, str]:
     return commands
 
 
-def _all_steps(run: Run) -> int:
-    """Returns the steps of all stages, as --num_train_steps counts them."""
-    steps = run.config.training.num_train_steps
-    if run.config.objective.generator_steps(steps):
-        from electra_tf.pretraining.stages import settings_of_run
-        return settings_of_run(run.model_dir)["training.num_train_steps"]
-    return steps
-
-
 def _runtime_flags() -> list[str]:
     """Returns the flags of this command that a run's directory doesn't hold."""
-    names = [flag.name for flag in pretraining_flags.DEVICES + pretraining_flags.REPORTING]
-    given = [f"--set={value}" for value in flags.FLAGS.set if value.startswith("runtime.")]
-    return given + [_typed(name, flags.FLAGS[name].value)
-                    for name in names if flags.FLAGS[name].present]
-
-
-def _typed(name: str, value: Any) -> str:
-    if isinstance(value, bool):
-        return f"--{name}" if value else f"--no{name}"
-    return f"--{name}={value}"
-
-
-def _percent(part: float) -> str:
-    return f"{100 * part:.0f} %"
+    settings = pretraining_flags.DEVICES + pretraining_flags.REPORTING
+    given = [flag.name for flag in settings if flags.FLAGS[flag.name].present]
+    return [f"--set={value}" for value in flags.FLAGS.set if value.startswith("runtime.")] + [
+        f"--{name}={flags.FLAGS[name].value}" for name in given]

@@ -55,9 +55,9 @@ class Evaluator:
         """Prepares the evaluation.
 
         Args:
-            strategy: strategy of the devices.
-            objective: objective to compute.
-            model: the objective's networks.
+            strategy: of the devices.
+            objective: what to compute.
+            model: its networks.
             batches: makes a worker's dataset of held-out batches.
             batch_size: rows of a batch over all replicas.
             seed: seed of masks and samples.

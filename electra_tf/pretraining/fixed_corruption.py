@@ -68,11 +68,7 @@ class Successors:
                    ends=tf.constant(np.cumsum(counts), tf.int64))
 
     def draw(self, contexts: tf.Tensor, uniforms: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Draws a successor of every context.
-
-        Args:
-            contexts: int32 [M].
-            uniforms: float32 [M] in [0, 1).
+        """Draws a successor of every context, int32 [M], by uniforms, float32 [M] in [0, 1).
 
         Returns:
             int32 [M], and bool [M], False for a context without successors.

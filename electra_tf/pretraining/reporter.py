@@ -37,15 +37,9 @@ class Reporter:
                  out: TextIO, clock: Callable[[], float] = time.monotonic):
         """Opens the run's logs and drops what they hold past the restored step.
 
-        Args:
-            model_dir: the run's directory.
-            timetable: the run's timetable.
-            tokens_per_step: tokens of a step over all devices.
-            peak_fraction: maps tokens per second to the used fraction of the devices' peak.
-            watch: called with every record, also with those before an interruption; returns a
-                warning or "".
-            out: receives the printed lines.
-            clock: returns seconds.
+        `tokens_per_step` counts all devices, `peak_fraction` maps tokens per second to the used
+        fraction of their peak, `watch` returns a warning or "" for every record, also for those
+        before an interruption, and `clock` returns seconds.
         """
         self._metrics = MetricsLog(model_dir / METRICS_FILE)
         self._metrics.rewind(timetable.first_step)

@@ -8,8 +8,9 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.checkpoints import formats, run_directory
+from electra_tf.checkpoints import directory, formats, run_directory
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
+from electra_tf.checkpoints.run_directory import CHECKPOINTS, FINISHED, STEPS
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data import mixture
@@ -24,7 +25,7 @@ from electra_tf.platform.storage import Path
 from electra_tf.pretraining.fixed_corruption import token_counts
 from electra_tf.text import tokenization
 from electra_tf.text.vocabulary import Vocabulary
-from electra_tf.training import hardware, memory
+from electra_tf.training import devices, memory
 from electra_tf.training.assembly import build_model
 
 _ENCODER_SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads",
@@ -58,7 +59,7 @@ class Run:
     @property
     def identity(self) -> dict[str, Any]:
         """Facts that affect the run's result, as `run_directory` stores them."""
-        extended = {run_directory.FINISHED: list(self.finished_at)} if self.finished_at else {}
+        extended = {FINISHED: list(self.finished_at)} if self.finished_at else {}
         return run_directory.identity(self.config, self.text.facts() | extended | {
             "dataset": self.records.fingerprint,
             "initial": None if self.initial is None else self.initial.source})
@@ -85,7 +86,7 @@ class Run:
 
 def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
             vocab_file: Path | None = None, initial: Pretrained | None = None, *,
-            given: Collection[str] = (), restart: bool = False) -> Run:
+            given: Collection[str] = (), restart: bool = False, here: bool = True) -> Run:
     """Returns a run that is ready to start.
 
     Args:
@@ -97,24 +98,12 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         initial: initial networks. The generator's size is theirs.
         given: names of settings that the user chose, which initial networks must have.
         restart: begin again, whatever run is in `model_dir`.
+        here: check that a step fits into this machine's memory.
 
     Raises:
-        UserError: the records are missing, damaged or of another vocabulary or length; the batch
-            can't be split; devices can't be reached; a step doesn't fit into memory; the run to
-            extend isn't finished; initial networks have another shape.
+        UserError: the records, the devices, the memory, the initial networks or the run in
+            `model_dir` don't fit the settings.
     """
-    run = prepare_elsewhere(config, data_dir, model_dir, vocab_file, initial, given=given,
-                            restart=restart)
-    memory.require_room(
-        run.config.model, run.config.runtime, run.strategy, length=run.length,
-        batch=run.config.training.train_batch_size)
-    return run
-
-
-def prepare_elsewhere(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
-                      vocab_file: Path | None = None, initial: Pretrained | None = None, *,
-                      given: Collection[str] = (), restart: bool = False) -> Run:
-    """Returns a run as `prepare` does, without checking that a step fits into memory."""
     records = mixture.load(data_dir)
     vocabulary = _vocabulary(records, vocab_file)
     _check_length(config, records)
@@ -123,9 +112,9 @@ def prepare_elsewhere(config: PretrainingConfig, data_dir: str | Path, model_dir
         config = override(config, _generator_shape(initial, config, given))
         _check_shape(initial, config)
     steps = config.training.num_train_steps
-    finished_at = [] if restart else run_directory.finished_at(model_dir, steps)
+    finished_at = [] if restart else _finished_at(model_dir, steps)
     records.verify(config.runtime.verify_checksums)
-    strategy, resolved = hardware.prepare(config)
+    strategy, resolved = devices.prepare(config)
     # After the devices: threads and workers can be set only before TensorFlow's first op.
     for source in records.sources:
         look_at_first_examples(source.data_dir, source.manifest)
@@ -139,6 +128,10 @@ def prepare_elsewhere(config: PretrainingConfig, data_dir: str | Path, model_dir
         override(config, {"training.num_train_steps": [*finished_at, steps][0]}), Given(
             kinds=token_kinds(vocabulary), generator=_generator(config, model_dir, records),
             token_counts=functools.partial(token_counts, records, special_tokens(vocabulary))))
+    if here:
+        memory.require_room(
+            config.model, config.runtime, strategy, length=config.data.max_seq_length,
+            batch=config.training.train_batch_size)
     return Run(config=config, records=records, model_dir=model_dir, vocabulary=vocabulary,
                strategy=strategy, objective=objective, initial=initial, finished_at=finished_at)
 
@@ -147,6 +140,28 @@ def shape_of(initial: Pretrained) -> dict[str, Any]:
     """Returns the settings, by name, that give new networks the shape of initial ones."""
     names = [*_ENCODER_SHAPE, *(_GENERATOR_SHAPE if _has_generator(initial) else ())]
     return {f"model.{name}": getattr(initial.model, name) for name in names}
+
+
+def _finished_at(model_dir: Path, num_steps: int) -> list[int]:
+    """Returns the earlier numbers of steps of a run that is to have `num_steps` in the end.
+
+    It is empty unless the run was extended, or is finished now and `num_steps` is larger.
+
+    Raises:
+        UserError: `num_steps` is larger and the run isn't finished.
+    """
+    if not run_directory.is_taken(model_dir):
+        return []
+    saved = run_directory.read_identity(model_dir)
+    earlier, steps = list(saved.get(FINISHED, [])), saved.get(STEPS, num_steps)
+    if num_steps <= steps:
+        return earlier
+    done = max(directory.finished(model_dir / CHECKPOINTS), default=0)
+    if done < steps:
+        raise UserError(f"{STEPS}: {steps} then, {num_steps} now, and the run in {model_dir} is at "
+                        f"step {done:,}. Only a finished run can be extended: finish it with "
+                        f"{STEPS}={steps}, then repeat this command.")
+    return [*earlier, steps]
 
 
 def special_tokens(vocabulary: Vocabulary) -> SpecialTokens:
@@ -163,10 +178,10 @@ def token_kinds(vocabulary: Vocabulary) -> TokenKinds:
 def _generator(config: PretrainingConfig, model_dir: Path,
                records: Mixture) -> GivenGenerator | None:
     """Returns the generator of another run that the settings name, or None."""
-    directory = config.objective.generator_dir(model_dir)
-    if directory is None:
+    source = config.objective.generator_dir(model_dir)
+    if source is None:
         return None
-    found = formats.read(directory)
+    found = formats.read(source)
     _check_text(found, records)
     return GivenGenerator(source=found.source, model=found.model, weights=found.weights)
 

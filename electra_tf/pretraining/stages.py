@@ -19,14 +19,8 @@ def runs(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
          given: Collection[str] = (), restart: bool = False) -> Iterator[Run]:
     """Yields every run of a command when the previous run is finished.
 
-    Args:
-        config: the command's settings; its steps are those of all stages.
-        data_dir: see `setup.prepare`.
-        model_dir: directory of the last run; a first stage has a directory within.
-        vocab_file: see `setup.prepare`.
-        initial: initial networks of the first run.
-        given: see `setup.prepare`.
-        restart: remove the files of earlier runs first.
+    Arguments are those of `setup.prepare`. The steps of `config` are those of all stages; a first
+    stage has a directory within `model_dir`. `restart` removes the files of earlier runs first.
 
     Raises:
         UserError: see `setup.prepare`.

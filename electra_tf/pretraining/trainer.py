@@ -19,13 +19,9 @@ class Trainer:
 
     def __init__(self, strategy: tf.distribute.Strategy, step: TrainStep,
                  batches: tf.distribute.DistributedDataset, *, in_loops: bool = False):
-        """Prepares the step.
+        """Takes the step and the batches of all steps from the restored one on.
 
-        Args:
-            strategy: strategy of the devices.
-            step: training step.
-            batches: batches of all steps from the restored one on.
-            in_loops: run the steps of a call in one loop in the graph.
+        With `in_loops` the steps of a call run in one loop in the graph.
         """
         self._strategy = strategy
         self._step = step

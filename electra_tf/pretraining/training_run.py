@@ -15,7 +15,7 @@ from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.data.order import SHARES
 from electra_tf.data.pipeline import training_batches
-from electra_tf.modeling.device_peaks import peak_flops, peak_fraction
+from electra_tf.modeling.device_peaks import peak_flops
 from electra_tf.objectives.objective import count_parameters
 from electra_tf.platform import storage
 from electra_tf.platform.atomic_file import make_directory
@@ -27,14 +27,14 @@ from electra_tf.pretraining.loop import Loop
 from electra_tf.pretraining.reporter import Reporter
 from electra_tf.pretraining.results import HeldOut
 from electra_tf.pretraining.setup import Run
-from electra_tf.pretraining.timetable import Timetable
+from electra_tf.pretraining.timetable import Timetable, steps_per_loop
 from electra_tf.pretraining.trainer import Trainer
 from electra_tf.reporting.collapse import CollapseWatch
 from electra_tf.reporting.curves import draw_curves
 from electra_tf.reporting.metrics_log import read_metrics, saved_steps
 from electra_tf.training import failures
 from electra_tf.training.assembly import build_state, build_step
-from electra_tf.training.devices import device_name, steps_per_loop
+from electra_tf.training.devices import device_name
 from electra_tf.training.step import TrainState
 from electra_tf.training.workers import (
     Agreement,
@@ -148,11 +148,10 @@ def _trainer(run: Run, state: TrainState, table: Timetable) -> Trainer:
 def _peak_fraction(run: Run) -> Callable[[float], float | None]:
     """Returns the map from tokens per second to the used fraction of the devices' peak."""
     flops = run.objective.flops_per_token(run.length)
-    if flops is None:
-        return lambda rate: None
     peak = peak_flops(device_name(run.strategy), run.config.training.precision.value)
-    total = None if peak is None else peak * run.strategy.num_replicas_in_sync
-    return lambda rate: peak_fraction(rate, flops, total)
+    if flops is None or peak is None:
+        return lambda rate: None
+    return lambda rate: rate * flops / (peak * run.strategy.num_replicas_in_sync)
 
 
 def _print_header(run: Run, state: TrainState, first_step: int, new_parts: Sequence[str],

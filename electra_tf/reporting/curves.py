@@ -16,10 +16,7 @@ from electra_tf.reporting.plot_style import COLOURS, INK
 def draw_curves(runs: Mapping[str, Sequence[Record]], path: str | Path) -> None:
     """Draws training curves, faint as measured and strong as smoothed, with evaluations as dots.
 
-    Args:
-        runs: name -> records, each with "kind" ("train" or "eval"), "step" and metrics by name.
-            Several runs are laid over each other, one colour each, and named in a legend.
-        path: of the PNG, replaced as a whole.
+    `runs` has records of metrics.jsonl by name; several are drawn over each other, with a legend.
 
     Raises:
         UserError: nothing to draw, or the file cannot be written.

@@ -20,13 +20,7 @@ _MOST_BYTES = 256 << 20
 
 
 class MetricsLog:
-    """Appends records to a file and takes back those of steps that are trained again.
-
-    Example:
-        log = MetricsLog(model_dir / "metrics.jsonl")
-        log.rewind(restored_step)
-        log.append({"kind": "train", "step": 100, "loss": 12.3})
-    """
+    """Appends records to a file and takes back those of steps that are trained again."""
 
     def __init__(self, path: str | Path):
         """Takes the file's path; the file need not exist, its directory must."""
@@ -35,9 +29,7 @@ class MetricsLog:
     def append(self, record: Mapping[str, Any]) -> None:
         """Writes one record as one line and hands it to the operating system.
 
-        Args:
-            record: numbers and truth values by name, "step" among them, and "kind". What isn't
-                finite becomes null, and is NaN when it is read.
+        What isn't finite becomes null, and is NaN when it is read.
 
         Raises:
             UserError: the file cannot be written.
@@ -55,9 +47,6 @@ class MetricsLog:
     def rewind(self, step: int) -> None:
         """Drops the records after `step` and a last line cut short, so that a resumed run
         writes each step once. The file is replaced as a whole or not at all.
-
-        Args:
-            step: of the restored checkpoint; 0 drops every record of training.
 
         Raises:
             UserError: a complete line is not a JSON object, or the file cannot be replaced.

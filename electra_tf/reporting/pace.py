@@ -66,9 +66,7 @@ class Pace:
     def seconds_left(self, steps: int, asides: Mapping[str, int]) -> float | None:
         """Returns the estimated seconds of remaining steps; None before any step was timed.
 
-        Args:
-            steps: number of remaining steps.
-            asides: name -> number of remaining pieces of other work; 0 s each until one was seen.
+        `asides` are the remaining pieces of other work by name; 0 s each until one was seen.
         """
         step = self._seconds_per_step()
         if step is None:

@@ -8,14 +8,7 @@ from electra_tf.platform.storage import Path
 
 
 class TensorBoardWriter:
-    """Writes one run's event files.
-
-    Example:
-        board = TensorBoardWriter(model_dir / "tensorboard" / "train")
-        board.scalars(100, {"loss": 12.3, "learning_rate": 1e-4})
-        board.text(100, "sample corruptions", markdown)
-        board.flush()
-    """
+    """Writes one run's event files."""
 
     def __init__(self, directory: str | Path):
         """Takes the directory of the event files, made when the first one is written."""

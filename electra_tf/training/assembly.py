@@ -1,23 +1,30 @@
 """Puts networks, optimizer and step together, in one way for whatever trains."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.finetuning import FinetuningConfig
+from electra_tf.config.initialization import InitializationConfig
+from electra_tf.config.model import ModelConfig
 from electra_tf.config.optimization import Optimizer
-from electra_tf.config.pretraining import Precision, PretrainingConfig
+from electra_tf.config.pretraining import Precision
 from electra_tf.modeling.initialization import initialize
 from electra_tf.objectives.objective import Objective
 from electra_tf.training.adam import Adam
 from electra_tf.training.devices import POLICIES, use_xla
 from electra_tf.training.lamb import Lamb
-from electra_tf.training.loss_scale import LossScale
 from electra_tf.training.schedule import Schedule
-from electra_tf.training.step import TrainState, TrainStep
+from electra_tf.training.step import LossScale, Settings, TrainState, TrainStep
 
-Config = PretrainingConfig | FinetuningConfig
+
+class Config(Settings, Protocol):
+    """The settings of a run; pre-training and fine-tuning have these sections."""
+
+    model: ModelConfig
+    initialization: InitializationConfig
+
 
 OPTIMIZERS = {Optimizer.ADAM: Adam, Optimizer.LAMB: Lamb}
 
@@ -35,14 +42,7 @@ def build_model(objective: Objective, config: Config, strategy: tf.distribute.St
 
 def build_state(config: Config, model: tf_keras.Model, strategy: tf.distribute.Strategy,
                 rate_factors: Sequence[float] | None = None) -> TrainState:
-    """Creates what is trained, at step 0.
-
-    Args:
-        config: of the run, its precision resolved.
-        model: what isn't trainable in it has no slots.
-        strategy: of its devices.
-        rate_factors: of each trainable variable; None for 1.
-    """
+    """Creates what is trained, at step 0; `rate_factors` has one per trainable variable."""
     variables = model.trainable_variables
     with strategy.scope():
         optimizer = OPTIMIZERS[config.optimizer.name](config.optimizer, variables, rate_factors)

@@ -25,13 +25,10 @@ def prepare_cpu(config: RuntimeConfig, rows: int) -> int:
     with less of a gain. TensorFlow's own rewriting of graphs is switched off: it delays the first
     step by 4 s and gains nothing, as what it would fuse is fused already (`modeling/fused.py`).
 
-    Args:
-        config: `cpu_parts` is the most, 0 one per core.
-        rows: examples of a micro-batch; the parts divide it.
-
     Returns:
-        Parts to compute side by side; 1 if there are several devices, a GPU, XLA, which compiles
-        the whole batch, or if every bit has to be the same again.
+        A divisor of `rows`, the examples of a micro-batch: parts to compute side by side. 1 if
+        there are several devices, a GPU, XLA, which compiles the whole batch, or if every bit has
+        to be the same again.
     """
     if config.xla is Xla.ON or config.deterministic or not is_one_cpu(config):
         return 1
@@ -43,16 +40,6 @@ def prepare_cpu(config: RuntimeConfig, rows: int) -> int:
             tf.config.threading.set_inter_op_parallelism_threads(max(parts, cores))
             tf.config.threading.set_intra_op_parallelism_threads(max(1, cores // parts))
     return parts
-
-
-def one_core_per_op() -> tf.compat.v1.ConfigProto:
-    """Returns TensorFlow's threads for answering: ops side by side, each on one core.
-
-    An exported layer is two halves that don't wait for each other. For ELECTRA-Small, one text of
-    16 tokens and two cores 7.8 ms; 16.3 where every op is spread over both cores.
-    """
-    return tf.compat.v1.ConfigProto(inter_op_parallelism_threads=usable_cores(),
-                                    intra_op_parallelism_threads=1)
 
 
 @contextlib.contextmanager

@@ -1,13 +1,17 @@
-"""What the devices of a strategy are, and which number type suits them."""
+"""The devices of a run, in one way for all programs that train or predict, and their precision."""
 
 import os
+from typing import Any
 
 import tensorflow as tf
 
 from electra_tf.config.pretraining import Precision
-from electra_tf.config.runtime import RuntimeConfig, Xla
+from electra_tf.config.runtime import Xla
 from electra_tf.modeling.fused import cpu_multiplies_bfloat16
 from electra_tf.platform.errors import UserError
+from electra_tf.training.cores import prepare_cpu
+from electra_tf.training.step import Settings
+from electra_tf.training.strategies import create_strategy
 
 POLICIES = {
     Precision.FLOAT32: "float32",
@@ -15,9 +19,31 @@ POLICIES = {
     Precision.FLOAT16: "mixed_float16",
 }
 """Keras mixed-precision policy of each precision."""
-TPU_STEPS = 20
-"""A signal waits for them: at a second a step, which is slow, less than the 30 that a preempted
-machine is given."""
+
+
+def prepare(config: Settings) -> tuple[tf.distribute.Strategy, dict[str, Any]]:
+    """Sets up threads and devices; TensorFlow takes them only before its first op.
+
+    Returns:
+        The strategy, and the settings that were left to choose automatically.
+
+    Raises:
+        UserError: devices that can't be reached, or a batch that can't be split over them.
+    """
+    training, runtime = config.training, config.runtime
+    if runtime.deterministic:
+        tf.config.experimental.enable_op_determinism()
+    steps = runtime.gradient_accumulation_steps
+    parts = prepare_cpu(runtime, training.train_batch_size // steps)
+    strategy = create_strategy(runtime)
+    replicas, batch = strategy.num_replicas_in_sync, training.train_batch_size
+    if batch % (replicas * steps):
+        nearest = max(replicas * steps, batch // (replicas * steps) * replicas * steps)
+        raise UserError(
+            f"--train_batch_size={batch} can't be split over {replicas} replicas times {steps} "
+            f"micro-batches. Take a multiple of {replicas * steps}, for example {nearest}.")
+    return strategy, {"runtime.cpu_parts": parts,
+                      "training.precision": resolve_precision(training.precision, strategy)}
 
 
 def resolve_precision(precision: Precision, strategy: tf.distribute.Strategy) -> Precision:
@@ -26,7 +52,7 @@ def resolve_precision(precision: Precision, strategy: tf.distribute.Strategy) ->
     Raises:
         UserError: bfloat16 for GPUs that have no units for it.
     """
-    if precision is Precision.BFLOAT16 and _device_type(strategy) == "GPU" and (
+    if precision is Precision.BFLOAT16 and device_type(strategy) == "GPU" and (
             not _multiplies_bfloat16(strategy)):
         raise UserError(
             f"--precision=bfloat16: {device_name(strategy)} multiplies no bfloat16 (NVIDIA's GPUs "
@@ -45,21 +71,12 @@ def use_xla(choice: Xla, strategy: tf.distribute.Strategy) -> bool:
     """
     if choice is not Xla.AUTO:
         return choice is Xla.ON
-    return _device_type(strategy) == "GPU"
-
-
-def steps_per_loop(runtime: RuntimeConfig, strategy: tf.distribute.Strategy) -> int:
-    """Returns the steps that devices run, at most, without coming back to the program.
-
-    One on a CPU or a GPU, which begins the next step while one is still running. A TPU waits for
-    its host between two calls.
-    """
-    return runtime.steps_per_loop or (TPU_STEPS if _device_type(strategy) == "TPU" else 1)
+    return device_type(strategy) == "GPU"
 
 
 def device_name(strategy: tf.distribute.Strategy) -> str:
     """Returns the model of the strategy's devices as the driver names it, or "CPU"."""
-    kind = _device_type(strategy)
+    kind = device_type(strategy)
     if kind == "GPU":
         gpu = tf.config.list_physical_devices("GPU")[0]
         return tf.config.experimental.get_device_details(gpu).get("device_name", "GPU")
@@ -72,16 +89,17 @@ def device_name(strategy: tf.distribute.Strategy) -> str:
 
 def runs_on_one_cpu(strategy: tf.distribute.Strategy) -> bool:
     """Tells whether a strategy has a single CPU and nothing else."""
-    return strategy.num_replicas_in_sync == 1 and _device_type(strategy) == "CPU"
+    return strategy.num_replicas_in_sync == 1 and device_type(strategy) == "CPU"
 
 
-def _device_type(strategy: tf.distribute.Strategy) -> str:
+def device_type(strategy: tf.distribute.Strategy) -> str:
+    """Returns CPU, GPU or TPU."""
     devices = strategy.extended.worker_devices
     return tf.DeviceSpec.from_string(devices[0]).device_type
 
 
 def _multiplies_bfloat16(strategy: tf.distribute.Strategy) -> bool:
-    kind = _device_type(strategy)
+    kind = device_type(strategy)
     if kind == "TPU":
         return True
     if kind == "GPU":

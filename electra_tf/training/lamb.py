@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 import tensorflow as tf
 
 from electra_tf.config.optimization import OptimizerConfig
-from electra_tf.training.adam import Adam
-from electra_tf.training.weight_decay import decay_mask
+from electra_tf.training.adam import Adam, decay_mask
 
 
 class Lamb(Adam):

@@ -1,8 +1,4 @@
-"""Refuses a step that can't fit, before anything is allocated.
-
-On a CPU nothing else would: the system grants memory that it hasn't, and kills the process later
-without a word.
-"""
+"""Refuses a step that can't fit: the system would grant the memory and kill the process later."""
 
 import os
 import pathlib
@@ -22,14 +18,9 @@ _GB = 1e9
 
 def require_room(model: ModelConfig, runtime: RuntimeConfig, strategy: tf.distribute.Strategy, *,
                  length: int, batch: int) -> None:
-    """Compares the least that a training run takes with the memory of the machine.
+    """Compares the least that a run takes, without a generator, with the machine's memory.
 
-    Args:
-        model: of the discriminator or the encoder; a generator isn't counted.
-        runtime: how a batch is split.
-        strategy: where the run computes; weights are made on the machine, wherever they go then.
-        length: L.
-        batch: examples of a step, over all replicas.
+    `batch` is the examples of a step over all replicas, `length` is L.
 
     Raises:
         UserError: even the least doesn't fit.
@@ -58,12 +49,6 @@ def least_activation_bytes(config: ModelConfig, rows: int, sequence_length: int,
     Only what no implementation can leave out: per layer its input, queries, keys and values, what
     attention gives, and the feed-forward layer's inner vector, in 16 bits. With `recompute` only
     the inputs of the layers.
-
-    Args:
-        config: of the encoder.
-        rows: examples computed at once.
-        sequence_length: L.
-        recompute: as `--gradient_checkpointing`.
     """
     values = config.hidden_size if recompute else 5 * config.hidden_size + config.intermediate_size
     return 2 * rows * sequence_length * config.num_layers * values

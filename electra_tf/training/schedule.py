@@ -34,11 +34,8 @@ class Schedule:
            finished_at: Sequence[int] = ()) -> "Schedule":
         """Returns the schedule that settings describe.
 
-        Args:
-            config: peak, warm-up and decay.
-            num_train_steps: number of steps.
-            finished_at: earlier numbers of steps of a run that was extended. From the last one on
-                the rate is that of one long run, times a second, short warm-up.
+        A run that was extended has earlier numbers of steps, `finished_at`. From the last one on
+        the rate is that of one long run, times a second, short warm-up.
         """
         *earlier, begin = [0] if not finished_at else finished_at
         warmup = config.warmup(num_train_steps)

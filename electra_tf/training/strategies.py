@@ -1,17 +1,27 @@
 """From settings to a `tf.distribute` strategy; one clear line where the hardware is missing."""
 
 import contextlib
+import ctypes
+import functools
 import os
+import pathlib
+import site
 import socket
+import sys
 
 import tensorflow as tf
 
 from electra_tf.config.runtime import RuntimeConfig, Strategy
 from electra_tf.platform import native_logging, signals
 from electra_tf.platform.errors import UserError
-from electra_tf.training import cluster, cuda
+from electra_tf.training import cluster
 
 TPU_CONNECT_SECONDS = 10
+LIBRARIES = ("libcudart.so.12", "libcublas.so.12", "libcublasLt.so.12", "libcudnn.so.9",
+             "libcufft.so.11", "libcusolver.so.11", "libcusparse.so.12")
+"""What TensorFlow 2.20 loads when it looks for GPUs; without one of them it takes the CPU."""
+INSTALL = "pip install --require-hashes -r requirements/cuda.lock"
+_DRIVER = pathlib.Path("/dev/nvidiactl")
 
 
 def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:
@@ -62,9 +72,9 @@ def _gpu_names(wanted: int) -> list[str]:
     """Returns the first `wanted` GPUs of this machine; all for -1."""
     names = [f"GPU:{index}" for index in range(len(tf.config.list_physical_devices("GPU")))]
     if wanted < 0 and not names:
-        cuda.note_unused_gpu()
+        note_unused_gpu()
     if wanted > len(names):
-        reason = cuda.why_no_gpu() if not names else ""
+        reason = why_no_gpu() if not names else ""
         raise UserError(f"--num_gpus={wanted}, but " + (reason or (
             f"this machine has {len(names)}. Ask for at most that many"))
             + "; --num_gpus=0 runs on the CPU.")
@@ -127,3 +137,42 @@ def _check_reachable(name: str) -> None:
     except (OSError, ValueError, OverflowError) as error:
         raise UserError(f"--tpu={name} can't be reached: {error}. Check the address and that the "
                         "TPU is running.") from error
+
+
+def why_no_gpu() -> str:
+    """Returns why TensorFlow found none, and what to do; "" where none is to be expected."""
+    if not _DRIVER.exists() or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
+        return ""
+    missing = missing_libraries()
+    reason = (f"{', '.join(missing)} can't be loaded; `{INSTALL}` brings what is missing"
+              if missing else "CUDA's libraries are there; `nvidia-smi` says whether the driver "
+                              "works and is new enough for CUDA 12")
+    return f"this machine has NVIDIA's driver, but TensorFlow finds no GPU: {reason}"
+
+
+@functools.cache
+def note_unused_gpu() -> None:
+    """Says on stderr, once, that a run goes on a CPU although a GPU may be there."""
+    reason = why_no_gpu()
+    if reason:
+        print(f"note: {reason}. Going on with the CPU; --num_gpus=0 says that it is meant.",
+              file=sys.stderr, flush=True)
+
+
+def missing_libraries() -> list[str]:
+    """Returns which of `LIBRARIES` neither pip installed nor the system has."""
+    return [name for name in LIBRARIES if not _of_pip(name) and not _of_the_system(name)]
+
+
+def _of_pip(name: str) -> bool:
+    """Tells whether one of NVIDIA's wheels brought a library: TensorFlow looks there by itself."""
+    return any(any(pathlib.Path(folder).glob(f"nvidia/*/lib/{name}"))
+               for folder in site.getsitepackages())
+
+
+def _of_the_system(name: str) -> bool:
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        return False
+    return True

@@ -1,6 +1,6 @@
 """Device names as drivers print them find their row; the unknown stay unknown."""
 
-from electra_tf.modeling.device_peaks import PEAKS, peak_flops, peak_fraction
+from electra_tf.modeling.device_peaks import PEAKS, peak_flops
 
 TERAFLOPS = {
     ("NVIDIA H100 80GB HBM3", "bfloat16"): 989.4, ("NVIDIA H100 PCIe", "bfloat16"): 756.0,
@@ -17,9 +17,4 @@ def test_a_device_name_finds_its_peak_and_every_row_can_be_found():
     found = {case: peak_flops(*case) for case in TERAFLOPS}
     assert found == {case: rate and rate * 1e12 for case, rate in TERAFLOPS.items()}
     assert not [name for name, peak in PEAKS.items()
-                if peak_flops(name, "float32") != peak.float32 * 1e12]
-
-
-def test_the_fraction_is_flops_done_over_the_peak():
-    assert peak_fraction(1e6, 5e7, 1e14) == 0.5
-    assert peak_fraction(1e6, 5e7, None) is None
+                if peak_flops(name, "float32") != peak[0] * 1e12]

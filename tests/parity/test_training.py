@@ -9,9 +9,8 @@ from electra_tf.config.sizes import pretraining_config
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.masked_tokens import run_generator
 from electra_tf.training.adam import Adam
-from electra_tf.training.loss_scale import LossScale
 from electra_tf.training.schedule import Schedule
-from electra_tf.training.step import TrainState, TrainStep
+from electra_tf.training.step import LossScale, TrainState, TrainStep
 from tests.objectives.golden_batch import GIVEN, masked_batch
 from tests.parity import golden_files
 from tests.parity.test_networks import build

@@ -16,14 +16,14 @@ import sys
 from pathlib import Path
 from tensorflow.python.eager import context
 from electra_tf.pretraining import setup
-from electra_tf.training import hardware
+from electra_tf.training import devices
 from tests import tiny_run
 
 def check(runtime):
     print("started" if context.context()._initialized else "fresh")
     raise SystemExit
 
-hardware.create_strategy = check
+devices.create_strategy = check
 setup.prepare(tiny_run.config(), Path(sys.argv[1]), Path("unused"))
 """
 

@@ -5,9 +5,8 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.config.optimization import OptimizerConfig
-from electra_tf.training.adam import Adam, clip_scale
+from electra_tf.training.adam import Adam, clip_scale, decay_mask, decays
 from electra_tf.training.schedule import Schedule
-from electra_tf.training.weight_decay import decay_mask, decays
 from tests.parity import golden_files
 
 CONFIG = OptimizerConfig()

@@ -1,6 +1,6 @@
 import tensorflow as tf
 
-from electra_tf.training.loss_scale import LossScale
+from electra_tf.training.step import LossScale
 
 
 def test_the_scale_halves_after_an_overflow_and_never_falls_below_one():

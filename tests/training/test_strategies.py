@@ -9,11 +9,11 @@ import tensorflow as tf
 from electra_tf.config.pretraining import Precision
 from electra_tf.config.runtime import RuntimeConfig, Strategy, Xla
 from electra_tf.platform.errors import UserError
-from electra_tf.training import cuda
+from electra_tf.pretraining.timetable import steps_per_loop
+from electra_tf.training import strategies
 from electra_tf.training.devices import (
     device_name,
     resolve_precision,
-    steps_per_loop,
     use_xla,
 )
 from electra_tf.training.strategies import create_strategy
@@ -94,11 +94,11 @@ def test_a_tpu_runs_several_steps_at_a_time_unless_told_otherwise(device, given,
 @pytest.fixture
 def driver(monkeypatch, tmp_path):
     """NVIDIA's driver is there, and TensorFlow finds no GPU."""
-    monkeypatch.setattr(cuda, "_DRIVER", tmp_path)
+    monkeypatch.setattr(strategies, "_DRIVER", tmp_path)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    cuda.note_unused_gpu.cache_clear()
+    strategies.note_unused_gpu.cache_clear()
     yield
-    cuda.note_unused_gpu.cache_clear()
+    strategies.note_unused_gpu.cache_clear()
 
 
 @pytest.mark.parametrize(("missing", "words"), [
@@ -107,7 +107,7 @@ def driver(monkeypatch, tmp_path):
     ([], "CUDA's libraries are there; `nvidia-smi`")])
 def test_a_gpu_that_stays_unused_is_noted_once_or_refused(driver, monkeypatch, capsys, missing,
                                                           words):
-    monkeypatch.setattr(cuda, "missing_libraries", lambda: missing)
+    monkeypatch.setattr(strategies, "missing_libraries", lambda: missing)
     create_strategy(RuntimeConfig())
     create_strategy(RuntimeConfig())
     (line,) = capsys.readouterr().err.splitlines()
@@ -122,9 +122,9 @@ def test_libraries_of_wheels_and_of_the_system_count(monkeypatch, tmp_path):
     folder = tmp_path / "nvidia" / "cudnn" / "lib"
     folder.mkdir(parents=True)
     (folder / "libcudnn.so.9").touch()
-    monkeypatch.setattr(cuda, "LIBRARIES", ("libcudnn.so.9", "libc.so.6", "libnowhere.so.1"))
-    monkeypatch.setattr(cuda.site, "getsitepackages", lambda: [str(tmp_path)])
-    assert cuda.missing_libraries() == ["libnowhere.so.1"]
+    monkeypatch.setattr(strategies, "LIBRARIES", ("libcudnn.so.9", "libc.so.6", "libnowhere.so.1"))
+    monkeypatch.setattr(strategies.site, "getsitepackages", lambda: [str(tmp_path)])
+    assert strategies.missing_libraries() == ["libnowhere.so.1"]
 
 
 def test_xla_is_off_on_the_cpu_unless_asked_for():

@@ -15,7 +15,7 @@ from electra_tf.finetuning.predictor import Predictor
 from electra_tf.pretraining import training_run
 from electra_tf.pretraining.timetable import Timetable
 from electra_tf.tasks.kinds.texts import ClassificationObjective
-from electra_tf.training import hardware
+from electra_tf.training import devices
 from electra_tf.training.workers import has_several_workers, is_chief
 from tests import tiny_records, tiny_run
 from tests.training import fake_tpu
@@ -37,7 +37,7 @@ def records(tmp_path_factory):
 def make_run(records, tmp_path, monkeypatch):
     """A run as --tpu=local prepares it."""
     strategy = fake_tpu.strategy(monkeypatch)
-    monkeypatch.setattr(hardware, "create_strategy", lambda runtime: strategy)
+    monkeypatch.setattr(devices, "create_strategy", lambda runtime: strategy)
     return lambda **changes: tiny_run.run_on(
         records, tmp_path / "run", runtime__tpu="local", training__precision="bfloat16", **changes)
 

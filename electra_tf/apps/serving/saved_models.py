@@ -19,7 +19,7 @@ from tensorflow.core.protobuf import meta_graph_pb2
 
 from electra_tf.export.new_directory import require_whole
 from electra_tf.platform.errors import UserError
-from electra_tf.training import cores
+from electra_tf.platform.machine import usable_cores
 
 Arrays = dict[str, np.ndarray]
 """One array per input or output; strings are arrays of `bytes` objects."""
@@ -87,7 +87,7 @@ def load(version_dir: pathlib.Path, name: str,
     require_whole(version_dir)
     tf.get_logger().setLevel(logging.ERROR)  # It warns that sessions belong to TensorFlow 1.
     # The signatures keep the session open.
-    session = tf.compat.v1.Session(graph=tf.Graph(), config=threads or cores.one_core_per_op())
+    session = tf.compat.v1.Session(graph=tf.Graph(), config=threads or _one_core_per_op())
     try:
         with session.graph.as_default():
             definitions = dict(tf.compat.v1.saved_model.load(
@@ -118,3 +118,13 @@ def _signature(name: str, definition: meta_graph_pb2.SignatureDef,
     return Signature(name=name, inputs=inputs, outputs=outputs, function=session.make_callable(
         fetches=[definition.outputs[key].name for key in outputs],
         feed_list=[definition.inputs[key].name for key in inputs]))
+
+
+def _one_core_per_op() -> tf.compat.v1.ConfigProto:
+    """Returns TensorFlow's threads for answering: ops side by side, each on one core.
+
+    An exported layer is two halves that don't wait for each other. For ELECTRA-Small, one text of
+    16 tokens and two cores 7.8 ms; 16.3 where every op is spread over both cores.
+    """
+    return tf.compat.v1.ConfigProto(inter_op_parallelism_threads=usable_cores(),
+                                    intra_op_parallelism_threads=1)

@@ -125,9 +125,9 @@ def _exchange(config: PretrainingConfig) -> None:
 
     initial = (formats.read(storage.path(values.init_checkpoint))
                if values.init_checkpoint else None)
-    run = setup.prepare_elsewhere(
+    run = setup.prepare(
         for_one_device(config), values.data_dir, storage.path(values.model_dir),
-        storage.path(values.vocab_file) if values.vocab_file else None, initial)
+        storage.path(values.vocab_file) if values.vocab_file else None, initial, here=False)
     if values.take_back:
         print(f"saved {exchange.take_back(run, path, storage.path(values.take_back))}")
         return

@@ -93,6 +93,9 @@ def _reading(run: Run) -> Reading:
 
 def _require_one_stage(run: Run) -> None:
     config = run.config
+    if run.finished_at:
+        raise UserError(f"{run.model_dir} holds an extended run, whose schedule can't be exported; "
+                        "begin a new run with --init_checkpoint.")
     if config.objective.generator_steps(config.training.num_train_steps):
         raise UserError(f"objective.name={config.objective.name} is two runs; export each by "
                         "itself: "

@@ -11,7 +11,7 @@ from electra_tf.checkpoints import directory, run_directory
 from electra_tf.config.objectives import TwoStageConfig
 from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import training_run
-from electra_tf.pretraining.setup import prepare_elsewhere
+from electra_tf.pretraining.setup import prepare
 from electra_tf.reporting.metrics_log import MetricsLog, read_metrics
 from tests import tiny_records, tiny_run
 
@@ -25,7 +25,7 @@ def records(tmp_path_factory):
 
 def run_in(records, model_dir, **changes):
     config = for_one_device(tiny_run.config(**changes))
-    return prepare_elsewhere(config, records, model_dir)
+    return prepare(config, records, model_dir, here=False)
 
 
 @pytest.fixture(scope="module")

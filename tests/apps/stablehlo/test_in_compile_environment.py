@@ -14,7 +14,7 @@ from electra_tf.config import objectives, sizes
 from electra_tf.config.overrides import override
 from electra_tf.data.pipeline import training_batches
 from electra_tf.platform.errors import UserError
-from electra_tf.pretraining.setup import prepare_elsewhere
+from electra_tf.pretraining.setup import prepare
 from electra_tf.reporting.metrics_log import read_metrics
 from tests import tiny_records, tiny_run
 
@@ -92,8 +92,8 @@ def exported(tmp_path_factory):
     place = tmp_path_factory.mktemp("jax")
     tiny_records.write(place / "records")
     tiny_records.write(place / "others", seed=9)
-    run = prepare_elsewhere(for_one_device(tiny_run.config(objective__name="mlm")),
-                            place / "records", place / "run")
+    run = prepare(for_one_device(tiny_run.config(objective__name="mlm")),
+                  place / "records", place / "run", here=False)
     exchange.export(run, place / "step.stablehlo")
     state = tiny_run.state_of(run)
     call = tiny_run.step_function(run, state)
