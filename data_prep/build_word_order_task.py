@@ -21,8 +21,6 @@ _WORDS = range(8, 31)
 """Words of a sentence."""
 _END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 
-flags.DEFINE_string("output_dir", "", "Directory of train.tsv and dev.tsv.")
-
 
 def rows() -> dict[str, list[tuple[str, str]]]:
     """Returns text and label of the rows of both splits; no sentence occurs twice."""
@@ -72,6 +70,7 @@ def main() -> None:
 
 def run() -> None:
     """Runs the command line."""
+    flags.DEFINE_string("output_dir", "", "Directory of train.tsv and dev.tsv.")
     command_line.run(main, summary=__doc__, groups={"Output": ("output_dir",)})
 
 
