@@ -101,9 +101,8 @@ def claim(model_dir: Path, wanted: Identity, *, of_the_start: str = "") -> list[
     extended = {}
     if wanted.get(FINISHED, [])[len(saved.get(FINISHED, [])):] == [saved.get(STEPS)]:
         extended = {name: wanted[name] for name in (STEPS, FINISHED)}
-    begun = {}
-    if of_the_start and wanted.get("initial", "") is None:
-        begun = {"initial": None}  # Initial networks need not be named again.
+    # Initial networks need not be named again.
+    begun = {"initial": None} if of_the_start and wanted.get("initial", "") is None else {}
     refuse_differences(model_dir, saved | settled | extended | begun, wanted)
     if extended:
         _write_identity(model_dir, saved | extended)
@@ -111,8 +110,7 @@ def claim(model_dir: Path, wanted: Identity, *, of_the_start: str = "") -> list[
 
 
 def _write_identity(model_dir: Path, identity: Identity) -> None:
-    text = json.dumps(identity, indent=2) + "\n"
-    write_atomically(model_dir / SETTINGS_FILE, text.encode())
+    write_atomically(model_dir / SETTINGS_FILE, f"{json.dumps(identity, indent=2)}\n".encode())
 
 
 def is_taken(model_dir: Path) -> bool:

@@ -170,7 +170,7 @@ def _print_header(run: Run, state: TrainState, first_step: int, new_parts: Seque
     ]
     if run.finished_at:
         lines.append(f"extended at step {', '.join(f'{step:,}' for step in run.finished_at)}: the "
-                     "learning rate warms up again and goes on as that of one long run")
+                     "learning rate warms up again to its peak and decays")
     print("\n".join(lines), file=out, flush=True)
 
 

@@ -25,7 +25,7 @@ class Schedule:
     """A fraction of a step counts: fine-tuning warms up for a tenth of its steps, 3.3 of 33."""
     power: float = 1.0
     begin: int = 0
-    """Step at which the warm-up begins; later steps of the decay are as without it."""
+    """Step at which t is 0."""
     before: "Schedule | None" = None
     """Schedule of the steps before `begin`."""
 
@@ -34,24 +34,26 @@ class Schedule:
            finished_at: Sequence[int] = ()) -> "Schedule":
         """Returns the schedule that settings describe.
 
-        A run that was extended has earlier numbers of steps, `finished_at`. From the last one on
-        the rate is that of one long run, times a second, short warm-up.
+        A run that was extended has earlier numbers of steps, `finished_at`. Each extension has a
+        short warm-up to the peak and a decay to zero. Tiny, 1,000 + 1,000 steps, against one run
+        of 2,000: loss 24.12 and 24.00; 24.84 with the long run's lower rates in the extension.
         """
         *earlier, begin = [0] if not finished_at else finished_at
-        warmup = config.warmup(num_train_steps)
+        steps = num_train_steps - begin
+        warmup = config.warmup(steps)
         if begin:
-            warmup = min(warmup, EXTENSION_WARMUP * (num_train_steps - begin))
+            warmup = min(warmup, EXTENSION_WARMUP * steps)
         return cls(peak=config.learning_rate, power=config.decay_power, begin=begin,
-                   num_train_steps=num_train_steps, warmup_steps=warmup,
+                   num_train_steps=steps, warmup_steps=warmup,
                    before=cls.of(config, begin, earlier) if begin else None)
 
     def __call__(self, step: tf.Tensor) -> tf.Tensor:
         """Returns the learning rate, float32 [], of a step, integer []."""
-        time = tf.cast(step, tf.float32)
+        time = tf.cast(step - self.begin, tf.float32)
         done = tf.minimum(time, self.num_train_steps) / self.num_train_steps
         rate = self.peak * tf.pow(1.0 - done, self.power)
         if self.warmup_steps:
-            rate *= tf.minimum(1.0, (time - self.begin) / self.warmup_steps)
+            rate *= tf.minimum(1.0, time / self.warmup_steps)
         if self.before is None:
             return rate
         return tf.where(step < self.begin, self.before(step), rate)

@@ -64,10 +64,10 @@ def test_an_extension_that_was_killed_ends_with_the_same_weights(place, capsys):
     assert "--num_train_steps=20\n" in printed
     expected = state(place / "first")
     assert step_of(place / "first") == 10
-    # One long run's rates, times a warm-up of 0.6 steps that begins at step 4.
+    # From step 4 on a warm-up of 0.6 steps and a decay over 6.
     assert rates(place / "first")[5] == 0.0
     for step in range(6, 11):
-        assert rates(place / "first")[step] == pytest.approx(3e-3 * (1 - (step - 1) / 10))
+        assert rates(place / "first")[step] == pytest.approx(3e-3 * (1 - (step - 5) / 6))
     for name, left in ("killed", 6), ("damaged", 2):
         call(place, name, "--num_train_steps=10")
         remove_checkpoints(place / name, left)

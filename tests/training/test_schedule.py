@@ -33,13 +33,13 @@ def test_a_warm_up_of_a_fraction_of_a_step_is_exact():
     np.testing.assert_allclose([float(schedule(step)) for step in range(5)], expected, rtol=1e-6)
 
 
-def test_an_extension_has_one_long_run_s_rates_after_a_short_warm_up():
+def test_an_extension_has_a_schedule_of_its_own_with_a_short_warm_up():
     config = OptimizerConfig(learning_rate=1.0, warmup_steps=4)
     first, extended = Schedule.of(config, 20), Schedule.of(config, 60, [20, 30])
     assert [float(extended(step)) for step in range(20)] == [
         float(first(step)) for step in range(20)]
     # Warm-ups of a tenth of 10 and of 30 steps.
-    expected = {20: 0.0, 21: 1 - 21 / 30, 29: 1 - 29 / 30, 30: 0.0, 31: (1 - 31 / 60) / 3,
-                33: 1 - 33 / 60, 59: 1 / 60, 60: 0.0}
+    expected = {20: 0.0, 21: 1 - 1 / 10, 29: 1 / 10, 30: 0.0, 31: (1 - 1 / 30) / 3,
+                33: 1 - 3 / 30, 59: 1 / 30, 60: 0.0}
     for step, rate in expected.items():
         np.testing.assert_allclose(float(extended(step)), rate, rtol=1e-5, atol=1e-7)
