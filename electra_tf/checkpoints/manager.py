@@ -34,7 +34,7 @@ class CheckpointManager:
         """
         checkpoint.save_counter  # noqa: B018  Made at first use; checkpoints hold it.
         self.checkpoint, self._restore_from = checkpoint, directory
-        self.checkpoint_interval, self._keep = interval, keep
+        self.checkpoint_interval, self._keep = interval, keep if is_chief else 1
         self._newest: int | None = None
         self._scratch = None if is_chief else tempfile.TemporaryDirectory(prefix="electra-worker-")
         self.directory = directory if is_chief else storage.path(self._scratch.name)

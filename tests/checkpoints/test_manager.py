@@ -53,6 +53,19 @@ def test_restoring_brings_values_back(tmp_path):
     assert int(saved_step) == 10
 
 
+def test_another_worker_restores_the_chiefs_and_leaves_nothing(tmp_path):
+    train(*create(tmp_path), until=10)
+    model, step = Model(), tf.Variable(0, dtype=tf.int64)
+    manager = CheckpointManager(tf.train.Checkpoint(model=model, step=step), tmp_path, interval=5,
+                                keep=0, is_chief=False)
+    assert manager.restore_or_initialize().endswith("ckpt-10") and int(step) == 10
+    train(model, step, manager, until=20)
+    assert names(manager.directory) == ["ckpt-20.index"]
+    assert names(tmp_path) == ["ckpt-10.index", "ckpt-5.index"]
+    manager.close()
+    assert not manager.directory.exists()
+
+
 def test_another_shape_is_refused(tmp_path):
     train(*create(tmp_path), until=5)
     _, _, manager = create(tmp_path, size=4)

@@ -64,11 +64,11 @@ def test_finetuning_names_its_run_after_the_task(directory, capsys):
 
 
 def test_finetuning_begins_with_google_s_small_discriminator(monkeypatch, capsys):
-    def read(path):
-        raise UserError(f"asked for {path}")
+    def read(path, *, generator):
+        raise UserError(f"asked for {path}, generator {generator}")
 
     monkeypatch.setattr("electra_tf.checkpoints.formats.read", read)
-    with pytest.raises(UserError, match="asked for google/electra-small-discriminator"):
+    with pytest.raises(UserError, match="google/electra-small-discriminator, generator False"):
         finetune("--task=squad")
     assert defaults(capsys.readouterr().out) == [
         "--model_dir=runs/squad", "--init_checkpoint=google/electra-small-discriminator"]

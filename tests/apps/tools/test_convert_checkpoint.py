@@ -40,6 +40,9 @@ def test_it_converts_and_says_what(networks, pair, tmp_path, capsys):
     call(f"--from={tmp_path / 'new' / 'run'}", f"--to={tmp_path / 'new' / 'again'}",
          "--to_format=hugging_face")
     assert capsys.readouterr().out.startswith(f"{len(networks.weights)} weights, ")
+    theirs = tmp_path / "new" / "again"
+    card = (theirs / "README.md").read_text()
+    assert f'ElectraForPreTraining.from_pretrained("{theirs / "discriminator"}")' in card
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["again", "run"]
     for network in ("discriminator", "generator"):
         for file in ("model.safetensors", "config.json", "tokenizer_config.json", "vocab.txt"):
