@@ -30,7 +30,10 @@ from electra_tf.checkpoints.run_directory import (
     CHECKPOINTS,
     is_taken,
     read_identity,
+    settings_of,
 )
+from electra_tf.config.overrides import flatten
+from electra_tf.config.sizes import SIZES
 from electra_tf.data import mixture
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
@@ -225,7 +228,10 @@ def continued(data_dir: str, model_dir: Path, seconds: float | None) -> list[str
         return None
     saved = read_identity(model_dir)
     total, begun = saved["training.num_train_steps"], saved.get("initial")
-    words = ["run_pretraining.py", f"--data_dir={data_dir}", f"--model_dir={model_dir}"]
+    usual = flatten(SIZES["small"]) | {"training.num_train_steps": total}
+    words = ["run_pretraining.py", f"--data_dir={data_dir}", f"--model_dir={model_dir}", *(
+        f"--set={name}={value}" for name, value in settings_of(saved).items()
+        if value != usual.get(name))]
     if begun:
         words.append(f"--init_checkpoint={begun.rpartition(', step ')[0] or begun}")
     if max(directory.finished(model_dir / CHECKPOINTS), default=0) >= total:
@@ -236,7 +242,7 @@ def continued(data_dir: str, model_dir: Path, seconds: float | None) -> list[str
         room = (1 - SPARE - EVALUATED) * max(0.0, seconds - _RESUME_SECONDS - END_SECONDS)
         total += max(1, int(room * measured / (saved["training.train_batch_size"]
                                                * saved["data.max_seq_length"])))
-        words.append(f"--num_train_steps={total}")
+    words.append(f"--num_train_steps={total}")
     return words + _evaluation_flags(total, min(_MOST_EVALUATIONS, total), _MOST_EVAL_BATCHES)
 
 

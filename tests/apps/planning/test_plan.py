@@ -10,6 +10,7 @@ import pytest
 from electra_tf.apps.planning import plan, throughput
 from electra_tf.apps.planning.throughput import Timing
 from electra_tf.checkpoints import run_directory
+from electra_tf.config.overrides import override
 from electra_tf.config.sizes import SIZES
 from electra_tf.platform.errors import UserError
 from electra_tf.reporting.learning_curves import Network
@@ -115,9 +116,13 @@ def test_a_run_is_continued_and_a_finished_one_extended(tmp_path, capsys):
     checkpoint(6)
     command_flags.call(plan.main, "--data_dir=records", f"--model_dir={place}")
     words = shlex.split(capsys.readouterr().out.splitlines()[-1])
-    assert words[1:5] == ["run_pretraining.py", "--data_dir=records", f"--model_dir={place}",
-                          "--init_checkpoint=runs/first"]
-    assert "--eval_every_steps=150" in words and "--num_train_steps" not in " ".join(words)
+    assert words[1:4] == ["run_pretraining.py", "--data_dir=records", f"--model_dir={place}"]
+    assert {"--init_checkpoint=runs/first", "--eval_every_steps=150",
+            "--num_train_steps=3000"} <= set(words)
+    given = dict(word.removeprefix("--set=").split("=", 1) for word in words if "--set=" in word)
+    config = override(SIZES["small"], given | {"training.num_train_steps": 3000})
+    assert run_directory.identity(config, {}) == run_directory.identity(
+        SIZES["tiny"], {"data.max_seq_length": 128})
     checkpoint(3000)
     with pytest.raises(UserError, match="finished after 3,000 steps; give --budget to extend it"):
         plan.continued("records", place, None)
