@@ -65,7 +65,7 @@ install: $(STAMP) ## Create .venv with the pinned requirements.
 
 $(STAMP): $(LOCKS)
 	$(need_python)
-	@echo "Installing the pinned requirements into $(VENV) (about 2 GB, some minutes) ..."
+	@echo "Installing the pinned requirements into $(VENV) (3.5 GB, some minutes) ..."
 	@rm -rf $(VENV)
 	@'$(PYTHON)' -m venv $(VENV) || { rm -rf $(VENV); \
 	  echo "error: no virtual environment; on Debian: apt-get install python3-venv" >&2; exit 1; }
@@ -111,15 +111,16 @@ test-slow: $(STAMP) ## Run the slow tests only: real processes, kills and restar
 test-all: $(STAMP) ## Run every test.
 	$(BIN)/python -m pytest
 
-# Inputs per quick reader, in all some 20,000; slower readers get fewer.
+# Inputs per quick reader, thousands in all; slower readers get fewer.
 FUZZ_CASES ?= 1000
 
 fuzz: $(STAMP) ## Try every reader with thousands of damaged and hostile inputs (10 minutes).
 	FUZZ_CASES=$(FUZZ_CASES) $(BIN)/python -m pytest -m fuzz
 
-lint: $(STAMP) ## Check format rules, docstrings, type hints and which package imports which.
+lint: $(STAMP) ## Check format rules, docstrings, type hints, prose and which package imports which.
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m mypy
+	$(BIN)/python -m pytest -q tests/prose
 	$(BIN)/lint-imports --no-cache
 
 peers: $(PEERS_STAMP) ## Create .venv-peers: with it `make test` compares with PyTorch itself.
