@@ -14,7 +14,8 @@ from electra_tf.pretraining.stages import settings_of_run
 from electra_tf.training.workers import is_chief
 
 LITTLE_AUC = 0.6
-"""Below it a discriminator hardly knows more than token frequencies (docs/how_to/size_and_recipe.md)."""
+"""Below it a discriminator hardly knows more than token frequencies
+(docs/how_to/size_and_recipe.md)."""
 
 
 def show(run: Run, data_dir: str, out: TextIO) -> None:
@@ -33,7 +34,8 @@ def verdict(scores: Mapping[str, float | None]) -> str:
     recall, precision, auc = (scores.get(f"discriminator_{name}")
                               for name in ("recall", "precision", "auc"))
     if None not in (recall, precision, auc):
-        little = (" It has learned little so far: train longer, or see docs/how_to/size_and_recipe.md."
+        little = (" It has learned little so far: train longer, or see "
+                  "docs/how_to/size_and_recipe.md."
                   if auc < LITTLE_AUC else "")
         return (f"the discriminator detects {100 * recall:.0f} % of the replaced tokens, and "
                 f"{100 * precision:.0f} % of its detections are right; AUC {auc:.3f}, chance is "
