@@ -17,11 +17,10 @@ import re
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 
-from electra_tf.data.manifest import file_sha256
 from electra_tf.platform import storage, strict_json
 from electra_tf.platform.atomic_file import flush_to_disk, write_atomically
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path, remove_tree
+from electra_tf.platform.storage import Path, file_sha256, remove_tree
 
 _FILE = re.compile(r"ckpt-([0-9]{1,18})(_temp|\.index|\.json|\.data-[0-9]{5}-of-[0-9]{5})")
 _PATTERN = re.compile(r"[][*?\\]")

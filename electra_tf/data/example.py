@@ -74,6 +74,18 @@ def stored_ids(serialized: bytes, token_bytes: int) -> tuple[np.ndarray, int]:
     raise ValueError(f"{len(serialized)} bytes are not an example of {token_bytes}-byte ids")
 
 
+def checked_ids(serialized: bytes, token_bytes: int, most: int,
+                vocab_size: int) -> tuple[np.ndarray, int]:
+    """Returns what `stored_ids` does; `ValueError` also for too many or unknown ids."""
+    ids, boundary = stored_ids(serialized, token_bytes)
+    if len(ids) > most:
+        raise ValueError(f"ids has {len(ids)} tokens; max_seq_length is {most}")
+    if ids.max() >= vocab_size or ids.min() < 0:
+        raise ValueError(f"ids has {ids[(ids < 0) | (ids >= vocab_size)][0]}, which isn't among "
+                         f"the {vocab_size:,} of the vocabulary")
+    return ids, boundary
+
+
 @functools.lru_cache(maxsize=1 << 14)
 def _before_ids(first_segment_length: int, size: int) -> bytes:
     """Returns all bytes of a `tf.train.Example` before the ids, its last `size` bytes.

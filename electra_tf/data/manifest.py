@@ -12,7 +12,7 @@ from electra_tf.data import consistency
 from electra_tf.platform import atomic_file, storage, strict_json
 from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
+from electra_tf.platform.storage import Path, file_sha256
 from electra_tf.text.tokenization import Tokenization
 
 FORMAT_VERSION = 1
@@ -216,12 +216,6 @@ def token_bytes_for(vocab_size: int) -> int:
     return 2 if vocab_size <= 65536 else 4
 
 
-def file_sha256(path: Path) -> str:
-    """Returns the hexadecimal sha256 of a file's content."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _check_size(path: Path, shard: Shard) -> None:
     try:
         size = path.stat().st_size
@@ -229,6 +223,12 @@ def _check_size(path: Path, shard: Shard) -> None:
         raise _broken(path, f"it cannot be read ({error.strerror})") from error
     if size != shard.bytes:
         raise _broken(path, f"it has {size} bytes instead of {shard.bytes}")
+
+
+def misfit(path: Path, problem: str) -> UserError:
+    """Returns the error for a shard whose content contradicts its manifest."""
+    return UserError(f"{path} isn't what {MANIFEST_NAME} says: {problem}; restore the file, or "
+                     "build the records again with --overwrite.")
 
 
 def _broken(path: Path, what: str) -> UserError:

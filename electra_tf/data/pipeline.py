@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.data.example import Batch, id_dtype
+from electra_tf.data.example import Batch, checked_ids, id_dtype
+from electra_tf.data.manifest import Manifest, misfit
 from electra_tf.data.order import (
     SPECIAL,
     Order,
@@ -22,6 +23,7 @@ from electra_tf.data.order import (
     Source,
     part_of,
 )
+from electra_tf.platform.storage import Path
 
 LOADED_WINDOWS_AHEAD = 1
 BATCHES_AHEAD = 4
@@ -29,6 +31,8 @@ SHARDS_READ_TOGETHER = 4
 """Shards of a window that are read at once; an object store gives one reader about 50 MB/s."""
 MOST_OPENED = 256
 """Shards that `first_examples` opens, which takes milliseconds each, more in an object store."""
+_LOOKED_AT = 16
+"""Shards whose first example is checked, which takes a few milliseconds each."""
 BATCH_READ = 1024
 _BUFFER_BYTES = 1 << 20
 """Bytes of one read, which is a request to an object store."""
@@ -132,6 +136,33 @@ def first_examples(records: Records, source: Source, most: int, pad_id: int) -> 
         .batch(BATCH_READ)
         .map(lambda examples: _parse_whole(examples, records, pad_id))
     )
+
+
+def look_at_first_examples(directory: Path, manifest: Manifest) -> None:
+    """Checks that shards hold what their manifest says, by the first example of some of them.
+
+    Raises:
+        UserError: an example is longer than `max_seq_length`, shorter where packing leaves no
+            padding, has ids outside of the vocabulary, or isn't one.
+    """
+    most = manifest.max_seq_length
+    for shard in manifest.shards[::max(1, len(manifest.shards) // _LOOKED_AT)]:
+        path = directory / shard.name
+        try:
+            for content in tf.data.TFRecordDataset(str(path)).take(1).as_numpy_iterator():
+                ids, _ = checked_ids(
+                    content, manifest.token_bytes, most, manifest.vocabulary.size)
+                if manifest.packing == "full" and shard.examples > 1 and len(ids) < most:
+                    raise ValueError(f"ids has {len(ids)} tokens; max_seq_length is {most} and "
+                                     "packing is full")
+                break
+            else:
+                if shard.examples:
+                    raise misfit(path, f"it has 0 examples instead of {shard.examples:,}")
+        except ValueError as error:
+            raise misfit(path, f"record 0: {error}") from error
+        except tf.errors.DataLossError as error:
+            raise misfit(path, "its first record is cut off or changed") from error
 
 
 def _own_share(batch: NamedTuple, batch_size: int,

@@ -11,17 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from electra_tf.data import tfrecord
-from electra_tf.data.example import Batch, stored_ids
-from electra_tf.data.manifest import MANIFEST_NAME, Manifest, Shard
+from electra_tf.data.example import Batch, checked_ids
+from electra_tf.data.manifest import Manifest, Shard, misfit
 from electra_tf.data.mixture import Source
 from electra_tf.data.order import SPECIAL, Order, RowPlaces, ShuffleWindow, part_of, permutation
-from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 
 TOKENS_TOGETHER = 1 << 18
 """Positions of the examples that are read together: some megabytes."""
-_LOOKED_AT = 16
-"""Shards whose first example is read, which takes a few milliseconds each."""
 
 
 class _Row(NamedTuple):
@@ -70,27 +67,6 @@ def examples(directory: Path, manifest: Manifest, shard: Shard, *, pad_id: int, 
         yield _stacked(rows, manifest.max_seq_length, pad_id)
 
 
-def look_at_first_examples(directory: Path, manifest: Manifest) -> None:
-    """Checks that shards hold what their manifest says, by the first example of some of them.
-
-    Raises:
-        UserError: an example is longer than `max_seq_length`, shorter where packing leaves no
-            padding, has ids outside of the vocabulary, or isn't one.
-    """
-    for shard in manifest.shards[::max(1, len(manifest.shards) // _LOOKED_AT)]:
-        if shard.examples:
-            ((row,),) = _examples(directory, manifest, shard, 0, 1)
-            length, most = len(row.ids), manifest.max_seq_length
-            if manifest.packing == "full" and shard.examples > 1 and length < most:
-                raise _damaged(directory / shard.name, f"max_seq_length is {most}, but its first "
-                              f"example has {length} tokens")
-
-
-def _damaged(path: Path, problem: str) -> UserError:
-    return UserError(f"{path} isn't what {MANIFEST_NAME} says: {problem}; restore the file, or "
-                     "build the records again with --overwrite.")
-
-
 def _rows(order: Order, start: int, stop: int) -> Iterator[_Row]:
     streams = [_stream(source, windows, order.places) for source, windows in zip(
         order.records.sources, order.streams(start, stop), strict=True)]
@@ -129,26 +105,19 @@ def _examples(directory: Path, manifest: Manifest, shard: Shard, start: int,
                    for number, content in enumerate(contents)]
             found += len(contents)
     except OSError as error:
-        raise _damaged(path, f"it can't be read ({error.strerror})") from error
+        raise misfit(path, f"it can't be read ({error.strerror})") from error
     except ValueError as error:
-        raise _damaged(path, f"{error} (record {found:,} or a later one)") from error
+        raise misfit(path, f"{error} (record {found:,} or a later one)") from error
     if found < stop:
-        raise _damaged(path, f"it has {found:,} examples instead of {shard.examples:,}")
+        raise misfit(path, f"it has {found:,} examples instead of {shard.examples:,}")
 
 
 def _row(content: bytes, number: int, path: Path, manifest: Manifest) -> _Row:
-    most, size = manifest.max_seq_length, manifest.vocabulary.size
     try:
-        ids, boundary = stored_ids(content, manifest.token_bytes)
+        return _Row(*checked_ids(content, manifest.token_bytes, manifest.max_seq_length,
+                                 manifest.vocabulary.size))
     except ValueError as error:
-        raise _damaged(path, f"record {number:,} is damaged ({error})") from error
-    if len(ids) > most:
-        raise _damaged(path, f"ids of record {number:,} has {len(ids)} tokens; max_seq_length is "
-                       f"{most}")
-    if ids.max() >= size or ids.min() < 0:
-        raise _damaged(path, f"ids of record {number:,} has {ids[(ids < 0) | (ids >= size)][0]}, "
-                       f"which isn't among the {size:,} of the vocabulary")
-    return _Row(ids, boundary)
+        raise misfit(path, f"record {number:,}: {error}") from error
 
 
 def _cut(example: _Row, first: int, places: RowPlaces) -> _Row:

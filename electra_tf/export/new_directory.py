@@ -11,7 +11,6 @@ from collections.abc import Iterator
 import tensorflow as tf
 
 from electra_tf.checkpoints.manager import reason
-from electra_tf.data.manifest import file_sha256
 from electra_tf.platform import strict_json
 from electra_tf.platform.atomic_file import (
     TEMPORARY_PREFIX,
@@ -21,7 +20,7 @@ from electra_tf.platform.atomic_file import (
 )
 from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path, RemotePath
+from electra_tf.platform.storage import Path, RemotePath, file_sha256
 
 CHECKSUMS = "assets.extra/sha256.json"
 """File of a SavedModel, whose readers leave `assets.extra` alone: path -> SHA-256."""

@@ -9,6 +9,7 @@ import contextlib
 import errno
 import fnmatch
 import glob
+import hashlib
 import io
 import os
 import pathlib
@@ -192,6 +193,12 @@ def remove_tree(directory: Path) -> None:
             _gfile(directory, "rmtree")
     else:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def file_sha256(path: Path) -> str:
+    """Returns the hexadecimal sha256 of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _gfile(place: RemotePath, function: str, *arguments: Any, **options: Any) -> Any:

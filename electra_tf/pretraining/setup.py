@@ -16,7 +16,7 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data import mixture
 from electra_tf.data.mixture import Mixture
 from electra_tf.data.order import SHORTEST_ROW, RowPlaces
-from electra_tf.data.reader import look_at_first_examples
+from electra_tf.data.pipeline import look_at_first_examples
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
 from electra_tf.objectives.objective import Given, GivenGenerator, PretrainingObjective
 from electra_tf.objectives.registry import build_objective

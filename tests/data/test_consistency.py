@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from electra_tf.data import manifest, reader, shards
+from electra_tf.data import manifest, pipeline, shards
 from electra_tf.data.example import serialize_example
 from electra_tf.platform.errors import UserError
 from tests import tiny_records
@@ -75,30 +75,30 @@ def records_of(tmp_path, lengths, *, claimed, packing="full", size=40):
 
 
 @pytest.mark.parametrize(("given", "words"), [
-    ({"lengths": [16, 16], "claimed": 32}, "max_seq_length is 32, but its first example has 16"),
+    ({"lengths": [16, 16], "claimed": 32}, "ids has 16 tokens; max_seq_length is 32"),
     ({"lengths": [16, 16], "claimed": 8, "packing": "reference"}, "max_seq_length is 8"),
     ({"lengths": [16, 16], "claimed": 16, "size": 10}, "isn't among the 10"),
 ])
 def test_shards_that_are_not_what_the_manifest_says_are_refused(tmp_path, given, words):
     records = records_of(tmp_path, **given)
     with pytest.raises(UserError, match=f"train-00000.tfrecord isn't what.*{words}"):
-        reader.look_at_first_examples(tmp_path / "records", records)
+        pipeline.look_at_first_examples(tmp_path / "records", records)
 
 
 def test_the_only_example_of_a_shard_may_be_short(tmp_path):
     records = records_of(tmp_path, [16], claimed=32)
-    reader.look_at_first_examples(tmp_path / "records", records)
+    pipeline.look_at_first_examples(tmp_path / "records", records)
 
 
 def test_a_file_that_holds_no_examples_is_refused(tmp_path):
     records = records_of(tmp_path, [16, 16], claimed=16)
     for content, words in ((b"", "has 0 examples instead of 2"),
-                           (b"no record at all, whatever it is called", "a record is cut off")):
+                           (b"no record at all, whatever it is called", "record is cut off")):
         (tmp_path / "records" / "train-00000.tfrecord").write_bytes(content)
         with pytest.raises(UserError, match=words):
-            reader.look_at_first_examples(tmp_path / "records", records)
+            pipeline.look_at_first_examples(tmp_path / "records", records)
 
 
 def test_what_was_built_passes(built):
     directory, _ = built
-    reader.look_at_first_examples(directory, manifest.load(directory))
+    pipeline.look_at_first_examples(directory, manifest.load(directory))

@@ -13,7 +13,7 @@ from data_prep.work_units import WorkUnit
 from electra_tf.checkpoints.run_directory import checkpoint_of_results, read_identity
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.data import manifest, reader
+from electra_tf.data import manifest, pipeline
 from electra_tf.finetuning.results import Epoch, Results, Trial
 from electra_tf.reporting.metrics_log import MetricsLog, read_metrics
 from tests import tiny_records, tiny_run
@@ -62,7 +62,7 @@ def test_a_changed_manifest_is_refused_or_describes_the_same_records(records, da
     def read():
         found = manifest.load(directory)
         manifest.verify_shards(directory, found)
-        reader.look_at_first_examples(directory, found)
+        pipeline.look_at_first_examples(directory, found)
         return found
 
     found = attempt("manifest.json", read)

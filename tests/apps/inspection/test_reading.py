@@ -41,7 +41,7 @@ def test_a_damaged_shard_is_one_line(data_dir, damage, words):
 @pytest.mark.parametrize(("serialized", "words"), [
     (b"nothing", "7 bytes are not an example"),
     (serialize_example([2, *[5] * 40, 3], 42, 2), "has 42 tokens; max_seq_length is 32"),
-    (serialize_example([2, 400, 3], 3, 2), "ids of record 0 has 400, which isn't among the 40")])
+    (serialize_example([2, 400, 3], 3, 2), "record 0: ids has 400, which isn't among the 40")])
 def test_a_foreign_shard_is_one_line(data_dir, serialized, words):
     path = data_dir / "train-00001.tfrecord"
     with tf.io.TFRecordWriter(str(path)) as writer:
