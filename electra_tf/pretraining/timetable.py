@@ -3,14 +3,7 @@
 import dataclasses
 from collections.abc import Collection
 
-import tensorflow as tf
-
 from electra_tf.config.runtime import RuntimeConfig
-from electra_tf.training.devices import device_type
-
-TPU_STEPS = 20
-"""A signal waits for them: at a second a step, which is slow, less than the 30 that a preempted
-machine is given."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -76,12 +69,3 @@ class Timetable:
             "evaluation": times(runtime.eval_every_steps) + (last and (
                 not runtime.eval_every_steps or self.num_steps % runtime.eval_every_steps != 0)),
         }
-
-
-def steps_per_loop(runtime: RuntimeConfig, strategy: tf.distribute.Strategy) -> int:
-    """Returns the steps that devices run, at most, without coming back to the program.
-
-    One on a CPU or a GPU, which begins the next step while one is still running. A TPU waits for
-    its host between two calls.
-    """
-    return runtime.steps_per_loop or (TPU_STEPS if device_type(strategy) == "TPU" else 1)

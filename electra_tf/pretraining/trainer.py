@@ -6,12 +6,18 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.pretraining import Precision
+from electra_tf.config.runtime import RuntimeConfig
 from electra_tf.objectives.objective import Ratio
 from electra_tf.platform.errors import UserError
+from electra_tf.training.devices import device_type
 from electra_tf.training.step import TrainStep
 
 Totals = dict[str, tuple[float, float]]
 Outputs = Mapping[str, Ratio]
+
+TPU_STEPS = 20
+"""A signal waits for them: at a second a step, which is slow, less than the 30 that a preempted
+machine is given."""
 
 
 class Trainer:
@@ -100,3 +106,12 @@ class Trainer:
 def _rows(ratio: Ratio) -> np.ndarray:
     """Returns sums and weights of a step, or of a loop's steps, float64 [steps, 2]."""
     return np.column_stack([np.atleast_1d(part) for part in ratio]).astype(np.float64)
+
+
+def steps_per_loop(runtime: RuntimeConfig, strategy: tf.distribute.Strategy) -> int:
+    """Returns the steps that devices run, at most, without coming back to the program.
+
+    One on a CPU or a GPU, which begins the next step while one is still running. A TPU waits for
+    its host between two calls.
+    """
+    return runtime.steps_per_loop or (TPU_STEPS if device_type(strategy) == "TPU" else 1)

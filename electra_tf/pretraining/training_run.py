@@ -27,8 +27,8 @@ from electra_tf.pretraining.loop import Loop
 from electra_tf.pretraining.reporter import Reporter
 from electra_tf.pretraining.results import HeldOut
 from electra_tf.pretraining.setup import Run
-from electra_tf.pretraining.timetable import Timetable, steps_per_loop
-from electra_tf.pretraining.trainer import Trainer
+from electra_tf.pretraining.timetable import Timetable
+from electra_tf.pretraining.trainer import Trainer, steps_per_loop
 from electra_tf.reporting.collapse import CollapseWatch
 from electra_tf.reporting.curves import draw_curves
 from electra_tf.reporting.metrics_log import read_metrics, saved_steps
