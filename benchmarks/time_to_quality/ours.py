@@ -11,7 +11,7 @@ def prepare(directory: str, evaluations: int, eval_batches: int, tokens_per_step
             run_flags: list[str]) -> Ready:
     """Returns the run; `directory/run` gets its metrics."""
     def turn(seconds: float) -> dict[str, int]:
-        rate = measure(run_flags).tokens_per_second
+        rate = measure(run_flags, tokens_per_step).tokens_per_second
         steps = max(evaluations, round(seconds * rate / tokens_per_step))
         every = steps // evaluations
         ended = subprocess.run(

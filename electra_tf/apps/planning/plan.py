@@ -286,8 +286,8 @@ def main() -> None:
     print("measuring this machine, some seconds of each network ...", flush=True)
     plans = [plan(network, throughput.measure(
         [f"--data_dir={values.data_dir}", *network.flags, f"--train_batch_size={BATCH}",
-         f"--eval_batch_size={_EVAL_BATCH}", "--recipe=short"]), seconds, records.max_seq_length)
-        for network in NETWORKS]
+         f"--eval_batch_size={_EVAL_BATCH}", "--recipe=short"], BATCH * records.max_seq_length),
+        seconds, records.max_seq_length) for network in NETWORKS]
     best = max(plans, key=lambda proposed: proposed.auc)
     print(report(plans, best, records))
     model_dir = values.model_dir or "runs/planned"

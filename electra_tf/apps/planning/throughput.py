@@ -32,49 +32,51 @@ class Timing:
     tokens_per_second: float
     """Training tokens, padding included, after the warm-up and without evaluations."""
     start_seconds: float
-    """From the start of the process to the end of the first step, and the first evaluation's
-    compilation."""
+    """From the start of the process to the end of the first step."""
     eval_seconds: float
     """Duration of an evaluation's batch."""
 
 
-def measure(flags: Sequence[str]) -> Timing:
+def measure(flags: Sequence[str], tokens_per_step: int) -> Timing:
     """Returns the timing of a run in its own mode: its flags, precision and steps per loop.
 
     Args:
         flags: of run_pretraining.py, without --model_dir and --num_train_steps.
+        tokens_per_step: batch x length.
 
     Raises:
         UserError: the command fails; with its message.
     """
     with tempfile.TemporaryDirectory() as directory:
         run, clock = storage.path(directory) / "run", time.monotonic
-        began = last_step = clock()
+        began = clock()
         process = subprocess.Popen(
             [*PRETRAIN, *flags, f"--model_dir={run}", f"--num_train_steps={_FOREVER}",
              f"--log_every_steps={_LOG_STEPS}", f"--eval_every_steps={_EVAL_STEPS}",
              f"--eval_steps={_EVAL_BATCHES}", "--sample_every_steps=0"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
-        started, warm, evaluations = None, None, []
+        started, warm, last, evaluations = None, None, None, 0
         for line in process.stdout:
             if line.startswith("first step"):
                 started = clock()
             elif line.startswith("evaluation at step"):
-                evaluations.append((clock() - last_step) / _EVAL_BATCHES)
+                evaluations += 1
             elif line.startswith("step "):
-                last_step = clock()
-                if warm is None and len(evaluations) > 1 and clock() - started > WARM_UP_SECONDS:
-                    warm = _step_of(line), clock()
-                elif warm is not None and clock() - warm[1] > MEASURED_SECONDS:
+                last = _step_of(line), clock(), evaluations
+                if warm is None and evaluations > 1 and clock() - started > WARM_UP_SECONDS:
+                    warm = last
+                elif warm and clock() - warm[1] > MEASURED_SECONDS and evaluations > warm[2]:
                     break
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate()
         if warm is None:
             *_, reason = errors.strip().splitlines() or [f"status {process.returncode}"]
             raise UserError(f"run_pretraining.py: {reason.removeprefix('error: ')}")
-        return Timing(
-            tokens_per_second=training_throughput(run, warm[0]), eval_seconds=min(evaluations),
-            start_seconds=started - began + _EVAL_BATCHES * (evaluations[0] - min(evaluations)))
+        throughput = training_throughput(run, warm[0])
+        steps, seconds, evaluated = (end - start for start, end in zip(warm, last, strict=True))
+        others = seconds - steps * tokens_per_step / throughput
+        return Timing(tokens_per_second=throughput, start_seconds=started - began,
+                      eval_seconds=max(1e-3, others / max(1, evaluated) / _EVAL_BATCHES))
 
 
 def training_throughput(model_dir: Path, after: int = 0) -> float | None:

@@ -55,7 +55,7 @@ def records(tmp_path):
 def machine(monkeypatch):
     """Two networks, the second ten times slower."""
     monkeypatch.setattr(plan, "NETWORKS", (QUICK, SLOW))
-    monkeypatch.setattr(throughput, "measure", lambda given: timing(
+    monkeypatch.setattr(throughput, "measure", lambda given, _tokens: timing(
         next(RATES[flag] for flag in given if flag in RATES)))
 
 
@@ -147,7 +147,7 @@ def test_run_trains_what_was_printed_and_corrects_it(machine, records, capsys, m
     monkeypatch.setattr(plan, "_CHECK_SECONDS", (0.1, 0.2))
     monkeypatch.setattr(plan, "_POLL_SECONDS", 0.05)
     monkeypatch.setattr(throughput, "PRETRAIN", (sys.executable, "-c", FAKE_RUN))
-    monkeypatch.setattr(throughput, "measure", lambda given: timing(
+    monkeypatch.setattr(throughput, "measure", lambda given, _tokens: timing(
         next(RATES[flag] for flag in given if flag in RATES), start=0.1))
     command_flags.call(plan.main, "--budget=10m", f"--data_dir={records}",
                        f"--model_dir={tmp_path / 'a run'}", "--run")
@@ -172,7 +172,7 @@ def test_mistakes_are_one_line(machine, arguments, words):
 @pytest.mark.slow
 def test_a_timing_is_measured_by_a_real_run(records):
     flags = [f"--data_dir={records}", "--model_size=tiny", "--train_batch_size=4"]
-    found = throughput.measure(flags)
+    found = throughput.measure(flags, 4 * 32)
     assert found.tokens_per_second > 0 < found.eval_seconds < found.start_seconds
     with pytest.raises(UserError, match="run_pretraining.py: .*--train_batch_size"):
-        throughput.measure([*flags, "--train_batch_size=-1"])
+        throughput.measure([*flags, "--train_batch_size=-1"], 1)
