@@ -181,6 +181,8 @@ def load(data_dir: str | Path) -> Manifest:
     """
     path = storage.path(data_dir) / MANIFEST_NAME
     fix = f"build the records again with {_BUILD} --overwrite."
+    if path.exists() and not path.is_file():  # To open a named pipe would wait for a writer.
+        raise UserError(f"{path} is not a regular file; {fix}")
     version = strict_json.read(path, _Version, most=_MOST_BYTES, fix=fix, absent=(
         f"{path} does not exist: the build of these records did not finish, or they are elsewhere; "
         f"run {_BUILD} with --output_dir={data_dir} (again), or name the right directory."))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 from unittest import mock
@@ -118,3 +119,9 @@ def test_reading_a_manifest_and_packing_text_need_no_tensorflow():
     output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
                             check=True).stdout
     assert output.strip() == "False"
+
+
+def test_a_named_pipe_instead_of_a_manifest_is_refused_without_waiting(tmp_path):
+    os.mkfifo(tmp_path / manifest.MANIFEST_NAME)
+    with pytest.raises(UserError, match="manifest.json is not a regular file; build"):
+        manifest.load(tmp_path)
