@@ -61,6 +61,12 @@ def run(
             if isinstance(error, Abandoned):
                 _end(1)
             raise SystemExit(1) from None
+        except OSError as error:
+            if error.filename is None:
+                raise
+            print(f"error: cannot use {shown(str(error.filename))}: {one_line(error.strerror)}.",
+                  file=sys.stderr)
+            raise SystemExit(1) from None
         except ModuleNotFoundError as error:
             if (missing := extras.how_to_install(error)) is None:
                 raise

@@ -1,6 +1,7 @@
 """The variable TF_CONFIG, checked before TensorFlow waits for a cluster that can't come to be."""
 
 import dataclasses
+import os
 import socket
 import sys
 
@@ -44,7 +45,7 @@ def parse(text: str) -> Cluster:
         UserError: it isn't set, no JSON, or no cluster that can train.
     """
     try:
-        cluster = strict_json.loads(text.encode(), Cluster)
+        cluster = strict_json.loads(os.fsencode(text), Cluster)
     except strict_json.Unreadable as error:
         raise UserError(
             "Several workers need the environment variable TF_CONFIG in each of them, for example "

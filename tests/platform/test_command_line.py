@@ -16,6 +16,8 @@ from electra_tf.platform import command_line
     ("os.kill(os.getpid(), signal.SIGINT)", 130, "interrupted."),
     ("raise ModuleNotFoundError(name='uvicorn')", 1,
      "error: uvicorn is not installed: pip install 'electra-tf[serving]'"),
+    ("open('/nowhere/at/all')", 1,
+     "error: cannot use '/nowhere/at/all': No such file or directory."),
     ("pass", 0, "")])
 def test_an_end_is_one_line(body, status, line):
     program = f"""

@@ -39,6 +39,7 @@ def test_what_no_cluster_can_be_is_refused(given, problem):
 
 
 @pytest.mark.parametrize("given", [
+    "\udcff\udcfe",  # Bytes that are not UTF-8, as Python has them in the environment.
     "", "{}", text({"worker": "one:2222"}), text(index="0"), '{"cluster": {}, "cluster": {}}'])
 def test_what_is_no_description_is_answered_with_an_example(given):
     with pytest.raises(UserError, match="for example {\"cluster\"") as error:
