@@ -8,8 +8,8 @@ import pytest
 from tests.layering import sources
 
 LIMITS = {  # entry points: most lines, most modules
-    ("run_pretraining",): (12_060, 107),
-    ("run_finetuning",): (16_000, 129),
+    ("run_pretraining",): (12_080, 107),
+    ("run_finetuning",): (16_010, 129),
     ("electra_tf.objectives.electra", "electra_tf.training.step"): (3_500, 29),
 }
 
