@@ -54,10 +54,10 @@ def test_questions_get_answers_from_their_contexts(task_directories):
 @pytest.mark.parametrize(("kind", "examples", "named"), [
     (Kind.CLASSIFICATION, "a text", "examples must be a list"),
     (Kind.CLASSIFICATION, None, "examples must be a list"),
-    (Kind.CLASSIFICATION, [("one", "two")], "must hold text"),
+    (Kind.CLASSIFICATION, [("one", "two")], "reads 1 text"),
     (Kind.CLASSIFICATION, [None], "every example must be a list"),
     (Kind.TAGGING, [["the", None]], "must be a string"),
-    (Kind.QUESTION_ANSWERING, ["the chef"], "must hold question and context"),
+    (Kind.QUESTION_ANSWERING, ["the chef"], "reads pairs of a question and its context"),
 ])
 def test_other_examples_are_refused_in_one_line(task_directories, kind, examples, named):
     with pytest.raises(UserError, match=named) as raised:

@@ -66,9 +66,9 @@ class Tagging(TaskKind):
     def example(self, spec: TaskSpec, key: str, given: str | Sequence[str]) -> TaggedExample:
         """Returns a sentence to predict: its words, or a text that is split at spaces."""
         words = tuple(given.split() if isinstance(given, str) else given)
-        if not words or not all(isinstance(word, str) and word for word in words):
-            raise UserError(f"the task {spec.name} reads a sentence of at least one word, as a "
-                            f"text or a list of words. Received: {shown(given)}")
+        if not all(isinstance(word, str) and word for word in words):
+            raise UserError(f"the task {spec.name} reads sentences: texts or lists of words. "
+                            f"Received: {shown(given)}")
         return TaggedExample(key=key, words=words)
 
     def baseline(self, spec: TaskSpec, train: Sequence[TaggedExample],
