@@ -182,7 +182,7 @@ def test_a_baseline_always_gives_the_training_files_most_frequent_answer():
     (Kind.CLASSIFICATION, "a b", ("a b",)), (Kind.TAGGING, "a  b", ("a", "b")),
     (Kind.TAGGING, ["a", "b c"], ("a", "b c")), (Kind.QUESTION_ANSWERING, ("q", "c"), ("q", "c")),
     (Kind.CLASSIFICATION, ("a", "b"), None), (Kind.CLASSIFICATION, [1], None),
-    (Kind.TAGGING, "", None), (Kind.TAGGING, ["a", ""], None), (Kind.TAGGING, [1], None),
+    (Kind.TAGGING, "", ()), (Kind.TAGGING, ["a", ""], None), (Kind.TAGGING, [1], None),
     (Kind.QUESTION_ANSWERING, "q", None), (Kind.QUESTION_ANSWERING, ("q", None), None)])
 def test_inputs_from_python_have_their_kinds_form(kind, given, texts):
     spec = KINDS[kind].spec("mine", ("a", "b") if KINDS[kind].labelled else ())
