@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from electra_tf.data import manifest, pipeline, shards
+from electra_tf.data import manifest, mixture, pipeline, shards
 from electra_tf.data.example import serialize_example
 from electra_tf.platform.errors import UserError
+from electra_tf.training import failures
 from tests import tiny_records
 
 
@@ -83,6 +84,16 @@ def test_shards_that_are_not_what_the_manifest_says_are_refused(tmp_path, given,
     records = records_of(tmp_path, **given)
     with pytest.raises(UserError, match=f"train-00000.tfrecord isn't what.*{words}"):
         pipeline.look_at_first_examples(tmp_path / "records", records)
+
+
+def test_training_refuses_an_unknown_id_of_any_example(tmp_path):
+    records = records_of(tmp_path, [8, 16], claimed=16, packing="reference", size=12)
+    pipeline.look_at_first_examples(tmp_path / "records", records)
+    source = mixture.Source.of(tmp_path / "records", records)
+    batches = pipeline.first_examples(mixture.Mixture.of([source]), source, 2, 0)
+    with pytest.raises(UserError, match="an id of the records isn't among the 12.*inspect_records"):
+        with failures.explained():
+            list(batches)
 
 
 def test_the_only_example_of_a_shard_may_be_short(tmp_path):

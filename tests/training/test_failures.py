@@ -15,7 +15,8 @@ ERRORS = {
     "a.data; No space left on device": (tf.errors.ResourceExhaustedError, "the disk is full.*room"),
     "corrupted record at 12": (tf.errors.DataLossError, "records are damaged.*record at 12"),
     "Error in user-defined function: assertion failed: [a shard holds fewer examples] [x] [3]": (
-        tf.errors.InvalidArgumentError, "the records are damaged: a shard holds fewer examples.$"),
+        tf.errors.InvalidArgumentError, "the records are damaged: a shard holds fewer "
+        "examples.*inspect_records"),
 }
 
 
