@@ -268,7 +268,7 @@ def _parse_whole(serialized: tf.Tensor, records: Records, pad_id: int) -> Batch:
     batch = parse_examples(serialized, records.max_seq_length, records.token_bytes, pad_id)
     with tf.control_dependencies([tf.debugging.Assert(
             tf.reduce_all((batch.ids >= 0) & (batch.ids < records.vocab_size)),
-            [f"an id of the records isn't among the {records.vocab_size:,} of the vocabulary"])]):
+            [f"an id of the records is not among the {records.vocab_size:,} of the vocabulary"])]):
         return batch._replace(ids=tf.identity(batch.ids))
 
 

@@ -71,15 +71,6 @@ def test_a_run_goes_on_under_another_initialization_and_says_so(
     assert "2 done, 0 to go" in said
 
 
-def test_a_run_without_a_checkpoint_refuses_another_initialization(records, finished, tmp_path):
-    shutil.copytree(finished[0], tmp_path / "run")
-    for path in (tmp_path / "run" / "checkpoints").iterdir():
-        path.unlink()
-    (tmp_path / "run" / "metrics.jsonl").unlink()
-    with pytest.raises(UserError, match="initialization.scheme: neighbours then, normal now"):
-        train(records, tmp_path / "run", *SHORT, "--set=initialization.scheme=normal")
-
-
 def test_another_optimizer_is_refused(records, finished):
     with pytest.raises(UserError, match="optimizer.name: adam then, lamb now"):
         train(records, finished[0], *SHORT, "--set=optimizer.name=lamb")
