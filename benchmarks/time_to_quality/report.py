@@ -23,10 +23,10 @@ class Point:
 
     step: int
     seconds: float
-    """Of training up to here: without start, evaluations and checkpoints."""
+    """Duration of training so far, without start, evaluations and checkpoints."""
     tokens: int
     auc: float
-    """Of the discriminator, against the run's own generator."""
+    """AUC of the discriminator against the run's own generator."""
     recall: float
     unigram_auc: float
     """On replacements that are the same for every run."""
@@ -42,7 +42,7 @@ class Curve:
     name: str
     title: str
     steps: int
-    """Of its schedule."""
+    """Number of steps of its schedule."""
     points: list[Point] = dataclasses.field(default_factory=list)
     failure: str = ""
     """Why it ended early, on one line; empty if it didn't."""

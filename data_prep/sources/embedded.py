@@ -46,7 +46,7 @@ _MOST_ODD, _MOST_ODD_IN_DOCSTRINGS = 0.35, 0.2
 _SHORTEST_DOCSTRING = 100
 """Characters of its prose."""
 _HIDDEN = re.compile(r"(:[a-z]+)+:(?=`)|(?<=`)[~.]+| *\[\w+\]_|(?<=\])\([a-z]+://[^)\s]*\)")
-"""What the markup of a docstring hides: roles, marks of references, addresses of links."""
+"""Parts of a docstring that its rendered page hides: roles, references, addresses of links."""
 _LISTED = re.compile(r"\s*(\.\. |[A-Z][\w ]*:\n|[-*\d@:]|[\w*., ]+ : )|.*(\\|://)", re.DOTALL)
 """A directive, "Args:" with what follows, a parameter, an item of a list; a formula or a link."""
 _TESTS = frozenset({"test", "tests", "testing"})
