@@ -15,8 +15,8 @@ def quiet() -> None:
     """Makes TensorFlow, imported later in this process, log errors only.
 
     Without a GPU the errors of searching for one are hidden too. TF_CPP_MIN_LOG_LEVEL=0 in the
-    environment shows all lines. Lines of Abseil's log, such as XLA's "Compiled cluster", stay:
-    TensorFlow has no switch for them.
+    environment shows all lines. Lines of Abseil's log have no switch in TensorFlow:
+    `training.devices` hides XLA's "Compiled cluster", a server shows "MLIR V1 optimization pass".
     """
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # It reports building its font cache.
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")

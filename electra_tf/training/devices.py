@@ -8,6 +8,7 @@ import tensorflow as tf
 from electra_tf.config.pretraining import Precision
 from electra_tf.config.runtime import Xla
 from electra_tf.modeling.fused import cpu_multiplies_bfloat16
+from electra_tf.platform import native_logging
 from electra_tf.platform.errors import UserError
 from electra_tf.training.cores import prepare_cpu
 from electra_tf.training.step import Settings
@@ -42,6 +43,8 @@ def prepare(config: Settings) -> tuple[tf.distribute.Strategy, dict[str, Any]]:
         raise UserError(
             f"--train_batch_size={batch} can't be split over {replicas} replicas times {steps} "
             f"micro-batches. Take a multiple of {replicas * steps}, for example {nearest}.")
+    with native_logging.stderr_closed():  # XLA reports its first compilation in Abseil's log.
+        tf.function(tf.identity, jit_compile=True)(tf.constant(0.0))
     return strategy, {"runtime.cpu_parts": parts,
                       "training.precision": resolve_precision(training.precision, strategy)}
 
