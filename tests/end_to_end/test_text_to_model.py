@@ -53,7 +53,7 @@ def test_training_prints_its_progress(work):
     for word in ("loss", "generator", "discriminator", "lr", "tok/s", "ETA"):
         assert word in progress[-1]
     assert "evaluation at step 20: loss " in printed
-    assert "evaluation at step 30 on 10 of 10 held-out examples\n  loss " in printed
+    assert "evaluation at step 30 on 96 of 196 held-out examples\n  loss " in printed
     assert lines[-5].startswith("verdict  the discriminator detects ")
     assert lines[-1].endswith("--num_train_steps=60")
     assert "parameters" in lines[0]
