@@ -181,13 +181,13 @@ class _TrialPace:
 
     def __init__(self, num_steps: int, training: FinetuningTrainingConfig):
         self._num_steps, self._training = num_steps, training
-        self._step = self._epoch = 0
+        self._step = self._epoch = self._intervals = 0
         self._pace, self._training_seconds = Pace(), 0.0
 
     def trained(self, step: int, epoch: int) -> None:
         """Takes the time up to a step."""
         self._training_seconds += self._pace.steps(step - self._step)
-        self._step, self._epoch = step, epoch
+        self._step, self._epoch, self._intervals = step, epoch, self._intervals + 1
 
     def evaluated(self) -> None:
         """Leaves the time since the last step out."""
@@ -206,10 +206,12 @@ class _TrialPace:
         epochs_left = math.ceil(self._training.num_train_epochs) - self._epoch
         left = self._pace.seconds_left(
             self._num_steps - self._step, {"evaluation": epochs_left})
+        # The first interval contains the compilation.
+        eta = f"  ETA {duration(left)}" if self._intervals > 1 else ""
         total = f"{self._num_steps:,}"
         print(f"  epoch {self._epoch:>2}  step {self._step:>{len(total)},}/{total}  "
               f"loss {loss:.4f}  {self.examples_per_second:>6,.0f} examples/s  "
-              f"elapsed {duration(self.seconds)}  ETA {duration(left)}{scores}", flush=True)
+              f"elapsed {duration(self.seconds)}{eta}{scores}", flush=True)
 
 
 def _way_on(run: FinetuningRun, results: Results) -> str:
