@@ -46,7 +46,7 @@ def test_workers_train_what_one_process_trains(tmp_path, count):
         for index in range(count)]
     outputs = [worker.communicate(timeout=300)[0] for worker in workers]
     assert [worker.returncode for worker in workers] == [0] * count, "\n".join(outputs)
-    assert "step  5/10" in outputs[0]
+    assert "step 10/10" in outputs[0]
     for output in outputs[1:]:
         assert "step" not in output  # Only the chief reports.
     expected = weights(alone)
