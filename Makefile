@@ -48,7 +48,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install quickstart demo test test-slow test-all fuzz lint peers compile-env compile-cuda tpu bench \
+.PHONY: help install quickstart demo test test-slow test-all fuzz lint docs peers compile-env compile-cuda tpu bench \
 	time-to-quality lock sbom check-deploy bazel-check wheel-check clean
 
 help: ## Show this list.
@@ -122,6 +122,13 @@ lint: $(STAMP) ## Check format rules, docstrings, type hints, prose and which pa
 	$(BIN)/python -m mypy
 	$(BIN)/python -m pytest -q tests/prose
 	$(BIN)/lint-imports --no-cache
+
+# GitHub shows the same pages. A link to a page or heading that isn't there ends the build.
+PAGES := README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE docs benchmarks/README.md experiments/log
+docs: $(TOOLS_STAMP) ## Build the documentation as a site with search: site/html/index.html.
+	@rm -rf site && mkdir -p site/pages
+	@tar -cf - $(PAGES) | tar -xf - -C site/pages && cp docs/zensical.toml site
+	$(TOOLS)/bin/zensical build --strict --config-file=site/zensical.toml
 
 peers: $(PEERS_STAMP) ## Create .venv-peers: with it `make test` compares with PyTorch itself.
 
@@ -207,5 +214,5 @@ wheel-check: $(STAMP) ## Build the wheel, install it elsewhere and use it (5 min
 	.ci/check_wheel $(BIN)/python
 
 clean: ## Remove the environments, caches and what `make quickstart` wrote.
-	rm -rf $(VENV) $(PEERS) $(COMPILE) $(TOOLS) $(QUICKSTART) sbom.json .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) $(COMPILE) $(TOOLS) $(QUICKSTART) site sbom.json .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -9,7 +9,8 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 RULES = yaml.safe_load((Path(__file__).parent / "rules.yaml").read_text(encoding="utf-8"))
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), *ROOT.glob("benchmarks/*.md"),
+PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+         *sorted(ROOT.glob("docs/**/*.md")), *ROOT.glob("benchmarks/*.md"),
          *sorted(ROOT.glob("experiments/log/*.md"))]
 SOURCES = [path for package in ("electra_tf", "data_prep")
            for path in sorted((ROOT / package).rglob("*.py"))]

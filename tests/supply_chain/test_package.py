@@ -43,4 +43,5 @@ def test_every_console_script_is_a_function_without_arguments():
 def test_the_version_is_defined_once():
     assert PROJECT["dynamic"] == ["version"]
     assert re.fullmatch(r"\d+\.\d+\.\d+", importlib.import_module("electra_tf").__version__)
-    assert electra_tf.__version__ in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    for name in ("CHANGELOG.md", "CITATION.cff"):
+        assert electra_tf.__version__ in (ROOT / name).read_text(encoding="utf-8")

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), *ROOT.glob("benchmarks/*.md")]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md")),
+         *ROOT.glob("benchmarks/*.md")]
 COMMAND = re.compile(r"python (?:-m )?((?:electra_tf|data_prep|experiments|benchmarks)\.[\w.]+"
                      r"|run_\w+\.py)(.*)")
 
