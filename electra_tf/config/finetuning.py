@@ -5,16 +5,12 @@ from typing import Annotated
 
 from annotated_types import Interval
 
-from electra_tf.config.initialization import InitializationConfig
-from electra_tf.config.model import Few, ModelConfig
+from electra_tf.config.model import Few, InitializationConfig, ModelConfig
 from electra_tf.config.optimization import OptimizerConfig
-from electra_tf.config.pretraining import Precision
-from electra_tf.config.runtime import Batch, RuntimeConfig
+from electra_tf.config.runtime import Batch, Precision, RuntimeConfig
 from electra_tf.platform.settings import LARGEST_COUNT, Probability, Section, require
 
-WARMUP_PROPORTION = 0.1
 Length = Annotated[int, Interval(gt=0, le=1 << 16)]
-"""Tokens; the bound is 128 times the longest row of the paper."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -73,13 +69,8 @@ class FinetuningOptimizerConfig(OptimizerConfig):
     scores rest on it."""
 
     def warmup(self, num_train_steps: int) -> float:
-        """Returns the number of warm-up steps: a tenth of the run, unless set.
-
-        Not rounded, as in Google's code: 3.3 for a run of 33 steps.
-        """
-        if self.warmup_steps >= 0:
-            return self.warmup_steps
-        return num_train_steps * WARMUP_PROPORTION
+        """Returns the number of warm-up steps: a tenth of the run, not rounded, as in Google's."""
+        return self.warmup_steps if self.warmup_steps >= 0 else num_train_steps * 0.1
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -126,40 +117,22 @@ class FinetuningConfig:
                 f"at most model.num_layers={layers}", self.training.freeze_layers)
 
     def num_train_steps(self, examples: int) -> int:
-        """Returns the whole steps of a run on so many training examples, at least 1.
-
-        A remaining fraction of a step is dropped, as in Google's code.
-        """
+        """Returns the whole steps of a run on so many examples, at least 1, as in Google's code."""
         per_epoch = -(-examples // self.training.train_batch_size)
         return max(1, int(per_epoch * self.training.num_train_epochs))
-
-
-BASE, LARGE = 768, 1024
-"""Hidden sizes of the paper's larger encoders."""
 
 
 def finetuning_config(model: ModelConfig, *, feature_based: bool = False) -> FinetuningConfig:
     """Returns the general recipe: the paper's appendix B, table 7, by the encoder's width.
 
     Weight decay is that of Google's code, 0.01; the table says 0. Dropout is 0.1, also for an
-    encoder that was pre-trained with another rate.
-
-    Args:
-        model: the encoder's settings.
-        feature_based: the encoder is frozen; the learning rate is 1e-3.
+    encoder that was pre-trained with another rate. A frozen encoder takes the learning rate 1e-3.
     """
-    if model.hidden_size < BASE:
-        rate, decay = 3e-4, 0.8
-    elif model.hidden_size < LARGE:
-        rate, decay = 1e-4, 0.8
-    else:
-        rate, decay = 5e-5, 0.9
-    if feature_based:
-        rate = 1e-3
-    longest = min(128, model.max_position_embeddings)
-    model = dataclasses.replace(model, hidden_dropout=0.1, attention_dropout=0.1)
+    base, large = model.hidden_size >= 768, model.hidden_size >= 1024
+    rate = 1e-3 if feature_based else 5e-5 if large else 1e-4 if base else 3e-4
     return FinetuningConfig(
-        model=model,
-        task=TaskConfig(max_seq_length=longest, feature_based=feature_based),
-        optimizer=FinetuningOptimizerConfig(learning_rate=rate, layerwise_decay=decay),
-        training=FinetuningTrainingConfig(num_train_epochs=3.0))
+        model=dataclasses.replace(model, hidden_dropout=0.1, attention_dropout=0.1),
+        task=TaskConfig(max_seq_length=min(128, model.max_position_embeddings),
+                        feature_based=feature_based),
+        optimizer=FinetuningOptimizerConfig(learning_rate=rate,
+                                            layerwise_decay=0.9 if large else 0.8))

@@ -6,13 +6,12 @@ from typing import Any, Literal
 
 from absl import flags
 
-from electra_tf.config import setting_flags
+from electra_tf.config import overrides
 from electra_tf.config.finetuning import finetuning_config
-from electra_tf.config.setting_flags import ANY_SETTING, HARDWARE, of_fields
+from electra_tf.config.overrides import ANY_SETTING, HARDWARE, of_fields
 from electra_tf.config.sizes import SIZES
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.section_flags import define_flags
-from electra_tf.platform.settings import Section
+from electra_tf.platform.settings import Section, define_flags, settings_of
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -98,20 +97,15 @@ class ExportFlags(Section, prefix="--"):
     """float32, or bfloat16: half the size, and faster on CPUs that multiply it."""
 
 
-RECIPE = (
-    *of_fields("training", "num_train_epochs"),
-    *of_fields("optimizer", "learning_rate", "layerwise_decay"),
-    *of_fields("training", "train_batch_size"),
-    *of_fields("task", "max_seq_length", "doc_stride", "swap_pairs"),
-    *of_fields("training", "freeze_layers"),
-    *of_fields("task", "feature_based"),
-    *of_fields("training", "precision"),
-)
-TRIALS = (
-    *of_fields("training", "num_trials", "seed", "keep_best", "early_stopping"),
-    *of_fields("runtime", "log_every_steps", "log_every_seconds", "eval_batch_size"),
-)
-SETTINGS = RECIPE + TRIALS + HARDWARE
+RECIPE = (of_fields("training", "num_train_epochs")
+          | of_fields("optimizer", "learning_rate", "layerwise_decay")
+          | of_fields("training", "train_batch_size")
+          | of_fields("task", "max_seq_length", "doc_stride", "swap_pairs")
+          | of_fields("training", "freeze_layers") | of_fields("task", "feature_based")
+          | of_fields("training", "precision"))
+TRIALS = (of_fields("training", "num_trials", "seed", "keep_best", "early_stopping")
+          | of_fields("runtime", "log_every_steps", "log_every_seconds", "eval_batch_size"))
+SETTINGS = RECIPE | TRIALS | HARDWARE
 NEEDED = {"train": ("task",), "eval": ("model_dir",), "predict": ("model_dir", "input", "output"),
           "export": ("model_dir", "export_dir")}
 """Flags that a mode requires."""
@@ -126,36 +120,26 @@ EXAMPLES = {
     "export": "--mode=export --model_dir=runs/mine --export_dir=served/mine"}
 """Mode -> arguments of a complete command."""
 GROUPS = {
-    "Task and data": tuple(field.name for field in dataclasses.fields(TaskFlags)),
-    "Model": tuple(field.name for field in dataclasses.fields(ModelFlags)),
-    "Recipe": tuple(flag.name for flag in RECIPE),
-    "Trials and reports": tuple(flag.name for flag in TRIALS),
-    "Hardware": tuple(flag.name for flag in HARDWARE),
-    "Export": tuple(field.name for field in dataclasses.fields(ExportFlags)),
-    "Any other setting": ANY_SETTING,
-}
+    "Task and data": tuple(settings_of(TaskFlags)), "Model": tuple(settings_of(ModelFlags)),
+    "Recipe": tuple(RECIPE), "Trials and reports": tuple(TRIALS), "Hardware": tuple(HARDWARE),
+    "Export": tuple(settings_of(ExportFlags)), "Any other setting": ANY_SETTING}
 
 
 def define() -> None:
     """Defines all flags of `run_finetuning.py`."""
     for section in (TaskFlags, ModelFlags, ExportFlags):
         define_flags(section)
-    setting_flags.define(SETTINGS, {
+    overrides.define_setting_flags(SETTINGS, {
         size: finetuning_config(config.model) for size, config in SIZES.items()})
 
 
 def given_settings() -> dict[str, Any]:
     """Returns setting -> value of all settings of the command line and its file."""
-    return setting_flags.given_settings(SETTINGS)
+    return overrides.given_settings(SETTINGS)
 
 
 def refuse_all_but(task: str, known: Sequence[str]) -> None:
-    """Raises `UserError` for a given flag that a task without training does not have.
-
-    Args:
-        task: its name.
-        known: its flags, besides --task and --mode.
-    """
+    """Raises `UserError` for a given flag but --task, --mode and those that the task knows."""
     own = {name for group in GROUPS.values() for name in group}
     more = sorted(name for name in own - {"task", "mode", *known} if flags.FLAGS[name].present)
     if more:

@@ -1,13 +1,12 @@
 """The registry of pre-training objectives, readable without TensorFlow.
 
-A new objective is a file in `objectives/` and its entry in `OBJECTIVES` here: the place of its
-class, its own settings, and the measures by which its runs are followed.
+A new objective is a file in `objectives/`, whose class `NameObjective` has the settings
+`NameConfig` here, and an entry with the measures by which its runs are followed.
 """
 
 import dataclasses
-import enum
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from annotated_types import Interval
 
@@ -54,12 +53,19 @@ class ObjectiveConfig(Section, prefix="objective."):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ElectraConfig(ObjectiveConfig):
+class MlmConfig(ObjectiveConfig):
+    """Masked language modelling, BERT's objective."""
+
+    name: str = "mlm"
+    generator_loss_weight: Weight = 1.0
+    """Factor of the masked-language-model loss."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ElectraConfig(MlmConfig):
     """Replaced token detection, and the weights of its losses (ELECTRA, section 3.1)."""
 
     name: str = "electra"
-    generator_loss_weight: Weight = 1.0
-    """Factor of the masked-language-model loss."""
     discriminator_loss_weight: Weight = 50.0
     """Factor of the replaced-token-detection loss: the paper's lambda."""
 
@@ -83,7 +89,15 @@ class ElectricConfig(ElectraConfig):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AdversarialConfig(ObjectiveConfig):
+class DetectionConfig(ObjectiveConfig):
+    """Replaced token detection whose generator has another objective, or none."""
+
+    discriminator_loss_weight: Weight = 50.0
+    """Factor of the replaced-token-detection loss."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AdversarialConfig(DetectionConfig):
     """A generator that is rewarded for fooling the discriminator (appendix F)."""
 
     name: str = "adversarial"
@@ -91,40 +105,26 @@ class AdversarialConfig(ObjectiveConfig):
     """Factor of the generator's loss, whose gradient is the policy gradient."""
     baseline_loss_weight: Weight = 1.0
     """Factor of the baseline's loss."""
-    discriminator_loss_weight: Weight = 50.0
-    """Factor of the replaced-token-detection loss."""
-
-
-class Replacements(enum.StrEnum):
-    """Distribution of replacements without a generator network."""
-
-    UNIFORM = "uniform"
-    """Every entry of the vocabulary is as likely as any other."""
-    UNIGRAM = "unigram"
-    """Entries are as likely as they are frequent in the training records."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FixedGeneratorConfig(ObjectiveConfig):
+class FixedGeneratorConfig(DetectionConfig):
     """Replaced token detection without a generator network."""
 
     name: str = "fixed_generator"
-    replacements: Replacements = Replacements.UNIGRAM
-    """Distribution that the selected tokens are replaced from."""
-    discriminator_loss_weight: Weight = 50.0
-    """Factor of the replaced-token-detection loss."""
+    replacements: Literal["uniform", "unigram"] = "unigram"
+    """Distribution that the selected tokens are replaced from: uniform over the vocabulary, or
+    by frequency in the training records."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FrozenGeneratorConfig(ObjectiveConfig):
+class FrozenGeneratorConfig(DetectionConfig):
     """Replaced token detection with a generator that was trained before."""
 
     name: str = "frozen_generator"
     generator: str = ""
     """Directory of the run whose generator it is, of ELECTRA or of a masked language model, with
     the same vocabulary; or a checkpoint of Google's or Hugging Face's."""
-    discriminator_loss_weight: Weight = 50.0
-    """Factor of the replaced-token-detection loss."""
 
     def generator_dir(self, model_dir: Path) -> Path | None:
         """Returns the given one."""
@@ -135,15 +135,13 @@ class FrozenGeneratorConfig(ObjectiveConfig):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TwoStageConfig(ObjectiveConfig):
+class TwoStageConfig(DetectionConfig):
     """The generator alone first, then the discriminator from its weights (section 3.2)."""
 
     name: str = "two_stage"
     generator_part: Annotated[float, Interval(gt=0, lt=1)] = 0.5
     """Part of training.num_train_steps in which a masked language model of the discriminator's
     size is trained: the generator, then frozen, and the discriminator's initial weights."""
-    discriminator_loss_weight: Weight = 50.0
-    """Factor of the replaced-token-detection loss."""
 
     def generator_dir(self, model_dir: Path) -> Path | None:
         """Returns the first stage's, within the run's."""
@@ -155,12 +153,10 @@ class TwoStageConfig(ObjectiveConfig):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ReplaceMlmConfig(ObjectiveConfig):
+class ReplaceMlmConfig(MlmConfig):
     """Masked language modelling that reads a generator's samples for [MASK] (section 3.4)."""
 
     name: str = "replace_mlm"
-    generator_loss_weight: Weight = 1.0
-    """Factor of the generator's masked-language-model loss."""
     restoring_loss_weight: Weight = 1.0
     """Factor of the encoder's loss, that of the original token at selected positions."""
 
@@ -172,15 +168,6 @@ class AllTokensMlmConfig(ReplaceMlmConfig):
     name: str = "all_tokens_mlm"
     restoring_loss_weight: Weight = 1.0
     """Factor of the encoder's loss, that of the original token at every position."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class MlmConfig(ObjectiveConfig):
-    """Masked language modelling, BERT's objective."""
-
-    name: str = "mlm"
-    generator_loss_weight: Weight = 1.0
-    """Factor of the masked-language-model loss."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -222,50 +209,44 @@ _RESTORING = {
         "of masked tokens, the encoder's most likely guess", _ACCURACY, "encoder")}
 
 
-def _entry(class_name: str, settings: ObjectiveConfig, measures: Mapping[str, Measure]) -> Entry:
-    """Returns the entry of an objective whose module has its name."""
-    return Entry(implementation=f"electra_tf.objectives.{settings.name}:{class_name}",
-                 settings=settings, measures=measures)
-
-
-_ENTRIES = (
-    _entry("ElectraObjective", ElectraConfig(), _ELECTRA),
-    _entry("MlmObjective", MlmConfig(), _GENERATOR),
-    _entry("Electra15Objective", Electra15Config(), _ELECTRA),
-    _entry("AdversarialObjective", AdversarialConfig(), _ELECTRA | {
+_OWN: Mapping[ObjectiveConfig, Mapping[str, Measure]] = {
+    ElectraConfig(): _ELECTRA,
+    MlmConfig(): _GENERATOR,
+    Electra15Config(): _ELECTRA,
+    AdversarialConfig(): _ELECTRA | {
         "policy_loss": Measure("reward times nats; its gradient is what counts",
                                "policy loss (per masked token)", "policy"),
         "baseline_loss": Measure("nats per masked token", "baseline's loss (nats / masked token)",
                                  "baseline"),
-        "generator_reward": Measure("the discriminator's loss at masked tokens, nats")}),
-    _entry("FrozenGeneratorObjective", FrozenGeneratorConfig(), _ELECTRA),
-    _entry("TwoStageObjective", TwoStageConfig(), _ELECTRA),
-    _entry("ElectricObjective", ElectricConfig(), _ELECTRA | {"generator_loss": Measure(
-        "nats per ordinary token", "generator loss (nats / token)", "generator")}),
-    _entry("ReplaceMlmObjective", ReplaceMlmConfig(), _RESTORING | {"restoring_loss": Measure(
-        "nats per masked token", "encoder's loss (nats / masked token)", "encoder")}),
-    _entry("AllTokensMlmObjective", AllTokensMlmConfig(), _RESTORING | {"all_tokens_loss": Measure(
-        "nats per token", "encoder's loss (nats / token)", "encoder")}),
-    _entry("FixedGeneratorObjective", FixedGeneratorConfig(), _SAMPLED | _DISCRIMINATOR),
-)
-OBJECTIVES: dict[str, Entry] = {entry.settings.name: entry for entry in _ENTRIES}
+        "generator_reward": Measure("the discriminator's loss at masked tokens, nats")},
+    FrozenGeneratorConfig(): _ELECTRA,
+    TwoStageConfig(): _ELECTRA,
+    ElectricConfig(): _ELECTRA | {"generator_loss": Measure(
+        "nats per ordinary token", "generator loss (nats / token)", "generator")},
+    ReplaceMlmConfig(): _RESTORING | {"restoring_loss": Measure(
+        "nats per masked token", "encoder's loss (nats / masked token)", "encoder")},
+    AllTokensMlmConfig(): _RESTORING | {"all_tokens_loss": Measure(
+        "nats per token", "encoder's loss (nats / token)", "encoder")},
+    FixedGeneratorConfig(): _SAMPLED | _DISCRIMINATOR,
+}
+OBJECTIVES: dict[str, Entry] = {
+    settings.name: Entry(settings=settings, measures=own, implementation=(
+        f"electra_tf.objectives.{settings.name}:"
+        f"{type(settings).__name__.replace('Config', 'Objective')}"))
+    for settings, own in _OWN.items()}
 """The objectives by name."""
 
 _LOSS = {"loss": Measure("weighted sum of the losses below", "total loss (weighted nats)", "total")}
-_FIXED = "AUC on fixed corruptions"
-_UNIGRAM = "with frequent words written in"
-_BIGRAM = "with words written in that often follow the one before"
+_FIXED_CORRUPTIONS = {
+    "unigram": ("with frequent words written in", "by frequency (unigram)"),
+    "bigram": ("with words written in that often follow the one before",
+               "by the word before (bigram)")}
 _OF_EVERY_RUN = {
-    "unigram_precision": Measure(_UNIGRAM),
-    "unigram_recall": Measure(_UNIGRAM),
-    "unigram_auc": Measure(
-        f"{_UNIGRAM}; comparable between runs", _FIXED, "by frequency (unigram)"),
-    "bigram_precision": Measure(_BIGRAM),
-    "bigram_recall": Measure(_BIGRAM),
-    "bigram_auc": Measure(
-        f"{_BIGRAM}; comparable between runs", _FIXED, "by the word before (bigram)"),
-    "learning_rate": Measure("", "learning rate", "learning rate", noisy=False),
-}
+    f"{name}_{score}": Measure(text) if score != "auc" else Measure(
+        f"{text}; comparable between runs", "AUC on fixed corruptions", curve)
+    for name, (text, curve) in _FIXED_CORRUPTIONS.items()
+    for score in ("precision", "recall", "auc")
+} | {"learning_rate": Measure("", "learning rate", "learning rate", noisy=False)}
 
 
 def measures() -> Mapping[str, Measure]:

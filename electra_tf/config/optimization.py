@@ -1,8 +1,7 @@
 """Settings of the optimizer."""
 
 import dataclasses
-import enum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from annotated_types import Interval
 
@@ -11,22 +10,12 @@ from electra_tf.platform.settings import LARGEST_COUNT, Probability, Section
 Factor = Annotated[float, Interval(gt=0, le=100)]
 
 
-class Optimizer(enum.StrEnum):
-    """How gradients become steps."""
-
-    ADAM = "adam"
-    """With decoupled weight decay, as in BERT and ELECTRA."""
-    LAMB = "lamb"
-    """Adam whose step for a weight is as long as the weight times the learning rate (You et al.,
-    2020): for batches of thousands."""
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OptimizerConfig(Section, prefix="optimizer."):
     """The optimizer with decoupled weight decay, and its schedule."""
 
-    name: Optimizer = Optimizer.ADAM
-    """adam, or lamb for batches of thousands, with another learning rate:
+    name: Literal["adam", "lamb"] = "adam"
+    """adam, or lamb (You et al., 2020) for batches of thousands, with another learning rate:
     docs/how_to/accelerators.md."""
     learning_rate: Factor = 5e-4
     """Peak learning rate."""
@@ -43,8 +32,7 @@ class OptimizerConfig(Section, prefix="optimizer."):
     """Added to the root of the second moments, outside of it."""
     bias_correction: bool = False
     """Divide the moments by 1 - beta^t (Kingma and Ba, 2015, algorithm 1). BERT and ELECTRA don't:
-    their first steps are three times as large as the learning rate implies, and those moments
-    last for a thousand steps."""
+    their first steps are three times as large as the learning rate implies."""
     weight_decay: Probability = 0.01
     """Times the learning rate; not on biases and layer norms."""
     clip_norm: Annotated[float, Interval(gt=0)] = 1.0
@@ -52,6 +40,4 @@ class OptimizerConfig(Section, prefix="optimizer."):
 
     def warmup(self, num_train_steps: int) -> float:
         """Returns the number of warm-up steps of a run of `num_train_steps`."""
-        if self.warmup_steps >= 0:
-            return self.warmup_steps
-        return min(10_000, num_train_steps // 10)
+        return self.warmup_steps if self.warmup_steps >= 0 else min(10_000, num_train_steps // 10)

@@ -1,33 +1,20 @@
 """Everything that decides what a pre-training run computes."""
 
 import dataclasses
-import enum
 from typing import Annotated
 
 from annotated_types import Interval
 
-from electra_tf.config.initialization import InitializationConfig
-from electra_tf.config.masking import MaskingConfig, SamplingConfig
-from electra_tf.config.model import ModelConfig
+from electra_tf.config.model import (
+    InitializationConfig,
+    MaskingConfig,
+    ModelConfig,
+    SamplingConfig,
+)
 from electra_tf.config.objectives import ElectraConfig, ObjectiveConfig
 from electra_tf.config.optimization import OptimizerConfig
-from electra_tf.config.runtime import Batch, RuntimeConfig
-from electra_tf.platform.settings import (
-    Count,
-    PositiveCount,
-    Section,
-)
-
-
-class Precision(enum.StrEnum):
-    """Type of activations and matmuls; weights and statistics stay float32."""
-
-    AUTO = "auto"
-    """bfloat16 where the device multiplies it natively, float32 elsewhere."""
-    FLOAT32 = "float32"
-    BFLOAT16 = "bfloat16"
-    FLOAT16 = "float16"
-    """With dynamic loss scaling."""
+from electra_tf.config.runtime import Batch, Precision, RuntimeConfig
+from electra_tf.platform.settings import Count, PositiveCount, Section
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

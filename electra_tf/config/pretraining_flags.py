@@ -4,13 +4,11 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from electra_tf.config import recipes, setting_flags
-from electra_tf.config.overrides import override
+from electra_tf.config import overrides
+from electra_tf.config.overrides import ANY_SETTING, HARDWARE, of_fields, override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.config.setting_flags import ANY_SETTING, HARDWARE, of_fields
-from electra_tf.config.sizes import SIZES, pretraining_config
-from electra_tf.platform.section_flags import define_flags
-from electra_tf.platform.settings import Section
+from electra_tf.config.sizes import SIZES, pretraining_config, recipe_settings
+from electra_tf.platform.settings import Section, define_flags, settings_of
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,36 +39,30 @@ class PretrainingFlags(Section, prefix="--"):
     """Must equal the records' vocabulary. Default: theirs."""
 
 
-TRAINING = (
-    *of_fields("training", "num_train_steps", "train_batch_size"),
-    *of_fields("optimizer", "learning_rate", "warmup_steps"),
-    *of_fields("training", "seed", "precision"),
-    *of_fields("data", "max_seq_length"),
-)
+TRAINING = (of_fields("training", "num_train_steps", "train_batch_size")
+            | of_fields("optimizer", "learning_rate", "warmup_steps")
+            | of_fields("training", "seed", "precision") | of_fields("data", "max_seq_length"))
 REPORTING = of_fields(
     "runtime", "save_checkpoints_steps", "keep_checkpoint_max", "log_every_steps",
     "log_every_seconds", "grace_seconds", "sample_every_steps", "eval_every_steps", "eval_steps",
     "eval_batch_size")
-DEVICES = (*HARDWARE, *of_fields("runtime", "steps_per_loop"))
-SETTINGS = TRAINING + DEVICES + REPORTING
+DEVICES = HARDWARE | of_fields("runtime", "steps_per_loop")
+SETTINGS = TRAINING | DEVICES | REPORTING
 GROUPS = {
-    "Model and data": tuple(field.name for field in dataclasses.fields(PretrainingFlags)),
-    "Training": tuple(flag.name for flag in TRAINING),
-    "Hardware": tuple(flag.name for flag in DEVICES),
-    "Checkpoints and reports": tuple(flag.name for flag in REPORTING),
-    "Any other setting": ANY_SETTING,
-}
+    "Model and data": tuple(settings_of(PretrainingFlags)), "Training": tuple(TRAINING),
+    "Hardware": tuple(DEVICES), "Checkpoints and reports": tuple(REPORTING),
+    "Any other setting": ANY_SETTING}
 
 
 def define() -> None:
     """Defines all flags of `run_pretraining.py`."""
     define_flags(PretrainingFlags)
-    setting_flags.define(SETTINGS, SIZES)
+    overrides.define_setting_flags(SETTINGS, SIZES)
 
 
 def build_config(model_size: str | None, recipe: str,
                  changes: Mapping[str, Any]) -> PretrainingConfig:
     """Returns the size's settings (small by default) with the recipe's and then these changes."""
     size = pretraining_config(model_size or "small")
-    own = recipes.settings_of(recipe, override(size, changes))
+    own = recipe_settings(recipe, override(size, changes))
     return override(override(size, own), changes)

@@ -1,7 +1,4 @@
-"""Settings of speed, devices and reports, which never change a run's result.
-
-(Beyond the rounding of another device or of another order of additions.)
-"""
+"""Precision, devices, speed and reports of both programs."""
 
 import dataclasses
 import enum
@@ -15,11 +12,19 @@ Batch = Annotated[int, Interval(gt=0, le=1 << 20)]
 """Examples of a step; the bound is 500 times ELECTRA-Large's batch."""
 
 
+class Precision(enum.StrEnum):
+    """Type of activations and matmuls; weights and statistics stay float32."""
+
+    AUTO = "auto"
+    FLOAT32 = "float32"
+    BFLOAT16 = "bfloat16"
+    FLOAT16 = "float16"
+
+
 class Strategy(enum.StrEnum):
     """Distribution over devices (`tf.distribute`)."""
 
     AUTO = "auto"
-    """TPU if `--tpu` is given; all GPUs of a machine with several; otherwise one device."""
     ONE_DEVICE = "one_device"
     MIRRORED = "mirrored"
     MULTI_WORKER_MIRRORED = "multi_worker_mirrored"
@@ -30,33 +35,29 @@ class Xla(enum.StrEnum):
     """Compilation of the training step by XLA."""
 
     AUTO = "auto"
-    """On for GPU and TPU; off on the CPU, where XLA computes bfloat16 in float32."""
     ON = "on"
     OFF = "off"
 
 
-MOST_LOG_STEPS = 100
-CURVE_POINTS = 20
-"""Reports that a run has at least, unless its steps are fewer or `log_every_steps` is set."""
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RuntimeConfig(Section, prefix="runtime."):
-    """Devices, speed, reports and checkpoints."""
+    """Devices, speed, reports and checkpoints.
+
+    They never change a run's result, beyond the rounding of another device or order of additions.
+    """
 
     distribution_strategy: Strategy = Strategy.AUTO
-    """How the batch is distributed over devices."""
+    """How the batch is distributed over devices; auto: TPU if --tpu is given, all GPUs of a
+    machine with several, otherwise one device."""
     tpu: str = ""
     """TPU name or grpc:// address; "local" on a TPU VM."""
     num_gpus: Annotated[int, Interval(ge=-1, le=1000)] = -1
     """GPUs to use; -1 for all of the machine."""
     num_replicas: Annotated[int, Interval(ge=0, le=64)] = 0
-    """Replicas into which the CPU is split, to test a run on several devices; 0 for one. Other
-    devices stay unused."""
+    """Replicas into which the CPU is split, to test a run on several devices; 0 for one."""
     steps_per_loop: Count = 0
-    """Largest number of steps that the devices run before control returns to the program. Reports,
-    checkpoints and evaluations come in time; SIGTERM and Ctrl-C wait. 0: 20 on a TPU, otherwise
-    1."""
+    """Largest number of steps that the devices run before control returns to the program, for
+    which SIGTERM and Ctrl-C wait. 0: 20 on a TPU, otherwise 1."""
     gradient_accumulation_steps: Batch = 1
     """Micro-batches that one step splits its batch into, one after the other."""
     gradient_checkpointing: bool = False
@@ -65,10 +66,9 @@ class RuntimeConfig(Section, prefix="runtime."):
     cpu_parts: Annotated[int, Interval(ge=0, le=1000)] = 0
     """Parts of a micro-batch that a CPU computes in parallel, at most; 0: one per core, up to 4."""
     xla: Xla = Xla.AUTO
-    """Compile the step with XLA; auto: on GPUs and TPUs."""
+    """Compile the step with XLA; auto: on GPUs and TPUs, because XLA:CPU has no bfloat16."""
     deterministic: bool = False
-    """Deterministic kernels: two runs give bit-identical weights (about 5 % slower, and without
-    `cpu_parts`)."""
+    """Bit-identical weights of two runs (about 5 % slower, and without `cpu_parts`)."""
     save_checkpoints_steps: PositiveCount = 1000
     """Steps between checkpoints."""
     keep_checkpoint_max: Count = 3
@@ -105,6 +105,4 @@ class RuntimeConfig(Section, prefix="runtime."):
 
     def log_interval(self, num_train_steps: int) -> int:
         """Returns the steps between reports, fewer for a short run so that it has a curve."""
-        if self.log_every_steps:
-            return self.log_every_steps
-        return min(MOST_LOG_STEPS, max(1, num_train_steps // CURVE_POINTS))
+        return self.log_every_steps or min(100, max(1, num_train_steps // 20))

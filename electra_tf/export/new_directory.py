@@ -18,9 +18,8 @@ from electra_tf.platform.atomic_file import (
     remove_abandoned,
     write_error,
 )
-from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path, RemotePath, file_sha256
+from electra_tf.platform.storage import MIB, Path, RemotePath, file_sha256
 
 CHECKSUMS = "assets.extra/sha256.json"
 """File of a SavedModel, whose readers leave `assets.extra` alone: path -> SHA-256."""

@@ -21,15 +21,14 @@ from electra_tf.finetuning import glue_average, outputs, pseudo_likelihood, setu
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.section_flags import set_default
+from electra_tf.platform.settings import set_default
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import registry, tfds_source
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.files import Columns, Files
 from electra_tf.tasks.minimal_pairs import NAME, read_blimp
 from electra_tf.tasks.recipes import recipe
-from electra_tf.text.normalization import refuse_other
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.tokenization import TextSettings, refuse_other
 from electra_tf.text.vocabulary import Vocabulary
 
 SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads", "intermediate_size")

@@ -21,10 +21,7 @@ def peak_memory_bytes() -> int:
 
 
 def table(path: pathlib.Path) -> dict[str, str]:
-    """Returns the "name: value" lines of `CPU_INFO` or `MEMORY_INFO`; of equal names the first.
-
-    The result is empty where the system has no such table.
-    """
+    """Returns the "name: value" lines of a table that may not exist; of equal names the first."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     pairs = (line.partition(":") for line in reversed(lines))
     return {name.strip(): value.strip() for name, _, value in pairs}

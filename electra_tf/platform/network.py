@@ -13,15 +13,10 @@ SECONDS = 10.0
 
 
 def require_reachable(url: str, wanted: str, fix: str) -> None:
-    """Returns if the server of a URL answers, directly or through the proxy of the environment.
+    """Returns if the server of a URL answers, directly or through the environment's proxy.
 
-    Args:
-        url: an http or https address; every status counts as an answer.
-        wanted: what is to be downloaded.
-        fix: what to do without a network.
-
-    Raises:
-        UserError: the server does not answer within `SECONDS`.
+    Every status counts as an answer. Raises UserError with what is `wanted` and the `fix` if none
+    comes within `SECONDS`.
     """
     outcome: queue.SimpleQueue[str] = queue.SimpleQueue()
     # The resolver of the operating system has no time limit of ours, so a thread waits for it.
@@ -35,15 +30,13 @@ def require_reachable(url: str, wanted: str, fix: str) -> None:
 
 
 def _problem(url: str) -> str:
-    """Returns the reason why a server can't be reached, "" if it answers."""
     opener = urllib.request.build_opener()  # With the proxies of the environment as it is now.
     try:
         opener.open(urllib.request.Request(url, method="HEAD"), timeout=SECONDS).close()
     except urllib.error.HTTPError as error:
         error.close()
-    except urllib.error.URLError as error:
-        # The library that downloads may have other certificates than this interpreter.
-        return "" if isinstance(error.reason, ssl.SSLError) else str(error.reason)
     except OSError as error:
-        return str(error)
+        reason = getattr(error, "reason", error)
+        # The library that downloads may have other certificates than this interpreter.
+        return "" if isinstance(reason, ssl.SSLError) else str(reason)
     return ""

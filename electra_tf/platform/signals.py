@@ -6,9 +6,9 @@
             while stop.number is None:
                 work()
 
-Python calls its handlers in the main thread, between two of its instructions, and not while
-TensorFlow compiles, computes or waits for another machine. Therefore a thread reads signals too. It
-ends the process at a second signal, or if the work does not react to the first one in time.
+Python calls its handlers in the main thread, but not while TensorFlow compiles, computes or waits
+for another machine. Therefore a thread reads signals too. It ends the process at a second signal,
+or if the work does not react to the first one in time.
 """
 
 import contextlib
@@ -21,12 +21,10 @@ from collections.abc import Iterator
 from types import FrameType
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
-SAME_REQUEST_SECONDS = 0.5
+_SAME_REQUEST_SECONDS = 0.5
 """Signals this close together are one request: `timeout` and some launchers send each one twice."""
-
 DEAF_SECONDS = 20.0
-"""Seconds after which `Interrupts` ends a process whose main thread has not run since a signal:
-longer than a step of fine-tuning, shorter than the 30 s after which most schedulers kill."""
+"""Longer than a step of fine-tuning, shorter than the 30 s after which most schedulers kill."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -34,12 +32,8 @@ class Interrupted(KeyboardInterrupt):
 
     def __init__(self, number: int, line: str = "interrupted."):
         super().__init__(line)
-        self.number = number
-
-    @property
-    def status(self) -> int:
+        self.status = 128 + number
         """Exit status, as a shell reports signals: 130 for Ctrl-C, 143 for SIGTERM."""
-        return 128 + self.number
 
 
 class StopRequest:
@@ -47,15 +41,13 @@ class StopRequest:
 
     It stays in force after a signal, so that a second signal also ends a process that cleans up.
     Open it in the main thread, after other code has set its handlers.
+
+    Args:
+        grace_seconds: the process ends so long after the first signal; None for no limit.
+        late: the line that is printed then.
     """
 
     def __init__(self, *, grace_seconds: float | None = None, late: str = ""):
-        """Takes the time limit of the work after a signal.
-
-        Args:
-            grace_seconds: the process ends so long after the first signal; None for no limit.
-            late: the line that is printed then.
-        """
         self.number: int | None = None
         """The first signal."""
         self._grace_seconds, self._late = grace_seconds, late
@@ -107,7 +99,7 @@ class StopRequest:
                 if first is None:
                     first = time.monotonic()
                     self.number = self.number or number
-                elif time.monotonic() - first > SAME_REQUEST_SECONDS:
+                elif time.monotonic() - first > _SAME_REQUEST_SECONDS:
                     _end_at_once(number, "ended at once.")
 
 
@@ -131,8 +123,7 @@ class Interrupts(StopRequest):
 def left_to_the_system() -> Iterator[None]:
     """Lets a signal end the process at once while TensorFlow keeps Python from running.
 
-    TensorFlow waits up to an hour for other workers to join and notes SIGTERM without reacting to
-    it. Afterwards the handlers from before are restored.
+    TensorFlow waits up to an hour for other workers to join, and ignores SIGTERM meanwhile.
     """
     before = {number: signal.signal(number, signal.SIG_DFL) for number in STOPPING}
     try:

@@ -2,25 +2,29 @@
 
 `tf.io.gfile` reads and writes `gs://bucket/records` and the like, so what a training step can read
 or save to, all of the program can. Paths of this machine stay `pathlib.Path` and do not load
-TensorFlow.
+TensorFlow. `read_bytes` and `read_lines` keep an endless file from filling the memory.
 """
 
 import contextlib
 import errno
 import fnmatch
 import glob
+import gzip
 import hashlib
 import io
+import itertools
 import os
 import pathlib
 import re
 import shutil
 import types
+import zlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
-from electra_tf.platform.errors import UserError
+from electra_tf.platform.errors import UserError, shown
 
+MIB = 1 << 20
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://")
 
 
@@ -64,10 +68,8 @@ class RemotePath(pathlib.PurePosixPath):
         entries = self.iterdir() if self.is_dir() else ()
         return (entry for entry in entries if fnmatch.fnmatch(entry.name, pattern))
 
-    def mkdir(self, parents: bool = False, exist_ok: bool = False) -> None:
-        """Creates a directory and its parents; `parents` has no effect."""
-        if not exist_ok and self.exists():
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(self))
+    def mkdir(self, parents: bool = True, exist_ok: bool = True) -> None:
+        """Creates a directory and its parents; the arguments have no effect."""
         _gfile(self, "makedirs")
 
     def open(self, mode: str = "r", encoding: str = "utf-8") -> Any:
@@ -115,7 +117,7 @@ class _Reader(io.RawIOBase):
         self._path = path
         with _os_errors(path):
             self._file = _gfile(path, "GFile", "rb")
-            self._size = self._file.size()
+            self._file.size()  # Raises if there is no such file.
         self.tell = self._file.tell
 
     def readable(self) -> bool:
@@ -130,9 +132,8 @@ class _Reader(io.RawIOBase):
         return len(content)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        place = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self.tell(), io.SEEK_END: self._size}[whence]
-        self._file.seek(place)
-        return place
+        self._file.seek(offset, whence)
+        return self.tell()
 
 
 Path = pathlib.Path | RemotePath
@@ -144,10 +145,7 @@ def is_remote(name: str) -> bool:
 
 
 def path(name: str | os.PathLike) -> Path:
-    """Returns a user's path.
-
-    Raises:
-        UserError: a URL of a file system that this TensorFlow doesn't have.
+    """Returns a user's path; `UserError` for a URL of a file system that TensorFlow lacks here.
 
     Example:
         >>> path("runs/small"), path("file:///tmp/small")
@@ -161,11 +159,11 @@ def path(name: str | os.PathLike) -> Path:
         return RemotePath(name)
     import tensorflow as tf  # It takes seconds.
 
-    names = (tf.compat.as_text(one) for one in tf.io.gfile.get_registered_schemes())
-    known = sorted({*names} - {"", "file"})
+    known = {tf.compat.as_text(one) for one in tf.io.gfile.get_registered_schemes()} - {"", "file"}
     if scheme[1] not in known:
         raise UserError(f"{name}: TensorFlow has no file system for {scheme[0]} here; it has "
-                        f"{', '.join(f'{one}://' for one in known)} and paths of this machine.")
+                        f"{', '.join(f'{one}://' for one in sorted(known))} and paths of this "
+                        "machine.")
     return RemotePath(name)
 
 
@@ -199,6 +197,67 @@ def file_sha256(path: Path) -> str:
     """Returns the hexadecimal sha256 of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_bytes(path: Path, most: int) -> bytes:
+    """Returns a file's content; raises OSError, or UserError for more than `most` bytes."""
+    with _opened(path) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise UserError(f"{path} is larger than {_size(most)}, which no file of its kind is; name "
+                        "the right file.")
+    return content
+
+
+def read_lines(path: Path, *, longest: int, most: int) -> Iterator[tuple[int, bytes]]:
+    r"""Yields the lines of a file, decompressed if its name ends in ".gz".
+
+    Args:
+        path: the file, which may be larger than the memory.
+        longest: bytes of the longest line, its end included.
+        most: bytes of the largest file, decompressed.
+
+    Yields:
+        The line's number, from 1, and the line with its "\n".
+
+    Raises:
+        UserError: the file can't be read, is damaged gzip, or exceeds a limit.
+    """
+    size = 0
+    try:
+        with _opened(path) as raw, (gzip.open(raw) if path.suffix == ".gz" else raw) as file:
+            for number in itertools.count(1):
+                line = file.readline(longest + 1)
+                size += len(line)
+                if len(line) > longest or size > most:
+                    limit = (f"a line of more than {_size(longest)}" if len(line) > longest
+                             else f"more than {_size(most)} unpacked")
+                    raise UserError(f"{path}:{number}: {limit}, which no file of its kind has; "
+                                    "name the right file.")
+                if not line:
+                    return
+                yield number, line
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UserError(f"{path}: not gzip, or damaged: {error}; get the file again, or leave "
+                        ".gz out of its name if it isn't packed.") from error
+    except OSError as error:
+        raise cannot_read(path, error) from error
+
+
+def cannot_read(path: Path, error: OSError) -> UserError:
+    """Returns the one-line error for a file that can't be read."""
+    return UserError(f"cannot read {path}: {error.strerror or error}.")
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except ValueError as error:  # A NUL character.
+        raise OSError(errno.EINVAL, f"not a file name: {shown(str(path))}") from error
+
+
+def _size(count: int) -> str:
+    return f"{count // MIB} MiB" if count >= MIB else f"{count // 1024} KiB"
 
 
 def _gfile(place: RemotePath, function: str, *arguments: Any, **options: Any) -> Any:

@@ -31,18 +31,12 @@ class Words(NamedTuple):
 
 
 def split_at_spaces(encoder: RowEncoder, column: tf.Tensor) -> Words:
-    """Takes what stands between spaces for a word, as in files of tagged words.
-
-    A word of which nothing is left after cleaning is an [UNK].
-    """
+    """Takes what stands between spaces in texts, string [B], for a word, as files of tags do."""
     return given(encoder, tf.strings.split(column))
 
 
 def given(encoder: RowEncoder, words: tf.RaggedTensor) -> Words:
-    """Takes words as they are, string [B, (words)].
-
-    One of which nothing is left after cleaning is an [UNK], one that is too long for a row is cut.
-    """
+    """Takes words, string [B, (words)], as they are; one that cleaning empties is an [UNK]."""
     pieces = encoder.tokenizer.tokenize(words.flat_values)
     lengths = tf.cast(pieces.row_lengths(), tf.int32)
     table = tf.concat([[encoder.vocabulary.unk_id], pieces.flat_values], axis=0)
@@ -52,10 +46,7 @@ def given(encoder: RowEncoder, words: tf.RaggedTensor) -> Words:
 
 
 def split_as_tokenized(encoder: RowEncoder, column: tf.Tensor) -> Words:
-    """Takes punctuation marks and Chinese characters for words too, as WordPiece does.
-
-    A word of which nothing is left after cleaning is left out.
-    """
+    """Takes punctuation and Chinese characters for words too; drops words that cleaning empties."""
     words = encoder.tokenizer.tokenize_words(column)
     lengths = tf.cast(words.pieces.row_lengths(), tf.int32)
     kept = tf.squeeze(tf.where(lengths > 0), axis=1)
@@ -88,8 +79,7 @@ def per_text(words: Words, values: tf.Tensor, fill: tf.Tensor) -> tf.Tensor:
 def row_starts(sizes: tf.Tensor, text_splits: tf.Tensor, room: int) -> tf.Tensor:
     """Returns the first word of every row, int32 [R].
 
-    All texts are cut side by side, a row of each at a time, so that the steps are as many as the
-    longest text has rows, and a text's rows depend on nothing but its own words.
+    All texts are cut side by side, a row of each at a time.
 
     Args:
         sizes: int32 [W], pieces of every word of all texts; none above `room`.

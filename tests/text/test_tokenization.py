@@ -7,17 +7,18 @@ from absl import flags
 
 from electra_tf.platform.errors import UserError
 from electra_tf.text import tokenization
-from electra_tf.text.normalization import (
+from electra_tf.text.tokenization import (
     AUTO,
     FLAGS,
     MODES,
     NFC,
     UNCASED,
     Normalization,
+    TextSettings,
+    Tokenization,
     asked_for,
     refuse_other,
 )
-from electra_tf.text.tokenization import TextSettings, Tokenization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 WORDS = TextSettings(vocabulary=Vocabulary((*SPECIAL_TOKENS, "한글", "##은")), normalization=NFC)

@@ -13,8 +13,7 @@ import tensorflow as tf
 
 from data_prep.sources import embedded
 from electra_tf.platform.errors import UserError
-from electra_tf.text.normalization import NFC, UNCASED, Normalization
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.tokenization import NFC, UNCASED, Normalization, TextSettings
 from electra_tf.text.tokenizer import Tokenizer, WordSplitter
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.text.nasty_lines import assigned, lines
@@ -143,7 +142,7 @@ def test_texts_known_to_be_valid_give_the_same(mode, nasty, nasty_vocabulary):
 def test_lower_casing_does_not_depend_on_the_locale():
     locale = "tr_TR.UTF-8"
     program = ("import tensorflow as tf; from electra_tf.text.tokenizer import WordSplitter as W;"
-               "from electra_tf.text.normalization import Normalization as N;"
+               "from electra_tf.text.tokenization import Normalization as N;"
                "t = tf.constant(['TITLE İI Ì Í Ĩ Į Į́ J́ I\u0307']);"
                "print(ascii([W(N(strip_accents=s)).normalize(t).numpy()[0].decode() "
                "for s in (True, False)]))")
