@@ -29,9 +29,7 @@ class Word(NamedTuple):
 
 
 class Electra:
-    """A pre-trained ELECTRA: its encoder, and the discriminator and the generator if it has them.
-
-    `electra_tf.load` returns one.
+    """A pre-trained ELECTRA from `electra_tf.load`: encoder, discriminator and generator if any.
 
     Attributes:
         source (str): Where the weights come from.
@@ -83,10 +81,8 @@ class Electra:
         """Returns the words of a text, each with the probability that it was replaced.
 
         Words are split as WordPiece splits them: at spaces and around punctuation. A word of
-        several pieces has the probability of its most likely piece.
-
-        Raises:
-            UserError: the checkpoint has no discriminator, or `text` is too long or no string.
+        several pieces has the probability of its most likely piece. Raises UserError for a
+        checkpoint without a discriminator.
 
         Example:
             >>> [word.text for word in electra.detect("The chef ate the piano.")]
@@ -107,12 +103,8 @@ class Electra:
     def fill(self, text: str, *, candidates: int = 5) -> list[list[Word]]:
         """Returns the generator's most likely words for every [MASK] of a text.
 
-        Returns:
-            A list of so many candidates for each [MASK], the most likely word first. "##" marks a
-            piece that continues a word.
-
-        Raises:
-            UserError: the checkpoint has no generator, or `text` has no [MASK] or is too long.
+        A list of so many candidates for each [MASK] has the most likely word first. "##" marks a
+        piece that continues a word. Raises UserError for a checkpoint without a generator.
 
         Example:
             >>> [[len(words)] for words in electra.fill("The [MASK] cooked the [MASK].")]
@@ -153,7 +145,6 @@ class Electra:
 
     @tf.function(input_signature=[tf.TensorSpec([1, None], tf.int32)], autograph=False)
     def _probabilities(self, ids: tf.Tensor) -> tf.Tensor:
-        """Returns the probability that each token was replaced, float32 [1, L]."""
         with inference_mode():
             logits = self._network.discriminator(
                 ids, tf.zeros_like(ids), tf.ones_like(ids, tf.bool))
@@ -176,9 +167,6 @@ def load(name: str | os.PathLike[str]) -> Electra:
         name: The directory of a run, a directory in Hugging Face's format, a TensorFlow 1
             checkpoint of Google's code, or the name of a model on the Hugging Face Hub,
             `owner/name` or `hf://owner/name@revision`.
-
-    Raises:
-        UserError: the checkpoint is missing, damaged or of another architecture.
 
     Example:
         >>> import electra_tf

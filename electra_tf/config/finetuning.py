@@ -18,15 +18,14 @@ class TaskConfig(Section, prefix="task."):
     """Conversion of examples to rows, and of outputs to answers."""
 
     max_seq_length: Annotated[int, Interval(ge=8, le=1 << 16)] = 128
-    """Longest row, in tokens; texts are cut, long contexts of questions are read in sliding
-    windows. Extractive QA takes 512, or what the encoder can read."""
+    """Longest row, in tokens; texts are cut, long contexts read in sliding windows. Extractive QA
+    takes 512, or what the encoder can read."""
     swap_pairs: bool = False
     """Train on every pair in both orders; MRPC and STS-B do."""
     dropout: Probability = 0.1
     """Dropout rate of the vectors that the output layer reads."""
     hidden_layer: bool = False
-    """For classification and regression: a dense layer with GELU before the output layer. Hugging
-    Face's head has it, Google's hasn't."""
+    """For classification and regression: a dense GELU layer first, as in Hugging Face's head."""
     doc_stride: Length = 128
     """Word pieces from one sliding window over a context to the next."""
     max_query_length: Length = 64
@@ -38,8 +37,7 @@ class TaskConfig(Section, prefix="task."):
     beam_size: Few = 20
     """Answer starts that are considered, and ends for each of them."""
     ends_given_starts: bool = True
-    """Score the end of an answer given its start, as XLNet does; otherwise independently, as BERT
-    does."""
+    """Score the end of an answer given its start, as XLNet; otherwise independently, as BERT."""
     answerability: bool = True
     """Learn to predict if a question has an answer."""
     answerability_weight: Annotated[float, Interval(ge=0, le=1_000_000)] = 0.5
@@ -48,14 +46,12 @@ class TaskConfig(Section, prefix="task."):
     """In training, a window without the answer counts as unanswerable; otherwise it counts as
     answerable if its question is, as in Google's code."""
     tagging_loss_by_sentence: bool = False
-    """Divide the loss of tags by the number of sentences, not of words: a sentence's loss is the
-    sum over its words, as in Google's code."""
+    """Divide the loss of tags by the number of sentences, not words, as in Google's code."""
     feature_based: bool = False
     """For tagging: train only a BiLSTM of two layers on the last four layers of a frozen encoder
     (BERT, section 5.3)."""
     no_answer_threshold: Annotated[float, Interval(le=1_000_000)] = -2.75
-    """Score above which a question counts as unanswerable if no threshold is searched: the value
-    of Google's submission."""
+    """Score above which a question is unanswerable if no threshold is searched: Google's."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -65,8 +61,7 @@ class FinetuningOptimizerConfig(OptimizerConfig):
     layerwise_decay: Annotated[float, Interval(gt=0, le=1)] = 0.8
     """Learning-rate factor of each layer relative to the layer above."""
     layerwise_decay_skips_one: bool = False
-    """Put the top layer two steps below the head, not one: Google's code does, and its published
-    scores rest on it."""
+    """Put the top layer two steps below the head, not one, as Google's code for its scores."""
 
     def warmup(self, num_train_steps: int) -> float:
         """Returns the number of warm-up steps: a tenth of the run, not rounded, as in Google's."""

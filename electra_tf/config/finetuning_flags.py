@@ -9,7 +9,7 @@ from absl import flags
 from electra_tf.config import overrides
 from electra_tf.config.finetuning import finetuning_config
 from electra_tf.config.overrides import ANY_SETTING, HARDWARE, of_fields
-from electra_tf.config.sizes import SIZES
+from electra_tf.config.pretraining import SIZES
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.settings import Section, define_flags, settings_of
 
@@ -25,8 +25,7 @@ class TaskFlags(Section, prefix="--"):
     classification, regression, tagging, question_answering. glue_average prints one row of what
     --task=glue left in --model_dir."""
     data_dir: str = ""
-    """Directory of a benchmark's files as it publishes them. Without it and without files of your
-    own, TensorFlow Datasets downloads the benchmark."""
+    """Directory of a benchmark's files as it publishes them. Default: TensorFlow Datasets' data."""
     data_source: Literal["files", "tfds"] = "files"
     """files, or tfds for TensorFlow Datasets, whose own directory --data_dir then is. Default:
     files if --data_dir, --train or --dev is given, otherwise tfds."""
@@ -60,13 +59,11 @@ class ModelFlags(Section, prefix="--"):
     input: str = ""
     """To predict: a file like --test, .txt with a text per line, or - for standard input."""
     output: str = ""
-    """Predictions: .jsonl; or .tsv for labels and numbers, .txt for tags, .json for answers; - for
-    standard output."""
+    """Predictions: .jsonl, .tsv (labels, numbers), .txt (tags), .json (answers) or - for stdout."""
     overwrite: bool = False
     """Replace an existing --output."""
     scratch_baseline: bool = False
-    """Also train the same network from random weights, in from_scratch within --model_dir, and
-    print both scores."""
+    """Also train the network from random weights, in from_scratch within --model_dir."""
     init_checkpoint: str = ""
     """The pre-trained encoder: a run's directory, Google's checkpoint, a directory of Hugging
     Face's or a name on its hub; none trains from scratch. Default:
@@ -76,8 +73,7 @@ class ModelFlags(Section, prefix="--"):
     vocab_file: str = ""
     """From scratch: the vocabulary. Otherwise it must match the checkpoint's vocabulary."""
     normalization: str = "auto"
-    """From scratch: bert_uncased, bert_cased, nfc, or auto: as the vocabulary was learned.
-    Otherwise it must match the checkpoint's."""
+    """From scratch: bert_uncased, bert_cased, nfc, or auto: as the vocabulary was learned."""
     lower_case: bool | None = None
     """Lower-case the text. Replaces --normalization."""
     strip_accents: bool | None = None
@@ -89,8 +85,7 @@ class ExportFlags(Section, prefix="--"):
     """Directory, version and precision of an exported model."""
 
     export_dir: str = ""
-    """Directory of the model for TensorFlow Serving; its version is a directory within. Training
-    exports at its end."""
+    """Directory for TensorFlow Serving, with one per version; training exports at its end."""
     export_version: str = "1"
     """Version of the exported model, a positive integer; servers take the highest."""
     serving_precision: str = "float32"

@@ -29,7 +29,7 @@ class Measure:
     curve: str = ""
     """Label of its curve, shown where a panel has several."""
     noisy: bool = True
-    """Whether to smooth its curve; schedules are drawn as they are."""
+    """Whether to smooth its curve."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -179,82 +179,69 @@ class Entry:
     settings: ObjectiveConfig
     """With their defaults."""
     measures: Mapping[str, Measure]
-    """Its losses, ratios and scores, in the order in which they are drawn."""
+    """What it alone reports."""
 
 
 _SCORES = "discriminator scores (fraction)"
 _ACCURACY = "generator accuracy (fraction)"
-_GENERATOR = {
+_FIXED = "AUC on fixed corruptions"
+_UNIGRAM = "with frequent words written in"
+_BIGRAM = "with words written in that often follow the one before"
+_SHARED = {
+    "loss": Measure("weighted sum of the losses below", "total loss (weighted nats)", "total"),
     "generator_loss": Measure(
         "nats per masked token", "generator loss (nats / masked token)", "generator"),
-    "generator_accuracy": Measure("of masked tokens, most likely guess", _ACCURACY, "generator"),
-}
-_SAMPLED = {"generator_sampled_accuracy": Measure("of masked tokens, guess drawn at random")}
-_REPLACED = {"replaced_fraction": Measure("of all tokens")}
-_DISCRIMINATOR = {
     "discriminator_loss": Measure(
         "nats per token", "discriminator loss (nats / token)", "discriminator"),
+    "generator_accuracy": Measure("of masked tokens, most likely guess", _ACCURACY, "generator"),
+    "generator_sampled_accuracy": Measure("of masked tokens, guess drawn at random"),
     "discriminator_accuracy": Measure("of all tokens"),
     "discriminator_auc": Measure("area under the ROC curve", _SCORES, "area under curve"),
     "discriminator_precision": Measure(
         "of tokens called replaced, how many are", _SCORES, "precision"),
     "discriminator_recall": Measure("of replaced tokens, how many are found", _SCORES, "recall"),
-    **_REPLACED,
+    "replaced_fraction": Measure("of all tokens"),
 }
-_ELECTRA = {name: (_GENERATOR | _DISCRIMINATOR | _SAMPLED)[name] for name in (
-    "generator_loss", "discriminator_loss", "generator_accuracy", *_SAMPLED, *_DISCRIMINATOR)}
-_RESTORING = {
-    **_GENERATOR, **_SAMPLED, **_REPLACED,
-    "restoring_accuracy": Measure(
-        "of masked tokens, the encoder's most likely guess", _ACCURACY, "encoder")}
-
-
-_OWN: Mapping[ObjectiveConfig, Mapping[str, Measure]] = {
-    ElectraConfig(): _ELECTRA,
-    MlmConfig(): _GENERATOR,
-    Electra15Config(): _ELECTRA,
-    AdversarialConfig(): _ELECTRA | {
+_OF_EVERY_RUN = {
+    "unigram_precision": Measure(_UNIGRAM), "unigram_recall": Measure(_UNIGRAM),
+    "unigram_auc": Measure(
+        f"{_UNIGRAM}; comparable between runs", _FIXED, "by frequency (unigram)"),
+    "bigram_precision": Measure(_BIGRAM), "bigram_recall": Measure(_BIGRAM),
+    "bigram_auc": Measure(
+        f"{_BIGRAM}; comparable between runs", _FIXED, "by the word before (bigram)"),
+    "learning_rate": Measure("", "learning rate", "learning rate", noisy=False),
+}
+_OWN = {
+    "adversarial": {
         "policy_loss": Measure("reward times nats; its gradient is what counts",
                                "policy loss (per masked token)", "policy"),
         "baseline_loss": Measure("nats per masked token", "baseline's loss (nats / masked token)",
                                  "baseline"),
         "generator_reward": Measure("the discriminator's loss at masked tokens, nats")},
-    FrozenGeneratorConfig(): _ELECTRA,
-    TwoStageConfig(): _ELECTRA,
-    ElectricConfig(): _ELECTRA | {"generator_loss": Measure(
-        "nats per ordinary token", "generator loss (nats / token)", "generator")},
-    ReplaceMlmConfig(): _RESTORING | {"restoring_loss": Measure(
-        "nats per masked token", "encoder's loss (nats / masked token)", "encoder")},
-    AllTokensMlmConfig(): _RESTORING | {"all_tokens_loss": Measure(
+    "replace_mlm": {
+        "restoring_accuracy": Measure(
+            "of masked tokens, the encoder's most likely guess", _ACCURACY, "encoder"),
+        "restoring_loss": Measure(
+            "nats per masked token", "encoder's loss (nats / masked token)", "encoder")},
+    "all_tokens_mlm": {"all_tokens_loss": Measure(
         "nats per token", "encoder's loss (nats / token)", "encoder")},
-    FixedGeneratorConfig(): _SAMPLED | _DISCRIMINATOR,
 }
 OBJECTIVES: dict[str, Entry] = {
-    settings.name: Entry(settings=settings, measures=own, implementation=(
+    settings.name: Entry(settings=settings, measures=_OWN.get(settings.name, {}), implementation=(
         f"electra_tf.objectives.{settings.name}:"
         f"{type(settings).__name__.replace('Config', 'Objective')}"))
-    for settings, own in _OWN.items()}
+    for settings in (
+        ElectraConfig(), MlmConfig(), Electra15Config(), AdversarialConfig(),
+        FrozenGeneratorConfig(), TwoStageConfig(), ElectricConfig(), ReplaceMlmConfig(),
+        AllTokensMlmConfig(), FixedGeneratorConfig())}
 """The objectives by name."""
-
-_LOSS = {"loss": Measure("weighted sum of the losses below", "total loss (weighted nats)", "total")}
-_FIXED_CORRUPTIONS = {
-    "unigram": ("with frequent words written in", "by frequency (unigram)"),
-    "bigram": ("with words written in that often follow the one before",
-               "by the word before (bigram)")}
-_OF_EVERY_RUN = {
-    f"{name}_{score}": Measure(text) if score != "auc" else Measure(
-        f"{text}; comparable between runs", "AUC on fixed corruptions", curve)
-    for name, (text, curve) in _FIXED_CORRUPTIONS.items()
-    for score in ("precision", "recall", "auc")
-} | {"learning_rate": Measure("", "learning rate", "learning rate", noisy=False)}
 
 
 def measures() -> Mapping[str, Measure]:
     """Returns every number that a run may report, in the order of its panels."""
-    known = dict(_LOSS)
-    for entry in OBJECTIVES.values():
-        known |= {name: measure for name, measure in entry.measures.items() if name not in known}
-    return known | _OF_EVERY_RUN
+    own = {name: measure for entry in OBJECTIVES.values()
+           for name, measure in entry.measures.items()}
+    return _SHARED | own | _OF_EVERY_RUN
 
 
 def panels() -> Mapping[str, Sequence[str]]:

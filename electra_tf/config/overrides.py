@@ -98,8 +98,8 @@ def parse_assignments(assignments: list[str]) -> dict[str, str]:
 
 def read_yaml(path: Path) -> dict[str, str]:
     """Reads a YAML file of sections into a mapping from `section.field` to its text."""
-    return {f"{section}.{field}": text
-            for section, fields in strict_yaml.read_sections(path, "--config").items()
+    sections = strict_yaml.read_sections(path, "--config")
+    return {f"{section}.{field}": text for section, fields in sections.items()
             for field, text in fields.items()}
 
 

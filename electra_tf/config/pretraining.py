@@ -1,7 +1,7 @@
-"""Everything that decides what a pre-training run computes."""
+"""What decides a pre-training run's result, for the paper's model sizes and for short runs."""
 
 import dataclasses
-from typing import Annotated
+from typing import Annotated, Any
 
 from annotated_types import Interval
 
@@ -10,11 +10,14 @@ from electra_tf.config.model import (
     MaskingConfig,
     ModelConfig,
     SamplingConfig,
+    can_match,
 )
 from electra_tf.config.objectives import ElectraConfig, ObjectiveConfig
 from electra_tf.config.optimization import OptimizerConfig
 from electra_tf.config.runtime import Batch, Precision, RuntimeConfig
-from electra_tf.platform.settings import Count, PositiveCount, Section
+from electra_tf.platform.settings import Count, PositiveCount, Section, require_one_of
+
+PAPER, SHORT = RECIPES = ("paper", "short")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -59,3 +62,68 @@ class PretrainingConfig:
 
     def __post_init__(self) -> None:
         self.initialization.require_room(self.model)
+
+
+SIZES = {  # ELECTRA, tables 6 and 7, and a tiny one for tests and demos.
+    "tiny": PretrainingConfig(
+        model=ModelConfig(
+            embedding_size=64, hidden_size=128, num_layers=2, num_heads=2,
+            intermediate_size=512, max_position_embeddings=128, generator_width=0.5,
+            hidden_dropout=0.0, attention_dropout=0.0),
+        optimizer=OptimizerConfig(learning_rate=2e-4, warmup_steps=600),
+        training=TrainingConfig(train_batch_size=16, num_train_steps=3000),
+    ),
+    "small": PretrainingConfig(),
+    "base": PretrainingConfig(
+        model=ModelConfig(
+            embedding_size=768, hidden_size=768, num_heads=12, intermediate_size=3072,
+            generator_width=1 / 3),
+        optimizer=OptimizerConfig(learning_rate=2e-4),
+        training=TrainingConfig(train_batch_size=256, num_train_steps=766_000),
+    ),
+    "large": PretrainingConfig(
+        model=ModelConfig(
+            embedding_size=1024, hidden_size=1024, num_layers=24, num_heads=16,
+            intermediate_size=4096, generator_width=0.25),
+        masking=MaskingConfig(rate=0.25),
+        optimizer=OptimizerConfig(learning_rate=2e-4),
+        training=TrainingConfig(train_batch_size=2048, num_train_steps=400_000),
+    ),
+}
+
+
+def pretraining_config(model_size: str) -> PretrainingConfig:
+    """Returns the paper's settings for a model size; `UserError` for an unknown one."""
+    require_one_of(SIZES, "--model_size", model_size)
+    return SIZES[model_size]
+
+
+def recipe_settings(recipe: str, config: PretrainingConfig) -> dict[str, Any]:
+    """Returns what one of `RECIPES` changes in the paper's settings of a model size.
+
+    `short` is for minutes to days of a few cores or one GPU, where the paper's settings, made for
+    a million steps, leave the discriminator at word frequencies. docs/explanation/short_runs.md
+    has the comparisons. The width in `config` counts.
+    """
+    require_one_of(RECIPES, "--recipe", recipe)
+    if recipe == PAPER:
+        return {}
+    hidden_size, heads = config.model.hidden_size, config.model.num_heads
+    return {
+        "initialization.scheme": "neighbours",
+        # Two others remain that attend to both neighbours.
+        "initialization.matching_heads": 2 if heads >= 4 and can_match(config.model) else 0,
+        # H x range^2, to which what passes through two matrices is proportional, is 0.81.
+        "model.initializer_range": round(0.9 * hidden_size**-0.5, 4),
+        "model.hidden_dropout": 0.0,
+        "model.attention_dropout": 0.0,
+        # One head, so that it sees one neighbour at first: a generator that begins with both runs
+        # away from the discriminator (AUC 0.71, not 0.83, after 8 million tokens of 4 x 256).
+        "model.generator_width": 0.5 if hidden_size < 256 else 0.375,
+        "model.generator_depth": 0.5,
+        "masking.rate": 0.25,
+        "optimizer.bias_correction": True,
+        # For tiny twice as much kills the discriminator.
+        "optimizer.learning_rate": min(1e-3, 0.128 / hidden_size),
+        "optimizer.warmup_steps": -1,
+    }

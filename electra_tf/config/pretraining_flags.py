@@ -6,8 +6,12 @@ from typing import Any, Literal
 
 from electra_tf.config import overrides
 from electra_tf.config.overrides import ANY_SETTING, HARDWARE, of_fields, override
-from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.config.sizes import SIZES, pretraining_config, recipe_settings
+from electra_tf.config.pretraining import (
+    SIZES,
+    PretrainingConfig,
+    pretraining_config,
+    recipe_settings,
+)
 from electra_tf.platform.settings import Section, define_flags, settings_of
 
 

@@ -10,33 +10,10 @@ from electra_tf.platform.settings import Count, PositiveCount, Section, require
 
 Batch = Annotated[int, Interval(gt=0, le=1 << 20)]
 """Examples of a step; the bound is 500 times ELECTRA-Large's batch."""
-
-
-class Precision(enum.StrEnum):
-    """Type of activations and matmuls; weights and statistics stay float32."""
-
-    AUTO = "auto"
-    FLOAT32 = "float32"
-    BFLOAT16 = "bfloat16"
-    FLOAT16 = "float16"
-
-
-class Strategy(enum.StrEnum):
-    """Distribution over devices (`tf.distribute`)."""
-
-    AUTO = "auto"
-    ONE_DEVICE = "one_device"
-    MIRRORED = "mirrored"
-    MULTI_WORKER_MIRRORED = "multi_worker_mirrored"
-    TPU = "tpu"
-
-
-class Xla(enum.StrEnum):
-    """Compilation of the training step by XLA."""
-
-    AUTO = "auto"
-    ON = "on"
-    OFF = "off"
+# Values are the names in lower case.
+Precision = enum.StrEnum("Precision", "AUTO FLOAT32 BFLOAT16 FLOAT16")
+Strategy = enum.StrEnum("Strategy", "AUTO ONE_DEVICE MIRRORED MULTI_WORKER_MIRRORED TPU")
+Xla = enum.StrEnum("Xla", "AUTO ON OFF")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

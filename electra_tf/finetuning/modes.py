@@ -15,8 +15,7 @@ from electra_tf.config import finetuning_flags
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
-from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.config.sizes import pretraining_config
+from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
 from electra_tf.finetuning import glue_average, outputs, pseudo_likelihood, setup, trials
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.platform import storage

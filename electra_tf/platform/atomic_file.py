@@ -4,8 +4,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import re
-import shutil
 from collections.abc import Iterator
 
 from electra_tf.platform.errors import UserError
@@ -67,32 +65,6 @@ def remove_unfinished(directory: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def remove_abandoned(directory: Path) -> None:
-    """Removes temporary files and directories of dead processes; other processes may write there.
-
-    Call it before this process writes there: in containers, processes have equal numbers. Remote
-    directories keep theirs, because a writer can run on another machine.
-    """
-    if isinstance(directory, RemotePath):
-        return
-    for path in directory.glob(f"{TEMPORARY_PREFIX}*"):
-        owner = re.match(r"[0-9]{1,9}(?=-)", path.name.removeprefix(TEMPORARY_PREFIX))
-        if owner is None or _is_another_alive(int(owner[0])):
-            continue
-        with contextlib.suppress(OSError):
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-
-
-def _is_another_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # Another user's process.
-        return True
-    return process != os.getpid()
-
-
 def flush_to_disk(path: Path) -> None:
     """Returns when a file's content, or a directory's names, survive a power failure."""
     if isinstance(path, RemotePath):  # Written when it was closed.
@@ -106,13 +78,9 @@ def flush_to_disk(path: Path) -> None:
 
 @contextlib.contextmanager
 def only_process(directory: Path, busy: str) -> Iterator[None]:
-    """Holds the lock of an existing directory, which the operating system releases at the latest.
+    """Holds the lock of an existing directory, or raises UserError with the message `busy`.
 
-    Remote file systems have no locks: all processes are admitted there.
-
-    Raises:
-        UserError: another process holds the lock (the message is `busy`), or the directory isn't
-            writable.
+    The operating system releases the lock of an ended process. Remote file systems have none.
     """
     if isinstance(directory, RemotePath):
         yield

@@ -1,35 +1,20 @@
 """A quick test that a server can be reached, before a library that retries for minutes."""
 
-import queue
 import ssl
-import threading
 import urllib.error
 import urllib.request
 
 from electra_tf.platform.errors import UserError, one_line
 
 SECONDS = 10.0
-"""Longest wait, names and all addresses of the server included."""
+"""Longest wait for one address of the server."""
 
 
 def require_reachable(url: str, wanted: str, fix: str) -> None:
     """Returns if the server of a URL answers, directly or through the environment's proxy.
 
-    Every status counts as an answer. Raises UserError with what is `wanted` and the `fix` if none
-    comes within `SECONDS`.
+    Every status counts as an answer. Without one, raises UserError with what is `wanted` and `fix`.
     """
-    outcome: queue.SimpleQueue[str] = queue.SimpleQueue()
-    # The resolver of the operating system has no time limit of ours, so a thread waits for it.
-    threading.Thread(target=lambda: outcome.put(_problem(url)), daemon=True).start()
-    try:
-        problem = outcome.get(timeout=SECONDS)
-    except queue.Empty:
-        problem = f"no answer within {SECONDS:g} s"
-    if problem:
-        raise UserError(f"{wanted} can't be downloaded from {url}: {one_line(problem)}. {fix}")
-
-
-def _problem(url: str) -> str:
     opener = urllib.request.build_opener()  # With the proxies of the environment as it is now.
     try:
         opener.open(urllib.request.Request(url, method="HEAD"), timeout=SECONDS).close()
@@ -38,5 +23,6 @@ def _problem(url: str) -> str:
     except OSError as error:
         reason = getattr(error, "reason", error)
         # The library that downloads may have other certificates than this interpreter.
-        return "" if isinstance(reason, ssl.SSLError) else str(reason)
-    return ""
+        if not isinstance(reason, ssl.SSLError):
+            raise UserError(f"{wanted} can't be downloaded from {url}: {one_line(str(reason))}. "
+                            f"{fix}") from error

@@ -36,10 +36,8 @@ Kind = TypeVar("Kind", bound="Section")
 
 _BOUNDS = {"gt": (operator.gt, "greater than {:,}"), "ge": (operator.ge, "{:,} or more"),
            "lt": (operator.lt, "less than {:,}"), "le": (operator.le, "at most {:,}")}
-_LARGEST = 1e30
-"""Above every bound; larger whole numbers have no exact form as a fraction."""
-_LONGEST = 100
-"""Characters of a number or name that are looked at."""
+_LARGEST = 1e30  # Above every bound; larger whole numbers have no exact form as a fraction.
+_LONGEST = 100  # Characters of a number or name that are looked at.
 _TRUTHS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False,
            "on": True, "off": False}
 _KIND_NAMES = {int: "a whole number", float: "a finite number", bool: "true or false",
@@ -67,10 +65,9 @@ def suggestion(received: object, known: Iterable[str]) -> str:
 
 
 class Section:
-    """Base of the frozen dataclasses whose fields are settings.
+    """Base of the frozen dataclasses whose fields are settings, checked by construction.
 
-    `prefix` stands before the field's name in messages: "masking." or "--". Construction checks
-    every value against its bounds; rules that relate several fields are checks of the subclass.
+    `prefix` stands before the field's name in messages: "masking." or "--".
     """
 
     PREFIX: ClassVar[str] = ""
@@ -93,15 +90,13 @@ class Section:
 class Setting:
     """The declaration of one field of a `Section`."""
 
-    name: str
-    """Full name, as messages and users write it."""
+    name: str  # Full, as messages and users write it.
     owner: type
     field: str
     kind: type
     default: Any
     bounds: Interval
-    choices: tuple[str, ...]
-    """Acceptable values of an enumeration; empty for other types."""
+    choices: tuple[str, ...]  # Of an enumeration; empty for other types.
 
     @property
     def meaning(self) -> str:
@@ -154,7 +149,6 @@ class Setting:
 
 
 def _read_number(value: Any) -> int | float | None:
-    """Returns a number, integers exactly; None for another value."""
     if isinstance(value, str):
         with contextlib.suppress(ValueError, SyntaxError, TypeError):
             value = ast.literal_eval(value.strip()) if len(value) <= _LONGEST else None

@@ -39,12 +39,9 @@ class Interrupted(KeyboardInterrupt):
 class StopRequest:
     """Notes the first signal while it is open, and ends the process at the second.
 
-    It stays in force after a signal, so that a second signal also ends a process that cleans up.
-    Open it in the main thread, after other code has set its handlers.
-
-    Args:
-        grace_seconds: the process ends so long after the first signal; None for no limit.
-        late: the line that is printed then.
+    It stays in force after a signal, for a second one to end a process that cleans up. Open it in
+    the main thread, after other code has set its handlers. `grace_seconds` after the first signal,
+    unless None, the process prints the line `late` and ends.
     """
 
     def __init__(self, *, grace_seconds: float | None = None, late: str = ""):
@@ -69,7 +66,8 @@ class StopRequest:
 
     def close(self) -> None:
         """Restores the handlers from before, also after a signal."""
-        _restore(self._before)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
         signal.set_wakeup_fd(self._fd_before)
         os.write(self._writes, b"\0")
         self._watcher.join()
@@ -121,20 +119,13 @@ class Interrupts(StopRequest):
 
 @contextlib.contextmanager
 def left_to_the_system() -> Iterator[None]:
-    """Lets a signal end the process at once while TensorFlow keeps Python from running.
-
-    TensorFlow waits up to an hour for other workers to join, and ignores SIGTERM meanwhile.
-    """
+    """Lets a signal end the process while TensorFlow waits, up to an hour, for other workers."""
     before = {number: signal.signal(number, signal.SIG_DFL) for number in STOPPING}
     try:
         yield
     finally:
-        _restore(before)
-
-
-def _restore(handlers: dict) -> None:
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _end_at_once(number: int, line: str) -> None:

@@ -33,7 +33,6 @@ class RemotePath(pathlib.PurePosixPath):
 
     Methods have the meaning of `pathlib.Path`'s and raise `OSError` where those do.
 
-    Example:
         >>> shard = RemotePath("gs://bucket/records") / "train-00000.tfrecord"
         >>> str(shard), shard.name, str(shard.parent)
         ('gs://bucket/records/train-00000.tfrecord', 'train-00000.tfrecord', 'gs://bucket/records')
@@ -147,9 +146,8 @@ def is_remote(name: str) -> bool:
 def path(name: str | os.PathLike) -> Path:
     """Returns a user's path; `UserError` for a URL of a file system that TensorFlow lacks here.
 
-    Example:
-        >>> path("runs/small"), path("file:///tmp/small")
-        (PosixPath('runs/small'), PosixPath('/tmp/small'))
+    >>> path("runs/small"), path("file:///tmp/small")
+    (PosixPath('runs/small'), PosixPath('/tmp/small'))
     """
     name = os.fspath(name).removeprefix("file://")
     scheme = _SCHEME.match(name)
@@ -210,18 +208,10 @@ def read_bytes(path: Path, most: int) -> bytes:
 
 
 def read_lines(path: Path, *, longest: int, most: int) -> Iterator[tuple[int, bytes]]:
-    r"""Yields the lines of a file, decompressed if its name ends in ".gz".
+    """Yields number, from 1, and content of each line, unpacked if the name ends in ".gz".
 
-    Args:
-        path: the file, which may be larger than the memory.
-        longest: bytes of the longest line, its end included.
-        most: bytes of the largest file, decompressed.
-
-    Yields:
-        The line's number, from 1, and the line with its "\n".
-
-    Raises:
-        UserError: the file can't be read, is damaged gzip, or exceeds a limit.
+    The file may be larger than the memory. Refuses lines of more than `longest` bytes, their end
+    included, and files of more than `most` when unpacked.
     """
     size = 0
     try:
@@ -261,7 +251,6 @@ def _size(count: int) -> str:
 
 
 def _gfile(place: RemotePath, function: str, *arguments: Any, **options: Any) -> Any:
-    """Returns what a function of `tf.io.gfile` returns for a path."""
     with _os_errors(place) as gfile:
         return getattr(gfile, function)(str(place), *arguments, **options)
 

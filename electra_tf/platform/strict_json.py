@@ -1,8 +1,7 @@
 """Strict JSON for files that people and other programs can change.
 
-pydantic checks a file of a known form against a dataclass: types, unknown and missing keys. JSON
-that readers understand differently is refused: duplicate keys, NaN, numbers past 64 bits and
-unpaired surrogates.
+pydantic checks the form of a file against a dataclass. JSON that readers understand differently is
+refused: duplicate keys, NaN, numbers past 64 bits and unpaired surrogates.
 """
 
 import functools
@@ -33,14 +32,10 @@ class Unreadable(ValueError):
 
 
 def read(path: Path, form: type[Form], *, most: int, absent: str = "", fix: str = "") -> Form:
-    """Returns the content of a file of a known form, or refuses it with a `UserError`.
+    """Returns the content of a file of at most `most` bytes, or refuses it with a `UserError`.
 
-    Args:
-        path: the file.
-        form: a dataclass with `STRICT` or `OPEN`, or a type made of such; Any for any JSON.
-        most: largest size in bytes.
-        absent: the error if there is no such file; a general one if empty.
-        fix: for a file that this program wrote, what to do if it is damaged.
+    `form` is a dataclass with `STRICT` or `OPEN`, a type made of such, or Any. `absent` is the
+    error for a missing file; `fix` says what to do if a file of this program is damaged.
     """
     try:
         return loads(read_bytes(path, most), form)
@@ -108,7 +103,7 @@ def _number(text: str) -> int | float:
 
 
 def _problem(error: dict[str, Any]) -> str:
-    """Returns one of pydantic's errors, with the place of the value in the file before it."""
+    """Returns one of pydantic's errors, after the place of the value in the file."""
     *outer, last = error["loc"] or ("",)
     problem = error["msg"]
     for theirs, ours in _WORDS:

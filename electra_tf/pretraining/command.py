@@ -24,7 +24,7 @@ import sys
 
 from absl import flags
 
-from electra_tf.config import overrides, pretraining_flags, sizes
+from electra_tf.config import overrides, pretraining_flags
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data import manifest
@@ -65,9 +65,6 @@ def _run() -> None:
     data_dir, model_dir = values.data_dir, storage.path(values.model_dir)
     vocab_file = storage.path(values.vocab_file) if values.vocab_file else None
     if values.mode == "train":
-        size = sizes.pretraining_config(values.model_size or "small")
-        for line in sizes.contradictions(values.recipe, size, changes):
-            print(f"note     {line}")
         initial = _initial(values.init_checkpoint)
         new = values.restart or not run_directory.is_taken(model_dir)
         if not (new or values.model_size or flags.FLAGS["recipe"].present):

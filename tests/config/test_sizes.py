@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig, Tying
-from electra_tf.config.sizes import pretraining_config
+from electra_tf.config.pretraining import pretraining_config
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.platform.errors import UserError
 

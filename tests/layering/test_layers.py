@@ -15,7 +15,7 @@ SOURCES = sources.sources()
 # Modules that must start without TensorFlow's seconds and without matplotlib.
 LIGHT = (
     "electra_tf.apps.tools.plot_curves", "electra_tf.config.overrides",
-    "electra_tf.config.pretraining", "electra_tf.config.runtime", "electra_tf.config.sizes",
+    "electra_tf.config.pretraining", "electra_tf.config.runtime",
     "electra_tf.data.manifest", "electra_tf.finetuning.command",
     "electra_tf.finetuning.glue_average",
     "electra_tf.modeling.device_peaks", "electra_tf.modeling.flops",

@@ -17,10 +17,9 @@ from absl import flags
 from electra_tf.apps.planning import prices, scores
 from electra_tf.apps.planning.prices import Device, Prices
 from electra_tf.apps.planning.workload import INFERENCE_LENGTH, PUBLISHED_LENGTHS, Workload
-from electra_tf.config import overrides, pretraining_flags, sizes
+from electra_tf.config import overrides, pretraining, pretraining_flags
 from electra_tf.config.overrides import ANY_SETTING, of_fields
-from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.config.sizes import SIZES
+from electra_tf.config.pretraining import SIZES, PretrainingConfig
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.weight_table import Network
 from electra_tf.platform import command_line, storage
@@ -191,7 +190,7 @@ def _published(work: Workload) -> Table:
 def define() -> None:
     """Defines the flags."""
     flags.DEFINE_string("model_size", None, "tiny, small, base or large. Default: small.")
-    flags.DEFINE_string("recipe", sizes.PAPER, "paper or short, as for run_pretraining.py.")
+    flags.DEFINE_string("recipe", pretraining.PAPER, "paper or short, as for run_pretraining.py.")
     overrides.define_setting_flags(SETTINGS, SIZES)
     flags.DEFINE_list("devices", list(_DEVICES), "Kinds of devices, separated by commas.")
     flags.DEFINE_integer("count", 1, "Number of devices of each kind.")

@@ -13,7 +13,7 @@ from absl import flags
 from electra_tf.config import finetuning_flags, pretraining_flags
 from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
 from electra_tf.config.overrides import SettingFlags, defaults, override, setting_of
-from electra_tf.config.sizes import SIZES
+from electra_tf.config.pretraining import SIZES
 from electra_tf.platform import command_line
 from electra_tf.platform.settings import Section, settings_of
 

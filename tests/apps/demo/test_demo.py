@@ -17,7 +17,7 @@ import pytest
 from electra_tf.apps.demo import demo
 from electra_tf.apps.demo.replaced_tokens import Question
 from electra_tf.checkpoints import formats, run_directory
-from electra_tf.config.sizes import SIZES
+from electra_tf.config.pretraining import SIZES
 from electra_tf.export import conversion
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
