@@ -34,8 +34,8 @@ class Electra:
     Attributes:
         source (str): Where the weights come from.
         model (ModelConfig): The sizes of both networks.
-        encoder (ElectraEncoder): The discriminator's encoder, a tf_keras layer for models of your
-            own. Training it also changes what `embed` and `detect` return.
+        encoder (ElectraEncoder): The discriminator's encoder, a tf_keras layer for your models.
+            Training it also changes what `embed` and `detect` return.
     """
 
     def __init__(self, networks: Pretrained):

@@ -41,8 +41,8 @@ class TaskModel:
                 spaces between words, or lists of words; extractive QA (question, context) pairs.
 
         Returns:
-            A dictionary for each example, as `run_finetuning.py --mode=predict` writes it. Its
-            "prediction" is a label, a number, a tag for each of "words", or an answer.
+            A dictionary for each, as `run_finetuning.py --mode=predict` writes it. "prediction" is
+            a label, a number, a tag for each of "words", or an answer.
 
         Example:
             >>> classifier.predict(["A fine film."])[0]["prediction"] in classifier.labels

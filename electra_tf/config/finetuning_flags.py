@@ -20,10 +20,9 @@ class TaskFlags(Section, prefix="--"):
 
     task: tuple[str, ...] | None = None
     """cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli; several of them with commas, or glue for
-    all nine; squad, squad2; searchqa, triviaqa, newsqa, naturalqs (of MRQA); chunk (CoNLL-2000),
-    ner (CoNLL-2003); blimp (pairs of sentences, scored without fine-tuning); or for your own files
-    classification, regression, tagging, question_answering. glue_average prints one row of what
-    --task=glue left in --model_dir."""
+    all nine; squad, squad2; searchqa, triviaqa, newsqa, naturalqs (MRQA); chunk (CoNLL-2000), ner
+    (CoNLL-2003); blimp (pairs, scored without fine-tuning); for your own files classification,
+    regression, tagging, question_answering. glue_average prints what --task=glue left."""
     data_dir: str = ""
     """Directory of a benchmark's files as it publishes them. Default: TensorFlow Datasets' data."""
     data_source: Literal["files", "tfds"] = "files"
@@ -144,10 +143,8 @@ def refuse_all_but(task: str, known: Sequence[str]) -> None:
 
 def require(*names: str) -> None:
     """Raises `UserError` that names all of these flags that weren't given, with an example."""
-    missing = [name for name in names if not flags.FLAGS[name].value]
-    if not missing:
-        return
-    *others, last = [f"--{name}" for name in missing]
-    listed = f"{', '.join(others)} and {last} are" if others else f"{last} is"
-    raise UserError(f"{listed} needed. For example: python run_finetuning.py "
-                    f"{EXAMPLES[flags.FLAGS.mode]}")
+    missing = [f"--{name}" for name in names if not flags.FLAGS[name].value]
+    if missing:
+        listed = " and ".join(filter(None, [", ".join(missing[:-1]), missing[-1]]))
+        raise UserError(f"{listed} {'are' if missing[1:] else 'is'} needed. For example: python "
+                        f"run_finetuning.py {EXAMPLES[flags.FLAGS.mode]}")

@@ -53,10 +53,7 @@ class EncoderConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelConfig(Section, prefix="model."):
-    """The discriminator's shape, and the generator's as fractions of it.
-
-    Defaults are ELECTRA-Small's (ELECTRA, table 6).
-    """
+    """The discriminator's shape, and the generator's as fractions of it (defaults: Small)."""
 
     vocab_size: Annotated[int, Interval(gt=0, le=1 << 24)] = 30522
     """Entries of the WordPiece vocabulary; a run takes it from its records."""
@@ -135,11 +132,9 @@ class InitializationConfig(Section, prefix="initialization."):
     layers: Few = 1
     """Lowest layers that have previous-token and next-token heads."""
     position_share: Annotated[float, Interval(gt=0, le=0.5)] = 0.25
-    """Share of the embedding's dimensions that belong to positions; word vectors are zero there
-    at first, position vectors elsewhere."""
+    """Share of the embedding's dimensions that belong to positions; words begin at 0."""
     position_amplitude: Gain = 1.0
-    """Amplitude of the sines and cosines in the position table, in units of
-    `model.initializer_range`, the standard deviation of words."""
+    """Amplitude of the waves in the position table, in units of `model.initializer_range`."""
     attention_gain: Gain = 2.0
     """Sharpness of these heads: the logit of the adjacent token is half the square of this times
     the square root of the head size (16 for 64 dimensions)."""
@@ -148,8 +143,8 @@ class InitializationConfig(Section, prefix="initialization."):
     value_gain: Gain = 1.0
     """Factor of the product of value and output weights in these layers."""
     matching_heads: Annotated[int, Interval(ge=0, le=1000)] = 0
-    """Duplicate-token heads of the first layer, the last ones: they attend to other occurrences of
-    the same word, and to [CLS] if there are none; in the discriminator only."""
+    """Duplicate-token heads of the discriminator's first layer, the last ones: they attend to other
+    occurrences of the same word, and to [CLS] if there are none."""
 
     def require_room(self, model: ModelConfig) -> None:
         """Raises `UserError` for a model that is too narrow for the scheme."""
@@ -183,11 +178,9 @@ class MaskingConfig(Section, prefix="masking."):
     mask_token_rate: Fraction = 0.85
     """Fraction of the selected positions that read [MASK]. BERT's is 0.8."""
     random_token_rate: Fraction = 0.0
-    """Fraction of the selected positions that read a random token; the rest keep their token.
-    BERT's is 0.1 (Devlin et al., 2019, table 8 compares others)."""
+    """Fraction of selected positions that read a random token (BERT 0.1); the rest keep theirs."""
     whole_words: bool = False
-    """Select all pieces of a word or none: whole-word masking, as in BERT's later models. Words
-    that exceed an example's remaining share of positions are skipped."""
+    """Whole-word masking, as in BERT's later models: all pieces of a word are selected or none."""
     position_draw: Literal["without_replacement", "with_replacement"] = "without_replacement"
     """Draw distinct positions, or as the reference, whose author calls it a flaw: 7 to 12 % are
     duplicates, and the tokens that fall on one position are averaged."""

@@ -23,7 +23,7 @@ class Measure:
     """Meaning of a number in metrics.jsonl or in the results of an evaluation."""
 
     unit: str = ""
-    """Shown beside the number in a table: what it is a mean or a fraction of."""
+    """What it is a mean or a fraction of, shown beside the number."""
     panel: str = ""
     """Label of the axes that it is drawn on, with the unit; "" for a number that isn't drawn."""
     curve: str = ""

@@ -74,10 +74,7 @@ def setting_of(config: Any, name: str) -> Setting:
 
 
 def defaults(sizes: Mapping[str, Any], name: str) -> str:
-    """Returns the default of `section.field`, or the default of each size where they differ.
-
-    `sizes` has the configuration of each model size.
-    """
+    """Returns the default of `section.field` in words, or of each size where they differ."""
     setting = setting_of(next(iter(sizes.values())), name)
     values = {size: setting.shown(flatten(config)[name]) for size, config in sizes.items()}
     if len(set(values.values())) == 1:

@@ -25,8 +25,8 @@ class PretrainingFlags(Section, prefix="--"):
     model_dir: str = ""
     """Directory of this run: checkpoints, metrics, curves. Default: runs/ and the model's size."""
     model_size: str = ""
-    """tiny, small, base or large. Default: the size of --init_checkpoint, otherwise small. A run
-    in --model_dir keeps all its settings if --model_size and --recipe aren't given."""
+    """tiny, small, base or large. Default: that of the run in --model_dir or of --init_checkpoint,
+    otherwise small."""
     recipe: Literal["paper", "short"] = "paper"
     """paper, for a million steps; or short, for minutes to days on little hardware, with other
     initial weights, learning rate and dropout (docs/explanation/short_runs.md)."""
@@ -36,9 +36,8 @@ class PretrainingFlags(Section, prefix="--"):
     restart: bool = False
     """Remove what an earlier run left in --model_dir, and begin again."""
     init_checkpoint: str = ""
-    """Initial networks of the same vocabulary, whose shape the run takes: another run's directory
-    (other records, another length, or a masked language model before ELECTRA), Google's checkpoint
-    or a directory of Hugging Face's. Default: new weights."""
+    """Initial networks of the same vocabulary, whose shape the run takes: another run's directory,
+    Google's checkpoint or a directory of Hugging Face's. Default: new weights."""
     vocab_file: str = ""
     """Must equal the records' vocabulary. Default: theirs."""
 

@@ -38,8 +38,7 @@ class RuntimeConfig(Section, prefix="runtime."):
     gradient_accumulation_steps: Batch = 1
     """Micro-batches that one step splits its batch into, one after the other."""
     gradient_checkpointing: bool = False
-    """Keep only the inputs of layers for the gradient and compute the rest again: a fraction of
-    the memory for activations, a third more time."""
+    """Keep only the inputs of layers for the gradient: less memory, a third more time."""
     cpu_parts: Annotated[int, Interval(ge=0, le=1000)] = 0
     """Parts of a micro-batch that a CPU computes in parallel, at most; 0: one per core, up to 4."""
     xla: Xla = Xla.AUTO

@@ -48,8 +48,7 @@ def run(main: Callable[..., None], *, summary: str, groups: Mapping[str, Sequenc
         except (flags.Error, UnicodeDecodeError) as error:  # The latter: of a --flagfile.
             _refuse(f"{error} (--help lists the flags.)")
         if len(rest) > 1 + len(operands):
-            _refuse(f"unexpected argument {shown(rest[-1])}; settings are written --name=value"
-                    f"{''.join(f', and there is one {name}' for name in operands)}.")
+            _refuse(f"unexpected argument {shown(rest[-1])}; settings are written --name=value.")
         if len(rest) <= len(operands):
             _refuse(f"{operands[len(rest) - 1]} is missing (--help says what it is).")
         return rest

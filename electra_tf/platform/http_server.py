@@ -27,7 +27,7 @@ def config(application: ASGIApp, address: str, **settings: Any) -> uvicorn.Confi
 
 
 def _own_pages_only(application: ASGIApp) -> ASGIApp:
-    """Returns an application that refuses requests that browsers send for other sites' pages."""
+    """Refuses requests that browsers send for other sites' pages."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
@@ -54,13 +54,11 @@ class _Protocol(H11Protocol):
     _half_closed = False
 
     def eof_received(self) -> bool:
-        """Tells asyncio to keep the connection until the answer is sent."""
         cycle = self.cycle
         self._half_closed = bool(cycle and not cycle.more_body and not cycle.response_complete)
         return self._half_closed
 
     def on_response_complete(self) -> None:
-        """Closes the connection instead of waiting for a further request."""
         super().on_response_complete()
         if self._half_closed:
             self.transport.close()

@@ -13,8 +13,7 @@ _DRIVERS = ("/dev/nvidiactl", "/dev/dxg")  # NVIDIA's, and Windows' below Linux.
 def quiet() -> None:
     """Makes TensorFlow, imported later in this process, log errors only.
 
-    Without a GPU the errors of searching for one are hidden too. TF_CPP_MIN_LOG_LEVEL=0 in the
-    environment shows all lines. Lines of Abseil's log have no switch in TensorFlow.
+    Without a GPU the errors of searching for one are hidden too. TF_CPP_MIN_LOG_LEVEL=0 shows all.
     """
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # It reports building its font cache.
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")

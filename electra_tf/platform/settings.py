@@ -40,8 +40,6 @@ _LARGEST = 1e30  # Above every bound; larger whole numbers have no exact form as
 _LONGEST = 100  # Characters of a number or name that are looked at.
 _TRUTHS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False,
            "on": True, "off": False}
-_KIND_NAMES = {int: "a whole number", float: "a finite number", bool: "true or false",
-               str: "text", tuple: "a list with commas"}
 
 
 def require(condition: bool, setting: str, allowed: str, received: object) -> None:
@@ -65,17 +63,14 @@ def suggestion(received: object, known: Iterable[str]) -> str:
 
 
 class Section:
-    """Base of the frozen dataclasses whose fields are settings, checked by construction.
-
-    `prefix` stands before the field's name in messages: "masking." or "--".
-    """
+    """Base of the frozen dataclasses whose fields are settings, checked by construction."""
 
     PREFIX: ClassVar[str] = ""
+    """Stands before a field's name in messages: "masking." or "--"."""
 
-    def __init_subclass__(cls, *, prefix: str | None = None, **kwargs: Any):
+    def __init_subclass__(cls, *, prefix: str = "", **kwargs: Any):
         super().__init_subclass__(**kwargs)
-        if prefix is not None:
-            cls.PREFIX = prefix
+        cls.PREFIX = prefix or cls.PREFIX
 
     def __post_init__(self):
         for name, setting in settings_of(type(self)).items():
@@ -135,8 +130,9 @@ class Setting:
         if issubclass(self.kind, enum.Enum):
             require_one_of(self.choices, self.name, value)
             return self.kind(value)
-        found = _READERS[self.kind](value)
-        require(found is not None, self.name, _KIND_NAMES[self.kind], value)
+        name, read = _KINDS[self.kind]
+        found = read(value)
+        require(found is not None, self.name, name, value)
         return found
 
     def shown(self, value: Any) -> str:
@@ -167,17 +163,16 @@ def _read_float(value: Any) -> float | None:
     return float(number) if number is not None and abs(number) < _LARGEST else None
 
 
-def _read_text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
 def _read_tuple(value: Any) -> tuple[str, ...] | None:
     parts = value.split(",") if isinstance(value, str) else value
     return tuple(filter(None, map(str.strip, parts)))
 
 
-_READERS = {bool: lambda value: _TRUTHS.get(str(value).lower()), int: _read_int,
-            float: _read_float, str: _read_text, tuple: _read_tuple}
+_KINDS = {bool: ("true or false", lambda value: _TRUTHS.get(str(value).lower())),
+          int: ("a whole number", _read_int), float: ("a finite number", _read_float),
+          str: ("text", lambda value: value if isinstance(value, str) else None),
+          tuple: ("a list with commas", _read_tuple)}
+"""Type -> its name, and what reads text or a JSON value, None for another type's."""
 
 
 @functools.cache
@@ -194,7 +189,7 @@ def settings_of(kind: type[Section]) -> Mapping[str, Setting]:
         hint = str if choices else typing.get_origin(hint) or hint
         if issubclass(hint, enum.Enum):
             choices = tuple(member.value for member in hint)
-        elif hint not in _READERS:
+        elif hint not in _KINDS:
             continue
         found[field.name] = Setting(
             name=kind.PREFIX + field.name, owner=kind, field=field.name, kind=hint,
@@ -206,9 +201,7 @@ def settings_of(kind: type[Section]) -> Mapping[str, Setting]:
 @functools.cache
 def _docstrings(kind: type) -> Mapping[str, str]:
     """Returns field -> the string that follows it in the class, on one line."""
-    found = {}
-    if dataclasses.is_dataclass(kind.__base__):
-        found = dict(_docstrings(kind.__base__))
+    found = dict(_docstrings(kind.__base__)) if dataclasses.is_dataclass(kind.__base__) else {}
     body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body
     for field, text in zip(body, body[1:], strict=False):
         if (isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)

@@ -4,6 +4,7 @@
 or save to, all of the program can. Paths of this machine stay `pathlib.Path` and do not load
 TensorFlow. `read_bytes` and `read_lines` keep an endless file from filling the memory.
 """
+# ruff: noqa: D102 - The methods of RemotePath are those of pathlib.Path.
 
 import contextlib
 import errno
@@ -43,15 +44,12 @@ class RemotePath(pathlib.PurePosixPath):
         return f"{scheme}//{'/'.join(rest)}"
 
     def exists(self) -> bool:
-        """Returns whether a file or directory of this name exists."""
         return _gfile(self, "exists")
 
     def is_dir(self) -> bool:
-        """Returns whether it is a directory."""
         return _gfile(self, "isdir")
 
     def is_file(self) -> bool:
-        """Returns whether it is a file."""
         return self.exists() and not self.is_dir()
 
     def stat(self) -> types.SimpleNamespace:
@@ -59,7 +57,6 @@ class RemotePath(pathlib.PurePosixPath):
         return types.SimpleNamespace(st_size=_gfile(self, "stat").length)
 
     def iterdir(self) -> "Iterator[RemotePath]":
-        """Yields the entries of a directory."""
         return (self / name.rstrip("/") for name in _gfile(self, "listdir"))
 
     def glob(self, pattern: str) -> "Iterator[RemotePath]":
@@ -79,25 +76,20 @@ class RemotePath(pathlib.PurePosixPath):
         return raw if "b" in mode else io.TextIOWrapper(raw, encoding=encoding)
 
     def read_bytes(self) -> bytes:
-        """Returns the file's content."""
         with self.open("rb") as file:
             return file.read()
 
     def read_text(self, encoding: str = "utf-8") -> str:
-        """Returns the file's content as text."""
         return self.read_bytes().decode(encoding)
 
     def write_bytes(self, content: bytes) -> None:
-        """Writes the file."""
         with _os_errors(self), self.open("wb") as file:
             file.write(content)
 
     def replace(self, target: "RemotePath") -> None:
-        """Renames a file and replaces an existing target."""
         _gfile(self, "rename", str(target), overwrite=True)
 
     def unlink(self, missing_ok: bool = False) -> None:
-        """Removes a file."""
         if not missing_ok or self.exists():
             _gfile(self, "remove")
 
@@ -175,11 +167,9 @@ def require_local(place: Path, flag: str, why: str) -> pathlib.Path:
 def matching(pattern: str) -> list[Path]:
     """Returns the files that match a user's pattern, sorted; `**` stands for any directories."""
     place = path(pattern)
-    if isinstance(place, RemotePath):
-        found = [RemotePath(name) for name in _gfile(place, "glob")]
-    else:
-        found = [pathlib.Path(name) for name in glob.glob(str(place), recursive=True)]
-    return sorted(one for one in found if one.is_file())
+    names = (_gfile(place, "glob") if isinstance(place, RemotePath)
+             else glob.glob(str(place), recursive=True))
+    return sorted(one for one in map(type(place), names) if one.is_file())
 
 
 def remove_tree(directory: Path) -> None:

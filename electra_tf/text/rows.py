@@ -1,7 +1,6 @@
 """Texts as rows of token ids, [CLS] text [SEP] and [CLS] text [SEP] text [SEP], by TensorFlow ops.
 
-Training, prediction and exported graphs read text by this path alone, with `text/words.py` for
-tagged words and `text/windows.py` for questions.
+Training, prediction and exported graphs read text by this path alone.
 """
 
 from collections.abc import Sequence
@@ -16,12 +15,9 @@ from electra_tf.text.tokenizer import Tokenizer
 class Tokens(NamedTuple):
     """A batch as encoders take it."""
 
-    ids: tf.Tensor
-    """int32 [B, L]."""
-    segment_ids: tf.Tensor
-    """int32 [B, L]."""
-    valid: tf.Tensor
-    """bool [B, L]."""
+    ids: tf.Tensor  # int32 [B, L].
+    segment_ids: tf.Tensor  # int32 [B, L].
+    valid: tf.Tensor  # bool [B, L].
 
 
 class RowEncoder:

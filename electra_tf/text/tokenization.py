@@ -179,11 +179,7 @@ def asked_for(values: flags.FlagValues) -> Normalization | None:
 
 def refuse_other(values: flags.FlagValues, trained: Normalization, source: str) -> None:
     """Raises `UserError` if `FLAGS` contradict how the model of a source reads text."""
-    for name in FLAGS[1:]:
-        value = getattr(trained, name)
-        if values[name].value not in (None, value):
-            raise UserError(f"{source} was trained with --{'' if value else 'no'}{name}; leave the "
-                            "flag out.")
-    if values.normalization != AUTO and asked_for(values) != trained:
-        raise UserError(f"{source} was trained with normalization {trained}, not "
-                        f"{values.normalization}; leave the flag out.")
+    asked = asked_for(values)
+    if asked not in (None, trained):
+        raise UserError(f"{source} was trained with normalization {trained}, not {asked}; leave "
+                        "the flag out.")

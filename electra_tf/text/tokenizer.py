@@ -42,13 +42,10 @@ LONG_WORD_CUT = f".{{{_CUT_CHARACTERS}}}\\p{{M}}{{0,30}}"
 class Words(NamedTuple):
     """W words of N texts, those of which cleaning leaves nothing among them."""
 
-    texts: tf.RaggedTensor
-    """string [N, (words)], as written, but for U+0001 in place of U+0000."""
-    starts: tf.RaggedTensor
-    ends: tf.RaggedTensor
-    """int64 [N, (words)]: first byte of every word in the given text, and one past its last."""
-    pieces: tf.RaggedTensor
-    """int32 [W, (pieces)]: WordPiece ids of all words."""
+    texts: tf.RaggedTensor  # string [N, (words)], as written, but U+0001 for U+0000.
+    starts: tf.RaggedTensor  # int64 [N, (words)]: first byte in the given text.
+    ends: tf.RaggedTensor  # int64 [N, (words)]: one past the last byte.
+    pieces: tf.RaggedTensor  # int32 [W, (pieces)]: WordPiece ids of all words.
 
 
 class Pieces(NamedTuple):

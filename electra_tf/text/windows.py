@@ -31,12 +31,8 @@ def encode(encoder: RowEncoder, queries: tf.RaggedTensor, contexts: tf.RaggedTen
            context_of: tf.Tensor, *, stride: int) -> tuple[Tokens, Windows]:
     """Returns windows of questions as rows, [CLS] question [SEP] part of the context [SEP].
 
-    Args:
-        encoder: makes the rows.
-        queries: int32 [B, (pieces)].
-        contexts: int32 [C, (pieces)].
-        context_of: int32 [B], each question's.
-        stride: pieces from one window's beginning to the next's.
+    Queries, int32 [B, (pieces)], have the contexts `context_of`, int32 [B], of int32 [C, (pieces)].
+    Windows of one question begin `stride` pieces apart.
     """
     query_sizes = tf.cast(queries.row_lengths(), tf.int32)
     lengths = tf.gather(tf.cast(contexts.row_lengths(), tf.int32), context_of)

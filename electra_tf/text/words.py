@@ -13,21 +13,16 @@ from electra_tf.text.rows import RowEncoder, Tokens, head
 class WordRows(NamedTuple):
     """What the encoder reads, and where the W words of all texts begin in it."""
 
-    tokens: Tokens
-    """R rows."""
-    first_piece: tf.Tensor
-    """int32 [W, 2]: row and column of every word's first piece."""
-    sizes: tf.Tensor
-    """int32 [W]: pieces of every word, all in one row."""
+    tokens: Tokens  # R rows.
+    first_piece: tf.Tensor  # int32 [W, 2]: row and column of every word's first piece.
+    sizes: tf.Tensor  # int32 [W]: pieces of every word, all in one row.
 
 
 class Words(NamedTuple):
     """Words of B texts."""
 
-    texts: tf.RaggedTensor
-    """string [B, (words)], as written."""
-    pieces: tf.RaggedTensor
-    """int32 [W, (pieces)], at least 1 each: of all words of all texts."""
+    texts: tf.RaggedTensor  # string [B, (words)], as written.
+    pieces: tf.RaggedTensor  # int32 [W, (pieces)], at least 1 each: of all words of all texts.
 
 
 def split_at_spaces(encoder: RowEncoder, column: tf.Tensor) -> Words:
@@ -85,10 +80,6 @@ def row_starts(sizes: tf.Tensor, text_splits: tf.Tensor, room: int) -> tf.Tensor
         sizes: int32 [W], pieces of every word of all texts; none above `room`.
         text_splits: int32 [B + 1], number of words before every text, and W.
         room: most pieces of a row.
-
-    Example:
-        >>> row_starts(tf.constant([3, 3, 3, 3, 1]), tf.constant([0, 4, 5]), 7).numpy().tolist()
-        [0, 2, 4]
     """
     ends = tf.cumsum(sizes)
     before = tf.concat([[0], ends], axis=0)
