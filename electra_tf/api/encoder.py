@@ -29,8 +29,7 @@ class ElectraEncoder(tf_keras.layers.Layer):
         config: Sizes, as an `EncoderConfig` or its fields.
         vocabulary: WordPiece tokens in the order of their ids.
         normalization: Fields of `Normalization`.
-        max_length: Longest row in tokens; longer texts are cut. Defaults to the longest row that
-            the encoder can read.
+        max_length: Longest row in tokens, to which texts are cut; by default what `config` allows.
         encoder: The network with its weights; a new one is created by default.
         seed: Seed of initial weights and dropout.
         **options: Name and data type, for `tf_keras.layers.Layer`.

@@ -200,10 +200,9 @@ class MaskingConfig(Section, prefix="masking."):
         return max(1, int((self.rate + 0.005) * max_seq_length))
 
     def predictions_by_length(self, max_seq_length: int) -> np.ndarray:
-        """Returns int32 [L + 1]: predictions for an example of 0, 1, ... L tokens.
+        """Returns int32 [L + 1]: predictions for an example of 0, 1, ... L tokens, at most N.
 
-        round(rate * tokens) with halves to even in float32, as the reference computes it, at
-        least 1 (0 without tokens) and at most N.
+        round(rate * tokens) with halves to even in float32, as in the reference.
         """
         tokens = np.arange(max_seq_length + 1, dtype=np.float32)
         rounded = np.round(tokens * np.float32(self.rate)).astype(np.int32)
@@ -218,7 +217,7 @@ class SamplingConfig(Section, prefix="sampling."):
 
     temperature: Annotated[float, Interval(ge=0.01, le=100)] = 1.0
     """Divisor of the logits before a token is drawn: above 1 replacements are easier to detect,
-    towards 0 the most likely token is drawn. The generator's loss does not use it."""
+    towards 0 the most likely token is drawn."""
     initial_temperature: Annotated[float, Interval(ge=0, le=100)] = 0.0
     """Temperature at the first step, from which it falls to `sampling.temperature`; 0 for no
     change. For a generator that is good from the start (Fast-ELECTRA, Dong et al., 2024: 2)."""

@@ -1,7 +1,7 @@
 """The registry of pre-training objectives, readable without TensorFlow.
 
-A new objective is a file in `objectives/`, whose class `NameObjective` has the settings
-`NameConfig` here, and an entry with the measures by which its runs are followed.
+A new objective is a file in `objectives/` with a class `NameObjective`, and its settings
+`NameConfig` and measures here.
 """
 
 import dataclasses
@@ -140,8 +140,8 @@ class TwoStageConfig(DetectionConfig):
 
     name: str = "two_stage"
     generator_part: Annotated[float, Interval(gt=0, lt=1)] = 0.5
-    """Part of training.num_train_steps in which a masked language model of the discriminator's
-    size is trained: the generator, then frozen, and the discriminator's initial weights."""
+    """Part of the steps that train a masked language model of the discriminator's size: the
+    generator, then frozen, and the discriminator's initial weights."""
 
     def generator_dir(self, model_dir: Path) -> Path | None:
         """Returns the first stage's, within the run's."""

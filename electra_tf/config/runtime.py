@@ -50,8 +50,7 @@ class RuntimeConfig(Section, prefix="runtime."):
     keep_checkpoint_max: Count = 3
     """Newest checkpoints kept; 0 keeps all."""
     log_every_steps: Count = 0
-    """Steps between progress lines and entries of metrics.jsonl; 0 takes 100, or a twentieth of a
-    run that is shorter than 2,000 steps."""
+    """Steps between progress lines and metrics; 0: 100, or a twentieth of a run of under 2,000."""
     log_every_seconds: Annotated[float, Interval(ge=0)] = 30.0
     """Also log after so many seconds without a progress line; 0 logs by steps only."""
     sample_every_steps: Count = 1000
@@ -63,8 +62,7 @@ class RuntimeConfig(Section, prefix="runtime."):
     eval_steps: Count = 100
     """Batches per evaluation; 0 for all that were held out."""
     grace_seconds: Annotated[float, Interval(gt=0)] = 30.0
-    """Seconds after SIGTERM or Ctrl-C at which several workers end if they have not agreed on a
-    step and saved it."""
+    """Seconds that several workers have after SIGTERM or Ctrl-C to agree on a step and save it."""
     verify_checksums: bool = True
     """Read every shard once at the start and compare it with the manifest."""
 

@@ -29,7 +29,7 @@ def run(main: Callable[..., None], *, summary: str, groups: Mapping[str, Sequenc
     """Parses absl flags and runs `main`, printing a `UserError` or a signal to stop as one line.
 
     Exits with 0, 1 after a `UserError`, 2 after a wrong flag, 130 after Ctrl-C, 143 after SIGTERM,
-    141 when its output is no longer read. Hides the log lines of libraries imported later.
+    141 when its output is no longer read.
 
     Args:
         main: takes no arguments, or the operands; reads `flags.FLAGS`.

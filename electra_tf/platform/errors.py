@@ -43,10 +43,9 @@ def shown(value: object, longest: int = 80) -> str:
 
 
 class UserError(ValueError):
-    """A mistake in a user's file, row, flag or setting.
+    """A mistake in a user's file, row, flag or setting, which commands print without a traceback.
 
-    The message is one line that names the thing, the value received and the fix; it may quote any
-    text. Command lines print it without a traceback.
+    The message is one line that names the thing, the value received and the fix.
     """
 
     longest = LONGEST_MESSAGE

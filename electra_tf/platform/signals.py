@@ -6,9 +6,8 @@
             while stop.number is None:
                 work()
 
-Python calls its handlers in the main thread, but not while TensorFlow compiles, computes or waits
-for another machine. Therefore a thread reads signals too. It ends the process at a second signal,
-or if the work does not react to the first one in time.
+Python does not call its handlers while TensorFlow compiles, computes or waits for another machine.
+Therefore a thread reads signals too, and ends the process if the work does not react in time.
 """
 
 import contextlib

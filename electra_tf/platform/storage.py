@@ -1,8 +1,7 @@
 """Paths that users give: of this machine, or URLs of file systems that TensorFlow has.
 
-`tf.io.gfile` reads and writes `gs://bucket/records` and the like, so what a training step can read
-or save to, all of the program can. Paths of this machine stay `pathlib.Path` and do not load
-TensorFlow. `read_bytes` and `read_lines` keep an endless file from filling the memory.
+`tf.io.gfile` reads and writes `gs://bucket/records` and the like. Paths of this machine stay
+`pathlib.Path` and do not load TensorFlow. Readers with limits refuse an endless file.
 """
 # ruff: noqa: D102 - The methods of RemotePath are those of pathlib.Path.
 

@@ -15,8 +15,7 @@ from electra_tf.platform.storage import Path, cannot_read, read_bytes
 Form = TypeVar("Form")
 
 STRICT = {"strict": True, "extra": "forbid", "allow_inf_nan": False}
-"""`__pydantic_config__` of a dataclass that has a field for every key; fields without a default
-must be in the file."""
+"""`__pydantic_config__` of a dataclass that has a field for every key."""
 OPEN = STRICT | {"extra": "ignore"}
 """`__pydantic_config__` of a dataclass with some keys of a file that other programs write."""
 

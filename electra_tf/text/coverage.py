@@ -1,9 +1,8 @@
 """What a person should know of a text and the tokenizer: unknown words, letters that it changes.
 
-BERT's uncased normalization decomposes characters (NFD) and drops non-spacing marks (Mn). English
-loses almost nothing by it. Other texts lose letters: Hangul syllables fall apart, Indic and Thai
-vowel signs vanish, German umlauts and Turkish letters turn into others. Therefore the share of
-letters that would change decides, not the share outside ASCII. Scripts are Unicode's (UAX 24).
+BERT's uncased normalization decomposes characters (NFD) and drops non-spacing marks (Mn): Hangul
+syllables fall apart, Indic and Thai vowel signs vanish, umlauts turn into other letters. Therefore
+the share of letters that would change decides. Scripts are Unicode's (UAX 24).
 """
 
 import collections
@@ -19,12 +18,10 @@ from electra_tf.text.vocabulary import Vocabulary
 MOST_UNKNOWN = 0.05
 """Part of the words that may become [UNK] before it is worth a warning."""
 MOST_CHANGED = 0.05
-"""Part of the characters that may be letters that change where accents are stripped, which a user
-of an uncased model of German or French wants."""
+"""Part of the characters that stripping accents may change before it is worth a warning."""
 _MOST_CHANGED_LETTERS = 0.01
-"""Part of the letters that may change where accents are stripped. English Wikipedia and books have
-0.04 %, German 1.7, Russian 1.5, French 3, Turkish and Japanese some 7, Hindi and Thai 20, Korean
-100."""
+"""Part of the letters that may change. English Wikipedia and books have 0.04 %, German 1.7, Russian
+1.5, French 3, Turkish and Japanese some 7, Hindi and Thai 20, Korean 100."""
 _VARIATION_SELECTORS = range(0xFE00, 0xFE10)
 """Marks that say how a symbol looks."""
 _DIGITS, _SIGNS, _OTHER = "digits", "signs", "other scripts"

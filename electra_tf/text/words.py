@@ -1,7 +1,4 @@
-"""Words of texts in rows of the encoder's length, and the way back from rows to words.
-
-A text that is too long becomes several rows, cut between words: each takes as many words as fit.
-"""
+"""Words of texts in rows of the encoder's length, as many as fit, and the way back to words."""
 
 from typing import NamedTuple
 
@@ -72,14 +69,10 @@ def per_text(words: Words, values: tf.Tensor, fill: tf.Tensor) -> tf.Tensor:
 
 
 def row_starts(sizes: tf.Tensor, text_splits: tf.Tensor, room: int) -> tf.Tensor:
-    """Returns the first word of every row, int32 [R].
+    """Returns the first word of every row of at most `room` pieces, int32 [R].
 
-    All texts are cut side by side, a row of each at a time.
-
-    Args:
-        sizes: int32 [W], pieces of every word of all texts; none above `room`.
-        text_splits: int32 [B + 1], number of words before every text, and W.
-        room: most pieces of a row.
+    `sizes`, int32 [W], are the pieces of all words; `text_splits`, int32 [B + 1], the words before
+    every text. All texts are cut side by side, a row of each at a time.
     """
     ends = tf.cumsum(sizes)
     before = tf.concat([[0], ends], axis=0)

@@ -87,19 +87,16 @@ def test_a_network_that_is_missing_is_named(networks, part, ask):
         ask(module.Electra(dataclasses.replace(networks, weights=weights)))
 
 
-def test_an_empty_text_has_a_vector_and_no_words(electra):
-    assert electra.embed([""]).shape == (1, electra.model.hidden_size)
-    assert electra.embed([]).shape == (0, electra.model.hidden_size)
-    assert electra.detect("") == []
-
-
-def test_texts_may_be_an_array_a_tensor_or_a_generator_in_batches_of_any_size(electra):
+def test_texts_of_any_form_and_number_have_vectors(electra):
     expected = electra.embed(TEXTS)
     for text, vector in zip(TEXTS, expected, strict=True):
         np.testing.assert_allclose(electra.embed([text])[0], vector, atol=1e-5)
     for texts in (np.array(TEXTS), tf.constant(TEXTS), (text for text in TEXTS)):
         np.testing.assert_array_equal(electra.embed(texts), expected)
     np.testing.assert_allclose(electra.embed(TEXTS, batch_size=2), expected, atol=1e-6)
+    assert electra.embed([""]).shape == (1, electra.model.hidden_size)
+    assert electra.embed([]).shape == (0, electra.model.hidden_size)
+    assert electra.detect("") == []
 
 
 def test_networks_compute_in_the_policy_of_keras(directory):

@@ -141,10 +141,3 @@ def test_blocks_are_frozen_one_by_one_and_gradients_reach_the_others(encoder):
     for block in encoder.blocks[:-1]:
         block.trainable = False
     assert {weight.name.split("/layer_")[1][0] for weight in encoder.trainable_weights} == {"1"}
-
-
-def test_two_encoders_fit_into_one_model(encoder, directory):
-    other = electra_tf.load(directory).encoder
-    texts = tf_keras.Input([], dtype=tf.string)
-    together = tf_keras.layers.Concatenate()([encoder(texts), other(texts)])
-    assert tf_keras.Model(texts, together)(TEXTS).shape == (2, 9, 64)

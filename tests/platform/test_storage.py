@@ -101,14 +101,10 @@ def test_a_path_of_this_machine_stays_one():
     assert not isinstance(storage.path("a:b"), RemotePath)
 
 
-def test_an_unknown_file_system_is_refused_in_one_line():
-    with pytest.raises(UserError, match=r"foo://bar/x: TensorFlow has no file system for foo://") \
-            as error:
+def test_other_file_systems_are_refused_in_one_line():
+    with pytest.raises(UserError, match=r"foo://bar/x: TensorFlow has no file system for foo://"
+                                        r".*gs://"):
         storage.path("foo://bar/x")
-    assert "gs://" in str(error.value) and "\n" not in str(error.value)
-
-
-def test_what_must_be_local_says_why():
     assert storage.require_local(pathlib.Path("a"), "--output", "it is so") == pathlib.Path("a")
     with pytest.raises(UserError, match="--output=gs://b/x must be a path of this machine: it is"):
         storage.require_local(RemotePath("gs://b/x"), "--output", "it is so")

@@ -21,9 +21,6 @@ def test_words_are_counted_not_pieces():
     ids = Tokenizer(TextSettings(vocabulary=VOCABULARY)).tokenize(texts)
     assert coverage.count_words(ids.flat_values.numpy(), VOCABULARY) == (5, 1)
     assert coverage.count_words(np.array([], np.int32), VOCABULARY) == (0, 0)
-
-
-def test_letters_that_stripping_accents_changes_are_counted():
     assert coverage.count_changed(["abc", "한국어 text", "日本語", "", "Ünit é 5° “q”"]) == 5
 
 

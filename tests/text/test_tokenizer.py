@@ -182,11 +182,14 @@ def test_a_token_that_is_too_long_for_the_op_is_named():
         tokenizer_of(Vocabulary((*SPECIAL_TOKENS, "a", "é" * 129)))
 
 
-def test_composing_gives_one_way_to_write_a_letter_and_changes_nothing_else():
-    texts = ["Cafe\u0301 İstanbul ISPARTA", "\u1112\u1161\u11ab글", "\u304b\u3099 カ", "नमस्ते หมู่"]
-    found = WordSplitter(NFC).normalize(tf.constant(texts)).numpy()
-    assert [text.decode() for text in found] == ["Café İstanbul ISPARTA", "한글", "が カ",
-                                                 "नमस्ते หมู่"]
+def test_composing_gives_one_way_to_write_a_letter_in_little_time():
+    texts = {"Cafe\u0301 İstanbul ISPARTA": "Café İstanbul ISPARTA", "\u1112\u1161\u11ab글": "한글",
+             "\u304b\u3099 カ": "が カ", "नमस्ते หมู่": "नमस्ते หมู่",
+             "a" + "\u0301\u0323" * 200_000: "a", "b" + "\u0323" * 30: "ḅ" + "\u0323" * 29}
+    start = time.process_time()
+    found = WordSplitter(NFC).normalize(tf.constant(list(texts))).numpy()
+    assert time.process_time() - start < 5
+    assert [text.decode() for text in found] == list(texts.values())
 
 
 @pytest.mark.parametrize("word", ["ก" * 101, "กิ" * 150, "ก" * 99 + "ิ" * 3 + "ก" * 250])
@@ -201,11 +204,3 @@ def test_a_long_word_without_spaces_is_cut_before_a_letter(word):
     assert tokenizer.tokenize_words(tf.constant([word])).pieces.to_list() == [ids[1:-1]]
     kept = tokenizer_of(vocabulary, Normalization.of(False)).tokenize(tf.constant([word])).to_list()
     assert (kept == [[vocabulary.unk_id]]) == (len(word) > 200)
-
-
-def test_a_long_run_of_marks_is_dropped_when_composed_in_little_time():
-    text = "a" + "\u0301\u0323" * 200_000
-    start = time.process_time()
-    found = WordSplitter(NFC).normalize(tf.constant([text, "b" + "\u0323" * 30])).numpy()
-    assert time.process_time() - start < 5
-    assert [len(text.decode()) for text in found] == [1, 30]
