@@ -6,7 +6,7 @@ from typing import Annotated
 from annotated_types import Interval
 
 from electra_tf.config.model import Few, InitializationConfig, ModelConfig
-from electra_tf.config.optimization import OptimizerConfig
+from electra_tf.config.optimization import TRAINING, OptimizerConfig
 from electra_tf.config.runtime import Batch, Precision, RuntimeConfig
 from electra_tf.platform.settings import LARGEST_COUNT, Probability, Section, require
 
@@ -17,16 +17,16 @@ Length = Annotated[int, Interval(gt=0, le=1 << 16)]
 class TaskConfig(Section, prefix="task."):
     """Conversion of examples to rows, and of outputs to answers."""
 
-    max_seq_length: Annotated[int, Interval(ge=8, le=1 << 16)] = 128
+    max_seq_length: Annotated[int, Interval(ge=8, le=1 << 16), TRAINING] = 128
     """Longest row, in tokens; texts are cut, long contexts read in sliding windows. Extractive QA
     takes 512, or what the encoder can read."""
-    swap_pairs: bool = False
+    swap_pairs: Annotated[bool, TRAINING] = False
     """Train on every pair in both orders; MRPC and STS-B do."""
     dropout: Probability = 0.1
     """Dropout rate of the vectors that the output layer reads."""
     hidden_layer: bool = False
     """For classification and regression: a dense GELU layer first, as in Hugging Face's head."""
-    doc_stride: Length = 128
+    doc_stride: Annotated[Length, TRAINING] = 128
     """Word pieces from one sliding window over a context to the next."""
     max_query_length: Length = 64
     """Word pieces kept of a question."""
@@ -47,7 +47,7 @@ class TaskConfig(Section, prefix="task."):
     answerable if its question is, as in Google's code."""
     tagging_loss_by_sentence: bool = False
     """Divide the loss of tags by the number of sentences, not words, as in Google's code."""
-    feature_based: bool = False
+    feature_based: Annotated[bool, TRAINING] = False
     """For tagging: train only a BiLSTM of two layers on the last four layers of a frozen encoder
     (BERT, section 5.3)."""
     no_answer_threshold: Annotated[float, Interval(le=1_000_000)] = -2.75
@@ -58,7 +58,7 @@ class TaskConfig(Section, prefix="task."):
 class FinetuningOptimizerConfig(OptimizerConfig):
     """The optimizer of pre-training, with a learning rate per layer."""
 
-    layerwise_decay: Annotated[float, Interval(gt=0, le=1)] = 0.8
+    layerwise_decay: Annotated[float, Interval(gt=0, le=1), TRAINING] = 0.8
     """Learning-rate factor of each layer relative to the layer above."""
     layerwise_decay_skips_one: bool = False
     """Put the top layer two steps below the head, not one, as Google's code for its scores."""
@@ -72,22 +72,22 @@ class FinetuningOptimizerConfig(OptimizerConfig):
 class FinetuningTrainingConfig(Section, prefix="training."):
     """Length of the run, batch, trials and precision."""
 
-    num_train_epochs: Annotated[float, Interval(gt=0, le=1_000_000)] = 3.0
+    num_train_epochs: Annotated[float, Interval(gt=0, le=1_000_000), TRAINING] = 3.0
     """Passes over the training examples; RTE and STS-B take 10, extractive QA 2."""
-    train_batch_size: Batch = 32
+    train_batch_size: Annotated[Batch, TRAINING] = 32
     """Examples per step, over all devices."""
-    seed: Annotated[int, Interval(ge=0, le=LARGEST_COUNT // 2)] = 1
+    seed: Annotated[int, Interval(ge=0, le=LARGEST_COUNT // 2), TRAINING] = 1
     """Seed of the head's initial weights, the order and dropout; trial t takes seed + t."""
-    precision: Precision = Precision.AUTO
+    precision: Annotated[Precision, TRAINING] = Precision.AUTO
     """Type of activations and matmuls; auto: bfloat16 where the device multiplies it
     natively. float16 comes with loss scaling."""
-    num_trials: Annotated[int, Interval(gt=0, le=10_000)] = 1
+    num_trials: Annotated[int, Interval(gt=0, le=10_000), TRAINING] = 1
     """Independent runs; the report has the scores of each, their mean, median and spread."""
-    keep_best: bool = False
+    keep_best: Annotated[bool, TRAINING] = False
     """Keep the weights of the epoch with the best score on dev instead of the last epoch's."""
-    early_stopping: Annotated[int, Interval(ge=0, le=10_000)] = 0
+    early_stopping: Annotated[int, Interval(ge=0, le=10_000), TRAINING] = 0
     """Epochs without a better score on dev after which training stops; 0 never stops."""
-    freeze_layers: Annotated[int, Interval(ge=-1)] = 0
+    freeze_layers: Annotated[int, Interval(ge=-1), TRAINING] = 0
     """Lowest layers that keep their weights, with the embeddings; -1 freezes the whole encoder."""
 
 

@@ -7,8 +7,8 @@ from typing import Any, Literal
 from absl import flags
 
 from electra_tf.config import overrides
-from electra_tf.config.finetuning import finetuning_config
-from electra_tf.config.overrides import ANY_SETTING, HARDWARE, of_fields
+from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
+from electra_tf.config.overrides import ANY_SETTING, flag_groups
 from electra_tf.config.pretraining import SIZES
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.settings import Section, define_flags, settings_of
@@ -91,15 +91,8 @@ class ExportFlags(Section, prefix="--"):
     """float32, or bfloat16: half the size, and faster on CPUs that multiply it."""
 
 
-RECIPE = (of_fields("training", "num_train_epochs")
-          | of_fields("optimizer", "learning_rate", "layerwise_decay")
-          | of_fields("training", "train_batch_size")
-          | of_fields("task", "max_seq_length", "doc_stride", "swap_pairs")
-          | of_fields("training", "freeze_layers") | of_fields("task", "feature_based")
-          | of_fields("training", "precision"))
-TRIALS = (of_fields("training", "num_trials", "seed", "keep_best", "early_stopping")
-          | of_fields("runtime", "log_every_steps", "log_every_seconds", "eval_batch_size"))
-SETTINGS = RECIPE | TRIALS | HARDWARE
+_SETTINGS = flag_groups(FinetuningConfig(), "finetuning")
+SETTINGS = {flag: name for group in _SETTINGS.values() for flag, name in group.items()}
 NEEDED = {"train": ("task",), "eval": ("model_dir",), "predict": ("model_dir", "input", "output"),
           "export": ("model_dir", "export_dir")}
 """Flags that a mode requires."""
@@ -115,7 +108,7 @@ EXAMPLES = {
 """Mode -> arguments of a complete command."""
 GROUPS = {
     "Task and data": tuple(settings_of(TaskFlags)), "Model": tuple(settings_of(ModelFlags)),
-    "Recipe": tuple(RECIPE), "Trials and reports": tuple(TRIALS), "Hardware": tuple(HARDWARE),
+    **{title: tuple(group) for title, group in _SETTINGS.items()},
     "Export": tuple(settings_of(ExportFlags)), "Any other setting": ANY_SETTING}
 
 

@@ -9,8 +9,7 @@ from annotated_types import Interval
 
 from electra_tf.platform.settings import Probability, Section, require
 
-MOST_PARAMETERS = 20_000_000_000
-"""Weights of a network, 60 times ELECTRA-Large's: 320 GB with gradients and optimizer slots."""
+MOST_PARAMETERS = 20_000_000_000  # 60 times ELECTRA-Large's, 320 GB with optimizer slots.
 Width = Annotated[int, Interval(gt=0, le=1 << 16)]
 Few = Annotated[int, Interval(gt=0, le=1000)]
 Share = Annotated[float, Interval(gt=0, le=1)]

@@ -5,9 +5,10 @@ from typing import Annotated, Literal
 
 from annotated_types import Interval
 
-from electra_tf.platform.settings import LARGEST_COUNT, Probability, Section
+from electra_tf.platform.settings import LARGEST_COUNT, Flag, Probability, Section
 
 Factor = Annotated[float, Interval(gt=0, le=100)]
+TRAINING, PRETRAINING = Flag("Training"), Flag("Training", ("pretraining",))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -17,9 +18,9 @@ class OptimizerConfig(Section, prefix="optimizer."):
     name: Literal["adam", "lamb"] = "adam"
     """adam, or lamb (You et al., 2020) for batches of thousands, with another learning rate:
     docs/how_to/accelerators.md."""
-    learning_rate: Factor = 5e-4
+    learning_rate: Annotated[Factor, TRAINING] = 5e-4
     """Peak learning rate."""
-    warmup_steps: Annotated[int, Interval(ge=-1, le=LARGEST_COUNT)] = -1
+    warmup_steps: Annotated[int, Interval(ge=-1, le=LARGEST_COUNT), PRETRAINING] = -1
     """Steps of linear warm-up. -1: the paper's 10,000, or a tenth of a run of under 100,000."""
     decay_power: Factor = 1.0
     """Exponent of the polynomial decay to zero; 1 is linear."""

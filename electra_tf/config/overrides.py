@@ -109,14 +109,16 @@ def flatten(config: Any) -> dict[str, Any]:
             for name, value in found.items()}
 
 
-def of_fields(section: str, *fields: str) -> SettingFlags:
-    """Returns flags with the names of a section's fields."""
-    return {field: f"{section}.{field}" for field in fields}
+def flag_groups(config: Any, program: str) -> dict[str, SettingFlags]:
+    """Returns a program's flags of settings by their group in `--help`."""
+    groups: dict[str, dict[str, str]] = {}
+    for section in dataclasses.fields(config):
+        for name, setting in settings_of(type(getattr(config, section.name))).items():
+            if program in setting.flag.programs:
+                groups.setdefault(setting.flag.group, {})[name] = setting.name
+    return groups
 
 
-HARDWARE = of_fields(
-    "runtime", "distribution_strategy", "tpu", "num_gpus", "num_replicas",
-    "gradient_accumulation_steps", "gradient_checkpointing", "xla", "deterministic")
 ANY_SETTING = ("set", "config")
 """Names of the flags for all other settings."""
 

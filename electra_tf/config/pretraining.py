@@ -13,7 +13,7 @@ from electra_tf.config.model import (
     can_match,
 )
 from electra_tf.config.objectives import ElectraConfig, ObjectiveConfig
-from electra_tf.config.optimization import OptimizerConfig
+from electra_tf.config.optimization import TRAINING, OptimizerConfig
 from electra_tf.config.runtime import Batch, Precision, RuntimeConfig
 from electra_tf.platform.settings import Count, PositiveCount, Section, require_one_of
 
@@ -24,7 +24,7 @@ PAPER, SHORT = RECIPES = ("paper", "short")
 class DataConfig(Section, prefix="data."):
     """Length and order of the examples."""
 
-    max_seq_length: Annotated[int, Interval(ge=0, le=1 << 16)] = 0
+    max_seq_length: Annotated[int, Interval(ge=0, le=1 << 16), TRAINING] = 0
     """Tokens per example; 0 takes the length that the records were built with."""
     shuffle_window: PositiveCount = 131072
     """Examples shuffled together; they come from 64 shards or more, the same part of each."""
@@ -34,14 +34,14 @@ class DataConfig(Section, prefix="data."):
 class TrainingConfig(Section, prefix="training."):
     """Length of the run, batch, seed and precision."""
 
-    num_train_steps: PositiveCount = 1_000_000
+    num_train_steps: Annotated[PositiveCount, TRAINING] = 1_000_000
     """Steps of the whole run; the learning rate reaches zero there. A larger number extends a
     finished run."""
-    train_batch_size: Batch = 128
+    train_batch_size: Annotated[Batch, TRAINING] = 128
     """Examples per step, the global batch: the sum over all replicas and micro-batches."""
-    seed: Count = 1
+    seed: Annotated[Count, TRAINING] = 1
     """Seed of initial weights, input order, masks, samples and dropout."""
-    precision: Precision = Precision.AUTO
+    precision: Annotated[Precision, TRAINING] = Precision.AUTO
     """Type of activations and matmuls; auto: bfloat16 where the device multiplies it
     natively. float16 comes with loss scaling."""
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from electra_tf.config import overrides
-from electra_tf.config.overrides import ANY_SETTING, HARDWARE, of_fields, override
+from electra_tf.config.overrides import ANY_SETTING, flag_groups, override
 from electra_tf.config.pretraining import (
     SIZES,
     PretrainingConfig,
@@ -42,18 +42,11 @@ class PretrainingFlags(Section, prefix="--"):
     """Must equal the records' vocabulary. Default: theirs."""
 
 
-TRAINING = (of_fields("training", "num_train_steps", "train_batch_size")
-            | of_fields("optimizer", "learning_rate", "warmup_steps")
-            | of_fields("training", "seed", "precision") | of_fields("data", "max_seq_length"))
-REPORTING = of_fields(
-    "runtime", "save_checkpoints_steps", "keep_checkpoint_max", "log_every_steps",
-    "log_every_seconds", "grace_seconds", "sample_every_steps", "eval_every_steps", "eval_steps",
-    "eval_batch_size")
-DEVICES = HARDWARE | of_fields("runtime", "steps_per_loop")
-SETTINGS = TRAINING | DEVICES | REPORTING
+_SETTINGS = flag_groups(PretrainingConfig(), "pretraining")
+SETTINGS = {flag: name for group in _SETTINGS.values() for flag, name in group.items()}
 GROUPS = {
-    "Model and data": tuple(settings_of(PretrainingFlags)), "Training": tuple(TRAINING),
-    "Hardware": tuple(DEVICES), "Checkpoints and reports": tuple(REPORTING),
+    "Model and data": tuple(settings_of(PretrainingFlags)),
+    **{title: tuple(group) for title, group in _SETTINGS.items()},
     "Any other setting": ANY_SETTING}
 
 

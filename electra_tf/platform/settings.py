@@ -27,8 +27,7 @@ from annotated_types import Interval
 
 from electra_tf.platform.errors import UserError, shown
 
-LARGEST_COUNT = 2**31 - 1
-"""Largest number of steps or examples and largest seed: they are stored in 32 bits."""
+LARGEST_COUNT = 2**31 - 1  # Steps, examples and seeds are stored in 32 bits.
 Count = Annotated[int, Interval(ge=0, le=LARGEST_COUNT)]
 PositiveCount = Annotated[int, Interval(gt=0, le=LARGEST_COUNT)]
 Probability = Annotated[float, Interval(ge=0, lt=1)]
@@ -81,6 +80,14 @@ class Section:
         return {}
 
 
+@dataclasses.dataclass(frozen=True)
+class Flag:
+    """Mark of a setting that has a flag with its field's name in some programs."""
+
+    group: str  # Its title in `--help`.
+    programs: tuple[str, ...] = ("pretraining", "finetuning")
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Setting:
     """The declaration of one field of a `Section`."""
@@ -91,6 +98,7 @@ class Setting:
     kind: type
     default: Any
     bounds: Interval
+    flag: Flag
     choices: tuple[str, ...]  # Of an enumeration; empty for other types.
 
     @property
@@ -194,7 +202,8 @@ def settings_of(kind: type[Section]) -> Mapping[str, Setting]:
         found[field.name] = Setting(
             name=kind.PREFIX + field.name, owner=kind, field=field.name, kind=hint,
             default=field.default, choices=choices,
-            bounds=next((mark for mark in marks if isinstance(mark, Interval)), Interval()))
+            bounds=next((mark for mark in marks if isinstance(mark, Interval)), Interval()),
+            flag=next((mark for mark in marks if isinstance(mark, Flag)), Flag("", ())))
     return found
 
 
@@ -219,10 +228,7 @@ def define_flag(name: str, setting: Setting, default: str, value: Any = None) ->
 
 
 def define_flags(kind: type[Section], names: Iterable[str] | None = None) -> None:
-    """Defines flags with the names of a section's fields, by default of all fields.
-
-    The value of a flag that is not given is the default of texts and truth values, otherwise None.
-    """
+    """Defines flags of a section's fields; numbers and lists that are not given are None."""
     known = settings_of(kind)
     for name in names or known:
         default = known[name].default

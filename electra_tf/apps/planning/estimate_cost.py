@@ -18,7 +18,7 @@ from electra_tf.apps.planning import prices, scores
 from electra_tf.apps.planning.prices import Device, Prices
 from electra_tf.apps.planning.workload import INFERENCE_LENGTH, PUBLISHED_LENGTHS, Workload
 from electra_tf.config import overrides, pretraining, pretraining_flags
-from electra_tf.config.overrides import ANY_SETTING, of_fields
+from electra_tf.config.overrides import ANY_SETTING
 from electra_tf.config.pretraining import SIZES, PretrainingConfig
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.weight_table import Network
@@ -27,8 +27,8 @@ from electra_tf.platform.errors import UserError
 from electra_tf.reporting.scores import draw_scores
 from electra_tf.reporting.tables import Table, table_text
 
-SETTINGS = (of_fields("training", "num_train_steps", "train_batch_size")
-            | of_fields("data", "max_seq_length"))
+SETTINGS = {flag: pretraining_flags.SETTINGS[flag] for flag in (
+    "num_train_steps", "train_batch_size", "max_seq_length")}
 _DEVICES = ("v100", "a100", "h100", "tpu v3")
 _MOST_DEVICES = 1_000_000
 _LONG = 512

@@ -37,7 +37,7 @@ Result = TypeVar("Result")
 GROUPS = {
     "What to do": ("topology", "export", "take_back"),
     "The run": ("model_size", "recipe", "data_dir", "model_dir", "vocab_file", "init_checkpoint",
-                *pretraining_flags.TRAINING,
+                *pretraining_flags.GROUPS["Training"],
                 "gradient_accumulation_steps", "gradient_checkpointing"),
     "Any other setting": overrides.ANY_SETTING,
 }
