@@ -156,26 +156,6 @@ def test_lower_casing_does_not_depend_on_the_locale():
     assert output.strip() == ascii([stripped, text])
 
 
-def test_a_saved_model_of_it_gives_the_same_ids_with_ops_that_serving_links(
-        nasty, nasty_vocabulary, tmp_path):
-    tokenizer = tokenizer_of(nasty_vocabulary)
-    module = tf.Module()
-    module.tokenizer = tokenizer
-    module.tokenize = tf.function(
-        lambda texts: tokenizer.tokenize(texts).to_tensor(-1),
-        input_signature=[tf.TensorSpec([None], tf.string)])
-    tf.saved_model.save(module, str(tmp_path))
-    texts = tf.constant(nasty[:200])
-    restored = tf.saved_model.load(str(tmp_path)).tokenize(texts)
-    tf.debugging.assert_equal(restored, module.tokenize(texts))
-    graph = module.tokenize.get_concrete_function().graph
-    ops = {op.type for op in graph.get_operations()}
-    assert {"EagerPyFunc", "PyFunc"} & ops == set()
-    of_tensorflow_text = {op for op in ops if op not in tf.raw_ops.__dict__}
-    assert of_tensorflow_text == {
-        "FastWordpieceTokenizeWithOffsets", "NormalizeUTF8", "RegexSplitWithOffsets"}
-
-
 def test_a_token_that_is_too_long_for_the_op_is_named():
     tokenizer_of(Vocabulary((*SPECIAL_TOKENS, "##" + "a" * 254)))
     with pytest.raises(UserError, match="line 7 has more than 256 bytes: 'éé.*; remove it"):
