@@ -47,6 +47,6 @@ def test_the_generator_is_as_wide_as_the_one_it_begins_with_and_that_is_said(
     assert (built.config.model.generator.hidden_size, built.config.model.generator.num_layers,
             run.config.model.generator.hidden_size, run.config.model.generator.num_layers
             ) == (16, 2, 32, 1)
-    assert ("note     model.generator_width is 1, not 0.5, model.generator_depth is 0.5, not 1: the "
-            "generator of ") in capsys.readouterr().out
+    assert "model.generator_width is 1, not 0.5, model.generator_depth is 0.5, not 1: " in (
+        capsys.readouterr().out)
     assert assign_parts(run.build_model().trainable_variables, initial.weights, "theirs") == []
