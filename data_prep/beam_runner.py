@@ -29,9 +29,8 @@ from apache_beam.runners.runner import PipelineRunner, create_runner
 from data_prep import local_runner
 from data_prep.work_units import Item, Piece, Result
 from electra_tf.platform import atomic_file, storage, strict_json
-from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path
+from electra_tf.platform.storage import MIB, Path
 
 PARTS = 64
 """Number of result files of a job, and of groups of words that are added up separately."""

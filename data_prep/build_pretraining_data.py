@@ -20,10 +20,8 @@ from data_prep.cleaning.settings import CleaningSettings
 from data_prep.settings import SHORT_EXAMPLE_RATES, BuildSettings
 from data_prep.sources import several
 from electra_tf.platform import command_line, errors, signals, storage
-from electra_tf.platform.section_flags import define_flags, from_flags
-from electra_tf.platform.settings import settings_of
-from electra_tf.text.normalization import FLAGS
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.platform.settings import define_flags, from_flags, settings_of
+from electra_tf.text.tokenization import FLAGS, TextSettings
 
 EXAMPLES = tuple(settings_of(BuildSettings))
 CLEANING = tuple(settings_of(CleaningSettings))

@@ -19,11 +19,9 @@ from data_prep import local_runner, shared_flags, vocabulary_learner
 from data_prep.cleaning.settings import LINE_RULES, CleaningSettings
 from data_prep.sources import several
 from electra_tf.platform import atomic_file, command_line, errors, signals, storage
-from electra_tf.platform.section_flags import define_flags, from_flags
-from electra_tf.platform.settings import Section, require
+from electra_tf.platform.settings import Section, define_flags, from_flags, require
 from electra_tf.platform.storage import Path
-from electra_tf.text.normalization import FLAGS, NFC, asked_for
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.tokenization import FLAGS, NFC, TextSettings, asked_for
 
 _LEARNED = 50
 """Tokens that are learned at least."""

@@ -17,9 +17,9 @@ from data_prep.work_units import WorkUnit
 from electra_tf.data import example, manifest, shards
 from electra_tf.platform.storage import Path
 from electra_tf.text import coverage
+from electra_tf.text.coverage import UnknownScripts
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
-from electra_tf.text.unknown_words import UnknownScripts
 
 BATCH_CHARACTERS = 1 << 19
 """Characters of one call of the tokenizer's graph."""

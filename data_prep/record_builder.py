@@ -20,7 +20,7 @@ from data_prep.work_units import (
     read_bytes,
 )
 from electra_tf.data import manifest
-from electra_tf.platform import atomic_file, errors, process_lock
+from electra_tf.platform import atomic_file, errors
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.text.tokenization import TextSettings
@@ -41,7 +41,7 @@ def build_records(
     """
     texts = plan.benchmark_texts(settings.cleaning)
     atomic_file.make_directory(output_dir)
-    with process_lock.only_process(
+    with atomic_file.only_process(
             output_dir, f"another process is building in --output_dir={output_dir}; wait for it "
             "or name another directory."):
         pieces = pieces_of(source)

@@ -12,9 +12,8 @@ from data_prep.documents import ReadingNotes
 from data_prep.work_units import WorkUnit
 from electra_tf.data import manifest
 from electra_tf.platform import atomic_file, strict_json
-from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path
+from electra_tf.platform.storage import MIB, Path
 
 _STATE_NAME = "unfinished_build.json"
 _SHARDS = "*.tfrecord"

@@ -10,7 +10,7 @@ from data_prep.packing import SHORTEST_SEQUENCE
 from electra_tf.data.consistency import LONGEST_SEQUENCE
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.settings import Section
-from electra_tf.text.normalization import Normalization
+from electra_tf.text.tokenization import Normalization
 
 SHORT_EXAMPLE_RATES = {"full": 0.0, "reference": 0.05}
 """Defaults of --short_example_rate by packing; `full` never makes short examples."""

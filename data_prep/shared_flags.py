@@ -13,10 +13,9 @@ from data_prep.sources.source import Options, Source
 from data_prep.work_units import Runner
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.machine import usable_cores
-from electra_tf.platform.section_flags import define_flags, from_flags
-from electra_tf.platform.settings import Section, settings_of
+from electra_tf.platform.settings import Section, define_flags, from_flags, settings_of
 from electra_tf.platform.storage import Path
-from electra_tf.text.normalization import AUTO
+from electra_tf.text.tokenization import AUTO
 
 INPUT = ("input", "on_error", "wiki_headings", "tfds_data_dir", "tfds_split")
 """Names of the flags that say which text."""

@@ -12,7 +12,7 @@ from data_prep.sources.source import Source
 from data_prep.work_units import Piece, Runner, pieces_of, read_bytes
 from electra_tf.platform.errors import UserError
 from electra_tf.text import coverage
-from electra_tf.text.normalization import NFC, Normalization
+from electra_tf.text.tokenization import NFC, Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 _UNIT_BYTES = 8 << 20

@@ -9,7 +9,7 @@ import tensorflow as tf
 from data_prep.cleaning.plan import NO_CLEANING, CleaningPlan
 from data_prep.documents import ReadingNotes, batches
 from data_prep.work_units import WorkUnit
-from electra_tf.text.normalization import Normalization
+from electra_tf.text.tokenization import Normalization
 from electra_tf.text.tokenizer import WordSplitter
 
 _BATCH_CHARACTERS = 1 << 19

@@ -16,7 +16,7 @@ _MODULES = {
     "Electra": "api.electra", "ElectraEncoder": "api.encoder", "Word": "api.electra",
     "FinetuningConfig": "config.finetuning", "PretrainingConfig": "config.pretraining",
     "TaskModel": "api.runs", "finetune": "api.runs", "load": "api.electra",
-    "load_task": "api.runs", "pretrain": "api.runs", "pretraining_config": "config.sizes"}
+    "load_task": "api.runs", "pretrain": "api.runs", "pretraining_config": "config.pretraining"}
 """Public name -> module."""
 __all__ = ["Electra", "ElectraEncoder", "FinetuningConfig", "PretrainingConfig", "TaskModel",
            "Word", "finetune", "load", "load_task", "pretrain", "pretraining_config"]
@@ -26,8 +26,7 @@ if typing.TYPE_CHECKING:
     from electra_tf.api.encoder import ElectraEncoder
     from electra_tf.api.runs import TaskModel, finetune, load_task, pretrain
     from electra_tf.config.finetuning import FinetuningConfig
-    from electra_tf.config.pretraining import PretrainingConfig
-    from electra_tf.config.sizes import pretraining_config
+    from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
 
 
 def __getattr__(name: str) -> typing.Any:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from electra_tf.config import recipes
+from electra_tf.config import pretraining
 from electra_tf.config.finetuning import finetuning_config
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
@@ -137,7 +137,7 @@ def _variant(path: Path, name: str, keys: Mapping[str, str], *, at: tuple[str, .
         if not re.fullmatch(r"\w+\.\w+", key):
             raise UserError(f"{place}: {shown(key)} is neither section.field nor recipe or share.")
     if recipe:
-        require_one_of(recipes.RECIPES, f"{place}: recipe", recipe)
+        require_one_of(pretraining.RECIPES, f"{place}: recipe", recipe)
     if not re.fullmatch(r"\d*\.?\d+", share) or not 0.0 < float(share) <= 100.0:
         raise UserError(f"{place}: share must be a number above 0, 1 for the whole budget.")
     return Variant(name=name, settings=settings, share=float(share), recipe=recipe, at=at, of=of)

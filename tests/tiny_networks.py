@@ -6,7 +6,7 @@ from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.modeling.weight_table import discriminator, own_generator
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.task import TaskSpec
-from electra_tf.text.normalization import UNCASED, Normalization
+from electra_tf.text.tokenization import UNCASED, Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests import seeded, tiny_run
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import tensorflow as tf
 
 from electra_tf.config.overrides import override
-from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.config.sizes import pretraining_config
+from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
 from electra_tf.pretraining.setup import Run, prepare
 from electra_tf.training.assembly import build_state, build_step
 from electra_tf.training.step import TrainState, TrainStep

@@ -14,8 +14,8 @@ from benchmarks.pretraining.workload import Workload
 from electra_tf.apps.stablehlo import artefact
 from electra_tf.apps.stablehlo.artefact import Layout, LiftedStep, StateValue
 from electra_tf.platform import atomic_file, strict_json
-from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import MIB
 
 _DEVIATION = 0.02
 """Standard deviation of initial weights (ELECTRA, appendix A: as BERT)."""

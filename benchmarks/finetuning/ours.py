@@ -6,7 +6,7 @@ import tensorflow as tf
 from benchmarks.finetuning import rows as plain
 from benchmarks.harness.worker import Ready, serve
 from electra_tf.config.overrides import override
-from electra_tf.config.sizes import pretraining_config
+from electra_tf.config.pretraining import pretraining_config
 from electra_tf.data.buckets import Row
 from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
 from electra_tf.finetuning.predictor import Predictor

@@ -9,8 +9,7 @@ from benchmarks.pretraining import workload as plain
 from benchmarks.pretraining.workload import Encoder, Setting, Workload
 from electra_tf.config.model import EncoderConfig
 from electra_tf.config.overrides import override
-from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.config.sizes import pretraining_config
+from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
 from electra_tf.platform.errors import UserError
 
 

@@ -10,7 +10,7 @@ from benchmarks.serving.answers import MAX_LENGTH
 from electra_tf.checkpoints.formats import Format
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.config.overrides import override
-from electra_tf.config.sizes import pretraining_config
+from electra_tf.config.pretraining import pretraining_config
 from electra_tf.export import conversion, saved_model, servable
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue

@@ -26,7 +26,7 @@ from benchmarks.pretraining.workload import Workload
 from benchmarks.time_to_quality import report
 from benchmarks.time_to_quality.report import Curve, Point, of_records
 from electra_tf.checkpoints.run_directory import METRICS_FILE
-from electra_tf.config import setting_flags
+from electra_tf.config import overrides
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.pretraining_flags import build_config
 from electra_tf.data import manifest as manifests
@@ -106,7 +106,7 @@ def train(bench: command.Bench, system: System, seconds: float, directory: pathl
 
 def changes(recipe: str) -> dict[str, Any]:
     """Returns the settings of a run of ours; the paper's rate and dropout for every width."""
-    shared = setting_flags.given_settings(()) | {
+    shared = overrides.given_settings({}) | {
         "training.train_batch_size": flags.FLAGS.train_batch_size}
     if recipe == "paper":
         shared |= {"optimizer.learning_rate": PAPER_RATE, "optimizer.warmup_steps": -1,
@@ -187,11 +187,11 @@ def define() -> None:
     flags.DEFINE_integer("eval_steps", 20, "Held-out batches per evaluation.", lower_bound=1)
     flags.DEFINE_list("goals", ["0.60", "0.65", "0.70", "0.75"], "AUCs to reach.")
     command.define_flags()
-    setting_flags.define((), {})
+    overrides.define_setting_flags({}, {})
 
 
 if __name__ == "__main__":
     define()
     command.run(main, summary=__doc__, how=["evaluations", "eval_steps"],
                 what=["data_dir", "minutes", "model_size", "train_batch_size", "goals"],
-                more={"Any other setting of the networks": setting_flags.ANY_SETTING})
+                more={"Any other setting of the networks": overrides.ANY_SETTING})

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from electra_tf.platform import atomic_file
-from electra_tf.platform.bounded import cannot_read
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
+from electra_tf.platform.storage import Path, cannot_read
 
 
 def save(path: Path, arrays: Mapping[str, Any]) -> None:

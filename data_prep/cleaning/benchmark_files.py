@@ -11,9 +11,8 @@ import numpy as np
 from data_prep.cleaning.benchmark_texts import BenchmarkTexts
 from data_prep.cleaning.settings import SHORTEST_QUESTION
 from data_prep.cleaning.word_ngrams import ngram_hashes, word_hashes, words_of
-from electra_tf.platform.bounded import cannot_read
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
+from electra_tf.platform.storage import Path, cannot_read
 from electra_tf.tasks import glue, mrqa, squad, tables, tagging
 
 _GLUE = {task.directory: task for task in glue.TASKS.values()}

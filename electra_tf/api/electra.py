@@ -1,14 +1,13 @@
 """Pre-trained networks: vectors of texts, replaced words, candidates for [MASK]."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.api import texts as given
 from electra_tf.api.encoder import ElectraEncoder
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.pretrained import Pretrained
@@ -18,7 +17,7 @@ from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.objectives.registry import objective_class
 from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError
+from electra_tf.platform.errors import UserError, shown
 from electra_tf.text.rows import RowEncoder
 
 
@@ -30,15 +29,13 @@ class Word(NamedTuple):
 
 
 class Electra:
-    """A pre-trained ELECTRA: its encoder, and the discriminator and the generator if it has them.
-
-    `electra_tf.load` returns one.
+    """A pre-trained ELECTRA from `electra_tf.load`: encoder, discriminator and generator if any.
 
     Attributes:
         source (str): Where the weights come from.
         model (ModelConfig): The sizes of both networks.
-        encoder (ElectraEncoder): The discriminator's encoder, a tf_keras layer for models of your
-            own. Training it also changes what `embed` and `detect` return.
+        encoder (ElectraEncoder): The discriminator's encoder, a tf_keras layer for your models.
+            Training it also changes what `embed` and `detect` return.
     """
 
     def __init__(self, networks: Pretrained):
@@ -65,16 +62,13 @@ class Electra:
         Returns:
             float32 [N, H].
 
-        Raises:
-            UserError: `pooling` has another value, or `texts` is not a list of strings.
-
         Example:
             >>> electra.embed(["First text.", "Second text."]).shape[0]
             2
         """
         if pooling not in ("mean", "cls"):
             raise UserError(f"pooling must be 'mean' or 'cls'. Received: {pooling!r}")
-        checked = [given.string(text, "every text") for text in given.listed(texts)]
+        checked = [string(text, "every text") for text in listed(texts)]
         vectors = np.zeros([len(checked), self.model.hidden_size], np.float32)
         order = sorted(range(len(checked)), key=lambda index: len(checked[index]))
         for first in range(0, len(order), batch_size):
@@ -87,10 +81,8 @@ class Electra:
         """Returns the words of a text, each with the probability that it was replaced.
 
         Words are split as WordPiece splits them: at spaces and around punctuation. A word of
-        several pieces has the probability of its most likely piece.
-
-        Raises:
-            UserError: the checkpoint has no discriminator, or `text` is too long or no string.
+        several pieces has the probability of its most likely piece. Raises UserError for a
+        checkpoint without a discriminator.
 
         Example:
             >>> [word.text for word in electra.detect("The chef ate the piano.")]
@@ -99,7 +91,7 @@ class Electra:
         if self._energies or "discriminator_predictions" in self._missing:
             raise UserError(f"{self.source} has no discriminator with probabilities; load a run "
                             "of objective.name=electra or a published discriminator.")
-        words = self._rows.tokenizer.tokenize_words(tf.constant([given.string(text)]))
+        words = self._rows.tokenizer.tokenize_words(tf.constant([string(text)]))
         written = [word.decode() for word in words.texts[0].numpy()]
         lengths = words.pieces.row_lengths().numpy()
         ids = self._row(words.pieces.flat_values.numpy())
@@ -111,37 +103,25 @@ class Electra:
     def fill(self, text: str, *, candidates: int = 5) -> list[list[Word]]:
         """Returns the generator's most likely words for every [MASK] of a text.
 
-        Args:
-            text: A text with at least one "[MASK]".
-            candidates: Number of words for each [MASK]; at most the vocabulary's size.
-
-        Returns:
-            A list for each [MASK], the most likely word first. "##" marks a piece that continues a
-            word.
-
-        Raises:
-            UserError: the checkpoint has no generator, or `text` has no [MASK] or is too long.
+        A list of so many candidates for each [MASK] has the most likely word first. "##" marks a
+        piece that continues a word. Raises UserError for a checkpoint without a generator.
 
         Example:
             >>> [[len(words)] for words in electra.fill("The [MASK] cooked the [MASK].")]
             [[5], [5]]
         """
-        needed = {"generator_predictions"} | (
-            set() if self.model.tying is Tying.EVERYTHING else {"generator"})
-        if needed & set(self._missing):
+        own = () if self.model.tying is Tying.EVERYTHING else ("generator",)
+        if {"generator_predictions", *own} & set(self._missing):
             raise UserError(f"{self.source} has no generator; load a pre-training run, or the "
                             "checkpoint of a generator beside it.")
         if not isinstance(candidates, int) or candidates < 1:
             raise UserError(f"candidates must be an int from 1. Received: {candidates!r}")
         vocabulary = self._text.vocabulary
-        between = tf.constant(given.string(text).split("[MASK]"))
+        between = tf.constant(string(text).split("[MASK]"))
         parts = self._rows.tokenizer.tokenize(between).to_list()
         if len(parts) == 1:
             raise UserError("text holds no [MASK]; put one where a word is missing.")
-        inside = parts[0]
-        for part in parts[1:]:
-            inside = [*inside, vocabulary.mask_id, *part]
-        ids = self._row(inside)
+        ids = self._row([index for part in parts for index in (vocabulary.mask_id, *part)][1:])
         places = np.flatnonzero(np.array(ids) == vocabulary.mask_id)
         shares, words = self._candidates(tf.constant([ids]), tf.constant([places], tf.int32),
                                          min(candidates, vocabulary.size))
@@ -150,7 +130,6 @@ class Electra:
                 for row in zip(words.numpy(), shares.numpy(), strict=True)]
 
     def _row(self, inside: Sequence[int]) -> list[int]:
-        """Returns a row of ids with [CLS] and [SEP]."""
         most = self.model.max_position_embeddings - 2
         if len(inside) > most:
             raise UserError(f"the text has {len(inside):,} tokens and the networks read {most:,} "
@@ -166,7 +145,6 @@ class Electra:
 
     @tf.function(input_signature=[tf.TensorSpec([1, None], tf.int32)], autograph=False)
     def _probabilities(self, ids: tf.Tensor) -> tf.Tensor:
-        """Returns the probability that each token was replaced, float32 [1, L]."""
         with inference_mode():
             logits = self._network.discriminator(
                 ids, tf.zeros_like(ids), tf.ones_like(ids, tf.bool))
@@ -190,11 +168,26 @@ def load(name: str | os.PathLike[str]) -> Electra:
             checkpoint of Google's code, or the name of a model on the Hugging Face Hub,
             `owner/name` or `hf://owner/name@revision`.
 
-    Raises:
-        UserError: the checkpoint is missing, damaged or of another architecture.
-
     Example:
         >>> import electra_tf
         >>> electra = electra_tf.load("google/electra-small-discriminator")
     """
     return Electra(formats.read(storage.path(name)))
+
+
+def string(value: Any, what: str = "text") -> str:
+    """Returns a text; bytes are UTF-8, as in tensors. Raises UserError for other values."""
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
+    if not isinstance(value, str):
+        raise UserError(f"{what} must be a string. Received: {shown(value)}")
+    return value
+
+
+def listed(values: Any, what: str = "texts") -> list[Any]:
+    """Returns the elements of a list, an array or a tensor; UserError for one string."""
+    if isinstance(values, tf.Tensor | np.ndarray):
+        values = np.asarray(values).tolist()
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise UserError(f"{what} must be a list of strings. Received: {shown(values)}")
+    return list(values)

@@ -13,9 +13,8 @@ from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.platform.errors import UserError
-from electra_tf.text.normalization import Normalization
 from electra_tf.text.rows import RowEncoder, Tokens
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.vocabulary import Vocabulary
 
 
@@ -30,14 +29,10 @@ class ElectraEncoder(tf_keras.layers.Layer):
         config: Sizes, as an `EncoderConfig` or its fields.
         vocabulary: WordPiece tokens in the order of their ids.
         normalization: Fields of `Normalization`.
-        max_length: Longest row in tokens; longer texts are cut. Defaults to the longest row that
-            the encoder can read.
+        max_length: Longest row in tokens, to which texts are cut; by default what `config` allows.
         encoder: The network with its weights; a new one is created by default.
         seed: Seed of initial weights and dropout.
         **options: Name and data type, for `tf_keras.layers.Layer`.
-
-    Raises:
-        UserError: `vocabulary` or `max_length` does not fit `config`.
 
     Example:
         >>> texts = tf_keras.Input([], dtype=tf.string)
@@ -78,9 +73,6 @@ class ElectraEncoder(tf_keras.layers.Layer):
 
         Returns:
             float32 [B, L, H], with the mask of Keras.
-
-        Raises:
-            UserError: the inputs have another shape or type, or rows of ids are too long.
         """
         tokens = self.tokens(inputs)
         randomness = Randomness(

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from electra_tf.api import texts as given
+from electra_tf.api.electra import listed, string
 from electra_tf.checkpoints import formats
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.pretraining import PretrainingConfig
@@ -41,29 +41,23 @@ class TaskModel:
                 spaces between words, or lists of words; extractive QA (question, context) pairs.
 
         Returns:
-            A dictionary for each example, as `run_finetuning.py --mode=predict` writes it. Its
-            "prediction" is a label, a number, a tag for each of "words", or an answer.
-
-        Raises:
-            UserError: an example is not what the task reads.
+            A dictionary for each, as `run_finetuning.py --mode=predict` writes it. "prediction" is
+            a label, a number, a tag for each of "words", or an answer.
 
         Example:
             >>> classifier.predict(["A fine film."])[0]["prediction"] in classifier.labels
             True
         """
         records = self._predictor.predict(
-            [given.string(one) if isinstance(one, str | bytes) else
-             [given.string(part) for part in given.listed(one, "every example")]
-             for one in given.listed(examples, "examples")])
+            [string(one) if isinstance(one, str | bytes) else
+             [string(part) for part in listed(one, "every example")]
+             for one in listed(examples, "examples")])
         return [{name: value for name, value in record.items() if name != "key"}
                 for record in records]
 
 
 def load_task(directory: PathName) -> TaskModel:
     """Returns the fine-tuned model of a run's directory.
-
-    Raises:
-        UserError: the directory holds no fine-tuned model.
 
     Example:
         >>> classifier = electra_tf.load_task("runs/sst2")
@@ -84,9 +78,6 @@ def pretrain(config: PretrainingConfig, *, data_dir: PathName, model_dir: PathNa
     Returns:
         The last evaluation on held-out examples: "step", and scores by name, None where a score
         is undefined. Empty if the records hold out no examples.
-
-    Raises:
-        UserError: a setting, the records or the devices do not fit, as in `run_pretraining.py`.
     """
     if not isinstance(config, PretrainingConfig):
         raise UserError("config must be a PretrainingConfig, such as "
@@ -117,9 +108,6 @@ def finetune(task: str, *, init_checkpoint: PathName, model_dir: PathName,
 
     Returns:
         The scores of all trials; `results.best.scores` are those of the model that is kept.
-
-    Raises:
-        UserError: a setting, a file or the devices do not fit, as in `run_finetuning.py`.
     """
     initial = formats.read(storage.path(init_checkpoint), generator=False)
     texts = (text_columns,) if isinstance(text_columns, str) else tuple(text_columns)

@@ -10,7 +10,7 @@ from electra_tf.checkpoints.run_directory import SETTINGS_FILE
 from electra_tf.checkpoints.shapes import require_finite
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.text.normalization import Normalization
+from electra_tf.text.tokenization import Normalization
 
 
 class Format(enum.StrEnum):

@@ -17,11 +17,9 @@ from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.checkpoints.shapes import model_of_weights, require_networks
 from electra_tf.checkpoints.weights import reading
 from electra_tf.platform import storage, strict_json
-from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
-from electra_tf.text.normalization import Normalization
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.platform.storage import MIB, Path
+from electra_tf.text.tokenization import Normalization, TextSettings
 
 PREFIX = "model.ckpt"
 CONFIG_FILE, HEADS = "bert_config.json", "num_attention_heads"

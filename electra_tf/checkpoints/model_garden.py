@@ -25,8 +25,7 @@ from electra_tf.modeling.weight_table import discriminator, vocabulary_head, who
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.text.normalization import Normalization
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.tokenization import Normalization, TextSettings
 
 PREFIX = "electra"
 _ENCODERS = ("model/discriminator_network", "discriminator_network", "encoder", "model")

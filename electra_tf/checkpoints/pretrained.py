@@ -12,8 +12,7 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.text.normalization import Normalization
-from electra_tf.text.tokenization import VOCABULARY_FACT, TextSettings
+from electra_tf.text.tokenization import VOCABULARY_FACT, Normalization, TextSettings
 from electra_tf.text.vocabulary import Vocabulary
 
 HEAD_SETTINGS = ("task.hidden_layer", "task.feature_based", "task.ends_given_starts",

@@ -19,12 +19,11 @@ from annotated_types import Ge
 from electra_tf.checkpoints import directory
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.platform import process_lock, strict_json
+from electra_tf.platform import atomic_file, strict_json
 from electra_tf.platform.atomic_file import make_directory, write_atomically
-from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError, one_line, shown
-from electra_tf.platform.storage import Path, remove_tree
-from electra_tf.text import normalization, tokenization
+from electra_tf.platform.storage import MIB, Path, remove_tree
+from electra_tf.text import tokenization
 
 SETTINGS_FILE = "settings.json"
 VOCABULARY_FILE = "vocab.txt"
@@ -47,9 +46,9 @@ WRITTEN = (CHECKPOINTS, METRICS_FILE, "tensorboard", "loss_curves.png", "eval_re
 TASK = "task_"
 """Prefix of the facts of a task, whose meaning `tasks` knows."""
 _FACTS = {"dataset": str, "data": str, FINISHED: list, "vocabulary": str,
-          "initial": (str, type(None)), **dict.fromkeys(normalization.FACTS, bool)}
+          "initial": (str, type(None)), **dict.fromkeys(tokenization.FACTS, bool)}
 """Facts of a run beside its settings and its task."""
-_NEEDED = (*normalization.NEEDED_FACTS, "model.vocab_size")
+_NEEDED = (*tokenization.NEEDED_FACTS, "model.vocab_size")
 _MAY_CHANGE = frozenset({"training.num_trials"})
 """Settings that decide a result and are not kept: trials can be added."""
 _MOST_SETTING_BYTES = 4 * MIB
@@ -194,7 +193,7 @@ def _problem_of_facts(saved: Identity) -> str:
     missing = [name for name in _NEEDED if name not in saved]
     if missing:
         return f"{missing[0]!r} is missing"
-    normalization.Normalization.of_facts(saved)
+    tokenization.Normalization.of_facts(saved)
     return ""
 
 
@@ -254,7 +253,7 @@ def _differences(saved: Identity, wanted: Identity, names: Iterable[str] | None 
 @contextlib.contextmanager
 def only_process(model_dir: Path) -> Iterator[None]:
     """Holds the directory's lock; `UserError` if another live process trains in it."""
-    with process_lock.only_process(
+    with atomic_file.only_process(
             model_dir, f"another process is training in --model_dir={model_dir}; wait for it or "
             "name another directory."):
         yield

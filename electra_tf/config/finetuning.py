@@ -5,33 +5,28 @@ from typing import Annotated
 
 from annotated_types import Interval
 
-from electra_tf.config.initialization import InitializationConfig
-from electra_tf.config.model import Few, ModelConfig
-from electra_tf.config.optimization import OptimizerConfig
-from electra_tf.config.pretraining import Precision
-from electra_tf.config.runtime import Batch, RuntimeConfig
+from electra_tf.config.model import Few, InitializationConfig, ModelConfig
+from electra_tf.config.optimization import TRAINING, OptimizerConfig
+from electra_tf.config.runtime import Batch, Precision, RuntimeConfig
 from electra_tf.platform.settings import LARGEST_COUNT, Probability, Section, require
 
-WARMUP_PROPORTION = 0.1
 Length = Annotated[int, Interval(gt=0, le=1 << 16)]
-"""Tokens; the bound is 128 times the longest row of the paper."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TaskConfig(Section, prefix="task."):
     """Conversion of examples to rows, and of outputs to answers."""
 
-    max_seq_length: Annotated[int, Interval(ge=8, le=1 << 16)] = 128
-    """Longest row, in tokens; texts are cut, long contexts of questions are read in sliding
-    windows. Extractive QA takes 512, or what the encoder can read."""
-    swap_pairs: bool = False
+    max_seq_length: Annotated[int, Interval(ge=8, le=1 << 16), TRAINING] = 128
+    """Longest row, in tokens; texts are cut, long contexts read in sliding windows. Extractive QA
+    takes 512, or what the encoder can read."""
+    swap_pairs: Annotated[bool, TRAINING] = False
     """Train on every pair in both orders; MRPC and STS-B do."""
     dropout: Probability = 0.1
     """Dropout rate of the vectors that the output layer reads."""
     hidden_layer: bool = False
-    """For classification and regression: a dense layer with GELU before the output layer. Hugging
-    Face's head has it, Google's hasn't."""
-    doc_stride: Length = 128
+    """For classification and regression: a dense GELU layer first, as in Hugging Face's head."""
+    doc_stride: Annotated[Length, TRAINING] = 128
     """Word pieces from one sliding window over a context to the next."""
     max_query_length: Length = 64
     """Word pieces kept of a question."""
@@ -42,8 +37,7 @@ class TaskConfig(Section, prefix="task."):
     beam_size: Few = 20
     """Answer starts that are considered, and ends for each of them."""
     ends_given_starts: bool = True
-    """Score the end of an answer given its start, as XLNet does; otherwise independently, as BERT
-    does."""
+    """Score the end of an answer given its start, as XLNet; otherwise independently, as BERT."""
     answerability: bool = True
     """Learn to predict if a question has an answer."""
     answerability_weight: Annotated[float, Interval(ge=0, le=1_000_000)] = 0.5
@@ -52,56 +46,48 @@ class TaskConfig(Section, prefix="task."):
     """In training, a window without the answer counts as unanswerable; otherwise it counts as
     answerable if its question is, as in Google's code."""
     tagging_loss_by_sentence: bool = False
-    """Divide the loss of tags by the number of sentences, not of words: a sentence's loss is the
-    sum over its words, as in Google's code."""
-    feature_based: bool = False
+    """Divide the loss of tags by the number of sentences, not words, as in Google's code."""
+    feature_based: Annotated[bool, TRAINING] = False
     """For tagging: train only a BiLSTM of two layers on the last four layers of a frozen encoder
     (BERT, section 5.3)."""
     no_answer_threshold: Annotated[float, Interval(le=1_000_000)] = -2.75
-    """Score above which a question counts as unanswerable if no threshold is searched: the value
-    of Google's submission."""
+    """Score above which a question is unanswerable if no threshold is searched: Google's."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FinetuningOptimizerConfig(OptimizerConfig):
     """The optimizer of pre-training, with a learning rate per layer."""
 
-    layerwise_decay: Annotated[float, Interval(gt=0, le=1)] = 0.8
+    layerwise_decay: Annotated[float, Interval(gt=0, le=1), TRAINING] = 0.8
     """Learning-rate factor of each layer relative to the layer above."""
     layerwise_decay_skips_one: bool = False
-    """Put the top layer two steps below the head, not one: Google's code does, and its published
-    scores rest on it."""
+    """Put the top layer two steps below the head, not one, as Google's code for its scores."""
 
     def warmup(self, num_train_steps: int) -> float:
-        """Returns the number of warm-up steps: a tenth of the run, unless set.
-
-        Not rounded, as in Google's code: 3.3 for a run of 33 steps.
-        """
-        if self.warmup_steps >= 0:
-            return self.warmup_steps
-        return num_train_steps * WARMUP_PROPORTION
+        """Returns the number of warm-up steps: a tenth of the run, not rounded, as in Google's."""
+        return self.warmup_steps if self.warmup_steps >= 0 else num_train_steps * 0.1
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FinetuningTrainingConfig(Section, prefix="training."):
     """Length of the run, batch, trials and precision."""
 
-    num_train_epochs: Annotated[float, Interval(gt=0, le=1_000_000)] = 3.0
+    num_train_epochs: Annotated[float, Interval(gt=0, le=1_000_000), TRAINING] = 3.0
     """Passes over the training examples; RTE and STS-B take 10, extractive QA 2."""
-    train_batch_size: Batch = 32
+    train_batch_size: Annotated[Batch, TRAINING] = 32
     """Examples per step, over all devices."""
-    seed: Annotated[int, Interval(ge=0, le=LARGEST_COUNT // 2)] = 1
+    seed: Annotated[int, Interval(ge=0, le=LARGEST_COUNT // 2), TRAINING] = 1
     """Seed of the head's initial weights, the order and dropout; trial t takes seed + t."""
-    precision: Precision = Precision.AUTO
+    precision: Annotated[Precision, TRAINING] = Precision.AUTO
     """Type of activations and matmuls; auto: bfloat16 where the device multiplies it
     natively. float16 comes with loss scaling."""
-    num_trials: Annotated[int, Interval(gt=0, le=10_000)] = 1
+    num_trials: Annotated[int, Interval(gt=0, le=10_000), TRAINING] = 1
     """Independent runs; the report has the scores of each, their mean, median and spread."""
-    keep_best: bool = False
+    keep_best: Annotated[bool, TRAINING] = False
     """Keep the weights of the epoch with the best score on dev instead of the last epoch's."""
-    early_stopping: Annotated[int, Interval(ge=0, le=10_000)] = 0
+    early_stopping: Annotated[int, Interval(ge=0, le=10_000), TRAINING] = 0
     """Epochs without a better score on dev after which training stops; 0 never stops."""
-    freeze_layers: Annotated[int, Interval(ge=-1)] = 0
+    freeze_layers: Annotated[int, Interval(ge=-1), TRAINING] = 0
     """Lowest layers that keep their weights, with the embeddings; -1 freezes the whole encoder."""
 
 
@@ -126,40 +112,22 @@ class FinetuningConfig:
                 f"at most model.num_layers={layers}", self.training.freeze_layers)
 
     def num_train_steps(self, examples: int) -> int:
-        """Returns the whole steps of a run on so many training examples, at least 1.
-
-        A remaining fraction of a step is dropped, as in Google's code.
-        """
+        """Returns the whole steps of a run on so many examples, at least 1, as in Google's code."""
         per_epoch = -(-examples // self.training.train_batch_size)
         return max(1, int(per_epoch * self.training.num_train_epochs))
-
-
-BASE, LARGE = 768, 1024
-"""Hidden sizes of the paper's larger encoders."""
 
 
 def finetuning_config(model: ModelConfig, *, feature_based: bool = False) -> FinetuningConfig:
     """Returns the general recipe: the paper's appendix B, table 7, by the encoder's width.
 
     Weight decay is that of Google's code, 0.01; the table says 0. Dropout is 0.1, also for an
-    encoder that was pre-trained with another rate.
-
-    Args:
-        model: the encoder's settings.
-        feature_based: the encoder is frozen; the learning rate is 1e-3.
+    encoder that was pre-trained with another rate. A frozen encoder takes the learning rate 1e-3.
     """
-    if model.hidden_size < BASE:
-        rate, decay = 3e-4, 0.8
-    elif model.hidden_size < LARGE:
-        rate, decay = 1e-4, 0.8
-    else:
-        rate, decay = 5e-5, 0.9
-    if feature_based:
-        rate = 1e-3
-    longest = min(128, model.max_position_embeddings)
-    model = dataclasses.replace(model, hidden_dropout=0.1, attention_dropout=0.1)
+    base, large = model.hidden_size >= 768, model.hidden_size >= 1024
+    rate = 1e-3 if feature_based else 5e-5 if large else 1e-4 if base else 3e-4
     return FinetuningConfig(
-        model=model,
-        task=TaskConfig(max_seq_length=longest, feature_based=feature_based),
-        optimizer=FinetuningOptimizerConfig(learning_rate=rate, layerwise_decay=decay),
-        training=FinetuningTrainingConfig(num_train_epochs=3.0))
+        model=dataclasses.replace(model, hidden_dropout=0.1, attention_dropout=0.1),
+        task=TaskConfig(max_seq_length=min(128, model.max_position_embeddings),
+                        feature_based=feature_based),
+        optimizer=FinetuningOptimizerConfig(learning_rate=rate,
+                                            layerwise_decay=0.9 if large else 0.8))

@@ -6,13 +6,12 @@ from typing import Any, Literal
 
 from absl import flags
 
-from electra_tf.config import setting_flags
-from electra_tf.config.finetuning import finetuning_config
-from electra_tf.config.setting_flags import ANY_SETTING, HARDWARE, of_fields
-from electra_tf.config.sizes import SIZES
+from electra_tf.config import overrides
+from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
+from electra_tf.config.overrides import ANY_SETTING, flag_groups
+from electra_tf.config.pretraining import SIZES
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.section_flags import define_flags
-from electra_tf.platform.settings import Section
+from electra_tf.platform.settings import Section, define_flags, settings_of
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -21,13 +20,11 @@ class TaskFlags(Section, prefix="--"):
 
     task: tuple[str, ...] | None = None
     """cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli; several of them with commas, or glue for
-    all nine; squad, squad2; searchqa, triviaqa, newsqa, naturalqs (of MRQA); chunk (CoNLL-2000),
-    ner (CoNLL-2003); blimp (pairs of sentences, scored without fine-tuning); or for your own files
-    classification, regression, tagging, question_answering. glue_average prints one row of what
-    --task=glue left in --model_dir."""
+    all nine; squad, squad2; searchqa, triviaqa, newsqa, naturalqs (MRQA); chunk (CoNLL-2000), ner
+    (CoNLL-2003); blimp (pairs, scored without fine-tuning); for your own files classification,
+    regression, tagging, question_answering. glue_average prints what --task=glue left."""
     data_dir: str = ""
-    """Directory of a benchmark's files as it publishes them. Without it and without files of your
-    own, TensorFlow Datasets downloads the benchmark."""
+    """Directory of a benchmark's files as it publishes them. Default: TensorFlow Datasets' data."""
     data_source: Literal["files", "tfds"] = "files"
     """files, or tfds for TensorFlow Datasets, whose own directory --data_dir then is. Default:
     files if --data_dir, --train or --dev is given, otherwise tfds."""
@@ -61,13 +58,11 @@ class ModelFlags(Section, prefix="--"):
     input: str = ""
     """To predict: a file like --test, .txt with a text per line, or - for standard input."""
     output: str = ""
-    """Predictions: .jsonl; or .tsv for labels and numbers, .txt for tags, .json for answers; - for
-    standard output."""
+    """Predictions: .jsonl, .tsv (labels, numbers), .txt (tags), .json (answers) or - for stdout."""
     overwrite: bool = False
     """Replace an existing --output."""
     scratch_baseline: bool = False
-    """Also train the same network from random weights, in from_scratch within --model_dir, and
-    print both scores."""
+    """Also train the network from random weights, in from_scratch within --model_dir."""
     init_checkpoint: str = ""
     """The pre-trained encoder: a run's directory, Google's checkpoint, a directory of Hugging
     Face's or a name on its hub; none trains from scratch. Default:
@@ -77,8 +72,7 @@ class ModelFlags(Section, prefix="--"):
     vocab_file: str = ""
     """From scratch: the vocabulary. Otherwise it must match the checkpoint's vocabulary."""
     normalization: str = "auto"
-    """From scratch: bert_uncased, bert_cased, nfc, or auto: as the vocabulary was learned.
-    Otherwise it must match the checkpoint's."""
+    """From scratch: bert_uncased, bert_cased, nfc, or auto: as the vocabulary was learned."""
     lower_case: bool | None = None
     """Lower-case the text. Replaces --normalization."""
     strip_accents: bool | None = None
@@ -90,28 +84,15 @@ class ExportFlags(Section, prefix="--"):
     """Directory, version and precision of an exported model."""
 
     export_dir: str = ""
-    """Directory of the model for TensorFlow Serving; its version is a directory within. Training
-    exports at its end."""
+    """Directory for TensorFlow Serving, with one per version; training exports at its end."""
     export_version: str = "1"
     """Version of the exported model, a positive integer; servers take the highest."""
     serving_precision: str = "float32"
     """float32, or bfloat16: half the size, and faster on CPUs that multiply it."""
 
 
-RECIPE = (
-    *of_fields("training", "num_train_epochs"),
-    *of_fields("optimizer", "learning_rate", "layerwise_decay"),
-    *of_fields("training", "train_batch_size"),
-    *of_fields("task", "max_seq_length", "doc_stride", "swap_pairs"),
-    *of_fields("training", "freeze_layers"),
-    *of_fields("task", "feature_based"),
-    *of_fields("training", "precision"),
-)
-TRIALS = (
-    *of_fields("training", "num_trials", "seed", "keep_best", "early_stopping"),
-    *of_fields("runtime", "log_every_steps", "log_every_seconds", "eval_batch_size"),
-)
-SETTINGS = RECIPE + TRIALS + HARDWARE
+_SETTINGS = flag_groups(FinetuningConfig(), "finetuning")
+SETTINGS = {flag: name for group in _SETTINGS.values() for flag, name in group.items()}
 NEEDED = {"train": ("task",), "eval": ("model_dir",), "predict": ("model_dir", "input", "output"),
           "export": ("model_dir", "export_dir")}
 """Flags that a mode requires."""
@@ -126,36 +107,26 @@ EXAMPLES = {
     "export": "--mode=export --model_dir=runs/mine --export_dir=served/mine"}
 """Mode -> arguments of a complete command."""
 GROUPS = {
-    "Task and data": tuple(field.name for field in dataclasses.fields(TaskFlags)),
-    "Model": tuple(field.name for field in dataclasses.fields(ModelFlags)),
-    "Recipe": tuple(flag.name for flag in RECIPE),
-    "Trials and reports": tuple(flag.name for flag in TRIALS),
-    "Hardware": tuple(flag.name for flag in HARDWARE),
-    "Export": tuple(field.name for field in dataclasses.fields(ExportFlags)),
-    "Any other setting": ANY_SETTING,
-}
+    "Task and data": tuple(settings_of(TaskFlags)), "Model": tuple(settings_of(ModelFlags)),
+    **{title: tuple(group) for title, group in _SETTINGS.items()},
+    "Export": tuple(settings_of(ExportFlags)), "Any other setting": ANY_SETTING}
 
 
 def define() -> None:
     """Defines all flags of `run_finetuning.py`."""
     for section in (TaskFlags, ModelFlags, ExportFlags):
         define_flags(section)
-    setting_flags.define(SETTINGS, {
+    overrides.define_setting_flags(SETTINGS, {
         size: finetuning_config(config.model) for size, config in SIZES.items()})
 
 
 def given_settings() -> dict[str, Any]:
     """Returns setting -> value of all settings of the command line and its file."""
-    return setting_flags.given_settings(SETTINGS)
+    return overrides.given_settings(SETTINGS)
 
 
 def refuse_all_but(task: str, known: Sequence[str]) -> None:
-    """Raises `UserError` for a given flag that a task without training does not have.
-
-    Args:
-        task: its name.
-        known: its flags, besides --task and --mode.
-    """
+    """Raises `UserError` for a given flag but --task, --mode and those that the task knows."""
     own = {name for group in GROUPS.values() for name in group}
     more = sorted(name for name in own - {"task", "mode", *known} if flags.FLAGS[name].present)
     if more:
@@ -165,10 +136,8 @@ def refuse_all_but(task: str, known: Sequence[str]) -> None:
 
 def require(*names: str) -> None:
     """Raises `UserError` that names all of these flags that weren't given, with an example."""
-    missing = [name for name in names if not flags.FLAGS[name].value]
-    if not missing:
-        return
-    *others, last = [f"--{name}" for name in missing]
-    listed = f"{', '.join(others)} and {last} are" if others else f"{last} is"
-    raise UserError(f"{listed} needed. For example: python run_finetuning.py "
-                    f"{EXAMPLES[flags.FLAGS.mode]}")
+    missing = [f"--{name}" for name in names if not flags.FLAGS[name].value]
+    if missing:
+        listed = " and ".join(filter(None, [", ".join(missing[:-1]), missing[-1]]))
+        raise UserError(f"{listed} {'are' if missing[1:] else 'is'} needed. For example: python "
+                        f"run_finetuning.py {EXAMPLES[flags.FLAGS.mode]}")

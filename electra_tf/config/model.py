@@ -1,20 +1,20 @@
-"""Shapes of the two networks and what they share."""
+"""The two networks: shapes, what they share, initial weights, and what passes between them."""
 
 import dataclasses
 import enum
-from typing import Annotated
+from typing import Annotated, Literal
 
+import numpy as np
 from annotated_types import Interval
 
 from electra_tf.platform.settings import Probability, Section, require
 
-MOST_PARAMETERS = 20_000_000_000
-"""Weights of a network, 60 times ELECTRA-Large's: 320 GB with gradients and optimizer slots."""
+MOST_PARAMETERS = 20_000_000_000  # 60 times ELECTRA-Large's, 320 GB with optimizer slots.
 Width = Annotated[int, Interval(gt=0, le=1 << 16)]
-"""64 times ELECTRA-Large's width."""
 Few = Annotated[int, Interval(gt=0, le=1000)]
-"""ELECTRA-Large has 24 layers and 16 heads."""
 Share = Annotated[float, Interval(gt=0, le=1)]
+Fraction = Annotated[float, Interval(ge=0, le=1)]
+Gain = Annotated[float, Interval(gt=0, le=1000)]
 
 
 class Tying(enum.StrEnum):
@@ -52,10 +52,7 @@ class EncoderConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ModelConfig(Section, prefix="model."):
-    """The discriminator's shape, and the generator's as fractions of it.
-
-    Defaults are ELECTRA-Small's (ELECTRA, table 6).
-    """
+    """The discriminator's shape, and the generator's as fractions of it (defaults: Small)."""
 
     vocab_size: Annotated[int, Interval(gt=0, le=1 << 24)] = 30522
     """Entries of the WordPiece vocabulary; a run takes it from its records."""
@@ -104,17 +101,12 @@ class ModelConfig(Section, prefix="model."):
     @property
     def discriminator(self) -> EncoderConfig:
         """The discriminator's encoder."""
-        shared = {field.name: getattr(self, field.name)
-                  for field in dataclasses.fields(EncoderConfig)}
-        return EncoderConfig(**shared)
+        return EncoderConfig(**{field.name: getattr(self, field.name)
+                                for field in dataclasses.fields(EncoderConfig)})
 
     @property
     def generator(self) -> EncoderConfig:
-        """The generator's encoder: fewer heads, not narrower ones.
-
-        The feed-forward layer is four times the hidden size and there is one head per 64
-        hidden units, as in the reference implementation.
-        """
+        """The generator's encoder: 64 units a head, feed-forward layers four times as wide."""
         if self.tying is Tying.EVERYTHING:
             return self.discriminator
         hidden_size = round(self.hidden_size * self.generator_width)
@@ -123,10 +115,117 @@ class ModelConfig(Section, prefix="model."):
                 f"a fraction that makes the generator's hidden size a multiple of its {num_heads} "
                 "heads", self.generator_width)
         return dataclasses.replace(
-            self.discriminator,
-            hidden_size=hidden_size,
-            num_heads=num_heads,
+            self.discriminator, hidden_size=hidden_size, num_heads=num_heads,
             num_layers=max(1, round(self.num_layers * self.generator_depth)),
             intermediate_size=4 * hidden_size,
-            embedding_size=hidden_size if self.tying is Tying.NONE else self.embedding_size,
-        )
+            embedding_size=hidden_size if self.tying is Tying.NONE else self.embedding_size)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class InitializationConfig(Section, prefix="initialization."):
+    """Initial values beyond `model.initializer_range`; all but `scheme` belong to `neighbours`."""
+
+    scheme: Literal["normal", "neighbours"] = "normal"
+    """Initialization of attention: the paper's, or first-layer heads that attend to adjacent
+    tokens, as trained networks do (after Trockman and Kolter, 2023)."""
+    layers: Few = 1
+    """Lowest layers that have previous-token and next-token heads."""
+    position_share: Annotated[float, Interval(gt=0, le=0.5)] = 0.25
+    """Share of the embedding's dimensions that belong to positions; words begin at 0."""
+    position_amplitude: Gain = 1.0
+    """Amplitude of the waves in the position table, in units of `model.initializer_range`."""
+    attention_gain: Gain = 2.0
+    """Sharpness of these heads: the logit of the adjacent token is half the square of this times
+    the square root of the head size (16 for 64 dimensions)."""
+    longest_wavelength: Annotated[float, Interval(ge=4, le=1_000_000)] = 64.0
+    """Longest wave of the position table, in tokens; the shortest is 2.1."""
+    value_gain: Gain = 1.0
+    """Factor of the product of value and output weights in these layers."""
+    matching_heads: Annotated[int, Interval(ge=0, le=1000)] = 0
+    """Duplicate-token heads of the discriminator's first layer, the last ones: they attend to other
+    occurrences of the same word, and to [CLS] if there are none."""
+
+    def require_room(self, model: ModelConfig) -> None:
+        """Raises `UserError` for a model that is too narrow for the scheme."""
+        if self.scheme == "normal":
+            return
+        scheme = f"for initialization.scheme={self.scheme}"
+        for encoder in (model.discriminator, model.generator):
+            require(encoder.embedding_size >= 4, "the size of embeddings", f"4 or more {scheme}",
+                    encoder.embedding_size)
+            require(encoder.hidden_size >= 2 * encoder.num_heads, "the size of a head",
+                    f"2 or more {scheme}", encoder.hidden_size // encoder.num_heads)
+        require(self.matching_heads <= model.num_heads, "initialization.matching_heads",
+                f"at most model.num_heads, {model.num_heads}", self.matching_heads)
+        require(self.matching_heads == 0 or can_match(model), "initialization.matching_heads",
+                "0 unless 8 * model.type_vocab_size <= model.embedding_size <= model.hidden_size "
+                "and a head has 8 units or more", self.matching_heads)
+
+
+def can_match(model: ModelConfig) -> bool:
+    """Returns whether the discriminator is wide enough for duplicate-token heads."""
+    return (8 * model.type_vocab_size <= model.embedding_size <= model.hidden_size
+            and model.hidden_size >= 8 * model.num_heads)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MaskingConfig(Section, prefix="masking."):
+    """Tokens that the generator has to predict (ELECTRA, section 3.1; appendix A)."""
+
+    rate: Annotated[float, Interval(gt=0, lt=1)] = 0.15
+    """Fraction of an example's tokens selected."""
+    mask_token_rate: Fraction = 0.85
+    """Fraction of the selected positions that read [MASK]. BERT's is 0.8."""
+    random_token_rate: Fraction = 0.0
+    """Fraction of selected positions that read a random token (BERT 0.1); the rest keep theirs."""
+    whole_words: bool = False
+    """Whole-word masking, as in BERT's later models: all pieces of a word are selected or none."""
+    position_draw: Literal["without_replacement", "with_replacement"] = "without_replacement"
+    """Draw distinct positions, or as the reference, whose author calls it a flaw: 7 to 12 % are
+    duplicates, and the tokens that fall on one position are averaged."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        require(self.mask_token_rate + self.random_token_rate <= 1.0 + 1e-9,
+                "masking.random_token_rate",
+                f"at most 1 with masking.mask_token_rate={self.mask_token_rate}",
+                self.random_token_rate)
+        require(not (self.whole_words and self.position_draw == "with_replacement"),
+                "masking.whole_words", "false with masking.position_draw=with_replacement",
+                self.whole_words)
+
+    def max_predictions(self, max_seq_length: int) -> int:
+        """Returns N, the static number of prediction slots of an example of L positions."""
+        return max(1, int((self.rate + 0.005) * max_seq_length))
+
+    def predictions_by_length(self, max_seq_length: int) -> np.ndarray:
+        """Returns int32 [L + 1]: predictions for an example of 0, 1, ... L tokens, at most N.
+
+        round(rate * tokens) with halves to even in float32, as in the reference.
+        """
+        tokens = np.arange(max_seq_length + 1, dtype=np.float32)
+        rounded = np.round(tokens * np.float32(self.rate)).astype(np.int32)
+        predictions = np.clip(rounded, 1, self.max_predictions(max_seq_length))
+        predictions[0] = 0
+        return predictions
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SamplingConfig(Section, prefix="sampling."):
+    """How tokens are drawn from the generator's distributions (ELECTRA, section 3.1)."""
+
+    temperature: Annotated[float, Interval(ge=0.01, le=100)] = 1.0
+    """Divisor of the logits before a token is drawn: above 1 replacements are easier to detect,
+    towards 0 the most likely token is drawn."""
+    initial_temperature: Annotated[float, Interval(ge=0, le=100)] = 0.0
+    """Temperature at the first step, from which it falls to `sampling.temperature`; 0 for no
+    change. For a generator that is good from the start (Fast-ELECTRA, Dong et al., 2024: 2)."""
+    cooling_time: Annotated[float, Interval(gt=0, le=100)] = 0.1
+    """Part of the run in which the difference between the two falls to 1/e."""
+    disallow_correct: bool = False
+    """Never draw the original token: every selected token is replaced."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        require(self.initial_temperature == 0 or self.initial_temperature >= 0.01,
+                "sampling.initial_temperature", "0, or 0.01 to 100", self.initial_temperature)

@@ -1,13 +1,12 @@
 """The registry of pre-training objectives, readable without TensorFlow.
 
-A new objective is a file in `objectives/` and its entry in `OBJECTIVES` here: the place of its
-class, its own settings, and the measures by which its runs are followed.
+A new objective is a file in `objectives/` with a class `NameObjective`, and its settings
+`NameConfig` and measures here.
 """
 
 import dataclasses
-import enum
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from annotated_types import Interval
 
@@ -24,13 +23,13 @@ class Measure:
     """Meaning of a number in metrics.jsonl or in the results of an evaluation."""
 
     unit: str = ""
-    """Shown beside the number in a table: what it is a mean or a fraction of."""
+    """What it is a mean or a fraction of, shown beside the number."""
     panel: str = ""
     """Label of the axes that it is drawn on, with the unit; "" for a number that isn't drawn."""
     curve: str = ""
     """Label of its curve, shown where a panel has several."""
     noisy: bool = True
-    """Whether to smooth its curve; schedules are drawn as they are."""
+    """Whether to smooth its curve."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -54,12 +53,19 @@ class ObjectiveConfig(Section, prefix="objective."):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ElectraConfig(ObjectiveConfig):
+class MlmConfig(ObjectiveConfig):
+    """Masked language modelling, BERT's objective."""
+
+    name: str = "mlm"
+    generator_loss_weight: Weight = 1.0
+    """Factor of the masked-language-model loss."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ElectraConfig(MlmConfig):
     """Replaced token detection, and the weights of its losses (ELECTRA, section 3.1)."""
 
     name: str = "electra"
-    generator_loss_weight: Weight = 1.0
-    """Factor of the masked-language-model loss."""
     discriminator_loss_weight: Weight = 50.0
     """Factor of the replaced-token-detection loss: the paper's lambda."""
 
@@ -83,7 +89,15 @@ class ElectricConfig(ElectraConfig):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class AdversarialConfig(ObjectiveConfig):
+class DetectionConfig(ObjectiveConfig):
+    """Replaced token detection whose generator has another objective, or none."""
+
+    discriminator_loss_weight: Weight = 50.0
+    """Factor of the replaced-token-detection loss."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AdversarialConfig(DetectionConfig):
     """A generator that is rewarded for fooling the discriminator (appendix F)."""
 
     name: str = "adversarial"
@@ -91,40 +105,26 @@ class AdversarialConfig(ObjectiveConfig):
     """Factor of the generator's loss, whose gradient is the policy gradient."""
     baseline_loss_weight: Weight = 1.0
     """Factor of the baseline's loss."""
-    discriminator_loss_weight: Weight = 50.0
-    """Factor of the replaced-token-detection loss."""
-
-
-class Replacements(enum.StrEnum):
-    """Distribution of replacements without a generator network."""
-
-    UNIFORM = "uniform"
-    """Every entry of the vocabulary is as likely as any other."""
-    UNIGRAM = "unigram"
-    """Entries are as likely as they are frequent in the training records."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FixedGeneratorConfig(ObjectiveConfig):
+class FixedGeneratorConfig(DetectionConfig):
     """Replaced token detection without a generator network."""
 
     name: str = "fixed_generator"
-    replacements: Replacements = Replacements.UNIGRAM
-    """Distribution that the selected tokens are replaced from."""
-    discriminator_loss_weight: Weight = 50.0
-    """Factor of the replaced-token-detection loss."""
+    replacements: Literal["uniform", "unigram"] = "unigram"
+    """Distribution that the selected tokens are replaced from: uniform over the vocabulary, or
+    by frequency in the training records."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FrozenGeneratorConfig(ObjectiveConfig):
+class FrozenGeneratorConfig(DetectionConfig):
     """Replaced token detection with a generator that was trained before."""
 
     name: str = "frozen_generator"
     generator: str = ""
     """Directory of the run whose generator it is, of ELECTRA or of a masked language model, with
     the same vocabulary; or a checkpoint of Google's or Hugging Face's."""
-    discriminator_loss_weight: Weight = 50.0
-    """Factor of the replaced-token-detection loss."""
 
     def generator_dir(self, model_dir: Path) -> Path | None:
         """Returns the given one."""
@@ -135,15 +135,13 @@ class FrozenGeneratorConfig(ObjectiveConfig):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TwoStageConfig(ObjectiveConfig):
+class TwoStageConfig(DetectionConfig):
     """The generator alone first, then the discriminator from its weights (section 3.2)."""
 
     name: str = "two_stage"
     generator_part: Annotated[float, Interval(gt=0, lt=1)] = 0.5
-    """Part of training.num_train_steps in which a masked language model of the discriminator's
-    size is trained: the generator, then frozen, and the discriminator's initial weights."""
-    discriminator_loss_weight: Weight = 50.0
-    """Factor of the replaced-token-detection loss."""
+    """Part of the steps that train a masked language model of the discriminator's size: the
+    generator, then frozen, and the discriminator's initial weights."""
 
     def generator_dir(self, model_dir: Path) -> Path | None:
         """Returns the first stage's, within the run's."""
@@ -155,12 +153,10 @@ class TwoStageConfig(ObjectiveConfig):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ReplaceMlmConfig(ObjectiveConfig):
+class ReplaceMlmConfig(MlmConfig):
     """Masked language modelling that reads a generator's samples for [MASK] (section 3.4)."""
 
     name: str = "replace_mlm"
-    generator_loss_weight: Weight = 1.0
-    """Factor of the generator's masked-language-model loss."""
     restoring_loss_weight: Weight = 1.0
     """Factor of the encoder's loss, that of the original token at selected positions."""
 
@@ -175,15 +171,6 @@ class AllTokensMlmConfig(ReplaceMlmConfig):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MlmConfig(ObjectiveConfig):
-    """Masked language modelling, BERT's objective."""
-
-    name: str = "mlm"
-    generator_loss_weight: Weight = 1.0
-    """Factor of the masked-language-model loss."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class Entry:
     """An objective in the registry."""
 
@@ -192,88 +179,69 @@ class Entry:
     settings: ObjectiveConfig
     """With their defaults."""
     measures: Mapping[str, Measure]
-    """Its losses, ratios and scores, in the order in which they are drawn."""
+    """What it alone reports."""
 
 
 _SCORES = "discriminator scores (fraction)"
 _ACCURACY = "generator accuracy (fraction)"
-_GENERATOR = {
+_FIXED = "AUC on fixed corruptions"
+_UNIGRAM = "with frequent words written in"
+_BIGRAM = "with words written in that often follow the one before"
+_SHARED = {
+    "loss": Measure("weighted sum of the losses below", "total loss (weighted nats)", "total"),
     "generator_loss": Measure(
         "nats per masked token", "generator loss (nats / masked token)", "generator"),
-    "generator_accuracy": Measure("of masked tokens, most likely guess", _ACCURACY, "generator"),
-}
-_SAMPLED = {"generator_sampled_accuracy": Measure("of masked tokens, guess drawn at random")}
-_REPLACED = {"replaced_fraction": Measure("of all tokens")}
-_DISCRIMINATOR = {
     "discriminator_loss": Measure(
         "nats per token", "discriminator loss (nats / token)", "discriminator"),
+    "generator_accuracy": Measure("of masked tokens, most likely guess", _ACCURACY, "generator"),
+    "generator_sampled_accuracy": Measure("of masked tokens, guess drawn at random"),
     "discriminator_accuracy": Measure("of all tokens"),
     "discriminator_auc": Measure("area under the ROC curve", _SCORES, "area under curve"),
     "discriminator_precision": Measure(
         "of tokens called replaced, how many are", _SCORES, "precision"),
     "discriminator_recall": Measure("of replaced tokens, how many are found", _SCORES, "recall"),
-    **_REPLACED,
+    "replaced_fraction": Measure("of all tokens"),
 }
-_ELECTRA = {name: (_GENERATOR | _DISCRIMINATOR | _SAMPLED)[name] for name in (
-    "generator_loss", "discriminator_loss", "generator_accuracy", *_SAMPLED, *_DISCRIMINATOR)}
-_RESTORING = {
-    **_GENERATOR, **_SAMPLED, **_REPLACED,
-    "restoring_accuracy": Measure(
-        "of masked tokens, the encoder's most likely guess", _ACCURACY, "encoder")}
-
-
-def _entry(class_name: str, settings: ObjectiveConfig, measures: Mapping[str, Measure]) -> Entry:
-    """Returns the entry of an objective whose module has its name."""
-    return Entry(implementation=f"electra_tf.objectives.{settings.name}:{class_name}",
-                 settings=settings, measures=measures)
-
-
-_ENTRIES = (
-    _entry("ElectraObjective", ElectraConfig(), _ELECTRA),
-    _entry("MlmObjective", MlmConfig(), _GENERATOR),
-    _entry("Electra15Objective", Electra15Config(), _ELECTRA),
-    _entry("AdversarialObjective", AdversarialConfig(), _ELECTRA | {
-        "policy_loss": Measure("reward times nats; its gradient is what counts",
-                               "policy loss (per masked token)", "policy"),
-        "baseline_loss": Measure("nats per masked token", "baseline's loss (nats / masked token)",
-                                 "baseline"),
-        "generator_reward": Measure("the discriminator's loss at masked tokens, nats")}),
-    _entry("FrozenGeneratorObjective", FrozenGeneratorConfig(), _ELECTRA),
-    _entry("TwoStageObjective", TwoStageConfig(), _ELECTRA),
-    _entry("ElectricObjective", ElectricConfig(), _ELECTRA | {"generator_loss": Measure(
-        "nats per ordinary token", "generator loss (nats / token)", "generator")}),
-    _entry("ReplaceMlmObjective", ReplaceMlmConfig(), _RESTORING | {"restoring_loss": Measure(
-        "nats per masked token", "encoder's loss (nats / masked token)", "encoder")}),
-    _entry("AllTokensMlmObjective", AllTokensMlmConfig(), _RESTORING | {"all_tokens_loss": Measure(
-        "nats per token", "encoder's loss (nats / token)", "encoder")}),
-    _entry("FixedGeneratorObjective", FixedGeneratorConfig(), _SAMPLED | _DISCRIMINATOR),
-)
-OBJECTIVES: dict[str, Entry] = {entry.settings.name: entry for entry in _ENTRIES}
-"""The objectives by name."""
-
-_LOSS = {"loss": Measure("weighted sum of the losses below", "total loss (weighted nats)", "total")}
-_FIXED = "AUC on fixed corruptions"
-_UNIGRAM = "with frequent words written in"
-_BIGRAM = "with words written in that often follow the one before"
 _OF_EVERY_RUN = {
-    "unigram_precision": Measure(_UNIGRAM),
-    "unigram_recall": Measure(_UNIGRAM),
+    "unigram_precision": Measure(_UNIGRAM), "unigram_recall": Measure(_UNIGRAM),
     "unigram_auc": Measure(
         f"{_UNIGRAM}; comparable between runs", _FIXED, "by frequency (unigram)"),
-    "bigram_precision": Measure(_BIGRAM),
-    "bigram_recall": Measure(_BIGRAM),
+    "bigram_precision": Measure(_BIGRAM), "bigram_recall": Measure(_BIGRAM),
     "bigram_auc": Measure(
         f"{_BIGRAM}; comparable between runs", _FIXED, "by the word before (bigram)"),
     "learning_rate": Measure("", "learning rate", "learning rate", noisy=False),
 }
+_OWN = {
+    "adversarial": {
+        "policy_loss": Measure("reward times nats; its gradient is what counts",
+                               "policy loss (per masked token)", "policy"),
+        "baseline_loss": Measure("nats per masked token", "baseline's loss (nats / masked token)",
+                                 "baseline"),
+        "generator_reward": Measure("the discriminator's loss at masked tokens, nats")},
+    "replace_mlm": {
+        "restoring_accuracy": Measure(
+            "of masked tokens, the encoder's most likely guess", _ACCURACY, "encoder"),
+        "restoring_loss": Measure(
+            "nats per masked token", "encoder's loss (nats / masked token)", "encoder")},
+    "all_tokens_mlm": {"all_tokens_loss": Measure(
+        "nats per token", "encoder's loss (nats / token)", "encoder")},
+}
+OBJECTIVES: dict[str, Entry] = {
+    settings.name: Entry(settings=settings, measures=_OWN.get(settings.name, {}), implementation=(
+        f"electra_tf.objectives.{settings.name}:"
+        f"{type(settings).__name__.replace('Config', 'Objective')}"))
+    for settings in (
+        ElectraConfig(), MlmConfig(), Electra15Config(), AdversarialConfig(),
+        FrozenGeneratorConfig(), TwoStageConfig(), ElectricConfig(), ReplaceMlmConfig(),
+        AllTokensMlmConfig(), FixedGeneratorConfig())}
+"""The objectives by name."""
 
 
 def measures() -> Mapping[str, Measure]:
     """Returns every number that a run may report, in the order of its panels."""
-    known = dict(_LOSS)
-    for entry in OBJECTIVES.values():
-        known |= {name: measure for name, measure in entry.measures.items() if name not in known}
-    return known | _OF_EVERY_RUN
+    own = {name: measure for entry in OBJECTIVES.values()
+           for name, measure in entry.measures.items()}
+    return _SHARED | own | _OF_EVERY_RUN
 
 
 def panels() -> Mapping[str, Sequence[str]]:

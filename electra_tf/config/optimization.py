@@ -1,38 +1,27 @@
 """Settings of the optimizer."""
 
 import dataclasses
-import enum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from annotated_types import Interval
 
-from electra_tf.platform.settings import LARGEST_COUNT, Probability, Section
+from electra_tf.platform.settings import LARGEST_COUNT, Flag, Probability, Section
 
 Factor = Annotated[float, Interval(gt=0, le=100)]
-
-
-class Optimizer(enum.StrEnum):
-    """How gradients become steps."""
-
-    ADAM = "adam"
-    """With decoupled weight decay, as in BERT and ELECTRA."""
-    LAMB = "lamb"
-    """Adam whose step for a weight is as long as the weight times the learning rate (You et al.,
-    2020): for batches of thousands."""
+TRAINING, PRETRAINING = Flag("Training"), Flag("Training", ("pretraining",))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OptimizerConfig(Section, prefix="optimizer."):
     """The optimizer with decoupled weight decay, and its schedule."""
 
-    name: Optimizer = Optimizer.ADAM
-    """adam, or lamb for batches of thousands, with another learning rate:
+    name: Literal["adam", "lamb"] = "adam"
+    """adam, or lamb (You et al., 2020) for batches of thousands, with another learning rate:
     docs/how_to/accelerators.md."""
-    learning_rate: Factor = 5e-4
+    learning_rate: Annotated[Factor, TRAINING] = 5e-4
     """Peak learning rate."""
-    warmup_steps: Annotated[int, Interval(ge=-1, le=LARGEST_COUNT)] = -1
-    """Steps of linear warm-up. -1 takes the paper's 10,000, or a tenth of a run that is
-    shorter than 100,000 steps."""
+    warmup_steps: Annotated[int, Interval(ge=-1, le=LARGEST_COUNT), PRETRAINING] = -1
+    """Steps of linear warm-up. -1: the paper's 10,000, or a tenth of a run of under 100,000."""
     decay_power: Factor = 1.0
     """Exponent of the polynomial decay to zero; 1 is linear."""
     beta_1: Probability = 0.9
@@ -43,8 +32,7 @@ class OptimizerConfig(Section, prefix="optimizer."):
     """Added to the root of the second moments, outside of it."""
     bias_correction: bool = False
     """Divide the moments by 1 - beta^t (Kingma and Ba, 2015, algorithm 1). BERT and ELECTRA don't:
-    their first steps are three times as large as the learning rate implies, and those moments
-    last for a thousand steps."""
+    their first steps are three times as large as the learning rate implies."""
     weight_decay: Probability = 0.01
     """Times the learning rate; not on biases and layer norms."""
     clip_norm: Annotated[float, Interval(gt=0)] = 1.0
@@ -52,6 +40,4 @@ class OptimizerConfig(Section, prefix="optimizer."):
 
     def warmup(self, num_train_steps: int) -> float:
         """Returns the number of warm-up steps of a run of `num_train_steps`."""
-        if self.warmup_steps >= 0:
-            return self.warmup_steps
-        return min(10_000, num_train_steps // 10)
+        return self.warmup_steps if self.warmup_steps >= 0 else min(10_000, num_train_steps // 10)

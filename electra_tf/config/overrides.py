@@ -1,19 +1,26 @@
-"""Strict changes to a configuration by name, and its form as plain values.
+"""Strict changes to a configuration by name, from Python, a YAML file or the command line.
 
-A name is `section.field`. An unknown name or a value of the wrong type is a `UserError` that
-names the value received, what is allowed and the nearest known name.
+A name is `section.field`; an unknown one, or a value of the wrong type, is a `UserError`. On the
+command line a flag is a short name of one setting, and `--set section.field=value` and
+`--config=file.yaml` reach all of them. Flags win over `--set`, which wins over the file, which wins
+over the defaults.
 """
 
+import contextlib
 import dataclasses
 import enum
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
-from electra_tf.platform import strict_yaml
+from absl import flags
+
+from electra_tf.platform import storage, strict_yaml
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.settings import (
     Section,
     Setting,
+    define_flag,
     require_one_of,
     settings_of,
     suggestion,
@@ -21,28 +28,16 @@ from electra_tf.platform.settings import (
 from electra_tf.platform.storage import Path
 
 Config = TypeVar("Config")
+SettingFlags = Mapping[str, str]
+"""Flag -> the setting that it sets."""
 
 
 def override(config: Config, changes: Mapping[str, Any]) -> Config:
     """Returns a copy of `config` with each `section.field` set to its value.
 
-    Args:
-        config: a frozen dataclass whose fields are `Section`s.
-        changes: full name -> value; strings are converted to the field's type. A section with
-            variants is first replaced by the one that `section.name` selects.
+    Strings are converted to the field's type. A section with variants is first replaced by the one
+    that `section.name` selects.
     """
-    config = _with_variants(config, changes)
-    by_section: dict[str, dict[str, Any]] = {}
-    for name, value in changes.items():
-        section, _, field = name.partition(".")
-        read = setting_of(config, name).read(value)
-        by_section.setdefault(section, {})[field] = read
-    return dataclasses.replace(config, **{
-        section: dataclasses.replace(getattr(config, section), **fields)
-        for section, fields in by_section.items()})
-
-
-def _with_variants(config: Config, changes: Mapping[str, Any]) -> Config:
     chosen = {}
     for section in dataclasses.fields(config):
         setting, here = f"{section.name}.name", getattr(config, section.name)
@@ -50,46 +45,41 @@ def _with_variants(config: Config, changes: Mapping[str, Any]) -> Config:
             require_one_of(variants, setting, changes[setting])
             if changes[setting] != here.name:
                 chosen[section.name] = variants[changes[setting]]
-    return dataclasses.replace(config, **chosen)
+    config = dataclasses.replace(config, **chosen)
+    by_section: dict[str, dict[str, Any]] = {}
+    for name, value in changes.items():
+        section, _, field = name.partition(".")
+        by_section.setdefault(section, {})[field] = setting_of(config, name).read(value)
+    return dataclasses.replace(config, **{
+        section: dataclasses.replace(getattr(config, section), **fields)
+        for section, fields in by_section.items()})
 
 
 def setting_of(config: Any, name: str) -> Setting:
     """Returns the declaration of `section.field`; `UserError` with the nearest name if unknown."""
     section, _, field = name.partition(".")
     here = getattr(config, section, None)
-    if not isinstance(here, Section):
-        raise _unknown(config, name)
-    if field not in settings_of(type(here)):
-        owners = [other for other, there in here.variants().items() if hasattr(there, field)]
-        if not owners:
-            raise _unknown(config, name)
-        listed = " or ".join(filter(None, [", ".join(owners[:-1]), owners[-1]]))
-        raise UserError(f"{name} isn't a setting of this run: it belongs to {section}.name="
-                        f"{listed}, and this one is {here.name}.")
+    variants = here.variants() if isinstance(here, Section) else {}
+    if not isinstance(here, Section) or field not in settings_of(type(here)):
+        if owners := [other for other, there in variants.items() if hasattr(there, field)]:
+            raise UserError(f"{name} isn't a setting of this run: it belongs to {section}.name="
+                            f"{', '.join(owners)}, and this one is {here.name}.")
+        sections = ", ".join(field.name for field in dataclasses.fields(config))
+        raise UserError(f"unknown setting {shown(name)}.{suggestion(name, flatten(config))} "
+                        f"Sections: {sections}.")
     setting = settings_of(type(here))[field]
-    if field == "name" and here.variants():
-        return dataclasses.replace(setting, choices=tuple(here.variants()))
+    if field == "name" and variants:
+        return dataclasses.replace(setting, choices=tuple(variants))
     return setting
 
 
-def _unknown(config: Any, name: str) -> UserError:
-    sections = ", ".join(field.name for field in dataclasses.fields(config))
-    return UserError(f"unknown setting {shown(name)}.{suggestion(name, flatten(config))} "
-                     f"Sections: {sections}.")
-
-
 def defaults(sizes: Mapping[str, Any], name: str) -> str:
-    """Returns the default of a setting, or the default of each size where they differ.
-
-    Args:
-        sizes: name of a model size -> its configuration.
-        name: "section.field".
-    """
-    values = {size: flatten(config)[name] for size, config in sizes.items()}
+    """Returns the default of `section.field` in words, or of each size where they differ."""
     setting = setting_of(next(iter(sizes.values())), name)
+    values = {size: setting.shown(flatten(config)[name]) for size, config in sizes.items()}
     if len(set(values.values())) == 1:
-        return setting.shown(next(iter(values.values())))
-    return ", ".join(f"{size} {setting.shown(value)}" for size, value in values.items())
+        return next(iter(values.values()))
+    return ", ".join(f"{size} {value}" for size, value in values.items())
 
 
 def parse_assignments(assignments: list[str]) -> dict[str, str]:
@@ -105,19 +95,63 @@ def parse_assignments(assignments: list[str]) -> dict[str, str]:
 
 def read_yaml(path: Path) -> dict[str, str]:
     """Reads a YAML file of sections into a mapping from `section.field` to its text."""
-    return {f"{section}.{field}": text
-            for section, fields in strict_yaml.read_sections(path, "--config").items()
+    sections = strict_yaml.read_sections(path, "--config")
+    return {f"{section}.{field}": text for section, fields in sections.items()
             for field, text in fields.items()}
 
 
 def flatten(config: Any) -> dict[str, Any]:
     """Returns every setting as `section.field` -> plain value (enums by their value)."""
-    return {
-        f"{section.name}.{field.name}": _plain(getattr(getattr(config, section.name), field.name))
-        for section in dataclasses.fields(config)
-        for field in dataclasses.fields(getattr(config, section.name))
-    }
+    found = {f"{section.name}.{field.name}": getattr(getattr(config, section.name), field.name)
+             for section in dataclasses.fields(config)
+             for field in dataclasses.fields(getattr(config, section.name))}
+    return {name: value.value if isinstance(value, enum.Enum) else value
+            for name, value in found.items()}
 
 
-def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, enum.Enum) else value
+def flag_groups(config: Any, program: str) -> dict[str, SettingFlags]:
+    """Returns a program's flags of settings by their group in `--help`."""
+    groups: dict[str, dict[str, str]] = {}
+    for section in dataclasses.fields(config):
+        for name, setting in settings_of(type(getattr(config, section.name))).items():
+            if program in setting.flag.programs:
+                groups.setdefault(setting.flag.group, {})[name] = setting.name
+    return groups
+
+
+ANY_SETTING = ("set", "config")
+"""Names of the flags for all other settings."""
+
+
+def define_setting_flags(setting_flags: SettingFlags, sizes: Mapping[str, Any]) -> None:
+    """Defines flags, `--set` and `--config`; None means "not given", `sizes` have the defaults."""
+    flags.DEFINE_multi_string(
+        "set", [], "section.field=value, any number of times; "
+        "docs/configuration.md lists all settings.")
+    flags.DEFINE_string("config", None, "YAML file with sections and fields.")
+    for name, setting in setting_flags.items():
+        config = next(iter(sizes.values()))
+        define_flag(name, setting_of(config, setting), defaults(sizes, setting))
+
+
+@contextlib.contextmanager
+def naming_flags(setting_flags: SettingFlags) -> Iterator[None]:
+    """Lets errors call a setting by the flag that set it, as it was typed."""
+    try:
+        yield
+    except UserError as error:
+        message = str(error)
+        for name, setting in setting_flags.items():
+            if flags.FLAGS[name].value is not None:
+                message = re.sub(rf"(?<![\w.]){re.escape(setting)}\b(?!\))",
+                                 f"--{name} ({setting})", message)
+        raise UserError(message) from error
+
+
+def given_settings(setting_flags: SettingFlags) -> dict[str, Any]:
+    """Returns setting -> value of everything that the command line and its file set."""
+    values = flags.FLAGS
+    changes: dict[str, Any] = read_yaml(storage.path(values.config)) if values.config else {}
+    return changes | parse_assignments(values.set) | {
+        setting: values[name].value for name, setting in setting_flags.items()
+        if values[name].value is not None}

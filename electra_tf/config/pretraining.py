@@ -1,40 +1,30 @@
-"""Everything that decides what a pre-training run computes."""
+"""What decides a pre-training run's result, for the paper's model sizes and for short runs."""
 
 import dataclasses
-import enum
-from typing import Annotated
+from typing import Annotated, Any
 
 from annotated_types import Interval
 
-from electra_tf.config.initialization import InitializationConfig
-from electra_tf.config.masking import MaskingConfig, SamplingConfig
-from electra_tf.config.model import ModelConfig
-from electra_tf.config.objectives import ElectraConfig, ObjectiveConfig
-from electra_tf.config.optimization import OptimizerConfig
-from electra_tf.config.runtime import Batch, RuntimeConfig
-from electra_tf.platform.settings import (
-    Count,
-    PositiveCount,
-    Section,
+from electra_tf.config.model import (
+    InitializationConfig,
+    MaskingConfig,
+    ModelConfig,
+    SamplingConfig,
+    can_match,
 )
+from electra_tf.config.objectives import ElectraConfig, ObjectiveConfig
+from electra_tf.config.optimization import TRAINING, OptimizerConfig
+from electra_tf.config.runtime import Batch, Precision, RuntimeConfig
+from electra_tf.platform.settings import Count, PositiveCount, Section, require_one_of
 
-
-class Precision(enum.StrEnum):
-    """Type of activations and matmuls; weights and statistics stay float32."""
-
-    AUTO = "auto"
-    """bfloat16 where the device multiplies it natively, float32 elsewhere."""
-    FLOAT32 = "float32"
-    BFLOAT16 = "bfloat16"
-    FLOAT16 = "float16"
-    """With dynamic loss scaling."""
+PAPER, SHORT = RECIPES = ("paper", "short")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DataConfig(Section, prefix="data."):
     """Length and order of the examples."""
 
-    max_seq_length: Annotated[int, Interval(ge=0, le=1 << 16)] = 0
+    max_seq_length: Annotated[int, Interval(ge=0, le=1 << 16), TRAINING] = 0
     """Tokens per example; 0 takes the length that the records were built with."""
     shuffle_window: PositiveCount = 131072
     """Examples shuffled together; they come from 64 shards or more, the same part of each."""
@@ -44,14 +34,14 @@ class DataConfig(Section, prefix="data."):
 class TrainingConfig(Section, prefix="training."):
     """Length of the run, batch, seed and precision."""
 
-    num_train_steps: PositiveCount = 1_000_000
+    num_train_steps: Annotated[PositiveCount, TRAINING] = 1_000_000
     """Steps of the whole run; the learning rate reaches zero there. A larger number extends a
     finished run."""
-    train_batch_size: Batch = 128
+    train_batch_size: Annotated[Batch, TRAINING] = 128
     """Examples per step, the global batch: the sum over all replicas and micro-batches."""
-    seed: Count = 1
+    seed: Annotated[Count, TRAINING] = 1
     """Seed of initial weights, input order, masks, samples and dropout."""
-    precision: Precision = Precision.AUTO
+    precision: Annotated[Precision, TRAINING] = Precision.AUTO
     """Type of activations and matmuls; auto: bfloat16 where the device multiplies it
     natively. float16 comes with loss scaling."""
 
@@ -72,3 +62,68 @@ class PretrainingConfig:
 
     def __post_init__(self) -> None:
         self.initialization.require_room(self.model)
+
+
+SIZES = {  # ELECTRA, tables 6 and 7, and a tiny one for tests and demos.
+    "tiny": PretrainingConfig(
+        model=ModelConfig(
+            embedding_size=64, hidden_size=128, num_layers=2, num_heads=2,
+            intermediate_size=512, max_position_embeddings=128, generator_width=0.5,
+            hidden_dropout=0.0, attention_dropout=0.0),
+        optimizer=OptimizerConfig(learning_rate=2e-4, warmup_steps=600),
+        training=TrainingConfig(train_batch_size=16, num_train_steps=3000),
+    ),
+    "small": PretrainingConfig(),
+    "base": PretrainingConfig(
+        model=ModelConfig(
+            embedding_size=768, hidden_size=768, num_heads=12, intermediate_size=3072,
+            generator_width=1 / 3),
+        optimizer=OptimizerConfig(learning_rate=2e-4),
+        training=TrainingConfig(train_batch_size=256, num_train_steps=766_000),
+    ),
+    "large": PretrainingConfig(
+        model=ModelConfig(
+            embedding_size=1024, hidden_size=1024, num_layers=24, num_heads=16,
+            intermediate_size=4096, generator_width=0.25),
+        masking=MaskingConfig(rate=0.25),
+        optimizer=OptimizerConfig(learning_rate=2e-4),
+        training=TrainingConfig(train_batch_size=2048, num_train_steps=400_000),
+    ),
+}
+
+
+def pretraining_config(model_size: str) -> PretrainingConfig:
+    """Returns the paper's settings for a model size; `UserError` for an unknown one."""
+    require_one_of(SIZES, "--model_size", model_size)
+    return SIZES[model_size]
+
+
+def recipe_settings(recipe: str, config: PretrainingConfig) -> dict[str, Any]:
+    """Returns what one of `RECIPES` changes in the paper's settings of a model size.
+
+    `short` is for minutes to days of a few cores or one GPU, where the paper's settings, made for
+    a million steps, leave the discriminator at word frequencies. docs/explanation/short_runs.md
+    has the comparisons. The width in `config` counts.
+    """
+    require_one_of(RECIPES, "--recipe", recipe)
+    if recipe == PAPER:
+        return {}
+    hidden_size, heads = config.model.hidden_size, config.model.num_heads
+    return {
+        "initialization.scheme": "neighbours",
+        # Two others remain that attend to both neighbours.
+        "initialization.matching_heads": 2 if heads >= 4 and can_match(config.model) else 0,
+        # H x range^2, to which what passes through two matrices is proportional, is 0.81.
+        "model.initializer_range": round(0.9 * hidden_size**-0.5, 4),
+        "model.hidden_dropout": 0.0,
+        "model.attention_dropout": 0.0,
+        # One head, so that it sees one neighbour at first: a generator that begins with both runs
+        # away from the discriminator (AUC 0.71, not 0.83, after 8 million tokens of 4 x 256).
+        "model.generator_width": 0.5 if hidden_size < 256 else 0.375,
+        "model.generator_depth": 0.5,
+        "masking.rate": 0.25,
+        "optimizer.bias_correction": True,
+        # For tiny twice as much kills the discriminator.
+        "optimizer.learning_rate": min(1e-3, 0.128 / hidden_size),
+        "optimizer.warmup_steps": -1,
+    }

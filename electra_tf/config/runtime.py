@@ -1,7 +1,4 @@
-"""Settings of speed, devices and reports, which never change a run's result.
-
-(Beyond the rounding of another device or of another order of additions.)
-"""
+"""Precision, devices, speed and reports of both programs."""
 
 import dataclasses
 import enum
@@ -9,86 +6,66 @@ from typing import Annotated
 
 from annotated_types import Interval
 
-from electra_tf.platform.settings import Count, PositiveCount, Section, require
+from electra_tf.platform.settings import Count, Flag, PositiveCount, Section, require
 
 Batch = Annotated[int, Interval(gt=0, le=1 << 20)]
 """Examples of a step; the bound is 500 times ELECTRA-Large's batch."""
-
-
-class Strategy(enum.StrEnum):
-    """Distribution over devices (`tf.distribute`)."""
-
-    AUTO = "auto"
-    """TPU if `--tpu` is given; all GPUs of a machine with several; otherwise one device."""
-    ONE_DEVICE = "one_device"
-    MIRRORED = "mirrored"
-    MULTI_WORKER_MIRRORED = "multi_worker_mirrored"
-    TPU = "tpu"
-
-
-class Xla(enum.StrEnum):
-    """Compilation of the training step by XLA."""
-
-    AUTO = "auto"
-    """On for GPU and TPU; off on the CPU, where XLA computes bfloat16 in float32."""
-    ON = "on"
-    OFF = "off"
-
-
-MOST_LOG_STEPS = 100
-CURVE_POINTS = 20
-"""Reports that a run has at least, unless its steps are fewer or `log_every_steps` is set."""
+HARDWARE, LOOP = Flag("Hardware"), Flag("Hardware", ("pretraining",))
+REPORTS = Flag("Checkpoints and reports")
+CHECKPOINTS = Flag("Checkpoints and reports", ("pretraining",))
+# Values are the names in lower case.
+Precision = enum.StrEnum("Precision", "AUTO FLOAT32 BFLOAT16 FLOAT16")
+Strategy = enum.StrEnum("Strategy", "AUTO ONE_DEVICE MIRRORED MULTI_WORKER_MIRRORED TPU")
+Xla = enum.StrEnum("Xla", "AUTO ON OFF")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RuntimeConfig(Section, prefix="runtime."):
-    """Devices, speed, reports and checkpoints."""
+    """Devices, speed, reports and checkpoints.
 
-    distribution_strategy: Strategy = Strategy.AUTO
-    """How the batch is distributed over devices."""
-    tpu: str = ""
+    They never change a run's result, beyond the rounding of another device or order of additions.
+    """
+
+    distribution_strategy: Annotated[Strategy, HARDWARE] = Strategy.AUTO
+    """How the batch is distributed over devices; auto: TPU if --tpu is given, all GPUs of a
+    machine with several, otherwise one device."""
+    tpu: Annotated[str, HARDWARE] = ""
     """TPU name or grpc:// address; "local" on a TPU VM."""
-    num_gpus: Annotated[int, Interval(ge=-1, le=1000)] = -1
+    num_gpus: Annotated[int, Interval(ge=-1, le=1000), HARDWARE] = -1
     """GPUs to use; -1 for all of the machine."""
-    num_replicas: Annotated[int, Interval(ge=0, le=64)] = 0
-    """Replicas into which the CPU is split, to test a run on several devices; 0 for one. Other
-    devices stay unused."""
-    steps_per_loop: Count = 0
-    """Largest number of steps that the devices run before control returns to the program. Reports,
-    checkpoints and evaluations come in time; SIGTERM and Ctrl-C wait. 0: 20 on a TPU, otherwise
-    1."""
-    gradient_accumulation_steps: Batch = 1
+    num_replicas: Annotated[int, Interval(ge=0, le=64), HARDWARE] = 0
+    """Replicas into which the CPU is split, to test a run on several devices; 0 for one."""
+    steps_per_loop: Annotated[Count, LOOP] = 0
+    """Largest number of steps that the devices run before control returns to the program, for
+    which SIGTERM and Ctrl-C wait. 0: 20 on a TPU, otherwise 1."""
+    gradient_accumulation_steps: Annotated[Batch, HARDWARE] = 1
     """Micro-batches that one step splits its batch into, one after the other."""
-    gradient_checkpointing: bool = False
-    """Keep only the inputs of layers for the gradient and compute the rest again: a fraction of
-    the memory for activations, a third more time."""
+    gradient_checkpointing: Annotated[bool, HARDWARE] = False
+    """Keep only the inputs of layers for the gradient: less memory, a third more time."""
     cpu_parts: Annotated[int, Interval(ge=0, le=1000)] = 0
     """Parts of a micro-batch that a CPU computes in parallel, at most; 0: one per core, up to 4."""
-    xla: Xla = Xla.AUTO
-    """Compile the step with XLA; auto: on GPUs and TPUs."""
-    deterministic: bool = False
-    """Deterministic kernels: two runs give bit-identical weights (about 5 % slower, and without
-    `cpu_parts`)."""
-    save_checkpoints_steps: PositiveCount = 1000
+    xla: Annotated[Xla, HARDWARE] = Xla.AUTO
+    """Compile the step with XLA; auto: on GPUs and TPUs, because XLA:CPU has no bfloat16."""
+    deterministic: Annotated[bool, HARDWARE] = False
+    """Bit-identical weights of two runs (about 5 % slower, and without `cpu_parts`)."""
+    save_checkpoints_steps: Annotated[PositiveCount, CHECKPOINTS] = 1000
     """Steps between checkpoints."""
-    keep_checkpoint_max: Count = 3
+    keep_checkpoint_max: Annotated[Count, CHECKPOINTS] = 3
     """Newest checkpoints kept; 0 keeps all."""
-    log_every_steps: Count = 0
-    """Steps between progress lines and entries of metrics.jsonl; 0 takes 100, or a twentieth of a
-    run that is shorter than 2,000 steps."""
-    log_every_seconds: Annotated[float, Interval(ge=0)] = 30.0
+    log_every_steps: Annotated[Count, REPORTS] = 0
+    """Steps between progress lines and metrics; 0: 100, or a twentieth of a run of under 2,000."""
+    log_every_seconds: Annotated[float, Interval(ge=0), REPORTS] = 30.0
     """Also log after so many seconds without a progress line; 0 logs by steps only."""
-    sample_every_steps: Count = 1000
+    sample_every_steps: Annotated[Count, CHECKPOINTS] = 1000
     """Steps between sample corruptions written for TensorBoard; 0 for none."""
-    eval_every_steps: Count = 0
+    eval_every_steps: Annotated[Count, CHECKPOINTS] = 0
     """Steps between evaluations on the held-out shards; 0 evaluates at the end only."""
-    eval_batch_size: Batch = 32
+    eval_batch_size: Annotated[Batch, REPORTS] = 32
     """Examples per batch of an evaluation, rounded up to a multiple of the number of replicas."""
-    eval_steps: Count = 100
+    eval_steps: Annotated[Count, CHECKPOINTS] = 100
     """Batches per evaluation; 0 for all that were held out."""
-    grace_seconds: Annotated[float, Interval(gt=0)] = 30.0
-    """Seconds after SIGTERM or Ctrl-C at which several workers end if they have not agreed on a
-    step and saved it."""
+    grace_seconds: Annotated[float, Interval(gt=0), CHECKPOINTS] = 30.0
+    """Seconds that several workers have after SIGTERM or Ctrl-C to agree on a step and save it."""
     verify_checksums: bool = True
     """Read every shard once at the start and compare it with the manifest."""
 
@@ -105,6 +82,4 @@ class RuntimeConfig(Section, prefix="runtime."):
 
     def log_interval(self, num_train_steps: int) -> int:
         """Returns the steps between reports, fewer for a short run so that it has a curve."""
-        if self.log_every_steps:
-            return self.log_every_steps
-        return min(MOST_LOG_STEPS, max(1, num_train_steps // CURVE_POINTS))
+        return self.log_every_steps or min(100, max(1, num_train_steps // 20))

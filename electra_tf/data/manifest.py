@@ -10,9 +10,8 @@ from collections.abc import Mapping
 
 from electra_tf.data import consistency
 from electra_tf.platform import atomic_file, storage, strict_json
-from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path, file_sha256
+from electra_tf.platform.storage import MIB, Path, file_sha256
 from electra_tf.text.tokenization import Tokenization
 
 FORMAT_VERSION = 1
@@ -93,7 +92,7 @@ class Counts:
     skipped_documents: int = 0
     """Damaged documents, or parts of one, that --on_error=skip left out."""
     unknown_by_script: Mapping[str, int] | None = None
-    """Unknown words of every script (`text.unknown_words`); None if they were not counted."""
+    """Unknown words of every script (`text.coverage`); None if they were not counted."""
 
     def __add__(self, other: "Counts") -> "Counts":
         sums = {name: value + getattr(other, name) for name, value in vars(self).items()

@@ -14,8 +14,7 @@ from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.run_directory import RESULTS_FILE, SETTINGS_FILE
 from electra_tf.data.manifest import MANIFEST_NAME, Manifest
 from electra_tf.platform import strict_json
-from electra_tf.platform.bounded import MIB
-from electra_tf.platform.storage import Path
+from electra_tf.platform.storage import MIB, Path
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
 

@@ -12,15 +12,9 @@ import tensorflow as tf
 
 from electra_tf.checkpoints.manager import reason
 from electra_tf.platform import strict_json
-from electra_tf.platform.atomic_file import (
-    TEMPORARY_PREFIX,
-    make_directory,
-    remove_abandoned,
-    write_error,
-)
-from electra_tf.platform.bounded import MIB
+from electra_tf.platform.atomic_file import TEMPORARY_PREFIX, make_directory, write_error
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path, RemotePath, file_sha256
+from electra_tf.platform.storage import MIB, Path, RemotePath, file_sha256
 
 CHECKSUMS = "assets.extra/sha256.json"
 """File of a SavedModel, whose readers leave `assets.extra` alone: path -> SHA-256."""
@@ -37,7 +31,6 @@ def appearing_whole(final: Path) -> Iterator[pathlib.Path]:
         UserError: the directory can't be written.
     """
     make_directory(final.parent)
-    remove_abandoned(final.parent)
     try:
         with (_copied if isinstance(final, RemotePath) else _renamed)(final) as unfinished:
             yield unfinished
@@ -50,7 +43,7 @@ def appearing_whole(final: Path) -> Iterator[pathlib.Path]:
 
 @contextlib.contextmanager
 def _renamed(final: pathlib.Path) -> Iterator[pathlib.Path]:
-    unfinished = final.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{final.name}")
+    unfinished = final.with_name(f"{TEMPORARY_PREFIX}{os.urandom(4).hex()}-{final.name}")
     try:
         yield unfinished
         unfinished.rename(final)

@@ -24,10 +24,10 @@ The same command continues a run that was interrupted with the first trial that 
 
 from absl import flags
 
-from electra_tf.config import finetuning_flags, setting_flags
+from electra_tf.config import finetuning_flags, overrides
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.section_flags import from_flags, set_default
+from electra_tf.platform.settings import from_flags, set_default
 from electra_tf.tasks import glue, minimal_pairs
 from electra_tf.tasks.examples import Kind
 
@@ -49,7 +49,7 @@ def main() -> None:
         _report_glue_average()
         return
     _set_defaults()
-    with setting_flags.naming_flags(finetuning_flags.SETTINGS):
+    with overrides.naming_flags(finetuning_flags.SETTINGS):
         _run(flags.FLAGS.mode)
 
 

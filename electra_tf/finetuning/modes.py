@@ -15,21 +15,19 @@ from electra_tf.config import finetuning_flags
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
-from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.config.sizes import pretraining_config
+from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
 from electra_tf.finetuning import glue_average, outputs, pseudo_likelihood, setup, trials
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.section_flags import set_default
+from electra_tf.platform.settings import set_default
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import registry, tfds_source
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.files import Columns, Files
 from electra_tf.tasks.minimal_pairs import NAME, read_blimp
 from electra_tf.tasks.recipes import recipe
-from electra_tf.text.normalization import refuse_other
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.tokenization import TextSettings, refuse_other
 from electra_tf.text.vocabulary import Vocabulary
 
 SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads", "intermediate_size")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.masking import MaskingConfig, SamplingConfig
+from electra_tf.config.model import MaskingConfig, SamplingConfig
 from electra_tf.modeling.fused import fused, rounded, with_gradient
 from electra_tf.modeling.masking import Masked, Predictions, TokenKinds, mask_tokens, write_tokens
 from electra_tf.modeling.randomness import Randomness

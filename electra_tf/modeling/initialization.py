@@ -24,7 +24,7 @@ for tokens without a match.
 
 import numpy as np
 
-from electra_tf.config.initialization import InitializationConfig, Scheme
+from electra_tf.config.model import InitializationConfig
 from electra_tf.modeling.encoder import Embeddings, Encoder, EncoderLayer
 from electra_tf.modeling.layers import Dense
 from electra_tf.modeling.weight_table import ENCODER
@@ -44,7 +44,7 @@ def initialize(model, config: InitializationConfig) -> None:
 
     The values are a function of (seed, name). Call it in the scope of the model's strategy.
     """
-    if config.scheme is Scheme.NEIGHBOURS:
+    if config.scheme == "neighbours":
         for part in model.submodules:
             if isinstance(part, Encoder) and part.trainable:
                 _attend_to_neighbours(part, config)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.config.masking import MaskingConfig, PositionDraw
+from electra_tf.config.model import MaskingConfig
 from electra_tf.modeling.randomness import Randomness, to_uniform
 
 _PASSED_OVER = 3
@@ -72,7 +72,7 @@ def mask_tokens(ids: tf.Tensor, valid: tf.Tensor, config: MaskingConfig,
     if config.whole_words:
         continues = tf.gather(tf.constant(kinds.continues_word), ids)
         positions, filled = draw_words(candidates, continues, wanted, bits, slots)
-    elif config.position_draw is PositionDraw.WITHOUT_REPLACEMENT:
+    elif config.position_draw == "without_replacement":
         positions, filled = draw_distinct(candidates, wanted, bits, slots)
     else:
         positions, filled = draw_with_replacement(candidates, wanted, to_uniform(bits), slots)

@@ -22,8 +22,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from electra_tf.config.masking import SamplingConfig
-from electra_tf.config.model import ModelConfig
+from electra_tf.config.model import ModelConfig, SamplingConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.corruption import cross_entropy

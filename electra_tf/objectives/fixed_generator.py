@@ -11,7 +11,6 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig
-from electra_tf.config.objectives import Replacements
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.corruption import BLOCK, IMPOSSIBLE_LOGIT, distribution
 from electra_tf.modeling.randomness import Randomness
@@ -63,17 +62,17 @@ class FixedGeneratorObjective(ElectraObjective):
 
     def describe(self, model: DiscriminatorModel) -> str:
         """Returns where the replacements come from."""
-        return f"a discriminator of {self.config.objective.replacements.value} replacements"
+        return f"a discriminator of {self.config.objective.replacements} replacements"
 
 
-def replacement_logits(replacements: Replacements, given: Given) -> np.ndarray:
+def replacement_logits(replacements: str, given: Given) -> np.ndarray:
     """Returns the logits, float32 [V'], that every replacement is drawn by.
 
     V' is V rounded up to whole blocks. As in the reference implementation, a uniform draw may be a
     special token.
     """
     size = given.kinds.size
-    if replacements is Replacements.UNIFORM:
+    if replacements == "uniform":
         logits = np.zeros(size, np.float32)
     else:
         counts = given.token_counts()

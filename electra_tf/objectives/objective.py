@@ -14,8 +14,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.masking import MaskingConfig, SamplingConfig
-from electra_tf.config.model import ModelConfig
+from electra_tf.config.model import MaskingConfig, ModelConfig, SamplingConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling.corruption import TokenReplacement
 from electra_tf.modeling.flops import products_per_token

@@ -1,10 +1,9 @@
-"""Files that are complete or do not exist: a temporary name, fsync, then a rename."""
+"""Files that are complete or do not exist, in directories that one process at a time writes to."""
 
 import contextlib
 import errno
+import fcntl
 import os
-import re
-import shutil
 from collections.abc import Iterator
 
 from electra_tf.platform.errors import UserError
@@ -38,10 +37,7 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yields a temporary path beside `path`, renamed to it after the block ends well.
 
     The content reaches the disk before the rename. An error removes the temporary file, and a
-    killed process leaves only a file named `.unfinished-...`.
-
-    Raises:
-        UserError: the directory is full or may not be written to.
+    killed process leaves only a file named `.unfinished-...`. Raises UserError for a full disk.
     """
     # Processes of several machines or containers can have the same number.
     temporary = path.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{os.urandom(4).hex()}-{path.name}")
@@ -69,34 +65,6 @@ def remove_unfinished(directory: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def remove_abandoned(directory: Path) -> None:
-    """Removes temporary files and directories of dead processes; other processes may write there.
-
-    Call it before this process writes there: in containers, processes have equal numbers. Remote
-    directories keep theirs, because a writer can run on another machine.
-    """
-    if isinstance(directory, RemotePath):
-        return
-    for path in directory.glob(f"{TEMPORARY_PREFIX}*"):
-        owner = re.match(r"[0-9]{1,9}(?=-)", path.name.removeprefix(TEMPORARY_PREFIX))
-        if owner is None or _is_another_alive(int(owner[0])):
-            continue
-        with contextlib.suppress(OSError):
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-
-
-def _is_another_alive(process: int) -> bool:
-    if process == os.getpid():
-        return False
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # Another user's process.
-        pass
-    return True
-
-
 def flush_to_disk(path: Path) -> None:
     """Returns when a file's content, or a directory's names, survive a power failure."""
     if isinstance(path, RemotePath):  # Written when it was closed.
@@ -105,4 +73,42 @@ def flush_to_disk(path: Path) -> None:
     try:
         os.fsync(descriptor)
     finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def only_process(directory: Path, busy: str) -> Iterator[None]:
+    """Holds the lock of an existing directory, or raises UserError with the message `busy`.
+
+    The operating system releases the lock of an ended process. Remote file systems have none.
+    """
+    if isinstance(directory, RemotePath):
+        yield
+        return
+    path = directory / ".lock"
+    try:
+        descriptor = _locked(path)
+    except BlockingIOError:
+        raise UserError(busy) from None
+    except OSError as error:
+        raise write_error(directory, error) from error
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _locked(path: Path) -> int:
+    """Returns the descriptor of a locked file that still has its name."""
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with contextlib.suppress(FileNotFoundError):  # The process before removed it.
+                if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                    return descriptor
+        except OSError:
+            os.close(descriptor)
+            raise
         os.close(descriptor)

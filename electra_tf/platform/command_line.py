@@ -12,21 +12,24 @@ from typing import Any, NoReturn, TextIO
 
 from absl import app, flags, logging
 
-from electra_tf.platform import extras, native_logging, signals
+from electra_tf.platform import native_logging, signals
 from electra_tf.platform.errors import Abandoned, UserError, one_line, shown
 
+EXTRAS = {
+    "apache_beam": "data", "datasketch": "data", "mwparserfromhell": "data", "py3langid": "data",
+    "pyarrow": "data", "zstandard": "data", "ai_edge_litert": "serving",
+    "prometheus_client": "serving", "starlette": "serving", "uvicorn": "serving",
+    "tensorflow_datasets": "tfds", "huggingface_hub": "hub", "official": "model-garden",
+}
+"""Module -> optional packages of electra-tf in pyproject.toml that provide it."""
 
-def run(
-    main: Callable[..., None],
-    *,
-    summary: str,
-    groups: Mapping[str, Sequence[str]],
-    operand: str = "",
-) -> None:
+
+def run(main: Callable[..., None], *, summary: str, groups: Mapping[str, Sequence[str]],
+        operand: str = "") -> None:
     """Parses absl flags and runs `main`, printing a `UserError` or a signal to stop as one line.
 
     Exits with 0, 1 after a `UserError`, 2 after a wrong flag, 130 after Ctrl-C, 143 after SIGTERM,
-    141 when its output is no longer read. Hides the log lines of libraries imported later.
+    141 when its output is no longer read.
 
     Args:
         main: takes no arguments, or the operands; reads `flags.FLAGS`.
@@ -38,15 +41,14 @@ def run(
 
     def parse(argv: Sequence[str]) -> list[str]:
         if any(argument in ("--help", "-help", "-h") for argument in argv[1:]):
-            print(grouped_help(summary, groups))
+            print(_grouped_help(summary, groups))
             raise SystemExit(0)
         try:
             rest = flags.FLAGS(argv)
         except (flags.Error, UnicodeDecodeError) as error:  # The latter: of a --flagfile.
             _refuse(f"{error} (--help lists the flags.)")
         if len(rest) > 1 + len(operands):
-            _refuse(f"unexpected argument {shown(rest[-1])}; settings are written --name=value"
-                    f"{''.join(f', and there is one {name}' for name in operands)}.")
+            _refuse(f"unexpected argument {shown(rest[-1])}; settings are written --name=value.")
         if len(rest) <= len(operands):
             _refuse(f"{operands[len(rest) - 1]} is missing (--help says what it is).")
         return rest
@@ -56,31 +58,25 @@ def run(
         try:
             with signals.Interrupts():
                 main(*argv[1:])
-        except UserError as error:
-            print(f"error: {error}", file=sys.stderr)
-            if isinstance(error, Abandoned):
-                _end(1)
-            raise SystemExit(1) from None
-        except OSError as error:
-            if error.filename is None:
-                raise
-            print(f"error: cannot use {shown(str(error.filename))}: {one_line(error.strerror)}.",
-                  file=sys.stderr)
-            raise SystemExit(1) from None
-        except ModuleNotFoundError as error:
-            if (missing := extras.how_to_install(error)) is None:
-                raise
-            print(f"error: {missing}", file=sys.stderr)
-            raise SystemExit(1) from None
         except signals.Interrupted as interrupted:
             if str(interrupted):
                 print(interrupted, file=sys.stderr)
             _end(interrupted.status)
+        except (UserError, OSError, ModuleNotFoundError) as error:
+            if not (line := _line(error)):
+                raise
+            print(f"error: {line}", file=sys.stderr)
+            if isinstance(error, Abandoned):
+                _end(1)
+            raise SystemExit(1) from None
         if "TF_CONFIG" not in os.environ:  # Several workers end together.
             atexit._run_exitfuncs()
             _end(0)
 
-    _open_closed_outputs()
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:  # Closed: `>&-` would give its number to another file.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+            setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))
     sys.stdout, sys.stderr = _Output(sys.stdout), _Output(sys.stderr)
     native_logging.quiet()
     try:
@@ -91,13 +87,16 @@ def run(
         raise
 
 
-def _open_closed_outputs() -> None:
-    """Discards what is written to a closed output: `>&-` would give its number to another file."""
-    for number, name in ((1, "stdout"), (2, "stderr")):
-        if getattr(sys, name) is None:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, number)
-            setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))
+def _line(error: Exception) -> str:
+    """Returns what to print for an error that the user can mend; "" for others."""
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"cannot use {shown(str(error.filename))}: {one_line(error.strerror)}."
+    module = (getattr(error, "name", None) or "").partition(".")[0]
+    if module in EXTRAS:
+        return f"{module} is not installed: pip install 'electra-tf[{EXTRAS[module]}]'"
+    return ""
 
 
 class _Output:
@@ -108,15 +107,15 @@ class _Output:
         self.error: OSError | None = None
 
     def write(self, text: str) -> int:
-        self._attempt(lambda: self._stream.write(text))
+        self._attempt(self._stream.write, text)
         return len(text)
 
     def flush(self) -> None:
         self._attempt(self._stream.flush)
 
-    def _attempt(self, action: Callable[[], Any]) -> None:
+    def _attempt(self, action: Callable[..., Any], *arguments: str) -> None:
         try:
-            action()
+            action(*arguments)
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -153,19 +152,13 @@ def same_command() -> str:
     return shlex.join(sys.orig_argv)
 
 
-def grouped_help(summary: str, groups: Mapping[str, Sequence[str]]) -> str:
-    """Returns the text of `--help`: the summary, then the flags by group with their defaults."""
+def _grouped_help(summary: str, groups: Mapping[str, Sequence[str]]) -> str:
     lines = [textwrap.dedent(summary).strip()]
     for title, names in groups.items():
         lines += ["", f"{title}:"]
-        for name in names:
-            lines += _describe(flags.FLAGS[name])
+        for flag in (flags.FLAGS[name] for name in names):
+            told = flag.default in (None, "", []) or "Default: " in flag.help
+            lines += [f"  --[no]{flag.name}" if flag.boolean else f"  --{flag.name}=VALUE",
+                      *textwrap.wrap(f"{flag.help}{'' if told else f' Default: {flag.default}.'}",
+                                     width=92, initial_indent="      ", subsequent_indent="      ")]
     return "\n".join(lines)
-
-
-def _describe(flag: flags.Flag) -> list[str]:
-    head = f"  --[no]{flag.name}" if flag.boolean else f"  --{flag.name}=VALUE"
-    shown_already = flag.default in (None, "", []) or "Default: " in flag.help
-    default = "" if shown_already else f" Default: {flag.default}."
-    return [head, *textwrap.wrap(
-        f"{flag.help}{default}", width=92, initial_indent="      ", subsequent_indent="      ")]

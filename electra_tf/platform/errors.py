@@ -5,15 +5,12 @@ import reprlib
 
 LONGEST_MESSAGE = 800
 """Characters of an error; two long paths and a sentence fit."""
-_LONGEST_COMMAND = 8000
-_LONGEST_VALUE = 80
 
 
 def one_line(text: str, longest: int = LONGEST_MESSAGE) -> str:
-    r"""Returns text on one line, without characters that control a terminal.
+    r"""Returns text on one line; characters that aren't printable are escaped as in Python.
 
-    Characters that aren't printable are written as Python escapes them. A long text loses its
-    middle, because it begins with the file and ends with the fix.
+    A long text loses its middle, because it begins with the file and ends with the fix.
 
     >>> one_line("a\n  b \x1b[31m"), one_line("0123456789", longest=7)
     ('a b \\x1b[31m', '01...89')
@@ -31,7 +28,7 @@ def _shortened(text: str, longest: int) -> str:
     return f"{text[:half]}...{text[-half:]}"
 
 
-def shown(value: object, longest: int = _LONGEST_VALUE) -> str:
+def shown(value: object, longest: int = 80) -> str:
     """Returns a value as Python writes it, shortened, on one line.
 
     >>> shown("x" * 1000, longest=9), shown([1, 2])
@@ -46,21 +43,18 @@ def shown(value: object, longest: int = _LONGEST_VALUE) -> str:
 
 
 class UserError(ValueError):
-    """A mistake in a user's file, row, flag or setting.
+    """A mistake in a user's file, row, flag or setting, which commands print without a traceback.
 
-    The message is one line that names the thing, the value received and the fix; it may quote any
-    text. Command lines print it without a traceback.
+    The message is one line that names the thing, the value received and the fix.
     """
 
+    longest = LONGEST_MESSAGE
+
     def __init__(self, message: str):
-        super().__init__(one_line(message))
+        super().__init__(one_line(message, self.longest))
 
 
 class Abandoned(UserError):
-    """The loss of another worker, after which the process ends without waiting for others.
+    """The loss of another worker, after which the process ends without waiting for others."""
 
-    The message ends with a command to type and is longer than other errors.
-    """
-
-    def __init__(self, message: str):
-        ValueError.__init__(self, one_line(message, longest=_LONGEST_COMMAND))
+    longest = 8000  # It ends with a command to type.

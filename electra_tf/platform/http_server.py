@@ -1,7 +1,6 @@
 """What the demo and the model server share: uvicorn's settings, and whose requests they answer."""
 
 import urllib.parse
-from collections.abc import Mapping
 from typing import Any
 
 import uvicorn
@@ -11,46 +10,42 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-LOCAL = ("localhost", "127.0.0.1", "::1", "[::1]")
+_LOCAL = ("localhost", "127.0.0.1", "::1", "[::1]")
 
 
 def config(application: ASGIApp, address: str, **settings: Any) -> uvicorn.Config:
-    """Returns uvicorn's settings.
+    """Returns uvicorn's settings for an application that listens at an address.
 
-    Args:
-        application: what answers.
-        address: where it listens. At one of this machine's own, only its names are accepted as
-            Host: a page whose domain resolves to this machine sends another one (DNS rebinding).
-        settings: further ones of uvicorn's.
+    At an address of this machine alone, only its names are accepted as Host: a page whose domain
+    resolves to this machine sends another one (DNS rebinding).
     """
-    hosts = list(LOCAL) if address in LOCAL else ["*"]
+    hosts = list(_LOCAL) if address in _LOCAL else ["*"]
     return uvicorn.Config(
-        TrustedHostMiddleware(own_pages_only(application), hosts), http=_Protocol, ws="none",
+        TrustedHostMiddleware(_own_pages_only(application), hosts), http=_Protocol, ws="none",
         lifespan="off", log_level="error", access_log=False, server_header=False,
         h11_max_incomplete_event_size=16 * 1024, **settings)
 
 
-def own_pages_only(application: ASGIApp) -> ASGIApp:
-    """Returns an application that refuses requests that browsers send for other sites' pages."""
+def _own_pages_only(application: ASGIApp) -> ASGIApp:
+    """Refuses requests that browsers send for other sites' pages."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope) if scope["type"] == "http" else {}
-        if "origin" in headers and not _same_host(headers):
+        headers = Headers(scope=scope)
+        origin, host = headers.get("origin"), headers.get("host", "")
+        if origin is None or _hostname(origin) == _hostname(f"//{host}") != "":
+            await application(scope, receive, send)
+        else:
             await JSONResponse({"error": "the Origin is another site's page; use this server's "
                                          "own page, or send no Origin"}, 403)(scope, receive, send)
-        else:
-            await application(scope, receive, send)
 
     return answer
 
 
-def _same_host(headers: Mapping[str, str]) -> bool:
+def _hostname(address: str) -> str:
     try:
-        names = [urllib.parse.urlsplit(address).hostname for address in (
-            headers["origin"], f"//{headers.get('host', '')}")]
+        return urllib.parse.urlsplit(address).hostname or ""
     except ValueError:
-        return False
-    return names[0] is not None and names[0] == names[1]
+        return ""
 
 
 class _Protocol(H11Protocol):
@@ -59,13 +54,11 @@ class _Protocol(H11Protocol):
     _half_closed = False
 
     def eof_received(self) -> bool:
-        """Tells asyncio to keep the connection until the answer is sent."""
         cycle = self.cycle
         self._half_closed = bool(cycle and not cycle.more_body and not cycle.response_complete)
         return self._half_closed
 
     def on_response_complete(self) -> None:
-        """Closes the connection instead of waiting for a further request."""
         super().on_response_complete()
         if self._half_closed:
             self.transport.close()

@@ -6,7 +6,6 @@ import resource
 import sys
 
 CPU_INFO, MEMORY_INFO = pathlib.Path("/proc/cpuinfo"), pathlib.Path("/proc/meminfo")
-"""Linux's tables; macOS has none."""
 
 
 def usable_cores() -> int:
@@ -21,10 +20,7 @@ def peak_memory_bytes() -> int:
 
 
 def table(path: pathlib.Path) -> dict[str, str]:
-    """Returns the "name: value" lines of `CPU_INFO` or `MEMORY_INFO`; of equal names the first.
-
-    The result is empty where the system has no such table.
-    """
+    """Returns the "name: value" lines of a table, the first of equal names; {} on macOS."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     pairs = (line.partition(":") for line in reversed(lines))
     return {name.strip(): value.strip() for name, _, value in pairs}

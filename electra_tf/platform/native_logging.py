@@ -7,16 +7,13 @@ import pathlib
 import sys
 from collections.abc import Iterator
 
-_DRIVERS = ("/dev/nvidiactl", "/dev/dxg")
-"""Devices of NVIDIA's driver and of Windows' driver below Linux."""
+_DRIVERS = ("/dev/nvidiactl", "/dev/dxg")  # NVIDIA's, and Windows' below Linux.
 
 
 def quiet() -> None:
     """Makes TensorFlow, imported later in this process, log errors only.
 
-    Without a GPU the errors of searching for one are hidden too. TF_CPP_MIN_LOG_LEVEL=0 in the
-    environment shows all lines. Lines of Abseil's log have no switch in TensorFlow:
-    `training.devices` hides XLA's "Compiled cluster", a server shows "MLIR V1 optimization pass".
+    Without a GPU the errors of searching for one are hidden too. TF_CPP_MIN_LOG_LEVEL=0 shows all.
     """
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # It reports building its font cache.
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")

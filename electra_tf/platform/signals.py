@@ -6,9 +6,8 @@
             while stop.number is None:
                 work()
 
-Python calls its handlers in the main thread, between two of its instructions, and not while
-TensorFlow compiles, computes or waits for another machine. Therefore a thread reads signals too. It
-ends the process at a second signal, or if the work does not react to the first one in time.
+Python does not call its handlers while TensorFlow compiles, computes or waits for another machine.
+Therefore a thread reads signals too, and ends the process if the work does not react in time.
 """
 
 import contextlib
@@ -21,12 +20,10 @@ from collections.abc import Iterator
 from types import FrameType
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
-SAME_REQUEST_SECONDS = 0.5
+_SAME_REQUEST_SECONDS = 0.5
 """Signals this close together are one request: `timeout` and some launchers send each one twice."""
-
 DEAF_SECONDS = 20.0
-"""Seconds after which `Interrupts` ends a process whose main thread has not run since a signal:
-longer than a step of fine-tuning, shorter than the 30 s after which most schedulers kill."""
+"""Longer than a step of fine-tuning, shorter than the 30 s after which most schedulers kill."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -34,28 +31,19 @@ class Interrupted(KeyboardInterrupt):
 
     def __init__(self, number: int, line: str = "interrupted."):
         super().__init__(line)
-        self.number = number
-
-    @property
-    def status(self) -> int:
+        self.status = 128 + number
         """Exit status, as a shell reports signals: 130 for Ctrl-C, 143 for SIGTERM."""
-        return 128 + self.number
 
 
 class StopRequest:
     """Notes the first signal while it is open, and ends the process at the second.
 
-    It stays in force after a signal, so that a second signal also ends a process that cleans up.
-    Open it in the main thread, after other code has set its handlers.
+    It stays in force after a signal, for a second one to end a process that cleans up. Open it in
+    the main thread, after other code has set its handlers. `grace_seconds` after the first signal,
+    unless None, the process prints the line `late` and ends.
     """
 
     def __init__(self, *, grace_seconds: float | None = None, late: str = ""):
-        """Takes the time limit of the work after a signal.
-
-        Args:
-            grace_seconds: the process ends so long after the first signal; None for no limit.
-            late: the line that is printed then.
-        """
         self.number: int | None = None
         """The first signal."""
         self._grace_seconds, self._late = grace_seconds, late
@@ -77,7 +65,8 @@ class StopRequest:
 
     def close(self) -> None:
         """Restores the handlers from before, also after a signal."""
-        _restore(self._before)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
         signal.set_wakeup_fd(self._fd_before)
         os.write(self._writes, b"\0")
         self._watcher.join()
@@ -107,7 +96,7 @@ class StopRequest:
                 if first is None:
                     first = time.monotonic()
                     self.number = self.number or number
-                elif time.monotonic() - first > SAME_REQUEST_SECONDS:
+                elif time.monotonic() - first > _SAME_REQUEST_SECONDS:
                     _end_at_once(number, "ended at once.")
 
 
@@ -129,21 +118,13 @@ class Interrupts(StopRequest):
 
 @contextlib.contextmanager
 def left_to_the_system() -> Iterator[None]:
-    """Lets a signal end the process at once while TensorFlow keeps Python from running.
-
-    TensorFlow waits up to an hour for other workers to join and notes SIGTERM without reacting to
-    it. Afterwards the handlers from before are restored.
-    """
+    """Lets a signal end the process while TensorFlow waits, up to an hour, for other workers."""
     before = {number: signal.signal(number, signal.SIG_DFL) for number in STOPPING}
     try:
         yield
     finally:
-        _restore(before)
-
-
-def _restore(handlers: dict) -> None:
-    for number, handler in handlers.items():
-        signal.signal(number, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _end_at_once(number: int, line: str) -> None:

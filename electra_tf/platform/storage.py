@@ -1,26 +1,30 @@
 """Paths that users give: of this machine, or URLs of file systems that TensorFlow has.
 
-`tf.io.gfile` reads and writes `gs://bucket/records` and the like, so what a training step can read
-or save to, all of the program can. Paths of this machine stay `pathlib.Path` and do not load
-TensorFlow.
+`tf.io.gfile` reads and writes `gs://bucket/records` and the like. Paths of this machine stay
+`pathlib.Path` and do not load TensorFlow. Readers with limits refuse an endless file.
 """
+# ruff: noqa: D102 - The methods of RemotePath are those of pathlib.Path.
 
 import contextlib
 import errno
 import fnmatch
 import glob
+import gzip
 import hashlib
 import io
+import itertools
 import os
 import pathlib
 import re
 import shutil
 import types
+import zlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
-from electra_tf.platform.errors import UserError
+from electra_tf.platform.errors import UserError, shown
 
+MIB = 1 << 20
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://")
 
 
@@ -29,7 +33,6 @@ class RemotePath(pathlib.PurePosixPath):
 
     Methods have the meaning of `pathlib.Path`'s and raise `OSError` where those do.
 
-    Example:
         >>> shard = RemotePath("gs://bucket/records") / "train-00000.tfrecord"
         >>> str(shard), shard.name, str(shard.parent)
         ('gs://bucket/records/train-00000.tfrecord', 'train-00000.tfrecord', 'gs://bucket/records')
@@ -40,15 +43,12 @@ class RemotePath(pathlib.PurePosixPath):
         return f"{scheme}//{'/'.join(rest)}"
 
     def exists(self) -> bool:
-        """Returns whether a file or directory of this name exists."""
         return _gfile(self, "exists")
 
     def is_dir(self) -> bool:
-        """Returns whether it is a directory."""
         return _gfile(self, "isdir")
 
     def is_file(self) -> bool:
-        """Returns whether it is a file."""
         return self.exists() and not self.is_dir()
 
     def stat(self) -> types.SimpleNamespace:
@@ -56,7 +56,6 @@ class RemotePath(pathlib.PurePosixPath):
         return types.SimpleNamespace(st_size=_gfile(self, "stat").length)
 
     def iterdir(self) -> "Iterator[RemotePath]":
-        """Yields the entries of a directory."""
         return (self / name.rstrip("/") for name in _gfile(self, "listdir"))
 
     def glob(self, pattern: str) -> "Iterator[RemotePath]":
@@ -64,10 +63,8 @@ class RemotePath(pathlib.PurePosixPath):
         entries = self.iterdir() if self.is_dir() else ()
         return (entry for entry in entries if fnmatch.fnmatch(entry.name, pattern))
 
-    def mkdir(self, parents: bool = False, exist_ok: bool = False) -> None:
-        """Creates a directory and its parents; `parents` has no effect."""
-        if not exist_ok and self.exists():
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(self))
+    def mkdir(self, parents: bool = True, exist_ok: bool = True) -> None:
+        """Creates a directory and its parents; the arguments have no effect."""
         _gfile(self, "makedirs")
 
     def open(self, mode: str = "r", encoding: str = "utf-8") -> Any:
@@ -78,25 +75,20 @@ class RemotePath(pathlib.PurePosixPath):
         return raw if "b" in mode else io.TextIOWrapper(raw, encoding=encoding)
 
     def read_bytes(self) -> bytes:
-        """Returns the file's content."""
         with self.open("rb") as file:
             return file.read()
 
     def read_text(self, encoding: str = "utf-8") -> str:
-        """Returns the file's content as text."""
         return self.read_bytes().decode(encoding)
 
     def write_bytes(self, content: bytes) -> None:
-        """Writes the file."""
         with _os_errors(self), self.open("wb") as file:
             file.write(content)
 
     def replace(self, target: "RemotePath") -> None:
-        """Renames a file and replaces an existing target."""
         _gfile(self, "rename", str(target), overwrite=True)
 
     def unlink(self, missing_ok: bool = False) -> None:
-        """Removes a file."""
         if not missing_ok or self.exists():
             _gfile(self, "remove")
 
@@ -115,7 +107,7 @@ class _Reader(io.RawIOBase):
         self._path = path
         with _os_errors(path):
             self._file = _gfile(path, "GFile", "rb")
-            self._size = self._file.size()
+            self._file.size()  # Raises if there is no such file.
         self.tell = self._file.tell
 
     def readable(self) -> bool:
@@ -130,9 +122,8 @@ class _Reader(io.RawIOBase):
         return len(content)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        place = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self.tell(), io.SEEK_END: self._size}[whence]
-        self._file.seek(place)
-        return place
+        self._file.seek(offset, whence)
+        return self.tell()
 
 
 Path = pathlib.Path | RemotePath
@@ -144,14 +135,10 @@ def is_remote(name: str) -> bool:
 
 
 def path(name: str | os.PathLike) -> Path:
-    """Returns a user's path.
+    """Returns a user's path; `UserError` for a URL of a file system that TensorFlow lacks here.
 
-    Raises:
-        UserError: a URL of a file system that this TensorFlow doesn't have.
-
-    Example:
-        >>> path("runs/small"), path("file:///tmp/small")
-        (PosixPath('runs/small'), PosixPath('/tmp/small'))
+    >>> path("runs/small"), path("file:///tmp/small")
+    (PosixPath('runs/small'), PosixPath('/tmp/small'))
     """
     name = os.fspath(name).removeprefix("file://")
     scheme = _SCHEME.match(name)
@@ -161,11 +148,11 @@ def path(name: str | os.PathLike) -> Path:
         return RemotePath(name)
     import tensorflow as tf  # It takes seconds.
 
-    names = (tf.compat.as_text(one) for one in tf.io.gfile.get_registered_schemes())
-    known = sorted({*names} - {"", "file"})
+    known = {tf.compat.as_text(one) for one in tf.io.gfile.get_registered_schemes()} - {"", "file"}
     if scheme[1] not in known:
         raise UserError(f"{name}: TensorFlow has no file system for {scheme[0]} here; it has "
-                        f"{', '.join(f'{one}://' for one in known)} and paths of this machine.")
+                        f"{', '.join(f'{one}://' for one in sorted(known))} and paths of this "
+                        "machine.")
     return RemotePath(name)
 
 
@@ -179,11 +166,9 @@ def require_local(place: Path, flag: str, why: str) -> pathlib.Path:
 def matching(pattern: str) -> list[Path]:
     """Returns the files that match a user's pattern, sorted; `**` stands for any directories."""
     place = path(pattern)
-    if isinstance(place, RemotePath):
-        found = [RemotePath(name) for name in _gfile(place, "glob")]
-    else:
-        found = [pathlib.Path(name) for name in glob.glob(str(place), recursive=True)]
-    return sorted(one for one in found if one.is_file())
+    names = (_gfile(place, "glob") if isinstance(place, RemotePath)
+             else glob.glob(str(place), recursive=True))
+    return sorted(one for one in map(type(place), names) if one.is_file())
 
 
 def remove_tree(directory: Path) -> None:
@@ -201,8 +186,60 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def read_bytes(path: Path, most: int) -> bytes:
+    """Returns a file's content; raises OSError, or UserError for more than `most` bytes."""
+    with _opened(path) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise UserError(f"{path} is larger than {_size(most)}, which no file of its kind is; name "
+                        "the right file.")
+    return content
+
+
+def read_lines(path: Path, *, longest: int, most: int) -> Iterator[tuple[int, bytes]]:
+    """Yields number, from 1, and content of each line, unpacked if the name ends in ".gz".
+
+    The file may be larger than the memory. Refuses lines of more than `longest` bytes, their end
+    included, and files of more than `most` when unpacked.
+    """
+    size = 0
+    try:
+        with _opened(path) as raw, (gzip.open(raw) if path.suffix == ".gz" else raw) as file:
+            for number in itertools.count(1):
+                line = file.readline(longest + 1)
+                size += len(line)
+                if len(line) > longest or size > most:
+                    limit = (f"a line of more than {_size(longest)}" if len(line) > longest
+                             else f"more than {_size(most)} unpacked")
+                    raise UserError(f"{path}:{number}: {limit}, which no file of its kind has; "
+                                    "name the right file.")
+                if not line:
+                    return
+                yield number, line
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UserError(f"{path}: not gzip, or damaged: {error}; get the file again, or leave "
+                        ".gz out of its name if it isn't packed.") from error
+    except OSError as error:
+        raise cannot_read(path, error) from error
+
+
+def cannot_read(path: Path, error: OSError) -> UserError:
+    """Returns the one-line error for a file that can't be read."""
+    return UserError(f"cannot read {path}: {error.strerror or error}.")
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except ValueError as error:  # A NUL character.
+        raise OSError(errno.EINVAL, f"not a file name: {shown(str(path))}") from error
+
+
+def _size(count: int) -> str:
+    return f"{count // MIB} MiB" if count >= MIB else f"{count // 1024} KiB"
+
+
 def _gfile(place: RemotePath, function: str, *arguments: Any, **options: Any) -> Any:
-    """Returns what a function of `tf.io.gfile` returns for a path."""
     with _os_errors(place) as gfile:
         return getattr(gfile, function)(str(place), *arguments, **options)
 

@@ -1,33 +1,27 @@
 """Strict JSON for files that people and other programs can change.
 
-pydantic checks a file of a known form against a dataclass: types, unknown and missing keys. All
-JSON is refused that readers understand differently: duplicate keys, NaN, numbers past 64 bits, NUL
-characters and unpaired surrogates.
+pydantic checks the form of a file against a dataclass. JSON that readers understand differently is
+refused: duplicate keys, NaN, numbers past 64 bits and unpaired surrogates.
 """
 
 import functools
 import json
 import math
-import re
 from typing import Any, TypeVar
 
-from electra_tf.platform.bounded import cannot_read, read_bytes
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path
+from electra_tf.platform.storage import Path, cannot_read, read_bytes
 
 Form = TypeVar("Form")
 
 STRICT = {"strict": True, "extra": "forbid", "allow_inf_nan": False}
-"""`__pydantic_config__` of a dataclass that has a field for every key; fields without a default
-must be in the file."""
+"""`__pydantic_config__` of a dataclass that has a field for every key."""
 OPEN = STRICT | {"extra": "ignore"}
 """`__pydantic_config__` of a dataclass with some keys of a file that other programs write."""
 
-_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 _WORDS = (("Input should be", "must be"), ("valid integer", "whole number"),
           ("a valid boolean", "true or false"), ("valid array", "list"), ("valid ", ""),
-          ("Field required", "is missing"),
-          ("Extra inputs are not permitted", "is unknown"),
+          ("Field required", "is missing"), ("Extra inputs are not permitted", "is unknown"),
           ("Unexpected keyword argument", "is unknown"), ("Value error,", "is wrong:"))
 """Parts of pydantic's messages, and what this program writes instead."""
 
@@ -37,23 +31,16 @@ class Unreadable(ValueError):
 
 
 def read(path: Path, form: type[Form], *, most: int, absent: str = "", fix: str = "") -> Form:
-    """Returns the content of a file of a known form.
+    """Returns the content of a file of at most `most` bytes, or refuses it with a `UserError`.
 
-    Args:
-        path: the file.
-        form: a dataclass with `STRICT` or `OPEN`, or a type made of such; Any for any JSON.
-        most: largest size in bytes.
-        absent: the error if there is no such file; a general one if empty.
-        fix: for a file that this program wrote, what to do if it is damaged.
-
-    Raises:
-        UserError: no such file, unreadable, not JSON, or of another form.
+    `form` is a dataclass with `STRICT` or `OPEN`, a type made of such, or Any. `absent` is the
+    error for a missing file; `fix` says what to do if a file of this program is damaged.
     """
     try:
         return loads(read_bytes(path, most), form)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise UserError(absent) if absent else cannot_read(path, error) from error
     except OSError as error:
+        if absent and isinstance(error, FileNotFoundError | NotADirectoryError):
+            raise UserError(absent) from error
         raise cannot_read(path, error) from error
     except Unreadable as error:
         verdict = f"{path} is damaged: {error}; {fix}" if fix else f"{path}: {error}."
@@ -68,7 +55,7 @@ def loads(content: bytes, form: type[Form]) -> Form:
     try:
         return _adapter(form).validate_json(content.removeprefix(b"\xef\xbb\xbf"), strict=True)
     except ValidationError as error:
-        raise Unreadable(_problem(error.errors(include_url=False))) from error
+        raise Unreadable(_problem(error.errors(include_url=False)[0])) from error
 
 
 def dumps(value: Form, form: type[Form]) -> bytes:
@@ -82,18 +69,12 @@ def parse(content: bytes | str) -> Any:
         text = content if isinstance(content, str) else content.decode("utf-8-sig")
         tree = json.loads(text, object_pairs_hook=_unique, parse_int=_number, parse_float=_number,
                           parse_constant=_number)
-        if _NUL.search(text):
-            raise Unreadable("a string holds a NUL")
         if "\\u" in text:  # An escape can be one half of a surrogate pair.
             json.dumps(tree, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise Unreadable("a string holds half of a character") from None
-    except UnicodeDecodeError as error:
-        raise Unreadable(f"not UTF-8: bad byte at offset {error.start}") from error
-    except RecursionError:
-        raise Unreadable("nested too deeply") from None
-    except json.JSONDecodeError as error:
-        raise Unreadable(f"not JSON: {error}") from error
+    except Unreadable:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(f"not JSON in UTF-8: {error}") from error
     return tree
 
 
@@ -114,31 +95,22 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _number(text: str) -> int | float:
-    number = float(text)
-    if not math.isfinite(number):
+    whole, number = text.lstrip("-").isdigit(), float(text)
+    if not abs(number) < (2**63 if whole else math.inf):
         raise Unreadable(f"{shown(text)[1:-1]} is no JSON number of 64 bits")
-    if not text.lstrip("-").isdigit():
-        return number
-    if not -2**63 <= int(text) < 2**63:
-        raise Unreadable(f"the number {shown(text)[1:-1]} is past 64 bits")
-    return int(text)
+    return int(text) if whole else number
 
 
-def _problem(errors: list[dict[str, Any]]) -> str:
-    """Returns the first of pydantic's errors, with the place of the value in the file before it."""
-    first, *others = errors
-    *outer, last = first["loc"] or ("",)
-    problem = first["msg"]
+def _problem(error: dict[str, Any]) -> str:
+    """Returns one of pydantic's errors, after the place of the value in the file."""
+    *outer, last = error["loc"] or ("",)
+    problem = error["msg"]
     for theirs, ours in _WORDS:
         problem = problem.replace(theirs, ours)
-    if any(other["loc"][:-1] == tuple(outer) and other["input"] == first["input"]
-           for other in others):  # A union: the last part of the place is one of its types.
-        *outer, last = outer or ("",)
-        problem = "must be of another type"
     if problem.startswith("must"):
-        problem += f". Received: {shown(first['input'])}"
+        problem += f". Received: {shown(error['input'])}"
     if isinstance(last, int):
         outer, last = [*outer, last], ""
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{shown(part, 40)[1:-1]}"
                     for part in outer).removeprefix(".")
-    return " ".join(filter(None, [": ".join(filter(None, [place, last and shown(last)])), problem]))
+    return " ".join(filter(None, [place and f"{place}:", last and shown(last), problem]))

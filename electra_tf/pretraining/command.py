@@ -24,11 +24,11 @@ import sys
 
 from absl import flags
 
-from electra_tf.config import pretraining_flags, recipes, setting_flags, sizes
+from electra_tf.config import overrides, pretraining_flags
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data import manifest
-from electra_tf.platform import command_line, errors, section_flags, storage
+from electra_tf.platform import command_line, errors, settings, storage
 
 RECORDS = "records"
 """Default of --data_dir."""
@@ -42,20 +42,20 @@ def run() -> None:
 
 def main() -> None:
     """Runs the mode that the flags ask for."""
-    with setting_flags.naming_flags(pretraining_flags.SETTINGS):
+    with overrides.naming_flags(pretraining_flags.SETTINGS):
         _run()
 
 
 def _run() -> None:
     size = flags.FLAGS.model_size or "small"
-    section_flags.set_default("model_dir", f"runs/{size}")
-    section_flags.set_default("data_dir", RECORDS)
-    values = section_flags.from_flags(pretraining_flags.PretrainingFlags)
+    settings.set_default("model_dir", f"runs/{size}")
+    settings.set_default("data_dir", RECORDS)
+    values = settings.from_flags(pretraining_flags.PretrainingFlags)
     for name in ("model_dir", "data_dir"):
         if not getattr(values, name):
             raise errors.UserError(f"--{name} is needed: {flags.FLAGS[name].help}")
     _require_records(values.data_dir, size)
-    changes = setting_flags.given_settings(pretraining_flags.SETTINGS)
+    changes = overrides.given_settings(pretraining_flags.SETTINGS)
     config = pretraining_flags.build_config(values.model_size, values.recipe, changes)
 
     # TensorFlow takes seconds to import: only once the flags are right.
@@ -65,9 +65,6 @@ def _run() -> None:
     data_dir, model_dir = values.data_dir, storage.path(values.model_dir)
     vocab_file = storage.path(values.vocab_file) if values.vocab_file else None
     if values.mode == "train":
-        size = sizes.pretraining_config(values.model_size or "small")
-        for line in recipes.contradictions(values.recipe, size, changes):
-            print(f"note     {line}")
         initial = _initial(values.init_checkpoint)
         new = values.restart or not run_directory.is_taken(model_dir)
         if not (new or values.model_size or flags.FLAGS["recipe"].present):

@@ -72,7 +72,7 @@ def next_commands(run: Run, data_dir: str) -> Mapping[str, str]:
 
 def _runtime_flags() -> list[str]:
     """Returns the flags of this command that a run's directory doesn't hold."""
-    settings = pretraining_flags.DEVICES + pretraining_flags.REPORTING
-    given = [flag.name for flag in settings if flags.FLAGS[flag.name].present]
+    given = [name for name, setting in pretraining_flags.SETTINGS.items()
+             if setting.startswith("runtime.") and flags.FLAGS[name].present]
     return [f"--set={value}" for value in flags.FLAGS.set if value.startswith("runtime.")] + [
         f"--{name}={flags.FLAGS[name].value}" for name in given]

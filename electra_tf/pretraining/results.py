@@ -11,9 +11,8 @@ from electra_tf.checkpoints.manager import restore_weights
 from electra_tf.checkpoints.run_directory import CHECKPOINTS
 from electra_tf.config.objectives import Measure, measures
 from electra_tf.platform import strict_json
-from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
+from electra_tf.platform.storage import MIB, Path
 from electra_tf.pretraining.evaluation import Evaluator, evaluator_of
 from electra_tf.pretraining.setup import Run
 from electra_tf.reporting.json_file import write_json

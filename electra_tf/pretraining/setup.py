@@ -209,6 +209,9 @@ def _generator_shape(initial: Pretrained, config: PretrainingConfig,
             raise UserError(f"{name}={here[name]} doesn't fit the generator of {initial.source}, "
                             f"which has {name}={values[name]:g}. Leave the setting out, or begin "
                             "without --init_checkpoint.")
+    changed = [f"{name} is {values[name]:g}, not {here[name]:g}" for name in values
+               if values[name] != here[name]]
+    print(f"note     {', '.join(changed)}: the generator of {initial.source}", flush=True)
     return values
 
 

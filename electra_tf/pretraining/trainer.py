@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.config.pretraining import Precision
-from electra_tf.config.runtime import RuntimeConfig
+from electra_tf.config.runtime import Precision, RuntimeConfig
 from electra_tf.objectives.objective import Ratio
 from electra_tf.platform.errors import UserError
 from electra_tf.training.devices import device_type

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from electra_tf.platform import strict_json
-from electra_tf.platform.bounded import MIB, read_lines
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path
+from electra_tf.platform.storage import MIB, Path, read_lines
 from electra_tf.tasks.examples import Answer, MatchedQuestionExample
 from electra_tf.tasks.squad import SQUAD, Open, QuestionFile, collected
 

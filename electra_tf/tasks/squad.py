@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterable
 
-from electra_tf.platform import bounded, strict_json
+from electra_tf.platform import storage, strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import Answer, QuestionExample
@@ -40,7 +40,7 @@ def read_squad(path: Path, *, labelled: bool = True) -> QuestionFile:
         UserError: unreadable, not of this format (with the place), two questions of one id, or
             no question.
     """
-    content = b"".join(line for _, line in bounded.read_lines(
+    content = b"".join(line for _, line in storage.read_lines(
         path, longest=MOST_BYTES, most=MOST_BYTES))
     try:
         found = strict_json.loads(content, _File)

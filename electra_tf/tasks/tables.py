@@ -9,11 +9,11 @@ import pathlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from electra_tf.platform import bounded, strict_json
+from electra_tf.platform import storage, strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 
-MOST_BYTES, LONGEST_LINE = 1 << 30, 64 * bounded.MIB
+MOST_BYTES, LONGEST_LINE = 1 << 30, 64 * storage.MIB
 """Largest file of examples, which are kept in memory; the largest of GLUE and SQuAD have 80 MB."""
 
 
@@ -86,7 +86,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     Raises:
         UserError: no such file, unreadable, too large, or not UTF-8 (with the line).
     """
-    for number, line in bounded.read_lines(path, longest=LONGEST_LINE, most=MOST_BYTES):
+    for number, line in storage.read_lines(path, longest=LONGEST_LINE, most=MOST_BYTES):
         line = line.removesuffix(b"\n").removesuffix(b"\r")
         if b"\0" in line:
             raise UserError(f"{path}:{number}: holds NUL characters, as no text in UTF-8 does; "

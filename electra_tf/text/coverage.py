@@ -1,55 +1,50 @@
 """What a person should know of a text and the tokenizer: unknown words, letters that it changes.
 
-BERT's uncased normalization decomposes characters (NFD) and drops non-spacing marks (Mn). English
-loses almost nothing by it. Other texts lose letters: Hangul syllables fall apart, Indic and Thai
-vowel signs vanish, Japanese loses its voicing marks, German umlauts and Turkish letters turn into
-others. What decides is therefore not how many letters aren't ASCII but how many would change.
+BERT's uncased normalization decomposes characters (NFD) and drops non-spacing marks (Mn): Hangul
+syllables fall apart, Indic and Thai vowel signs vanish, umlauts turn into other letters. Therefore
+the share of letters that would change decides. Scripts are Unicode's (UAX 24).
 """
 
 import collections
 import functools
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from electra_tf.text.normalization import NFC, UNCASED, Normalization
+from electra_tf.text.tokenization import NFC, UNCASED, Normalization, TextSettings
 from electra_tf.text.vocabulary import Vocabulary
 
 MOST_UNKNOWN = 0.05
 """Part of the words that may become [UNK] before it is worth a warning."""
 MOST_CHANGED = 0.05
-"""Part of the characters that may be letters that change where accents are stripped, which a user
-of an uncased model of German or French wants."""
+"""Part of the characters that stripping accents may change before it is worth a warning."""
 _MOST_CHANGED_LETTERS = 0.01
-"""Part of the letters that may change where accents are stripped. English Wikipedia and books have
-0.04 %, German 1.7, Russian 1.5, French 3, Turkish and Japanese some 7, Hindi and Thai 20, Korean
-100."""
+"""Part of the letters that may change. English Wikipedia and books have 0.04 %, German 1.7, Russian
+1.5, French 3, Turkish and Japanese some 7, Hindi and Thai 20, Korean 100."""
 _VARIATION_SELECTORS = range(0xFE00, 0xFE10)
 """Marks that say how a symbol looks."""
-_MOST_SCRIPTS = 3
-"""Scripts named in a warning, at most."""
-_LEAST_SHARE = 0.001
-"""Smallest fraction of the letters for a script to be named."""
+_DIGITS, _SIGNS, _OTHER = "digits", "signs", "other scripts"
+"""Groups of words without letters, and of words whose letters `_NAMES` lacks."""
+_NAMES = dict(enumerate(
+    ("Arabic", "Armenian", "Bengali", "Bopomofo", "Cherokee", "Coptic", "Cyrillic", "Deseret",
+     "Devanagari", "Ethiopic", "Georgian", "Gothic", "Greek", "Gujarati", "Gurmukhi", "Han",
+     "Hangul", "Hebrew", "Hiragana", "Kannada", "Katakana", "Khmer", "Lao", "Latin", "Malayalam",
+     "Mongolian", "Myanmar", "Ogham", "Old Italic", "Oriya", "Runic", "Sinhala", "Syriac", "Tamil",
+     "Telugu", "Thaana", "Thai", "Tibetan"), start=2))
+"""Name by ICU's number of the script; 0 and 1 are what scripts share, such as digits."""
 
 
 def count_words(ids: np.ndarray, vocabulary: Vocabulary) -> tuple[int, int]:
-    """Returns how many words pieces are of, and how many of those are unknown.
-
-    A word begins with a piece that continues none; an unknown word is a single [UNK].
-
-    Args:
-        ids: int [n], pieces without special tokens.
-        vocabulary: theirs.
-    """
+    """Returns how many words pieces (int [n], none special) are of, and how many are unknown."""
     continuing = np.count_nonzero(vocabulary.continues[ids])
     return int(ids.size - continuing), int(np.count_nonzero(ids == vocabulary.unk_id))
 
 
 def count_changed(texts: Iterable[str]) -> int:
     """Returns how many characters of texts are letters that stripping accents changes."""
-    others = (text for text in texts if not text.isascii())
-    return _count_changed(count_characters(others))
+    changing = "".join(text for text in texts if not text.isascii())
+    return _count(count_characters(changing), _changes)
 
 
 def unknown_warning(unknown: int, words: int) -> str:
@@ -70,9 +65,11 @@ def changed_warning(changed: int, whole: int) -> str:
             "`python -m data_prep.build_vocab --normalization=nfc`, and pre-train with it.")
 
 
-def count_characters(texts: Iterable[str]) -> collections.Counter[str]:
-    """Returns how often each character stands in texts."""
-    return _counted("".join(texts))
+def count_characters(text: str, weights: np.ndarray | None = None) -> collections.Counter[str]:
+    """Returns how often each character stands in a text, or the sums of their weights."""
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    totals = np.bincount(codes, weights)
+    return collections.Counter({chr(code): int(totals[code]) for code in np.flatnonzero(totals)})
 
 
 def count_characters_of_words(counts: Mapping[bytes, int]) -> collections.Counter[str]:
@@ -80,59 +77,34 @@ def count_characters_of_words(counts: Mapping[bytes, int]) -> collections.Counte
     words = [word.decode() for word in counts]
     weights = np.repeat(np.fromiter(counts.values(), np.int64, len(words)),
                         np.fromiter(map(len, words), np.int64, len(words)))
-    return _counted("".join(words), weights)
-
-
-def _counted(text: str, weights: np.ndarray | None = None) -> collections.Counter[str]:
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    totals = np.bincount(codes, weights)
-    return collections.Counter({chr(code): int(totals[code]) for code in np.flatnonzero(totals)})
-
-
-def _count_letters(characters: Mapping[str, int]) -> int:
-    """Returns how many of the characters are letters or the marks that belong to them."""
-    return sum(count for character, count in characters.items() if _is_letter(character))
-
-
-def _count_changed(characters: Mapping[str, int]) -> int:
-    """Returns how many letters and marks stripping accents would change or drop."""
-    return sum(count for character, count in characters.items() if _changes(character))
+    return count_characters("".join(words), weights)
 
 
 def proposed(characters: Mapping[str, int]) -> Normalization:
     """Returns the normalization that suits a text with so many of each character.
 
-    >>> proposed(count_characters(["The owner of the café says: " + "come in " * 40]))
-    Normalization(lower_case=True, strip_accents=True, nfc=False)
-    >>> proposed(count_characters(["Schöne Grüße"])).nfc
+    >>> proposed(count_characters("The café says: " + "come in " * 40)) == UNCASED
+    True
+    >>> proposed(count_characters("Schöne Grüße")) == NFC
     True
     """
-    too_many = (_count_changed(characters)
-                > _MOST_CHANGED_LETTERS * _count_letters(characters))
-    return NFC if too_many else UNCASED
+    most = _MOST_CHANGED_LETTERS * _count(characters, _is_letter)
+    return NFC if _count(characters, _changes) > most else UNCASED
 
 
 def described(characters: Mapping[str, int]) -> str:
     """Returns what decided `proposed`, in words."""
-    letters = _count_letters(characters)
-    if not letters:
-        return "no letters"
-    by_script: collections.Counter[str] = collections.Counter()
-    changed: collections.Counter[str] = collections.Counter()
-    for character, count in sorted(characters.items()):
-        if _is_letter(character):
-            by_script[_script(character)] += count
-            changed[_script(character)] += count * _changes(character)
-    parts = [f"{script} {count / letters:.1%}" for script, count in
-             by_script.most_common(_MOST_SCRIPTS) if count >= _LEAST_SHARE * letters]
-    most = [script for script, count in changed.most_common(1) if count]
-    mostly = f", mostly {most[0]}" if most else ""
-    return (f"{', '.join(parts)} of the letters; stripping accents would change "
-            f"{changed.total() / letters:.2%}{mostly}")
+    share = _count(characters, _changes) / max(1, _count(characters, _is_letter))
+    return f"stripping accents would change {share:.2%} of the letters"
+
+
+def _count(characters: Mapping[str, int], wanted: Callable[[str], bool]) -> int:
+    return sum(count for character, count in characters.items() if wanted(character))
 
 
 @functools.cache
 def _is_letter(character: str) -> bool:
+    """Returns whether a character is a letter, or a mark that belongs to one."""
     return (unicodedata.category(character)[0] in "LM"
             and ord(character) not in _VARIATION_SELECTORS)
 
@@ -145,8 +117,51 @@ def _changes(character: str) -> bool:
     return character != "".join(c for c in decomposed if unicodedata.category(c) != "Mn")
 
 
-@functools.cache
-def _script(character: str) -> str:
-    """Returns the first word of the character's name, which for letters is that of the script."""
-    name = unicodedata.name(character, "other").partition(" ")[0].partition("-")[0]
-    return name if name == "CJK" else name.capitalize()
+def scripts_of(texts: Sequence[str]) -> list[str]:
+    """Returns the script of each word or piece, which is that of its first letter.
+
+    Letters have one, and the digits that one script alone uses. Others are "digits" or "signs";
+    scripts of which little is written today are "other scripts".
+
+    >>> scripts_of(["##ing", "3rd", "1,5", "—", "дом", "漢字"])
+    ['Latin', 'Latin', 'digits', 'signs', 'Cyrillic', 'Han']
+    """
+    import tensorflow as tf  # It takes seconds, which most of this module doesn't need.
+
+    points = tf.strings.unicode_decode(tf.constant(list(texts), tf.string), "UTF-8")
+    numbers = points.with_flat_values(tf.strings.unicode_script(points.flat_values)).to_list()
+    return [next((_NAMES.get(number, _OTHER) for number in row if number > 1), None)
+            or (_DIGITS if any(unicodedata.category(char) == "Nd" for char in text) else _SIGNS)
+            for text, row in zip(texts, numbers, strict=True)]
+
+
+class UnknownScripts:
+    """Counts the words that became [UNK] by their script; only texts with such are split again."""
+
+    def __init__(self, text: TextSettings):
+        self.counts: collections.Counter[str] = collections.Counter()
+        """Script -> unknown words."""
+        from electra_tf.text.tokenizer import WordSplitter
+
+        self._vocabulary, self._words = text.vocabulary, WordSplitter(text.normalization).words
+
+    def add(self, texts: Sequence[str], ids: np.ndarray, ends: np.ndarray) -> None:
+        """Counts the unknown words of N texts.
+
+        Args:
+            texts: N of them.
+            ids: int [T], their pieces, one text after another.
+            ends: int [N]: one past each text's last piece.
+        """
+        unknown = np.flatnonzero(ids == self._vocabulary.unk_id)
+        if not unknown.size:
+            return
+        rows = np.searchsorted(ends, unknown, side="right")
+        having = np.unique(rows)
+        words = self._words([texts[row] for row in having])
+        # A word has one piece that continues none, or is one [UNK].
+        before = np.concatenate([[0], np.cumsum(~self._vocabulary.continues[ids])])
+        number = before[unknown] - before[np.concatenate([[0], ends])[rows]]
+        places = words.row_splits.numpy()[np.searchsorted(having, rows)] + number
+        self.counts.update(scripts_of([
+            word.decode() for word in words.flat_values.numpy()[places]]))

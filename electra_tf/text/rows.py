@@ -1,7 +1,6 @@
 """Texts as rows of token ids, [CLS] text [SEP] and [CLS] text [SEP] text [SEP], by TensorFlow ops.
 
-Training, prediction and exported graphs read text by this path alone, with `text/words.py` for
-tagged words and `text/windows.py` for questions.
+Training, prediction and exported graphs read text by this path alone.
 """
 
 from collections.abc import Sequence
@@ -16,12 +15,9 @@ from electra_tf.text.tokenizer import Tokenizer
 class Tokens(NamedTuple):
     """A batch as encoders take it."""
 
-    ids: tf.Tensor
-    """int32 [B, L]."""
-    segment_ids: tf.Tensor
-    """int32 [B, L]."""
-    valid: tf.Tensor
-    """bool [B, L]."""
+    ids: tf.Tensor  # int32 [B, L].
+    segment_ids: tf.Tensor  # int32 [B, L].
+    valid: tf.Tensor  # bool [B, L].
 
 
 class RowEncoder:
@@ -33,11 +29,7 @@ class RowEncoder:
         self.max_length = max_length
 
     def encode(self, *columns: tf.Tensor) -> Tokens:
-        """Encodes texts or pairs; a pair that is too long loses tokens of the longer one.
-
-        Args:
-            columns: one or two, string [B].
-        """
+        """Encodes one or two columns, string [B]; the longer text of a long pair loses tokens."""
         parts = [self.tokenizer.tokenize(column) for column in columns]
         limits = shortened([tf.cast(part.row_lengths(), tf.int32) for part in parts],
                            self.max_length - 1 - len(parts))
@@ -76,12 +68,7 @@ def head(rows: tf.RaggedTensor, limits: tf.Tensor) -> tf.RaggedTensor:
 def shortened(lengths: Sequence[tf.Tensor], limit: int) -> list[tf.Tensor]:
     """Takes from the longer of two texts, the second if they are equal, until both fit.
 
-    Args:
-        lengths: of one or two texts, int32 [B] each.
-        limit: tokens for both.
-
-    Returns:
-        int32 [B] each.
+    Lengths, given and returned, are int32 [B] of one or two texts; `limit` tokens hold both.
 
     Example:
         >>> [int(kept[0]) for kept in shortened([tf.constant([10]), tf.constant([4])], 7)]

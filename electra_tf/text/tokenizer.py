@@ -7,8 +7,7 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.text.normalization import UNCASED, Normalization
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.tokenization import UNCASED, Normalization, TextSettings
 from electra_tf.text.vocabulary import MAX_WORD_CHARACTERS, SPECIAL_TOKENS, UNK
 
 _MAX_WORD_BYTES = 4 * MAX_WORD_CHARACTERS
@@ -43,25 +42,18 @@ LONG_WORD_CUT = f".{{{_CUT_CHARACTERS}}}\\p{{M}}{{0,30}}"
 class Words(NamedTuple):
     """W words of N texts, those of which cleaning leaves nothing among them."""
 
-    texts: tf.RaggedTensor
-    """string [N, (words)], as written, but for U+0001 in place of U+0000."""
-    starts: tf.RaggedTensor
-    """int64 [N, (words)]: where every word begins, in bytes of the given text."""
-    ends: tf.RaggedTensor
-    """int64 [N, (words)]: one past its last byte."""
-    pieces: tf.RaggedTensor
-    """int32 [W, (pieces)]: WordPiece ids of all words."""
+    texts: tf.RaggedTensor  # string [N, (words)], as written, but U+0001 for U+0000.
+    starts: tf.RaggedTensor  # int64 [N, (words)]: first byte in the given text.
+    ends: tf.RaggedTensor  # int64 [N, (words)]: one past the last byte.
+    pieces: tf.RaggedTensor  # int32 [W, (pieces)]: WordPiece ids of all words.
 
 
 class Pieces(NamedTuple):
     """WordPiece ids, and for each the word that it is a part of, as bytes of the given text."""
 
-    ids: tf.RaggedTensor
-    """int32 [N, (pieces)]."""
-    starts: tf.RaggedTensor
-    """int64 [N, (pieces)]: where the piece's word begins."""
-    ends: tf.RaggedTensor
-    """int64 [N, (pieces)]: one past its last byte."""
+    ids: tf.RaggedTensor  # int32 [N, (pieces)].
+    starts: tf.RaggedTensor  # int64 [N, (pieces)].
+    ends: tf.RaggedTensor  # int64 [N, (pieces)]: one past the word's last byte.
 
 
 class WordSplitter(tf.Module):
@@ -78,12 +70,11 @@ class WordSplitter(tf.Module):
 
     def normalize_valid(self, texts: tf.Tensor) -> tf.Tensor:
         """Like `normalize`, in half the time, of texts that are known to be valid UTF-8."""
-        lower_case, strip_accents = (
-            self.normalization.lower_case, self.normalization.strip_accents)
+        strip_accents = self.normalization.strip_accents
         texts = tf.strings.regex_replace(texts, _SPACES, " ")
         texts = tf.strings.regex_replace(
             texts, _DROPPED_WITH_ACCENTS if strip_accents else _DROPPED, "")
-        if lower_case:
+        if self.normalization.lower_case:
             texts = _lower(texts, keep_accents=not strip_accents)
         if strip_accents:
             texts = tf_text.normalize_utf8(_shorten_runs_of_marks(texts), "NFD")
@@ -97,14 +88,7 @@ class WordSplitter(tf.Module):
         return texts
 
     def words(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        """Returns the words that `Tokenizer.tokenize` cuts into pieces, for counting.
-
-        Args:
-            texts: string [N], UTF-8.
-
-        Returns:
-            string [N, (words)]; every punctuation mark and Chinese character is its own word.
-        """
+        """Returns the words that `Tokenizer.tokenize` cuts into pieces, string [N, (words)]."""
         return _split_words(self.normalize(texts))
 
 
@@ -146,14 +130,7 @@ class Tokenizer(tf.Module):
             max_bytes_per_word=_MAX_WORD_BYTES, support_detokenization=False)
 
     def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        """Returns the WordPiece ids of texts, without special tokens.
-
-        Args:
-            texts: string [N], UTF-8.
-
-        Returns:
-            int32 [N, (pieces)].
-        """
+        """Returns the WordPiece ids, int32 [N, (pieces)], of texts, string [N]; none special."""
         return self._pieces_of(self.splitter.normalize(texts))
 
     def tokenize_valid(self, texts: tf.Tensor) -> tf.RaggedTensor:
@@ -223,14 +200,9 @@ def _split_words(normalized: tf.Tensor) -> tf.RaggedTensor:
 
 def _change_long_words(normalized: tf.Tensor, most: int,
                        change: Callable[[tf.Tensor], tf.Tensor]) -> tf.Tensor:
-    """Changes words of more than `most` characters.
+    """Changes words of more than `most` characters, string [W] -> string [W] or one for all.
 
     Only the few texts with that many characters between two spaces are looked at word by word.
-
-    Args:
-        normalized: string [N].
-        most: characters that stay as they are.
-        change: string [W] -> string [W] or one for all; a space parts words.
     """
     rows = tf.where(tf.strings.regex_full_match(normalized, f".*[^ ]{{{most + 1}}}.*"))
     words = _split_words(tf.gather_nd(normalized, rows))

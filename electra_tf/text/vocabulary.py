@@ -9,14 +9,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from electra_tf.platform import atomic_file, storage
-from electra_tf.platform.bounded import MIB, read_bytes
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path
+from electra_tf.platform.storage import MIB, Path, read_bytes
 
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_MOST_BYTES = 64 * MIB
-"""Of vocab.txt; one of 500,000 tokens has 5 MB."""
 CONTINUATION = "##"
 """Begins every piece that continues a word."""
 MAX_WORD_CHARACTERS = 200
@@ -25,12 +22,7 @@ MAX_WORD_CHARACTERS = 200
 
 @dataclasses.dataclass(frozen=True)
 class Vocabulary:
-    """Tokens by id. Holds each of [PAD], [UNK], [CLS], [SEP], [MASK] once and no duplicates.
-
-    Raises:
-        UserError: a special token is missing, or a token is empty, there twice, or holds
-            a control character.
-    """
+    """Tokens by id; `UserError` for a missing special token, an empty one or a duplicate."""
 
     tokens: tuple[str, ...]
     source: str = dataclasses.field(default="the vocabulary", compare=False)
@@ -55,13 +47,9 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: str | Path) -> "Vocabulary":
-        """Reads `vocab.txt`: UTF-8, one token a line.
-
-        Raises:
-            UserError: the file is missing, not UTF-8, or breaks a rule of the class.
-        """
+        """Reads `vocab.txt`, UTF-8, one token a line, or refuses it with a `UserError`."""
         try:
-            content = read_bytes(storage.path(path), _MOST_BYTES).decode("utf-8-sig")
+            content = read_bytes(storage.path(path), 64 * MIB).decode("utf-8-sig")
         except OSError as error:
             raise UserError(f"cannot read the vocabulary {path}: {error.strerror}; make one with "
                             "`python -m data_prep.build_vocab`.") from error

@@ -1,8 +1,4 @@
-"""Questions as windows over their contexts, and which spans of these can be answers.
-
-A context that doesn't fit is read through several windows, `stride` pieces apart (BERT, section
-4.2).
-"""
+"""Questions as windows over their contexts (BERT, section 4.2), and spans that can be answers."""
 
 from typing import NamedTuple
 
@@ -14,14 +10,10 @@ from electra_tf.text.rows import RowEncoder, Tokens, head
 class Windows(NamedTuple):
     """Where the parts of the contexts of B questions come from, W rows."""
 
-    example: tf.Tensor
-    """int32 [W]: which question's."""
-    first: tf.Tensor
-    """int32 [W]: the part's first piece, among those of its context."""
-    sizes: tf.Tensor
-    """int32 [W]: its pieces."""
-    position: tf.Tensor
-    """int32 [W]: column of its first piece in the row."""
+    example: tf.Tensor  # int32 [W]: which question's.
+    first: tf.Tensor  # int32 [W]: the part's first piece, among those of its context.
+    sizes: tf.Tensor  # int32 [W]: its pieces.
+    position: tf.Tensor  # int32 [W]: column of its first piece in the row.
     is_best: tf.Tensor
     """bool [sum of sizes]: no other window of the question shows more on both sides of the piece.
     More on the poorer side counts, then the longer window, then the earlier one."""
@@ -30,24 +22,17 @@ class Windows(NamedTuple):
 class Spans(NamedTuple):
     """What begins and ends at the K likeliest starts of W windows and the K ends of each."""
 
-    allowed: tf.Tensor
-    """bool [W, K, K]: within the context, not too long, and seen best by this window."""
-    first: tf.Tensor
-    """int32 [W, K, 1]: first piece of the context."""
-    last: tf.Tensor
-    """int32 [W, K, K]: last one."""
+    allowed: tf.Tensor  # bool [W, K, K]: within the context, not too long, best seen here.
+    first: tf.Tensor  # int32 [W, K, 1]: first piece of the context.
+    last: tf.Tensor  # int32 [W, K, K]: last one.
 
 
 def encode(encoder: RowEncoder, queries: tf.RaggedTensor, contexts: tf.RaggedTensor,
            context_of: tf.Tensor, *, stride: int) -> tuple[Tokens, Windows]:
     """Returns windows of questions as rows, [CLS] question [SEP] part of the context [SEP].
 
-    Args:
-        encoder: makes the rows.
-        queries: int32 [B, (pieces)].
-        contexts: int32 [C, (pieces)].
-        context_of: int32 [B], each question's.
-        stride: pieces from one window's beginning to the next's.
+    Queries, int32 [B, (pieces)], have the contexts `context_of`, int32 [B], of int32 [C, (pieces)].
+    Windows of one question begin `stride` pieces apart.
     """
     query_sizes = tf.cast(queries.row_lengths(), tf.int32)
     lengths = tf.gather(tf.cast(contexts.row_lengths(), tf.int32), context_of)
@@ -84,14 +69,7 @@ def _is_best(example: tf.Tensor, first: tf.Tensor, sizes: tf.Tensor,
 
 
 def spans(windows: Windows, starts: tf.Tensor, ends: tf.Tensor, *, most_pieces: int) -> Spans:
-    """Looks at positions in rows as spans of contexts.
-
-    Args:
-        windows: W rows.
-        starts: int32 [W, K], positions in the row.
-        ends: int32 [W, K, K], for each of the starts.
-        most_pieces: of a span.
-    """
+    """Looks at positions in rows, int32 [W, K] and [W, K, K], as spans of their contexts."""
     first = starts - windows.position[:, tf.newaxis]
     last = ends - windows.position[:, tf.newaxis, tf.newaxis]
     sizes = windows.sizes[:, tf.newaxis]

@@ -1,7 +1,4 @@
-"""Words of texts in rows of the encoder's length, and the way back from rows to words.
-
-A text that is too long becomes several rows, cut between words: each takes as many words as fit.
-"""
+"""Words of texts in rows of the encoder's length, as many as fit, and the way back to words."""
 
 from typing import NamedTuple
 
@@ -13,36 +10,25 @@ from electra_tf.text.rows import RowEncoder, Tokens, head
 class WordRows(NamedTuple):
     """What the encoder reads, and where the W words of all texts begin in it."""
 
-    tokens: Tokens
-    """R rows."""
-    first_piece: tf.Tensor
-    """int32 [W, 2]: row and column of every word's first piece."""
-    sizes: tf.Tensor
-    """int32 [W]: pieces of every word, all in one row."""
+    tokens: Tokens  # R rows.
+    first_piece: tf.Tensor  # int32 [W, 2]: row and column of every word's first piece.
+    sizes: tf.Tensor  # int32 [W]: pieces of every word, all in one row.
 
 
 class Words(NamedTuple):
     """Words of B texts."""
 
-    texts: tf.RaggedTensor
-    """string [B, (words)], as written."""
-    pieces: tf.RaggedTensor
-    """int32 [W, (pieces)], at least 1 each: of all words of all texts."""
+    texts: tf.RaggedTensor  # string [B, (words)], as written.
+    pieces: tf.RaggedTensor  # int32 [W, (pieces)], at least 1 each: of all words of all texts.
 
 
 def split_at_spaces(encoder: RowEncoder, column: tf.Tensor) -> Words:
-    """Takes what stands between spaces for a word, as in files of tagged words.
-
-    A word of which nothing is left after cleaning is an [UNK].
-    """
+    """Takes what stands between spaces in texts, string [B], for a word, as files of tags do."""
     return given(encoder, tf.strings.split(column))
 
 
 def given(encoder: RowEncoder, words: tf.RaggedTensor) -> Words:
-    """Takes words as they are, string [B, (words)].
-
-    One of which nothing is left after cleaning is an [UNK], one that is too long for a row is cut.
-    """
+    """Takes words, string [B, (words)], as they are; one that cleaning empties is an [UNK]."""
     pieces = encoder.tokenizer.tokenize(words.flat_values)
     lengths = tf.cast(pieces.row_lengths(), tf.int32)
     table = tf.concat([[encoder.vocabulary.unk_id], pieces.flat_values], axis=0)
@@ -52,10 +38,7 @@ def given(encoder: RowEncoder, words: tf.RaggedTensor) -> Words:
 
 
 def split_as_tokenized(encoder: RowEncoder, column: tf.Tensor) -> Words:
-    """Takes punctuation marks and Chinese characters for words too, as WordPiece does.
-
-    A word of which nothing is left after cleaning is left out.
-    """
+    """Takes punctuation and Chinese characters for words too; drops words that cleaning empties."""
     words = encoder.tokenizer.tokenize_words(column)
     lengths = tf.cast(words.pieces.row_lengths(), tf.int32)
     kept = tf.squeeze(tf.where(lengths > 0), axis=1)
@@ -86,19 +69,10 @@ def per_text(words: Words, values: tf.Tensor, fill: tf.Tensor) -> tf.Tensor:
 
 
 def row_starts(sizes: tf.Tensor, text_splits: tf.Tensor, room: int) -> tf.Tensor:
-    """Returns the first word of every row, int32 [R].
+    """Returns the first word of every row of at most `room` pieces, int32 [R].
 
-    All texts are cut side by side, a row of each at a time, so that the steps are as many as the
-    longest text has rows, and a text's rows depend on nothing but its own words.
-
-    Args:
-        sizes: int32 [W], pieces of every word of all texts; none above `room`.
-        text_splits: int32 [B + 1], number of words before every text, and W.
-        room: most pieces of a row.
-
-    Example:
-        >>> row_starts(tf.constant([3, 3, 3, 3, 1]), tf.constant([0, 4, 5]), 7).numpy().tolist()
-        [0, 2, 4]
+    `sizes`, int32 [W], are the pieces of all words; `text_splits`, int32 [B + 1], the words before
+    every text. All texts are cut side by side, a row of each at a time.
     """
     ends = tf.cumsum(sizes)
     before = tf.concat([[0], ends], axis=0)

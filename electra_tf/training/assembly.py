@@ -6,10 +6,8 @@ from typing import Protocol
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.initialization import InitializationConfig
-from electra_tf.config.model import ModelConfig
-from electra_tf.config.optimization import Optimizer
-from electra_tf.config.pretraining import Precision
+from electra_tf.config.model import InitializationConfig, ModelConfig
+from electra_tf.config.runtime import Precision
 from electra_tf.modeling.initialization import initialize
 from electra_tf.objectives.objective import Objective
 from electra_tf.training.adam import Adam
@@ -26,7 +24,7 @@ class Config(Settings, Protocol):
     initialization: InitializationConfig
 
 
-OPTIMIZERS = {Optimizer.ADAM: Adam, Optimizer.LAMB: Lamb}
+OPTIMIZERS = {"adam": Adam, "lamb": Lamb}
 
 
 def build_model(objective: Objective, config: Config, strategy: tf.distribute.Strategy, *,

@@ -5,8 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from electra_tf.config.pretraining import Precision
-from electra_tf.config.runtime import Xla
+from electra_tf.config.runtime import Precision, Xla
 from electra_tf.modeling.fused import cpu_multiplies_bfloat16
 from electra_tf.platform import native_logging
 from electra_tf.platform.errors import UserError

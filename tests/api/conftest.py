@@ -1,8 +1,6 @@
 """Tiny networks behind the Python interface, and a hub that has them under a published name."""
 
-import huggingface_hub
 import pytest
-from huggingface_hub import constants
 
 import electra_tf
 from electra_tf.checkpoints.formats import Format
@@ -10,7 +8,7 @@ from electra_tf.export import conversion
 from electra_tf.tasks.examples import Kind
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests import tiny_networks
-from tests.checkpoints.hub_server import HubServer
+from tests.checkpoints import hub_server
 
 WORDS = ("the", "chef", "ate", "cook", "##ed", "meal", "piano", ".", "text", "first", "second")
 HEADS = {Kind.CLASSIFICATION: (("negative", "positive"), {"dense": 2}, {}),
@@ -58,16 +56,7 @@ def pair(networks, tmp_path_factory):
 @pytest.fixture
 def hub(pair, tmp_path, monkeypatch):
     """Serves the networks as google/electra-small-discriminator."""
-    with HubServer() as server:
+    with hub_server.running(monkeypatch, tmp_path) as server:
         server.models = {f"google/electra-small-{name}": pair / name
                          for name in ("discriminator", "generator")}
-        for name, value in {
-                "ENDPOINT": server.endpoint, "HF_HUB_OFFLINE": False,
-                "HUGGINGFACE_CO_URL_TEMPLATE":
-                    f"{server.endpoint}/{{repo_id}}/resolve/{{revision}}/{{filename}}",
-                "HF_HUB_CACHE": str(tmp_path / "cache"), "HF_HUB_DISABLE_XET": True}.items():
-            monkeypatch.setattr(constants, name, value)
-        huggingface_hub.close_session()
         yield server
-        huggingface_hub.close_session()
-        server.shutdown()

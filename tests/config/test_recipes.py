@@ -1,24 +1,20 @@
+"""The recipe for short runs fits every size and follows the run's own width."""
+
 import pytest
 
-from electra_tf.config import pretraining_flags, recipes
-from electra_tf.config.initialization import Scheme
 from electra_tf.config.overrides import override
-from electra_tf.config.sizes import SIZES
+from electra_tf.config.pretraining import SIZES, recipe_settings
+from electra_tf.config.pretraining_flags import build_config
 from electra_tf.platform.errors import UserError
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_papers_recipe_is_the_sizes_settings(size):
-    assert recipes.settings_of("paper", SIZES[size]) == {}
-    assert SIZES[size].initialization.scheme is Scheme.NORMAL
-    assert not SIZES[size].optimizer.bias_correction
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_the_short_recipe_fits_every_size(size):
-    config = override(SIZES[size], recipes.settings_of("short", SIZES[size]))
-    assert config.initialization.scheme is Scheme.NEIGHBOURS
-    assert config.optimizer.bias_correction
+def test_the_short_recipe_fits_every_size_and_the_papers_changes_nothing(size):
+    assert build_config(size, "paper", {}) == SIZES[size]
+    assert SIZES[size].initialization.scheme == "normal"
+    config = build_config(size, "short", {})
+    assert config.initialization.scheme == "neighbours"
+    assert config.optimizer.bias_correction and not SIZES[size].optimizer.bias_correction
     assert config.model.hidden_dropout == 0.0
     passed_on = config.model.hidden_size * config.model.initializer_range**2
     assert passed_on == pytest.approx(0.81, rel=0.01)
@@ -30,41 +26,26 @@ def test_the_short_recipe_fits_every_size(size):
     ids=str)
 def test_two_of_four_heads_match_words_where_that_is_possible(changes, heads):
     given = {f"model.{name}": value for name, value in changes.items()}
-    config = override(SIZES["tiny"], given)
-    config = override(config, recipes.settings_of("short", config))
-    assert config.initialization.matching_heads == heads
+    assert build_config("tiny", "short", given).initialization.matching_heads == heads
 
 
-def test_the_rate_falls_with_the_width():
-    rates = {size: recipes.settings_of("short", SIZES[size])["optimizer.learning_rate"]
-             for size in ("tiny", "small")}
-    assert rates == {"tiny": 1e-3, "small": 5e-4}
-
-
-@pytest.mark.parametrize(("size", "width"), [("tiny", 64), ("small", 96)])
-def test_the_generator_of_narrow_networks_has_one_head(size, width):
+@pytest.mark.parametrize(("size", "rate", "width"), [("tiny", 1e-3, 64), ("small", 5e-4, 96)])
+def test_the_rate_falls_with_the_width_and_a_narrow_generator_has_one_head(size, rate, width):
     """It sees one neighbour at first, and leaves the discriminator time."""
-    config = override(SIZES[size], recipes.settings_of("short", SIZES[size]))
+    config = build_config(size, "short", {})
+    assert config.optimizer.learning_rate == rate
     assert (config.model.generator.hidden_size, config.model.generator.num_heads) == (width, 1)
 
 
 def test_the_width_is_the_runs_own_not_the_sizes():
-    config = pretraining_flags.build_config("tiny", "short", {"model.hidden_size": 512})
+    config = build_config("tiny", "short", {"model.hidden_size": 512})
     assert config.optimizer.learning_rate == 0.128 / 512
     assert config.model.initializer_range == pytest.approx(0.9 / 512**0.5, abs=1e-4)
-    given = {"model.hidden_size": 512, "optimizer.learning_rate": 1e-3}
-    assert recipes.contradictions("short", SIZES["tiny"], given) == [
-        "optimizer.learning_rate is 0.001, as given; --recipe=short has 0.00025"]
+    given = override(config, {"optimizer.learning_rate": 0.1})
+    assert build_config("tiny", "short", {
+        "model.hidden_size": 512, "optimizer.learning_rate": 0.1}) == given
 
 
 def test_an_unknown_recipe_is_refused_with_the_known_ones():
     with pytest.raises(UserError, match="paper, short. Received: 'long'"):
-        recipes.settings_of("long", SIZES["tiny"])
-
-
-def test_a_given_setting_that_contradicts_is_named_and_an_equal_one_isnt():
-    given = {"optimizer.learning_rate": "1e-3", "model.hidden_dropout": "0.1",
-             "training.seed": "3"}
-    assert recipes.contradictions("short", SIZES["tiny"], given) == [
-        "model.hidden_dropout is 0.1, as given; --recipe=short has 0.0"]
-    assert recipes.contradictions("paper", SIZES["tiny"], given) == []
+        recipe_settings("long", SIZES["tiny"])

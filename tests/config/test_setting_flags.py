@@ -18,25 +18,18 @@ PROGRAMS = pytest.mark.parametrize(("program", "config"), [
 @PROGRAMS
 def test_every_settings_flag_has_its_meaning_and_its_default(program, config):
     with command_flags.defined(program.define):
-        texts = {flag.name: flags.FLAGS[flag.name].help for flag in program.SETTINGS}
+        texts = {name: flags.FLAGS[name].help for name in program.SETTINGS}
     assert all(text.split("Default: ")[0] for text in texts.values())
     without_default = [name for name, text in texts.items() if ". Default: " not in text]
     values = flatten(config)
-    assert [name for name in without_default if values[_setting(program, name)] != ""] == []
+    assert [name for name in without_default if values[program.SETTINGS[name]] != ""] == []
 
 
-def test_defaults_that_differ_by_size_are_all_named():
+def test_help_says_the_default_of_each_size_choices_and_prices():
     with command_flags.defined(pretraining_flags.define):
-        text = flags.FLAGS["num_train_steps"].help
-    assert text.endswith("Default: tiny 3,000, small 1,000,000, base 766,000, large 400,000.")
-
-
-def test_choices_and_prices_are_said():
-    with command_flags.defined(pretraining_flags.define):
-        assert "`" not in flags.FLAGS["precision"].help
-        assert "One of auto, float32, bfloat16, float16." in flags.FLAGS["precision"].help
-        assert "about 5 % slower" in flags.FLAGS["deterministic"].help
-
-
-def _setting(program, name):
-    return next(flag.setting for flag in program.SETTINGS if flag.name == name)
+        help_of = {name: flags.FLAGS[name].help for name in pretraining_flags.SETTINGS}
+    assert help_of["num_train_steps"].endswith(
+        "Default: tiny 3,000, small 1,000,000, base 766,000, large 400,000.")
+    assert "`" not in help_of["precision"]
+    assert "One of auto, float32, bfloat16, float16." in help_of["precision"]
+    assert "about 5 % slower" in help_of["deterministic"]

@@ -9,8 +9,7 @@ from data_prep import record_builder, settings
 from data_prep.local_runner import LocalRunner
 from data_prep.sources import registry as sources
 from electra_tf.data import manifest
-from electra_tf.text.normalization import Normalization
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

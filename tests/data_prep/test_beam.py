@@ -20,7 +20,7 @@ from data_prep.local_runner import LocalRunner
 from data_prep.sources import files as source_files
 from data_prep.sources.registry import open_source
 from electra_tf.platform.errors import UserError
-from electra_tf.text.normalization import UNCASED
+from electra_tf.text.tokenization import UNCASED
 from tests.own_lines import own_lines
 
 ROOT = pathlib.Path(__file__).parents[2]

@@ -11,8 +11,7 @@ from data_prep.local_runner import LocalRunner
 from data_prep.sources import registry as sources
 from data_prep.work_units import WorkUnit
 from electra_tf.platform.errors import UserError
-from electra_tf.text.normalization import UNCASED, Normalization
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.tokenization import UNCASED, Normalization, TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 

@@ -14,7 +14,7 @@ from electra_tf.checkpoints.weights import read_weights
 from electra_tf.config import pretraining_flags
 from electra_tf.config.finetuning_flags import ExportFlags
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.section_flags import define_flags
+from electra_tf.platform.settings import define_flags
 from electra_tf.pretraining import command as pretraining_command
 from electra_tf.text.vocabulary import Vocabulary
 from tests import command_flags, tiny_records, tiny_run

@@ -507,7 +507,7 @@ def test_questions_from_scratch_for_a_short_encoder(encoder, tmp_path, capsys):
      ["--scratch_baseline compares"]),
     (["--model_size=small"], ["isn't --model_size=small", "embedding_size is 16, not 128"]),
     (["--vocab_file=OTHER"], ["--vocab_file isn't the vocabulary of"]),
-    (["--nolower_case"], ["was trained with --lower_case"]),
+    (["--nolower_case"], ["was trained with normalization bert_uncased"]),
     (["--text_columns=body"], ["train.tsv:2", "no column 'body'", "title, topic"]),
     (["--label_column=label"], ["train.tsv:2", "no column 'label'"]),
     (["--dev=OTHER_LABEL"], ["the label 'perhaps' isn't among those of the training file"]),

@@ -18,8 +18,7 @@ from electra_tf.export import conversion
 from electra_tf.platform import storage
 from electra_tf.pretraining.training_run import train
 from electra_tf.text import coverage
-from electra_tf.text.normalization import NFC, UNCASED
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.tokenization import NFC, UNCASED, TextSettings
 from electra_tf.text.tokenizer import Tokenizer, WordSplitter
 from electra_tf.text.vocabulary import Vocabulary
 from tests import tiny_run

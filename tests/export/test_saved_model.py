@@ -1,10 +1,7 @@
 """What is written for TensorFlow Serving is complete, checked in a new process, or not there."""
 
 import dataclasses
-import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 import tensorflow as tf
@@ -26,13 +23,6 @@ CLASSIFIER = example(Kind.CLASSIFICATION)
 
 def target(path, version="1", precision="float32"):
     return Target.of(str(path), version, precision)
-
-
-def ended_process():
-    """Returns the number of a process that lives no more."""
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid
 
 
 def export(directory, precision="float32"):
@@ -81,17 +71,6 @@ def test_bfloat16_is_half_the_size_and_serving_links_all_ops(exported, tmp_path)
         return (directory / "variables" / "variables.data-00000-of-00001").stat().st_size
 
     assert weights(tmp_path / "1") < 0.6 * weights(exported)
-
-
-def test_what_killed_exports_left_is_removed_by_the_next(tmp_path, monkeypatch):
-    directory = tmp_path / "model"
-    for name in (f".unfinished-{ended_process()}-1", f".unfinished-{os.getpid()}-1",
-                 f".unfinished-{os.getppid()}-1"):
-        (directory / name / "variables").mkdir(parents=True)
-    # As the trained model: what it says doesn't matter here.
-    monkeypatch.setattr(verification, "compare", lambda *arguments: 0.0)
-    export(directory)
-    assert {path.name for path in directory.iterdir()} == {"1", f".unfinished-{os.getppid()}-1"}
 
 
 def test_a_full_disk_is_one_line_without_tensorflows_internals(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from electra_tf.finetuning import command as finetuning_command
 from electra_tf.platform.errors import one_line
 from electra_tf.platform.settings import settings_of
 from electra_tf.pretraining import command as pretraining_command
-from electra_tf.text.normalization import Normalization
+from electra_tf.text.tokenization import Normalization
 from tests import command_flags
 from tests.fuzz.attempts import REFUSED, attempt, cases, require_readable, tally
 from tests.fuzz.mutations import HOSTILE_TEXT

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.config.sizes import SIZES
+from electra_tf.config.pretraining import SIZES
 from electra_tf.modeling import flops, paper_flops
 from electra_tf.modeling.weight_table import (
     discriminator,

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.config.initialization import InitializationConfig, Scheme
-from electra_tf.config.model import ModelConfig, Tying
+from electra_tf.config.model import InitializationConfig, ModelConfig, Tying
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.initialization import OFFSETS, initialize
 from electra_tf.platform.errors import UserError
 
-NEIGHBOURS = InitializationConfig(scheme=Scheme.NEIGHBOURS)
+NEIGHBOURS = InitializationConfig(scheme="neighbours")
 TINY = ModelConfig(
     vocab_size=300, embedding_size=64, hidden_size=128, num_layers=2, num_heads=2,
     intermediate_size=256, max_position_embeddings=64, generator_width=0.5,
@@ -140,8 +139,8 @@ def test_heads_that_dont_match_and_the_generator_begin_as_without():
 
 @pytest.mark.parametrize("heads, changes, message", [
     (3, {}, "matching_heads must be at most model.num_heads, 2. Received: 3"),
-    (1, {"num_heads": 32}, "the size of a head must be 8 or more"),
-    (1, {"embedding_size": 15}, "the size of embeddings must be 16 or more"),
+    (1, {"num_heads": 32}, "matching_heads must be 0 unless"),
+    (1, {"embedding_size": 15}, "a head has 8 units or more. Received: 1"),
 ], ids=str)
 def test_heads_that_cant_match_are_refused(heads, changes, message):
     with pytest.raises(UserError, match=re.escape(message)):

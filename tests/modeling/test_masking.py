@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.config.masking import MaskingConfig, PositionDraw
+from electra_tf.config.model import MaskingConfig
 from electra_tf.modeling.masking import (
     draw_with_replacement,
     draw_words,
@@ -21,7 +21,7 @@ from tests.parity import golden_files
 
 KINDS = tiny_given.of(vocab_size=600, continues=range(300, 600)).kinds
 SPECIAL = KINDS.special
-LEGACY = MaskingConfig(position_draw=PositionDraw.WITH_REPLACEMENT)
+LEGACY = MaskingConfig(position_draw="with_replacement")
 
 
 def place(step=0):
@@ -103,7 +103,7 @@ def test_the_legacy_draw_maps_uniforms_to_candidates_in_order():
     assert filled.numpy().tolist() == [[True, True, True, True, False]]
 
 
-@pytest.mark.parametrize("draw", [PositionDraw.WITHOUT_REPLACEMENT, PositionDraw.WITH_REPLACEMENT])
+@pytest.mark.parametrize("draw", ["without_replacement", "with_replacement"])
 def test_a_row_without_candidates_predicts_nothing(draw):
     ids = tf.constant([[2, 3, 0, 0, 0, 0, 0, 0], [0] * 8, [2, 9, 8, 7, 6, 5, 9, 3]], tf.int32)
     config = dataclasses.replace(MaskingConfig(rate=0.3), position_draw=draw)

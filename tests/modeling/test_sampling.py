@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.config.masking import MaskingConfig, SamplingConfig
+from electra_tf.config.model import MaskingConfig, SamplingConfig
 from electra_tf.modeling.corruption import (
     TokenReplacement,
     at_temperature,

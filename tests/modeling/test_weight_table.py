@@ -6,8 +6,7 @@ import pytest
 
 from electra_tf.config.model import Tying
 from electra_tf.config.objectives import OBJECTIVES
-from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.config.sizes import SIZES
+from electra_tf.config.pretraining import SIZES, PretrainingConfig
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.objectives.objective import GivenGenerator, count_parameters

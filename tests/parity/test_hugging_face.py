@@ -15,8 +15,7 @@ from electra_tf.checkpoints.formats import Format
 from electra_tf.config.model import Tying
 from electra_tf.export import conversion
 from electra_tf.tasks.examples import Kind
-from electra_tf.text.normalization import Normalization
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.tokenization import Normalization, TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
 from tests import tiny_networks

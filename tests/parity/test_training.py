@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.config.overrides import override
-from electra_tf.config.sizes import pretraining_config
+from electra_tf.config.pretraining import pretraining_config
 from electra_tf.objectives.electra import ElectraObjective
 from electra_tf.objectives.masked_tokens import run_generator
 from electra_tf.training.adam import Adam

@@ -17,7 +17,7 @@ import numpy as np
 
 from electra_tf.checkpoints import formats
 from electra_tf.export import conversion
-from electra_tf.text.normalization import Normalization
+from electra_tf.text.tokenization import Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests import tiny_networks
 from tests.parity import peers, seeded_directories

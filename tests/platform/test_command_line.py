@@ -1,14 +1,15 @@
 """How a command ends: a mistake and Ctrl-C are one line each."""
 
 import os
-import select
 import subprocess
 import sys
-import types
 
 import pytest
 
-from electra_tf.platform import command_line
+
+def run(program, *arguments):
+    return subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True,
+                          text=True, check=False, timeout=30)
 
 
 @pytest.mark.parametrize(("body", "status", "line"), [
@@ -27,8 +28,7 @@ def main():
     {body}
 command_line.run(main, summary="", groups={{}})
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
-                          check=False)
+    done = run(program)
     assert (done.returncode, done.stderr.strip()) == (status, line)
 
 
@@ -76,15 +76,6 @@ command_line.run(main, summary="", groups={})
         assert (tmp_path / "program.py.out").read_text() == "kept"
 
 
-@pytest.mark.parametrize(("event", "is_read"), [
-    (select.POLLOUT, True), (select.POLLOUT | select.POLLERR, False), (select.POLLHUP, False)],
-    ids=["read", "Linux", "macOS"])
-def test_a_pipe_without_a_reader_is_known_by_either_event(event, is_read, monkeypatch):
-    poll = types.SimpleNamespace(register=lambda *_: None, poll=lambda _: [(1, event)])
-    monkeypatch.setattr(select, "poll", lambda: poll)
-    assert command_line._output_is_read() is is_read
-
-
 def test_a_finished_command_ends_without_waiting_for_what_is_left_in_memory():
     program = """
 import atexit, time
@@ -96,8 +87,7 @@ slow = Slow()
 atexit.register(print, "tidied up")
 command_line.run(lambda: print("done"), summary="", groups={})
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
-                          check=False, timeout=30)
+    done = run(program)
     assert (done.returncode, done.stdout.split("\n")[:2]) == (0, ["done", "tidied up"])
 
 
@@ -110,8 +100,7 @@ def test_an_operand_is_there_once(arguments, status, words):
 from electra_tf.platform import command_line
 command_line.run(lambda name: print(f"main got {name}"), summary="", groups={}, operand="DIR")
 """
-    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True,
-                          text=True, check=False)
+    done = run(program, *arguments)
     assert done.returncode == status
     assert (done.stdout + done.stderr).startswith(words)
     assert (done.stdout + done.stderr).count("\n") == 1

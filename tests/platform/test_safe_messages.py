@@ -20,10 +20,7 @@ def test_a_long_message_keeps_its_beginning_and_its_end():
     message = str(UserError(f"a.tsv:3: {'x' * 10**6} Name another file."))
     assert len(message) <= LONGEST_MESSAGE
     assert message.startswith("a.tsv:3: xxx") and message.endswith("xxx Name another file.")
-
-
-def test_escapes_count_as_what_is_printed():
-    assert len(str(UserError("\0" * 10**5))) <= LONGEST_MESSAGE
+    assert len(str(UserError("\0" * 10**5))) <= LONGEST_MESSAGE  # Escapes count as printed.
 
 
 def test_an_error_of_a_worker_process_comes_back_as_it_was():
@@ -35,8 +32,5 @@ def test_an_error_of_a_worker_process_comes_back_as_it_was():
     ({"a": None}, "{'a': None}")], ids=["digits", "nested", "text", "mapping"])
 def test_a_value_of_any_kind_can_be_shown(value, words):
     assert shown(value) == words
-
-
-def test_a_long_value_is_shortened():
     assert len(shown("x" * 10**6)) == 80
     assert len(shown(list(range(10**6)))) < 80

@@ -7,14 +7,17 @@ import time
 
 import pytest
 
-SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+SIGNALS = pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130),
+                                                         (signal.SIGTERM, 143)])
 IGNORING_SIGINT = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]
+LONG_CALL = "hashlib.pbkdf2_hmac('sha256', b'', b'', 10**9)"
 
 
 def started(body, *, ignoring=False, deaf_seconds=20.0):
     """A process that runs `body` inside of `command_line.run` and has said "ready"."""
     program = "\n".join([
-        "import sys, time", "from electra_tf.platform import command_line, signals",
+        "import ctypes, hashlib, signal, sys, threading, time",
+        "from electra_tf.platform import command_line, signals",
         "def ready(): print('ready', flush=True)",
         f"signals.DEAF_SECONDS = {deaf_seconds}", "def main():",
         *(f"    {line}" for line in body.strip().splitlines()),
@@ -33,55 +36,58 @@ def ended(process):
 
 
 @pytest.mark.parametrize("ignoring", [False, True])
-@pytest.mark.parametrize(("number", "status"), SIGNALS)
-def test_a_signal_ends_a_command_in_one_line(number, status, ignoring):
-    process = started("ready()\ntime.sleep(20)", ignoring=ignoring)
-    process.send_signal(number)
-    assert ended(process) == (status, "interrupted.\n")
-
-
-@pytest.mark.parametrize("ignoring", [False, True])
-@pytest.mark.parametrize(("number", "status"), SIGNALS)
-def test_work_that_looks_for_a_signal_ends_where_it_is_good_to(number, status, ignoring):
-    process = started("""
+@SIGNALS
+@pytest.mark.parametrize(("body", "line"), [
+    ("ready()\ntime.sleep(20)", "interrupted."),
+    ("""
 with signals.StopRequest() as stop:
     ready()
     while stop.number is None:
         time.sleep(0.01)
-    raise signals.Interrupted(stop.number, 'stopped at step 3.')""", ignoring=ignoring)
+    raise signals.Interrupted(stop.number, 'stopped at step 3.')""", "stopped at step 3.")],
+    ids=["interrupted", "asked to stop"])
+def test_a_signal_ends_a_command_in_one_line(body, line, number, status, ignoring):
+    process = started(body, ignoring=ignoring)
     process.send_signal(number)
-    assert ended(process) == (status, "stopped at step 3.\n")
+    assert ended(process) == (status, f"{line}\n")
 
 
-def test_a_command_inside_of_a_library_is_ended():
-    process = started("import hashlib\nready()\nhashlib.pbkdf2_hmac('sha256', b'', b'', 10**9)",
-                      deaf_seconds=1.0)
-    process.send_signal(signal.SIGTERM)
-    assert ended(process) == (143, "interrupted.\n")
-
-
-def test_cleaning_up_may_take_its_time():
-    process = started("try:\n    ready()\n    time.sleep(20)\nfinally:\n    time.sleep(2)\n"
-                      "    print('clean')", deaf_seconds=0.5)
-    process.send_signal(signal.SIGTERM)
-    assert ended(process) == (143, "clean\ninterrupted.\n")
-
-
-CLEANS_UP = """
-try:
+@pytest.mark.parametrize(("body", "deaf_seconds", "output"), [
+    (f"ready()\n{LONG_CALL}", 1.0, "interrupted.\n"),
+    ("try:\n    ready()\n    time.sleep(20)\nfinally:\n    time.sleep(2)\n    print('clean')", 0.5,
+     "clean\ninterrupted.\n"),
+    ("""
+with signals.StopRequest(grace_seconds=0.6, late='not stopped within 0.6 s.'):
     ready()
-    time.sleep(20)
-finally:
-    time.sleep(20)"""
-IN_ONE_LONG_CALL = """
-import hashlib
+    time.sleep(20)""", 20.0, "not stopped within 0.6 s.\n"),
+    ("""
+with signals.left_to_the_system():
+    libc = ctypes.CDLL(None)
+    libc.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
+    libc.signal(15, 1)  # SIG_IGN, as a library below Python might.
+ready()
+time.sleep(20)""", 20.0, "interrupted.\n"),
+    ("""
 with signals.StopRequest():
-    ready()
-    hashlib.pbkdf2_hmac('sha256', b'', b'', 10**9)"""
+    assert threading.active_count() == 3
+with signals.left_to_the_system():
+    pass
+assert threading.active_count() == 2
+ready()
+time.sleep(20)""", 20.0, "interrupted.\n")],
+    ids=["inside of a library", "cleaning up", "too late", "ignored by a library", "as before"])
+def test_sigterm_ends_a_command_in_time(body, deaf_seconds, output):
+    process = started(body, deaf_seconds=deaf_seconds)
+    begin = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    assert ended(process) == (143, output)
+    assert time.monotonic() - begin < 10
 
 
-@pytest.mark.parametrize("body", [CLEANS_UP, IN_ONE_LONG_CALL])
-@pytest.mark.parametrize(("number", "status"), SIGNALS)
+@pytest.mark.parametrize("body", [
+    "try:\n    ready()\n    time.sleep(20)\nfinally:\n    time.sleep(20)",
+    f"with signals.StopRequest():\n    ready()\n    {LONG_CALL}"], ids=["cleaning up", "long call"])
+@SIGNALS
 def test_a_second_signal_ends_at_once(body, number, status):
     process = started(body)
     process.send_signal(number)
@@ -103,69 +109,25 @@ with signals.StopRequest() as stop:
     assert ended(process) == (143, "stopped in order.\n")
 
 
-def test_work_that_does_not_heed_a_signal_in_time_is_ended():
-    process = started("""
-with signals.StopRequest(grace_seconds=0.6, late='not stopped within 0.6 s.'):
-    ready()
-    time.sleep(20)""")
-    begin = time.monotonic()
-    process.send_signal(signal.SIGTERM)
-    assert ended(process) == (143, "not stopped within 0.6 s.\n")
-    assert 0.5 < time.monotonic() - begin < 5
-
-
-def test_without_a_signal_everything_is_as_before():
-    process = started("""
-import signal, threading
-with signals.StopRequest():
-    assert threading.active_count() == 3
-with signals.left_to_the_system():
-    pass
-assert threading.active_count() == 2
-ready()
-time.sleep(20)""")
-    process.send_signal(signal.SIGTERM)
-    assert ended(process) == (143, "interrupted.\n")
-
-
 def test_a_signal_that_other_code_handles_is_not_counted():
     process = started("""
-import signal
 heard = []
 signal.signal(signal.SIGTERM, lambda number, frame: heard.append(number))
 ready()
 while len(heard) < 2:
-    time.sleep(0.01)
-print(len(heard))""")
+    time.sleep(0.01)""")
     process.send_signal(signal.SIGTERM)
     time.sleep(0.8)
     process.send_signal(signal.SIGTERM)
-    assert ended(process) == (0, "2\n")
-
-
-def test_a_library_cannot_keep_a_signal_for_itself():
-    process = started("""
-import ctypes
-with signals.left_to_the_system():
-    libc = ctypes.CDLL(None)
-    libc.signal.argtypes = (ctypes.c_int, ctypes.c_void_p)
-    libc.signal(15, 1)  # SIG_IGN, as a library below Python might.
-ready()
-time.sleep(20)""")
-    process.send_signal(signal.SIGTERM)
-    assert ended(process) == (143, "interrupted.\n")
-
-
-WHILE_NO_PYTHON_RUNS = """
-import ctypes
-with signals.left_to_the_system():
-    ready()
-    ctypes.PyDLL(None).poll(None, 0, 20_000)  # It doesn't let go of the interpreter."""
+    assert ended(process) == (0, "")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_command_while_no_python_runs(number):
-    process = started(WHILE_NO_PYTHON_RUNS)
+    process = started("""
+with signals.left_to_the_system():
+    ready()
+    ctypes.PyDLL(None).poll(None, 0, 20_000)  # It doesn't let go of the interpreter.""")
     time.sleep(0.2)
     process.send_signal(number)
     assert ended(process) == (-number, "")

@@ -35,7 +35,8 @@ def test_tensorflow_runs_nothing_before_threads_and_workers_are_set(records):
     assert done.stdout == "fresh\n", done.stderr
 
 
-def test_the_width_of_the_generator_is_that_of_the_one_it_begins_with(records, tmp_path):
+def test_the_generator_is_as_wide_as_the_one_it_begins_with_and_that_is_said(
+        records, tmp_path, capsys):
     built = tiny_run.run_on(records)
     theirs = tiny_networks.pretrained(
         built.vocabulary, normalization=built.text.normalization,
@@ -46,4 +47,6 @@ def test_the_width_of_the_generator_is_that_of_the_one_it_begins_with(records, t
     assert (built.config.model.generator.hidden_size, built.config.model.generator.num_layers,
             run.config.model.generator.hidden_size, run.config.model.generator.num_layers
             ) == (16, 2, 32, 1)
+    assert "model.generator_width is 1, not 0.5, model.generator_depth is 0.5, not 1: " in (
+        capsys.readouterr().out)
     assert assign_parts(run.build_model().trainable_variables, initial.weights, "theirs") == []

@@ -9,7 +9,7 @@ import tomllib
 from packaging.requirements import Requirement
 
 import electra_tf
-from electra_tf.platform.extras import EXTRAS
+from electra_tf.platform.command_line import EXTRAS
 
 ROOT = pathlib.Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

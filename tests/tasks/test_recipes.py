@@ -4,7 +4,7 @@ import pytest
 
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
-from electra_tf.config.sizes import SIZES
+from electra_tf.config.pretraining import SIZES
 from electra_tf.tasks.recipes import recipe
 
 

@@ -7,12 +7,13 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.text import coverage
-from electra_tf.text.normalization import NFC, UNCASED
-from electra_tf.text.tokenization import TextSettings
+from electra_tf.text.tokenization import NFC, UNCASED, Normalization, TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from tests.text import nasty_lines
 
 VOCABULARY = Vocabulary((*SPECIAL_TOKENS, "un", "##able", "!", "known"))
+LETTERS = Vocabulary((*VOCABULARY.tokens, "я"))
 
 
 def test_words_are_counted_not_pieces():
@@ -20,9 +21,6 @@ def test_words_are_counted_not_pieces():
     ids = Tokenizer(TextSettings(vocabulary=VOCABULARY)).tokenize(texts)
     assert coverage.count_words(ids.flat_values.numpy(), VOCABULARY) == (5, 1)
     assert coverage.count_words(np.array([], np.int32), VOCABULARY) == (0, 0)
-
-
-def test_letters_that_stripping_accents_changes_are_counted():
     assert coverage.count_changed(["abc", "한국어 text", "日本語", "", "Ünit é 5° “q”"]) == 5
 
 
@@ -46,10 +44,7 @@ ENGLISH = ("“It isn’t easy,” said Zoë of the café – a naïve reader’
     ("Über den Dächern", NFC), ("Cafe\u0301 cre\u0300me", NFC), ("Съешь ещё этих", NFC),
     ("หมู่บ้าน", NFC), ("がんばって", NFC), ("한국어", NFC), ("नमस्ते", NFC), ("أهلا وسهلا", NFC)])
 def test_what_would_change_decides(text, normalization):
-    assert coverage.proposed(coverage.count_characters([text])) == normalization
-
-
-def test_a_hundredth_of_the_letters_may_change():
+    assert coverage.proposed(coverage.count_characters(text)) == normalization
     assert coverage.proposed({"a": 99, "é": 1}) == UNCASED
     assert coverage.proposed({"a": 98, "é": 1}) == NFC
 
@@ -58,12 +53,53 @@ def test_characters_of_words_count_as_often_as_the_words():
     counts = {"한국 a".encode(): 3, b"ab": 2}
     assert coverage.count_characters_of_words(counts) == collections.Counter(
         {"한": 3, "국": 3, " ": 3, "a": 5, "b": 2})
-    assert coverage.count_characters(["aba", "é"]) == {"a": 2, "b": 1, "é": 1}
+    assert coverage.count_characters("abaé") == {"a": 2, "b": 1, "é": 1}
 
 
-def test_the_reason_names_scripts_and_what_would_change():
-    reason = coverage.described({"한": 60, "a": 40, "1": 50})
-    assert reason == ("Hangul 60.0%, Latin 40.0% of the letters; stripping accents would change "
-                      "60.00%, mostly Hangul")
-    assert coverage.described({"1": 5}) == "no letters"
-    assert coverage.described({"a": 5}).endswith("would change 0.00%")
+def test_the_reason_is_the_share_that_would_change():
+    assert coverage.described({"한": 60, "a": 40, "1": 50}) == (
+        "stripping accents would change 60.00% of the letters")
+    assert "0.00%" in coverage.described({"1": 5})
+
+
+def counted(texts, normalization=UNCASED):
+    text = TextSettings(vocabulary=LETTERS, normalization=normalization)
+    rows = Tokenizer(text).tokenize(tf.constant(texts))
+    counter = coverage.UnknownScripts(text)
+    counter.add(texts, rows.flat_values.numpy(), rows.row_splits.numpy()[1:])
+    return dict(counter.counts)
+
+
+def test_unknown_words_are_told_from_known_ones_beside_them():
+    assert counted(["Unable! дом known", "", "я known", "странный я strange? 7",
+                    "unable 漢字", ""]) == {
+        "Cyrillic": 2, "Latin": 1, "signs": 1, "digits": 1, "Han": 2}
+
+
+@pytest.mark.parametrize("normalization", [UNCASED, Normalization(lower_case=False,
+                                                                  strip_accents=False)])
+def test_nasty_lines_one_by_one_and_together(normalization):
+    """Against the tokenizer's words, each tokenized by itself."""
+    lines = nasty_lines.lines(200, seed=1)
+    tokenizer = Tokenizer(TextSettings(vocabulary=LETTERS, normalization=normalization))
+    words = [word.decode() for row in tokenizer.splitter.words(tf.constant(lines)).to_list()
+             for word in row]
+    pieces = tokenizer.tokenize(tf.constant(words))
+    unknown = [word for word, row in zip(words, pieces.to_list(), strict=True)
+               if row == [LETTERS.unk_id]]
+    expected = coverage.scripts_of(unknown)
+    assert len(set(expected)) > 5
+    assert counted(lines, normalization=normalization) == {
+        script: expected.count(script) for script in set(expected)}
+
+
+def test_the_script_of_a_word_is_that_of_its_first_letter():
+    expected = {
+        "word": "Latin", "##ß": "Latin", "3rd": "Latin", "x3": "Latin", "Ωmega": "Greek",
+        "дом": "Cyrillic", "漢字": "Han", "かな": "Hiragana", "カナ": "Katakana", "한국": "Hangul",
+        "\u1112\u1161": "Hangul", "שלום": "Hebrew", "سلام": "Arabic", "हिन्दी": "Devanagari",
+        "ไทย": "Thai", "ᏣᎳᎩ": "Cherokee", "ꯃꯤꯇꯩ": "other scripts", "1,5": "digits", "٣": "Arabic",
+        "７": "digits", "##7": "digits", "—": "signs", "😀": "signs", "##": "signs",
+        "\u0301": "signs", "": "signs"}
+    assert dict(zip(expected, coverage.scripts_of(list(expected)), strict=True)) == expected
+    assert coverage.scripts_of([]) == []

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.text.rows import RowEncoder
-from electra_tf.text.words import in_rows, row_starts, split_as_tokenized, split_at_spaces
+from electra_tf.text.words import in_rows, split_as_tokenized, split_at_spaces
 from tests.text.test_rows import TEXT, TOKENIZER, VOCABULARY
 
 TEXTS = RowEncoder(TEXT, 8)
@@ -78,34 +78,3 @@ def test_no_words_make_no_rows(texts):
         assert words.texts.nrows() == len(texts)
         assert rows.tokens.ids.shape[0] == 0
         assert rows.first_piece.shape == (0, 2)
-
-
-starts_in_graph = tf.function(row_starts, autograph=False, input_signature=[
-    tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.int32), tf.TensorSpec([], tf.int32)])
-
-
-def greedy(sizes, room):
-    """Takes one word at a time."""
-    starts, total = [], room
-    for number, size in enumerate(sizes):
-        if total + size > room:
-            starts.append(number)
-            total = 0
-        total += size
-    return starts
-
-
-def found(texts, room):
-    """Returns the first words of every text's rows, numbered within the text."""
-    splits = np.cumsum([0, *map(len, texts)], dtype=np.int32)
-    sizes = np.concatenate([np.zeros(0, np.int32), *texts]).astype(np.int32)
-    starts = starts_in_graph(tf.constant(sizes), tf.constant(splits), tf.constant(room)).numpy()
-    return [(starts[(starts >= first) & (starts < last)] - first).tolist()
-            for first, last in zip(splits[:-1], splits[1:], strict=True)]
-
-
-def test_every_row_takes_the_words_that_fit():
-    draw = np.random.default_rng(1)
-    for room in (1, 2, 6, 30):
-        texts = [draw.integers(1, room + 1, draw.integers(0, 50)) for _ in range(1000)]
-        assert found(texts, room) == [greedy(sizes, room) for sizes in texts]

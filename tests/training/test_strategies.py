@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import pytest
 import tensorflow as tf
 
-from electra_tf.config.pretraining import Precision
-from electra_tf.config.runtime import RuntimeConfig, Strategy, Xla
+from electra_tf.config.runtime import Precision, RuntimeConfig, Strategy, Xla
 from electra_tf.platform.errors import UserError
 from electra_tf.pretraining.trainer import steps_per_loop
 from electra_tf.training import strategies

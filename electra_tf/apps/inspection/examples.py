@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from electra_tf.apps.inspection.reading import Place, Rows
 from electra_tf.apps.inspection.survey import Survey
-from electra_tf.config.masking import MaskingConfig
+from electra_tf.config.model import MaskingConfig
 from electra_tf.modeling.masking import mark_positions, mask_tokens
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.pretraining.setup import token_kinds

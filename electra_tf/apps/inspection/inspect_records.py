@@ -15,9 +15,9 @@ import time
 
 from absl import flags
 
-from electra_tf.config import pretraining_flags, recipes, setting_flags
-from electra_tf.config.setting_flags import ANY_SETTING
-from electra_tf.config.sizes import SIZES
+from electra_tf.config import overrides, pretraining, pretraining_flags
+from electra_tf.config.overrides import ANY_SETTING
+from electra_tf.config.pretraining import SIZES
 from electra_tf.platform import atomic_file, command_line, storage
 from electra_tf.platform.errors import UserError
 
@@ -36,7 +36,7 @@ def main(directory: str) -> None:
     """
     values = flags.FLAGS
     masking = pretraining_flags.build_config(
-        None, recipes.PAPER, setting_flags.given_settings(())).masking
+        None, pretraining.PAPER, overrides.given_settings({})).masking
     data_dir = storage.path(directory)
     if not data_dir.is_dir():
         raise UserError(f"{directory} is no directory; name one directory of records that "
@@ -71,7 +71,7 @@ def define() -> None:
                          0, 2**32 - 1)
     flags.DEFINE_string("html", None, "Also write a page to this file, with segments and masks in "
                         "color.")
-    setting_flags.define((), SIZES)
+    overrides.define_setting_flags({}, SIZES)
 
 
 def run() -> None:

@@ -12,7 +12,7 @@ from electra_tf.platform.errors import one_line
 from electra_tf.reporting import pages
 from electra_tf.reporting.tables import FIXED, Table, percent, table_text, wrapped
 from electra_tf.text import coverage
-from electra_tf.text.unknown_words import scripts_of
+from electra_tf.text.coverage import scripts_of
 from electra_tf.text.vocabulary import CONTINUATION, MASK, SPECIAL_TOKENS
 
 NOT_RECORDED = "not recorded"

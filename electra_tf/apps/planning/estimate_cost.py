@@ -17,10 +17,9 @@ from absl import flags
 from electra_tf.apps.planning import prices, scores
 from electra_tf.apps.planning.prices import Device, Prices
 from electra_tf.apps.planning.workload import INFERENCE_LENGTH, PUBLISHED_LENGTHS, Workload
-from electra_tf.config import pretraining_flags, recipes, setting_flags
-from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.config.setting_flags import ANY_SETTING, of_fields
-from electra_tf.config.sizes import SIZES
+from electra_tf.config import overrides, pretraining, pretraining_flags
+from electra_tf.config.overrides import ANY_SETTING
+from electra_tf.config.pretraining import SIZES, PretrainingConfig
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.weight_table import Network
 from electra_tf.platform import command_line, storage
@@ -28,8 +27,8 @@ from electra_tf.platform.errors import UserError
 from electra_tf.reporting.scores import draw_scores
 from electra_tf.reporting.tables import Table, table_text
 
-SETTINGS = (*of_fields("training", "num_train_steps", "train_batch_size"),
-            *of_fields("data", "max_seq_length"))
+SETTINGS = {flag: pretraining_flags.SETTINGS[flag] for flag in (
+    "num_train_steps", "train_batch_size", "max_seq_length")}
 _DEVICES = ("v100", "a100", "h100", "tpu v3")
 _MOST_DEVICES = 1_000_000
 _LONG = 512
@@ -47,9 +46,9 @@ def main() -> None:
     """
     values = flags.FLAGS
     size = values.model_size or "small"
-    with setting_flags.naming_flags(SETTINGS):
+    with overrides.naming_flags(SETTINGS):
         config = pretraining_flags.build_config(
-            size, values.recipe, setting_flags.given_settings(SETTINGS))
+            size, values.recipe, overrides.given_settings(SETTINGS))
     work = Workload.of(config, config.data.max_seq_length or PUBLISHED_LENGTHS[size])
     table = prices.load(storage.path(values.prices) if values.prices else None)
     devices = list(map(table.device, values.devices))
@@ -191,8 +190,8 @@ def _published(work: Workload) -> Table:
 def define() -> None:
     """Defines the flags."""
     flags.DEFINE_string("model_size", None, "tiny, small, base or large. Default: small.")
-    flags.DEFINE_string("recipe", recipes.PAPER, "paper or short, as for run_pretraining.py.")
-    setting_flags.define(SETTINGS, SIZES)
+    flags.DEFINE_string("recipe", pretraining.PAPER, "paper or short, as for run_pretraining.py.")
+    overrides.define_setting_flags(SETTINGS, SIZES)
     flags.DEFINE_list("devices", list(_DEVICES), "Kinds of devices, separated by commas.")
     flags.DEFINE_integer("count", 1, "Number of devices of each kind.")
     flags.DEFINE_float("utilization", None, "Fraction of the peak that matmuls reach, in (0, 1]. "
@@ -207,7 +206,7 @@ def define() -> None:
 
 
 GROUPS = {
-    "The run": ["model_size", "recipe", *(flag.name for flag in SETTINGS), *ANY_SETTING],
+    "The run": ["model_size", "recipe", *SETTINGS, *ANY_SETTING],
     "Devices": ["devices", "count", "utilization", "prices", "region"],
     "Scores": ["plot", "glue_dir", "own"]}
 

@@ -33,7 +33,7 @@ from electra_tf.checkpoints.run_directory import (
     settings_of,
 )
 from electra_tf.config.overrides import flatten
-from electra_tf.config.sizes import SIZES
+from electra_tf.config.pretraining import SIZES
 from electra_tf.data import mixture
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError

@@ -13,9 +13,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from electra_tf.platform import atomic_file, strict_json
-from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError, one_line, shown
-from electra_tf.platform.storage import Path
+from electra_tf.platform.storage import MIB, Path
 
 FORMAT_VERSION = 1
 STEP = "step"

@@ -27,7 +27,7 @@ from absl import flags
 
 from electra_tf.apps.stablehlo import artefact, compile_environment
 from electra_tf.apps.stablehlo.compile_environment import Cores, Report
-from electra_tf.config import pretraining_flags, setting_flags
+from electra_tf.config import overrides, pretraining_flags
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform import command_line, native_logging, storage
 from electra_tf.platform.errors import UserError
@@ -37,15 +37,15 @@ Result = TypeVar("Result")
 GROUPS = {
     "What to do": ("topology", "export", "take_back"),
     "The run": ("model_size", "recipe", "data_dir", "model_dir", "vocab_file", "init_checkpoint",
-                *(flag.name for flag in pretraining_flags.TRAINING),
+                *pretraining_flags.GROUPS["Training"],
                 "gradient_accumulation_steps", "gradient_checkpointing"),
-    "Any other setting": setting_flags.ANY_SETTING,
+    "Any other setting": overrides.ANY_SETTING,
 }
 
 
 def main() -> None:
     """Does what the flags ask for."""
-    with setting_flags.naming_flags(pretraining_flags.SETTINGS):
+    with overrides.naming_flags(pretraining_flags.SETTINGS):
         _run()
 
 
@@ -57,7 +57,7 @@ def _run() -> None:
     if values.topology and (values.export or values.take_back):
         raise UserError("--topology compiles, --export and --take_back don't; give one of them.")
     config = pretraining_flags.build_config(
-        values.model_size, values.recipe, setting_flags.given_settings(pretraining_flags.SETTINGS))
+        values.model_size, values.recipe, overrides.given_settings(pretraining_flags.SETTINGS))
     if values.topology:
         _compile(config, values.topology.split(","))
     else:

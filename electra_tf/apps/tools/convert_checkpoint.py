@@ -14,7 +14,7 @@ from absl import flags
 
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
-from electra_tf.text.normalization import Normalization
+from electra_tf.text.tokenization import Normalization
 
 GROUPS = {"Networks": ("from", "to", "to_format"),
           "For checkpoints of Google and Model Garden": ("vocab_file", "lower_case", "num_heads")}

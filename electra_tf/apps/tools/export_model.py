@@ -12,7 +12,7 @@ from absl import flags
 from electra_tf.config.finetuning_flags import ExportFlags
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.section_flags import define_flags
+from electra_tf.platform.settings import define_flags
 
 GROUPS = {"Model": ("model_dir",), "Export": tuple(ExportFlags.__dataclass_fields__)}
 

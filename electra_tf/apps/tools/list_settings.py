@@ -12,9 +12,8 @@ from absl import flags
 
 from electra_tf.config import finetuning_flags, pretraining_flags
 from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
-from electra_tf.config.overrides import defaults, override, setting_of
-from electra_tf.config.setting_flags import SettingFlag
-from electra_tf.config.sizes import SIZES
+from electra_tf.config.overrides import SettingFlags, defaults, override, setting_of
+from electra_tf.config.pretraining import SIZES
 from electra_tf.platform import command_line
 from electra_tf.platform.settings import Section, settings_of
 
@@ -64,8 +63,8 @@ def page() -> str:
 
 
 def _sections(sizes: Mapping[str, Any], names: Sequence[str],
-              setting_flags: Sequence[SettingFlag]) -> Iterator[str]:
-    short = {flag.setting: flag.name for flag in setting_flags}
+              setting_flags: SettingFlags) -> Iterator[str]:
+    short = {setting: name for name, setting in setting_flags.items()}
     for name in names:
         here = getattr(sizes["small"], name)
         yield f"## {name}\n"

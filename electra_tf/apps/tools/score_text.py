@@ -16,8 +16,8 @@ import sys
 from absl import flags
 
 from electra_tf.platform import command_line, storage
-from electra_tf.platform.bounded import MIB, cannot_read, read_bytes
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import MIB, cannot_read, read_bytes
 
 _MOST_BYTES = 64 * MIB
 

@@ -10,10 +10,9 @@ from electra_tf.checkpoints.pretrained import TextSettings
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.config.model import ModelConfig
 from electra_tf.platform import strict_json
-from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path
-from electra_tf.text.normalization import Normalization
+from electra_tf.platform.storage import MIB, Path
+from electra_tf.text.tokenization import Normalization
 from electra_tf.text.vocabulary import CLS, CONTINUATION, MASK, PAD, SEP, UNK, Vocabulary
 
 CONFIG_FILE = "config.json"

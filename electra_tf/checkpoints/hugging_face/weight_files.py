@@ -12,9 +12,8 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load
 
-from electra_tf.platform.bounded import cannot_read, read_bytes
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path
+from electra_tf.platform.storage import Path, cannot_read, read_bytes
 
 WEIGHTS_FILE, KERAS_FILE, PICKLED_FILE = "model.safetensors", "tf_model.h5", "pytorch_model.bin"
 _MOST_WEIGHTS = 16 << 30

@@ -17,11 +17,11 @@ import pytest
 from electra_tf.apps.demo import demo
 from electra_tf.apps.demo.replaced_tokens import Question
 from electra_tf.checkpoints import formats, run_directory
-from electra_tf.config.sizes import SIZES
+from electra_tf.config.pretraining import SIZES
 from electra_tf.export import conversion
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
-from electra_tf.text.normalization import Normalization
+from electra_tf.text.tokenization import Normalization
 from tests import command_flags, tiny_networks
 
 QUESTION = {"sentence": "word1 word2 word3s word4", "mask_rate": 0.5, "temperature": 1.0,
@@ -51,7 +51,7 @@ def test_the_answer_is_the_networks(address, detection):
 
 def test_bad_requests_are_one_line(address):
     for content, status, problem in (
-            (b"", 400, "not JSON"), ({"sentence": "a"}, 400, "of another type"),
+            (b"", 400, "not JSON"), ({"sentence": "a"}, 400, "'mask_rate' is missing"),
             (QUESTION | {"top_k": 3}, 400, "'top_k' is unknown"),
             (QUESTION | {"mask_rate": 0}, 400, "'mask_rate' must be .*0.01"),
             (QUESTION | {"temperature": float("nan")}, 400, "NaN"),

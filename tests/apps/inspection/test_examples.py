@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from electra_tf.apps.inspection import examples, reading, report
-from electra_tf.config.masking import MaskingConfig
+from electra_tf.config.model import MaskingConfig
 from electra_tf.data import manifest
 from electra_tf.text.vocabulary import MASK, SPECIAL_TOKENS
 

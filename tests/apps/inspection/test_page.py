@@ -6,7 +6,7 @@ import re
 import pytest
 
 from electra_tf.apps.inspection import examples, report
-from electra_tf.config.masking import MaskingConfig
+from electra_tf.config.model import MaskingConfig
 from tests.apps.inspection.test_examples import example_of
 from tests.apps.serving import browser
 

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from electra_tf.apps.inspection import examples, reading, report, survey
-from electra_tf.config.pretraining import MaskingConfig
+from electra_tf.config.model import MaskingConfig
 from electra_tf.reporting.tables import columns, percent
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests import tiny_records

@@ -7,11 +7,11 @@ import pytest
 
 from electra_tf.apps.planning import estimate_cost, scores
 from electra_tf.config.overrides import flatten
-from electra_tf.config.sizes import SIZES
+from electra_tf.config.pretraining import SIZES
 from electra_tf.finetuning.results import Epoch, Results, Trial
 from electra_tf.platform.errors import UserError
 from electra_tf.reporting import scores as pictures
-from electra_tf.text.normalization import Normalization
+from electra_tf.text.tokenization import Normalization
 from tests import command_flags
 
 GLUE_TASKS = ("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte")

@@ -8,7 +8,7 @@ import pytest
 from electra_tf.apps.planning.workload import INFERENCE_LENGTH, Workload
 from electra_tf.config.model import EncoderConfig
 from electra_tf.config.overrides import override
-from electra_tf.config.sizes import SIZES
+from electra_tf.config.pretraining import SIZES
 from electra_tf.modeling import paper_flops
 from electra_tf.modeling.weight_table import language_model, whole_encoder
 

@@ -11,10 +11,10 @@ from electra_tf.apps.planning import plan, throughput
 from electra_tf.apps.planning.throughput import Timing
 from electra_tf.checkpoints import run_directory
 from electra_tf.config.overrides import override
-from electra_tf.config.sizes import SIZES
+from electra_tf.config.pretraining import SIZES
 from electra_tf.platform.errors import UserError
 from electra_tf.reporting.learning_curves import Network
-from electra_tf.text.normalization import Normalization
+from electra_tf.text.tokenization import Normalization
 from tests import command_flags, tiny_records
 
 FAKE_RUN = """

@@ -5,7 +5,7 @@ import pytest
 from electra_tf.apps.planning.workload import PUBLISHED_LENGTHS, Workload
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import override
-from electra_tf.config.sizes import SIZES
+from electra_tf.config.pretraining import SIZES
 from electra_tf.platform.errors import UserError
 
 

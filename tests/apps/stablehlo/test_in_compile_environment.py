@@ -10,7 +10,7 @@ import tensorflow as tf
 from electra_tf.apps.stablehlo import artefact, compile_environment, exchange
 from electra_tf.apps.stablehlo.compile_environment import ROOT, Cores, Report, ask, python
 from electra_tf.apps.stablehlo.lift import for_one_device, lift_without_records, state_name
-from electra_tf.config import objectives, sizes
+from electra_tf.config import objectives, pretraining
 from electra_tf.config.overrides import override
 from electra_tf.data.pipeline import training_batches
 from electra_tf.platform.errors import UserError
@@ -36,7 +36,7 @@ def has_cuda():
 
 
 def compiled(path, topology, **changes):
-    config = override(sizes.pretraining_config(changes.pop("size", "tiny")), {
+    config = override(pretraining.pretraining_config(changes.pop("size", "tiny")), {
         name.replace("__", "."): value for name, value in changes.items()})
     artefact.write(lift_without_records(config), path)
     return ask(Report, f"--step={path}", f"--topology={topology}")
@@ -47,10 +47,10 @@ def test_a_step_compiles_for_every_generation(topology, cores, tmp_path):
     report = compiled(tmp_path / "step.stablehlo", topology, training__precision="bfloat16")
     assert report.problem is None and report.cores.count == cores
     # Weights and two slots on every core, float32.
-    assert report.memory.arguments > 3 * 4 * sizes.SIZES["tiny"].model.parameters
+    assert report.memory.arguments > 3 * 4 * pretraining.SIZES["tiny"].model.parameters
     assert report.memory.shared > 0.9 * report.memory.arguments
     gradients = {found.kind: found.bytes for found in report.collectives}["all-reduce"]
-    assert gradients > sizes.SIZES["tiny"].model.parameters
+    assert gradients > pretraining.SIZES["tiny"].model.parameters
 
 
 @pytest.mark.skipif(not has_cuda(), reason="No compiler for NVIDIA: run `make compile-cuda`.")
@@ -58,7 +58,7 @@ def test_a_step_compiles_for_every_generation(topology, cores, tmp_path):
 def test_a_step_compiles_for_cards(topology, count, tmp_path):
     report = compiled(tmp_path / "step.stablehlo", topology, training__precision="bfloat16")
     assert report.problem is None and report.cores.count == count
-    assert report.memory.arguments > 3 * 4 * sizes.SIZES["tiny"].model.parameters
+    assert report.memory.arguments > 3 * 4 * pretraining.SIZES["tiny"].model.parameters
     assert bool(report.collectives) is (count > 1)
 
 

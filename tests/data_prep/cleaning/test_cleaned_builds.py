@@ -14,7 +14,7 @@ from data_prep.sources import registry as sources
 from electra_tf.data import manifest
 from electra_tf.data.pipeline import parse_examples
 from electra_tf.platform.errors import UserError
-from electra_tf.text.normalization import UNCASED
+from electra_tf.text.tokenization import UNCASED
 from tests.data_prep.conftest import make_text
 
 EVERYTHING = {

@@ -5,7 +5,7 @@ import pytest
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.settings import BuildSettings
 from electra_tf.platform.errors import UserError
-from electra_tf.text.normalization import UNCASED
+from electra_tf.text.tokenization import UNCASED
 
 
 def test_measures_that_are_off_leave_no_trace():
