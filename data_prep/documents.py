@@ -32,11 +32,10 @@ class DocumentPart:
     key: int
     """Hash of the document's first part, in [0, 2^64), independent of its place."""
     begins: bool = True
-    """Whether it is the first part."""
     ends: bool = True
-    """Whether it is the last part."""
+    """True for the first and the last part."""
     path: str = ""
-    """The file that it stands in, for messages."""
+    """File name for messages."""
     offset: int = 0
     """Position of the first byte in the decompressed file."""
     source: int = 0
@@ -60,24 +59,18 @@ class SkippingParser:
     parse: Parser
 
     def __call__(self, part: DocumentPart) -> list[str]:
-        """See `Parser`."""
-        if part.damage:
-            raise SkippedDocument(part.damage)
+        """Returns all lines of a part."""
         try:
+            if part.damage:
+                raise UserError(part.damage)
             return list(self.parse(part))
         except UserError as error:
             raise SkippedDocument(str(error)) from error
 
 
-@dataclasses.dataclass(frozen=True)
-class ParserBySource:
-    """A parser that passes each part to the parser of its source."""
-
-    parsers: tuple[Parser, ...]
-
-    def __call__(self, part: DocumentPart) -> Iterable[str]:
-        """See `Parser`."""
-        return self.parsers[part.source](part)
+def parse_by_source(parsers: tuple[Parser, ...], part: DocumentPart) -> Iterable[str]:
+    """Returns what the parser of a part's source returns for it."""
+    return parsers[part.source](part)
 
 
 def key_of(content: bytes) -> int:
@@ -86,23 +79,21 @@ def key_of(content: bytes) -> int:
 
 
 def parse_plain_text(part: DocumentPart) -> Iterator[str]:
-    """Returns the lines of UTF-8 text; `UserError` if it is not UTF-8.
-
-    A byte-order mark is dropped.
-    """
-    text = decoded(part, "convert the file, for example with `iconv -f latin1 -t utf-8`")
+    """Returns the lines of UTF-8 text, without a byte-order mark; `UserError` for other bytes."""
+    text = decoded(part)
     return stripped(text if part.offset else text.removeprefix("\ufeff"))
 
 
-def decoded(part: DocumentPart, fix: str) -> str:
-    """Returns a part's content as text; `UserError`, ending with `fix`, if it is not UTF-8."""
+def decoded(part: DocumentPart) -> str:
+    """Returns a part's content as text; `UserError` if it is not UTF-8."""
     try:
         return part.content.decode("utf-8")
     except UnicodeDecodeError as error:
         unpacked = " of the decompressed text" if part.path.endswith(COMPRESSED) else ""
         raise UserError(
             f"{part.path} is not UTF-8: bad byte 0x{part.content[error.start]:02x} at offset "
-            f"{part.offset + error.start}{unpacked}; {fix}.") from error
+            f"{part.offset + error.start}{unpacked}; convert the file, for example with "
+            "`iconv -f latin1 -t utf-8`.") from error
 
 
 def stripped(text: str) -> Iterator[str]:
@@ -125,11 +116,6 @@ class ReadingNotes:
     text_bytes: dict[str, int] = dataclasses.field(default_factory=dict)
     """Number of a source -> bytes of its text, UTF-8, without line ends."""
 
-    def skip(self, message: str) -> None:
-        """Notes a damaged document."""
-        self.skipped += 1
-        self.messages = [*self.messages, message][:MOST_LISTED]
-
     def counted(self, part: DocumentPart, lines: Iterable[str]) -> Iterator[str]:
         """Yields the lines of a part, counting them for its source."""
         source, size = str(part.source), 0
@@ -150,23 +136,17 @@ def lines_of(parts: Iterable[DocumentPart], parse: Parser, notes: ReadingNotes |
              ) -> Iterator[str]:
     """Yields the lines of documents, and `DOCUMENT_END` after each document's last line.
 
-    `notes` counts what is read and skipped; without it, and for a part that `parse` does not skip,
-    damage raises a `UserError`.
+    `notes` counts what is read and skipped. Damage that `parse` does not skip raises `UserError`.
     """
+    notes = ReadingNotes() if notes is None else notes
     for part in parts:
         try:
-            lines = parse(part)
-            if part.damage:
+            if part.damage and not isinstance(parse, SkippingParser):
                 raise UserError(part.damage)
-            yield from lines if notes is None else notes.counted(part, lines)
+            yield from notes.counted(part, parse(part))
         except SkippedDocument as error:
-            if notes is None:
-                raise
-            notes.skip(str(error))
-        except UserError as error:
-            if part.damage and str(error) != part.damage:  # Of what isn't there.
-                raise UserError(part.damage) from error
-            raise
+            notes.skipped += 1
+            notes.messages = [*notes.messages, str(error)][:MOST_LISTED]
         if part.ends:
             yield DOCUMENT_END
 

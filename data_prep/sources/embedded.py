@@ -32,8 +32,6 @@ MODULES = """
     urllib uuid venv wave warnings weakref webbrowser wsgiref xml xmlrpc zipapp zipfile zoneinfo
 """.split()
 """Modules of the standard library whose docstrings are read, in this order."""
-
-
 _CODE = re.compile(r"::=|>>>|\.\.\.|^[ \t]{4,}\S|\w\(\w*\)\s*->|[{}=<>|]{2}")
 _UNDERLINED = re.compile(r"^\s*([*=~^-])\1{3,}\s*$", re.MULTILINE)
 _MARKUP = re.compile(r"[*`]+")
@@ -67,18 +65,18 @@ class EmbeddedText(Source):
         self._read = 0
 
     def documents(self) -> Iterator[DocumentPart]:
-        """See `Source`."""
+        """Yields the documents of the text."""
         self._read = 0
         for text in self._texts:
             self._read += len(text)
             yield DocumentPart(content=text, key=key_of(text), path=f"embedded:{self.name}")
 
     def position(self) -> int:
-        """See `Source`."""
+        """Returns the bytes read so far."""
         return self._read
 
     def sha256(self) -> str:
-        """See `Source`."""
+        """Returns a digest of the text."""
         return hashlib.sha256(b"\n\n".join(self._texts)).hexdigest()
 
 
@@ -103,7 +101,7 @@ class Docstring(typing.NamedTuple):
 
     @property
     def held_out(self) -> bool:
-        """Whether it is kept for the task that is made of docstrings: those of every tenth name."""
+        """Returns True for every tenth name: those docstrings are for the task made of them."""
         return number_of(self.name) % 10 == 0
 
 

@@ -8,6 +8,7 @@ its own settings. Every file is read at the commit that the revision had at the 
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import re
 import types
@@ -15,7 +16,7 @@ import typing
 from collections.abc import Iterator
 
 from data_prep.documents import parse_plain_text
-from data_prep.sources.columns import Table
+from data_prep.sources.columns import read_rows
 from data_prep.sources.files import FileSource
 from electra_tf.platform.errors import UserError, one_line, shown
 from electra_tf.platform.settings import suggestion
@@ -64,13 +65,13 @@ class HubSource(FileSource):
     """Files of one commit of a data set, which is known without downloading them."""
 
     def sha256(self) -> str:
-        """See `Source`: over the commit and the names of files."""
+        """Returns a digest of the commit and the names of files."""
         return hashlib.sha256("\n".join([
-            self.format.name, *self.revisions(), *(file.name for file in self.paths)]
-            ).encode()).hexdigest()
+            self.name, *self.revisions(), *(file.name for file in self.paths)]).encode()
+            ).hexdigest()
 
     def revisions(self) -> tuple[str, ...]:
-        """See `Source`."""
+        """Returns the data set with its commit."""
         return (f"{self.paths[0].repository}@{self.paths[0].revision}",)
 
 
@@ -93,7 +94,8 @@ def hub_data_set(name: str, column: str) -> HubSource:
     splits = _choose(configs, config, f"{repository} has no configuration")
     split = split or (min(splits) if len(splits) == 1 else "train")
     files = _choose(splits, split, f"{repository}:{config} has no split")
-    return HubSource(tuple(files), Table(f"parquet#{column}", column), parse_plain_text)
+    return HubSource(tuple(files), f"parquet#{column}", functools.partial(read_rows, column),
+                     parse_plain_text)
 
 
 def _files(repository: str, revision: str | None) -> list[HubFile]:
@@ -101,16 +103,14 @@ def _files(repository: str, revision: str | None) -> list[HubFile]:
     with _one_line_errors(repository, revision):
         import huggingface_hub
 
-        def info(revision: str | None) -> huggingface_hub.DatasetInfo:
-            return huggingface_hub.HfApi().dataset_info(
-                repository, revision=revision, files_metadata=True)
-
+        info = functools.partial(huggingface_hub.HfApi().dataset_info, repository,
+                                 files_metadata=True)
         try:
-            found = info(revision or _CONVERTED)
+            found = info(revision=revision or _CONVERTED)
         except huggingface_hub.errors.RevisionNotFoundError:
             if revision:
                 raise
-            found = info(None)
+            found = info()
     return [HubFile(repository, found.sha, file.rfilename, file.size or 0)
             for file in sorted(found.siblings, key=lambda file: file.rfilename)]
 
@@ -141,31 +141,26 @@ def _one_line_errors(repository: str, revision: str | None) -> Iterator[None]:
     """Turns huggingface_hub's errors into `UserError`."""
     from huggingface_hub import constants, errors
 
-    page = f"{constants.ENDPOINT}/datasets/{repository}"
     try:
         yield
-    except errors.GatedRepoError as error:
-        raise _no_access(page) from error
-    except errors.RepositoryNotFoundError as error:
-        raise UserError(f"there is no public data set {page}; check the name. For a private one, "
-                        "log in first: hf auth login.") from error
-    except errors.RevisionNotFoundError as error:
-        raise UserError(f"{page} has no revision {shown(revision)}.") from error
-    except errors.HFValidationError as error:
-        raise UserError(f"--input=hf: {error}") from error
     # errors.HTTPError is the HTTP client's own, which is another package in other versions.
-    except (errors.HTTPError, OSError) as error:
+    except (errors.HTTPError, errors.HFValidationError, OSError) as error:
         cause = error.__cause__ or error
-        if {getattr(getattr(one, "response", None), "status_code", None)
-                for one in (error, cause)} & {401, 403}:
-            raise _no_access(page) from error
-        if constants.HF_HUB_OFFLINE:
-            raise UserError(f"{page} needs a connection, and HF_HUB_OFFLINE is set; unset "
-                            "it.") from error
-        raise UserError(f"{page} can't be read ({one_line(str(cause), longest=150)}); repeat the "
-                        "command to go on.") from error
-
-
-def _no_access(page: str) -> UserError:
-    return UserError(f"{page} is gated or needs another token: accept its terms there, then log in "
-                     "with hf auth login or set HF_TOKEN.")
+        status = {getattr(getattr(one, "response", None), "status_code", None)
+                  for one in (error, cause)}
+        if isinstance(error, errors.GatedRepoError):
+            problem = ("is gated or needs another token: accept its terms there, then log in with "
+                       "hf auth login or set HF_TOKEN.")
+        elif isinstance(error, errors.RepositoryNotFoundError):
+            problem = ("is no public data set; check the name. For a private one, log in first: "
+                       "hf auth login.")
+        elif isinstance(error, errors.RevisionNotFoundError):
+            problem = f"has no revision {shown(revision)}."
+        elif status & {401, 403}:
+            problem = "needs another token: log in with hf auth login or set HF_TOKEN."
+        elif constants.HF_HUB_OFFLINE:
+            problem = "needs a connection, and HF_HUB_OFFLINE is set; unset it."
+        else:
+            problem = (f"can't be read ({one_line(str(cause), longest=150)}); repeat the command "
+                       "to go on.")
+        raise UserError(f"{constants.ENDPOINT}/datasets/{repository} {problem}") from error

@@ -10,11 +10,7 @@ import time
 
 import pytest
 
-from data_prep import (
-    record_directory,
-    vocabulary_learner,
-    work_units,
-)
+from data_prep import record_builder, vocabulary_learner, work_units
 from data_prep.beam_runner import BeamRunner
 from data_prep.local_runner import LocalRunner
 from data_prep.sources import files as source_files
@@ -79,7 +75,7 @@ def test_what_a_worker_refuses_reaches_the_user_as_that_line(build, tmp_path, ca
 
 
 def test_a_worker_of_a_build_that_lost_the_directory_writes_nothing(tmp_path):
-    directory = record_directory.RecordDirectory(tmp_path)
+    directory = record_builder.RecordDirectory(tmp_path)
     directory.claim({"seed": 1}, overwrite=False)
     unit = work_units.WorkUnit(split="train", index=0, parts=(), parse=list)
     for identity in ({"seed": 2}, {}):

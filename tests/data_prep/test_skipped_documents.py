@@ -6,11 +6,11 @@ from data_prep import record_builder, settings, summary
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.local_runner import LocalRunner
 from data_prep.sources.registry import open_source
-from data_prep.sources.source import Options
+from data_prep.sources.source import SourceOptions
 from electra_tf.platform.errors import UserError
 from electra_tf.text.tokenization import TextSettings
 
-SKIP = Options(skip_damaged=True)
+SKIP = SourceOptions(on_error="skip")
 
 
 @pytest.fixture

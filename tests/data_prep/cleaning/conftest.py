@@ -1,14 +1,17 @@
 """Cleaning without tokenization: documents in, lines that stay out."""
 
 import collections
+import pathlib
 import random
+import tempfile
+from unittest import mock
 
 import pytest
 
 from data_prep.cleaning import plan
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.documents import DOCUMENT_END, DocumentPart, key_of, parse_plain_text
-from data_prep.work_units import HeldOut, work_units
+from data_prep.work_units import HeldOut, Progress, work_units
 
 
 class ShuffledRunner:
@@ -39,20 +42,18 @@ def parts_of(documents, part_lines=10**9):
 def clean(tmp_path):
     """Cleans documents; returns the lines that stay, by split and document, and the tally."""
 
-    def call(documents, *, unit_bytes=10**9, part_lines=10**9, held_out=(), seed=0, texts=None,
+    def call(documents, *, unit_bytes=10**9, part_lines=10**9, held_out=(), seed=0,
              directory=None, runner=None, **settings):
         chosen = CleaningSettings(**settings)
-        directory = directory or tmp_path
+        directory = directory or pathlib.Path(tempfile.mkdtemp(dir=tmp_path))
         split = HeldOut(only=next(iter(held_out), -1))
 
         def units():
             return work_units(parts_of(documents, part_lines), parse_plain_text, unit_bytes, split)
 
-        made = plan.prepare(chosen, texts or plan.benchmark_texts(chosen), directory,
-                            {"settings": repr(chosen), "documents": repr(documents),
-                             "units": [unit_bytes, part_lines, list(held_out)]},
-                            [None], lambda piece: units(), runner or ShuffledRunner(seed),
-                            lambda documents: None)
+        made = plan.prepare(chosen, plan.benchmark_texts(chosen), directory, [None],
+                            lambda piece: units(), runner or ShuffledRunner(seed),
+                            mock.create_autospec(Progress, instance=True))
         tally, left = collections.Counter(), {"train": [], "eval": []}
         for unit in units():
             cleaner = made.cleaner(unit)

@@ -1,10 +1,9 @@
-"""The file of decisions: what is saved is loaded, and damage is one line."""
+"""The files of a survey: what is saved is loaded, and damage is one line."""
 
 import numpy as np
 import pytest
 
-from data_prep.cleaning import decisions
-from data_prep.cleaning.decisions import UnitDecision
+from data_prep.cleaning.survey import UnitDecision, load_decision, save_decisions
 from electra_tf.platform.errors import UserError
 
 MADE = {"train-00000": UnitDecision(np.array([1, 5]), np.array([], int), np.array([0, 70_000])),
@@ -15,21 +14,17 @@ MADE = {"train-00000": UnitDecision(np.array([1, 5]), np.array([], int), np.arra
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / ".cleaning-decisions"
-    decisions.save(path, "this build", MADE)
+    save_decisions(path, MADE)
     return path
 
 
-def test_every_unit_gets_its_own_decisions_back_of_one_build(path, tmp_path):
+def test_every_unit_gets_its_own_decisions_back(path):
     for name, made in MADE.items():
-        found = decisions.load(path, "this build", name)
+        found = load_decision(path, name)
         for field in vars(made):
             assert getattr(found, field).tolist() == list(getattr(made, field))
-    assert decisions.are_saved(path, "this build")
-    assert not decisions.are_saved(path, "another build")
-    assert not decisions.are_saved(tmp_path / "none", "this build")
-    for build, name in (("this build", "train-00002"), ("another build", "train-00000")):
-        with pytest.raises(UserError, match=r"\.cleaning-decisions is damaged; remove it"):
-            decisions.load(path, build, name)
+    with pytest.raises(UserError, match=r"\.cleaning-decisions is damaged; remove it"):
+        load_decision(path, "train-00002")
 
 
 @pytest.mark.parametrize("change", [
@@ -38,4 +33,4 @@ def test_every_unit_gets_its_own_decisions_back_of_one_build(path, tmp_path):
 def test_damage_is_one_line_that_names_the_file(path, change):
     path.write_bytes(change(path.read_bytes()))
     with pytest.raises(UserError, match=r"\.cleaning-decisions is damaged; remove it"):
-        decisions.load(path, "this build", "eval-00000")
+        load_decision(path, "eval-00000")

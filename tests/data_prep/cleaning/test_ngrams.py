@@ -1,11 +1,13 @@
-"""Documents that nearly equal an earlier one go."""
+"""Equal n-grams have equal hashes, and documents that nearly equal an earlier one go."""
 
+import hashlib
 import random
 
 import numpy as np
 import pytest
 
-from data_prep.cleaning import near_duplicates
+from data_prep.cleaning import ngrams
+from data_prep.cleaning.ngrams import ngram_hashes, text_hash, word_hashes, words_of
 
 
 def text_of(seed, words=400):
@@ -31,7 +33,7 @@ def test_the_index_of_datasketch_finds_the_same_copies():
     generator = random.Random(5)
     texts = [text_of(seed, 60) for seed in range(40)]
     texts += [changed(generator.choice(texts), generator.choice([3, 10, 30])) for _ in range(80)]
-    signatures = np.stack([near_duplicates.signature(text, 128) for text in texts])
+    signatures = np.stack([ngrams.signature(text, 128) for text in texts])
     index = datasketch.MinHashLSH(threshold=0.6, num_perm=128)
     sketches, expected = {}, []
     for number, values in enumerate(signatures):
@@ -41,7 +43,7 @@ def test_the_index_of_datasketch_finds_the_same_copies():
         if not expected[-1]:
             index.insert(number, sketch)
             sketches[number] = sketch
-    assert near_duplicates.copies(np.split(signatures, [7, 7, 50]), 0.6).tolist() == expected
+    assert ngrams.copies(np.split(signatures, [7, 7, 50]), 0.6).tolist() == expected
     assert 10 < sum(expected) < 80
 
 
@@ -52,3 +54,20 @@ def test_a_document_goes_with_all_its_parts(clean):
                              unit_bytes=unit_bytes, drop_near_duplicates=True)
         assert found["train"] == [lines, []]
         assert (tally["near_duplicate_documents"], tally["lines_of_dropped_documents"]) == (1, 3)
+
+
+def grams(text, n):
+    return ngram_hashes(word_hashes(words_of(text)), n).tolist()
+
+
+def test_a_text_has_the_hash_that_blake2b_gives():
+    digest = hashlib.blake2b("für".encode(), digest_size=8).digest()
+    assert text_hash("für") == int.from_bytes(digest, "little")
+    assert word_hashes(["für"]).tolist() == [text_hash("für")]
+
+
+def test_equal_ngrams_have_equal_hashes_wherever_they_stand():
+    one, other = grams("a b c d e", 3), grams("x b, C: d y", 3)
+    assert (len(one), len(other)) == (3, 3)
+    assert one[1] == other[1]
+    assert len({*one, *other}) == 5
