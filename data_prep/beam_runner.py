@@ -47,7 +47,6 @@ class BeamRunner:
     """The value of Beam's --runner. DirectRunner is Beam's `FnApiRunner`: Beam's own DirectRunner
     looks for Prism's program first."""
     arguments: tuple[str, ...]
-    """Beam's other options, as on a command line."""
     scratch: Path
     """A directory for this runner alone, writable by workers and removed after each job."""
 
@@ -61,8 +60,7 @@ class BeamRunner:
             self._finish(place, lambda units: (
                 units
                 | "Work" >> beam.Map(functools.partial(_worked, place, work, kind))
-                | "Gather" >> beam.GroupByKey()
-            ), pieces, cut)
+                | "Gather" >> beam.GroupByKey()), pieces, cut)
             yield from _results(place, kind)
 
     def add_up(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
@@ -73,8 +71,7 @@ class BeamRunner:
                 units
                 | "Count" >> beam.FlatMap(functools.partial(_counted, place, count))
                 | "Add up" >> beam.CombinePerKey(_sum)
-                | "As JSON" >> beam.MapTuple(_sums)
-            ), pieces, cut)
+                | "As JSON" >> beam.MapTuple(_sums)), pieces, cut)
             for found in _results(place, dict[str, int]):
                 yield Words({word.encode(): number for word, number in found.items()})
 
@@ -201,7 +198,7 @@ def _cut(place: Path, cut: Callable[[Piece], Iterable[Item]], piece: Piece) -> I
 
 def _worked(place: Path, work: Callable[[Item], Result], kind: type[Result], item: Item
             ) -> tuple[int, bytes]:
-    """Returns which file of results an item's belongs to, and the result as JSON."""
+    """Returns the part that an item's result belongs to, and the result as JSON."""
     with _refusing(place):
         content = strict_json.dumps(work(item), kind)
     return zlib.crc32(content) % PARTS, content
@@ -215,7 +212,7 @@ def _write_results(place: Path, part: int, contents: Iterable[bytes]) -> None:
 
 def _counted(place: Path, count: Callable[[Item], Words], item: Item
              ) -> Iterator[tuple[int, Words]]:
-    """Yields the counts of an item's words by the group that a word belongs to."""
+    """Yields the counts of an item's words by the part that a word belongs to."""
     with _refusing(place):
         groups: dict[int, Words] = collections.defaultdict(collections.Counter)
         for word, number in count(item).items():
@@ -237,6 +234,5 @@ def _sums(part: int, counts: Words) -> tuple[int, list[bytes]]:
 
 
 def _results(place: Path, kind: type[Result]) -> Iterator[Result]:
-    """Yields the results of all parts."""
     for path in sorted(place.glob("part-*")):
         yield from strict_json.read(path, list[kind], most=_MOST_BYTES)

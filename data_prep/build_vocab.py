@@ -17,7 +17,7 @@ from annotated_types import Interval
 
 from data_prep import local_runner, shared_flags, vocabulary_learner
 from data_prep.cleaning.settings import LINE_RULES, CleaningSettings
-from electra_tf.platform import atomic_file, command_line, errors, signals, storage
+from electra_tf.platform import atomic_file, command_line, errors, storage
 from electra_tf.platform.section_flags import define_flags, from_flags
 from electra_tf.platform.settings import Section, require
 from electra_tf.platform.storage import Path
@@ -61,14 +61,7 @@ GROUPS = {
 
 def main() -> None:
     """Learns the vocabulary that the flags ask for and says what came out."""
-    try:
-        _learn(from_flags(VocabularySettings))
-    except signals.Interrupted as interrupted:
-        raise signals.Interrupted(interrupted.number,
-                                  "interrupted; no vocabulary was written.") from None
-
-
-def _learn(values: VocabularySettings) -> None:
+    values = from_flags(VocabularySettings)
     output = _free_output(values.output, values.overwrite)
     local_runner.quiet_tensorflow()
     start = time.monotonic()

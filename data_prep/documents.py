@@ -35,7 +35,6 @@ class DocumentPart:
     ends: bool = True
     """True for the first and the last part."""
     path: str = ""
-    """File name for messages."""
     offset: int = 0
     """Position of the first byte in the decompressed file."""
     source: int = 0
@@ -103,7 +102,7 @@ def stripped(text: str) -> Iterator[str]:
 
 @dataclasses.dataclass
 class ReadingNotes:
-    """Counts of what a reader read and skipped; `+` adds those of several units."""
+    """Counts of what a reader read and skipped; `+` adds them."""
 
     __pydantic_config__ = strict_json.STRICT
 

@@ -18,9 +18,6 @@ from electra_tf.platform import native_logging
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.signals import STOPPING
 
-MOST_WORKERS = 1000
-"""Processes; each takes 0.8 GB."""
-
 
 @dataclasses.dataclass(frozen=True)
 class LocalRunner:

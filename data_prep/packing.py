@@ -31,10 +31,9 @@ class TokenizedLines(typing.NamedTuple):
 
 
 class Example(typing.NamedTuple):
-    """One example without padding."""
+    """One example without padding; its ids are stored as `Layout.dtype`."""
 
     ids: bytes
-    """Stored as `Layout.dtype`."""
     first_segment_length: int
     """Tokens of segment 0 with [CLS] and its [SEP]; all of them if there is one segment."""
 
@@ -49,7 +48,6 @@ class Layout:
     continues: np.ndarray
     """bool [V], `Vocabulary.continues`: a segment avoids beginning with such a piece."""
     dtype: np.dtype
-    """Type of stored ids."""
     single_segment_rate: float = 0.1
     """Fraction of examples that get one segment only."""
     short_example_rate: float = 0.05
@@ -108,9 +106,7 @@ class FullPacking:
         return self._stream.size > 0 and self._stream[-1] != self._layout.sep_id
 
     def _whole_examples(self, at_least: int) -> list[Example]:
-        """Cuts examples while `at_least` tokens are left: L - 1, so that a following [SEP] is seen,
-        or 1.
-        """
+        """Cuts examples while `at_least` tokens are left; L - 1 lets a following [SEP] be seen."""
         examples = []
         tokens, marks = memoryview(self._stream), self._marks()
         start = 0

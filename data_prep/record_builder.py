@@ -8,19 +8,12 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from data_prep import work_units
 from data_prep.cleaning import plan
 from data_prep.documents import ReadingNotes
 from data_prep.settings import BuildSettings
 from data_prep.sources.source import Sequence, Source
-from data_prep.work_units import (
-    Piece,
-    Progress,
-    Runner,
-    WorkUnit,
-    corpus_sha256,
-    held_out_of,
-    pieces_of,
-)
+from data_prep.work_units import Piece, Progress, Runner, WorkUnit
 from electra_tf.data import manifest
 from electra_tf.platform import atomic_file, errors, process_lock, strict_json
 from electra_tf.platform.bounded import MIB
@@ -57,10 +50,10 @@ def build_records(
     with process_lock.only_process(
             output_dir, f"another process is building in --output_dir={output_dir}; wait for it "
             "or name another directory."):
-        pieces = pieces_of(source)
-        identity = settings.identity(text.normalization) | plan.identity(texts) | {
+        pieces = work_units.pieces_of(source)
+        identity = settings.identity(text.normalization) | (texts.facts() if texts else {}) | {
             "vocabulary_sha256": text.vocabulary.sha256,
-            "corpus_sha256": corpus_sha256(pieces, runner)}
+            "corpus_sha256": work_units.corpus_sha256(pieces, runner)}
         if revisions := source.revisions():
             identity["hub_revisions"] = ",".join(revisions)
         directory = RecordDirectory(output_dir)
@@ -69,7 +62,7 @@ def build_records(
         text.save(output_dir / manifest.VOCABULARY_NAME)
         cut = functools.partial(
             Piece.units, unit_bytes=settings.shard_text_bytes,
-            held_out=held_out_of(source.documents(), settings.held_out_fraction))
+            held_out=work_units.held_out_of(source.documents(), settings.held_out_fraction))
         try:
             cleaning = plan.prepare(settings.cleaning, texts, output_dir, pieces, cut, runner,
                                     Progress(source, pieces))
@@ -83,7 +76,11 @@ def build_records(
                                  "examples": total.examples})
         finally:
             atomic_file.remove_unfinished(output_dir)
-        _require_text(total, settings)
+        if not total.content_tokens:
+            raise UserError(
+                f"--input holds no text: {total.skipped_documents} documents are damaged "
+                f"(--on_error=stop describes the first), cleaning drops {total.dropped_text_bytes} "
+                "bytes, and every other line is blank; give files with text.")
         result = _manifest(text, settings, identity, outcomes, source)
         directory.finish(result)
         return result
@@ -97,18 +94,6 @@ def _finish_unit(directory: "RecordDirectory", text: TextSettings, settings: Bui
     return directory.build_or_reuse(unit, functools.partial(
         pipeline.build_shard, directory=directory.path, text=text, settings=settings,
         cleaning=cleaning), identity)
-
-
-def _require_text(total: manifest.Counts, settings: BuildSettings) -> None:
-    if total.content_tokens:
-        return
-    if total.dropped_text_bytes:
-        raise UserError("cleaning leaves nothing of the text of --input; use fewer of its measures "
-                        f"({', '.join(settings.cleaning.measures())}).")
-    if total.skipped_documents:
-        raise UserError(f"--input holds no text besides {total.skipped_documents} damaged "
-                        "documents; --on_error=stop says what is wrong with the first.")
-    raise UserError("--input holds no text: every line is blank; give files with text.")
 
 
 def _manifest(text: TextSettings, settings: BuildSettings, identity: Identity,

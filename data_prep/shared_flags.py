@@ -48,8 +48,8 @@ class RunnerSettings(Section, prefix="--"):
                     "PortableRunner", "DataflowRunner"] = "local"
     """local: processes of this machine. The others are Apache Beam's
     (docs/how_to/data_cluster.md). The result is the same."""
-    num_workers: Annotated[int | None, Interval(ge=1, le=local_runner.MOST_WORKERS)] = None
-    """Number of processes of --runner=local. Default: the number of CPUs."""
+    num_workers: Annotated[int | None, Interval(ge=1, le=1000)] = None
+    """Number of processes of --runner=local, 0.8 GB each. Default: the number of CPUs."""
     beam_options: str = ""
     """Beam's own options, as on a command line, if --runner is one of Beam's, for example
     '--job_endpoint=flink:8099 --environment_type=DOCKER'."""

@@ -4,10 +4,6 @@ from electra_tf.data.manifest import SPLITS, Manifest
 from electra_tf.platform import errors
 from electra_tf.text import coverage
 
-_LONGEST_NAME = 60
-"""Characters of a source in the summary."""
-_SHOWN = 10
-"""Number of skipped documents whose messages are printed."""
 _DOCUMENTS = ("other_language_documents", "near_duplicate_documents")
 _LINES = ("lines_of_dropped_documents", "letterless_lines", "boilerplate_lines",
           "short_or_long_lines", "duplicate_lines", "contaminated_lines")
@@ -25,7 +21,7 @@ def table(result: Manifest, seconds: float) -> str:
         *((("damaged documents skipped", f"{counts.skipped_documents:,}"),)
           if counts.skipped_documents else ()),
         ("text read", f"{(counts.text_bytes + counts.dropped_text_bytes) / 1e6:,.1f} MB"),
-        *((f"  of which {errors.one_line(source.name, longest=_LONGEST_NAME)}",
+        *((f"  of which {source.name}",
            f"{_percent(source.text_bytes, whole)}, {source.text_bytes / 1e6:,.1f} MB, "
            f"{source.documents:,} documents") for source in result.sources),
         *cleaned,
@@ -81,7 +77,7 @@ def warnings(result: Manifest) -> list[str]:
         found.append(coverage.changed_warning(counts.changed_characters, counts.characters))
     if skipped := counts.skipped_documents:
         lines = [f"{skipped:,} damaged document{'s' * (skipped != 1)} skipped (--on_error=skip):",
-                 *(f"  {errors.one_line(message)}" for message in result.skipped[:_SHOWN])]
+                 *(f"  {errors.one_line(message)}" for message in result.skipped)]
         others = skipped - len(lines) + 1
         found.insert(0, "\n".join([*lines, *[f"  and {others:,} more"] * bool(others)]))
     return list(filter(None, found))

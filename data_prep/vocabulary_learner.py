@@ -44,12 +44,9 @@ def count_corpus_words(
             yield part
 
     counts = merge_counts(parts())
-    if not counts and line_rules.measures():
-        raise UserError("cleaning leaves no word of --input; use fewer of its measures "
-                        f"({', '.join(line_rules.measures())}).")
     if not counts:
-        raise UserError("--input holds no word: every line is blank or, with --on_error=skip, in "
-                        "a damaged document; give files with text.")
+        raise UserError("--input holds no word: every line is blank, dropped by cleaning or, with "
+                        "--on_error=skip, in a damaged document; give files with text.")
     return counts
 
 

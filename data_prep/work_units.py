@@ -30,9 +30,9 @@ class HeldOut:
     """A rule that holds out documents by their keys, hashes in [0, 2^64)."""
 
     below: int = 0
-    """Keys below are held out; 0: none."""
+    """Smaller keys are held out."""
     only: int | None = None
-    """The one key that is, where a fraction of so few documents would be none."""
+    """The one key that is held out, if a fraction of so few documents would be none."""
 
     def __contains__(self, key: int) -> bool:
         return key < self.below if self.only is None else key == self.only
@@ -50,7 +50,7 @@ class WorkUnit:
     piece: int | None = None
     """Number of its piece of the corpus; None if there is one piece."""
     index: int
-    """Number of the unit within its split and piece."""
+    """Number within split and piece."""
     parts: tuple[DocumentPart, ...]
     """Raw, in order; the first document may have begun in an earlier unit, the last may go on."""
     parse: Parser

@@ -36,11 +36,10 @@ class BenchmarkTexts:
     texts: int = 0
     """How many there were that are looked for."""
 
-    @property
-    def sha256(self) -> str:
-        """A hexadecimal digest of the n-grams."""
-        return hashlib.sha256(np.ascontiguousarray(self.ngrams).astype("<u8").tobytes()
-                              ).hexdigest()
+    def facts(self) -> dict[str, str | int]:
+        """Returns what is a part of a build's identity: a digest of the n-grams, and `texts`."""
+        digest = hashlib.sha256(self.ngrams.astype("<u8").tobytes()).hexdigest()
+        return {"decontaminate_sha256": digest, "decontaminate_texts": self.texts}
 
     def found_in(self, lines: Sequence[str]) -> np.ndarray:
         """Returns bool [L]: which lines hold an n-gram of a test text."""

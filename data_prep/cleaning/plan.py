@@ -3,24 +3,14 @@
 import collections
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from data_prep.cleaning import benchmarks
+from data_prep.cleaning import benchmarks, survey
 from data_prep.cleaning.benchmarks import BenchmarkTexts
 from data_prep.cleaning.line_rules import LineRules
 from data_prep.cleaning.settings import LINE_RULES, CleaningSettings
-from data_prep.cleaning.survey import (
-    UnitDecision,
-    UnitSurvey,
-    decide,
-    load_decision,
-    opened_arrays,
-    save_arrays,
-    save_decisions,
-    survey,
-)
 from data_prep.documents import DOCUMENT_END, batches
 from data_prep.work_units import Piece, Progress, Runner, WorkUnit
 from electra_tf.platform import storage
@@ -28,7 +18,7 @@ from electra_tf.platform.storage import Path
 
 FILES = ".cleaning-*"
 """What a plan keeps in the directory of a build."""
-_DECISIONS, _TEXTS = ".cleaning-decisions", ".cleaning-texts"
+_DECISIONS, _TEXTS, _SURVEY = ".cleaning-decisions", ".cleaning-texts", ".cleaning-survey-"
 _BATCH_CHARACTERS = 1 << 18
 """Text in which test texts are looked for at once."""
 
@@ -41,18 +31,17 @@ class Cleaner:
     """
 
     def __init__(self, rules: LineRules, texts: BenchmarkTexts | None = None,
-                 decision: UnitDecision | None = None, continues: bool = False):
-        self._rules, self._texts = rules, texts
-        self._decision = decision
-        self._documents: dict[int, str] = {}
+                 decision: Mapping[str, Sequence[int]] | None = None, continues: bool = False):
+        self._rules, self._texts, self._decision = rules, texts, decision
+        self._documents: set[int] = set()
         self._lines: set[int] = set()
         self.tally: collections.Counter[str] = collections.Counter()
         if decision is not None:
-            self._lines = set(decision.duplicate_lines.tolist())
-            for reason in ("near_duplicate_documents", "other_language_documents"):
-                numbers = getattr(decision, reason).tolist()
-                self._documents |= dict.fromkeys(numbers, reason)
-                self.tally[reason] = len(numbers) - (continues and 0 in numbers)
+            *documents, lines = survey.REASONS
+            self._lines.update(decision[lines])
+            for reason in documents:
+                self._documents.update(decision[reason])
+                self.tally[reason] = len(decision[reason]) - (continues and 0 in decision[reason])
 
     def clean(self, lines: Iterable[str]) -> Iterator[str]:
         """Yields the lines that stay, and every `DOCUMENT_END`; those of the whole unit go in."""
@@ -108,14 +97,19 @@ class CleaningPlan:
         return Cleaner(
             LineRules(wanted),
             _texts(self.directory / _TEXTS) if wanted.decontaminate else None,
-            load_decision(self.directory / _DECISIONS, unit.name) if wanted.needs_survey else None,
+            _decision(self.directory / _DECISIONS, unit.name) if wanted.needs_survey else None,
             continues=not unit.parts[0].begins)
 
 
 @functools.lru_cache(maxsize=1)
 def _texts(path: Path) -> BenchmarkTexts:
-    with opened_arrays(path) as found:
+    with survey.opened_arrays(path) as found:
         return BenchmarkTexts(tuple(found["lengths"].tolist()), found["ngrams"])
+
+
+def _decision(path: Path, unit: str) -> dict[str, list[int]]:
+    with survey.opened_arrays(path) as found:
+        return {reason: found[f"{unit}/{reason}"].tolist() for reason in survey.REASONS}
 
 
 def benchmark_texts(settings: CleaningSettings) -> BenchmarkTexts | None:
@@ -123,13 +117,6 @@ def benchmark_texts(settings: CleaningSettings) -> BenchmarkTexts | None:
     if not settings.decontaminate:
         return None
     return benchmarks.read(storage.path(settings.decontaminate), settings.decontaminate_words)
-
-
-def identity(texts: BenchmarkTexts | None) -> dict[str, str | int]:
-    """Returns what `benchmark_texts` adds to what decides a build."""
-    if texts is None:
-        return {}
-    return {"decontaminate_sha256": texts.sha256, "decontaminate_texts": texts.texts}
 
 
 def prepare(
@@ -143,8 +130,8 @@ def prepare(
     """
     if texts is not None:
         _texts.cache_clear()
-        save_arrays(directory / _TEXTS, {"lengths": np.array(texts.lengths),
-                                         "ngrams": texts.ngrams})
+        survey.save_arrays(directory / _TEXTS, {"lengths": np.array(texts.lengths),
+                                                "ngrams": texts.ngrams})
     path = directory / _DECISIONS
     if settings.needs_survey and not path.exists():
         names: list[str] = []
@@ -156,19 +143,15 @@ def prepare(
             progress.update({"documents surveyed": documents})
         # The names of a split's units as the text goes.
         names.sort(key=lambda name: [int(part) for part in name.split("-")[1:]])
-        surveys = [UnitSurvey.load(_survey_file(directory, name)) for name in names]
-        save_decisions(path, decide(surveys, settings))
+        surveys = [survey.UnitSurvey.load(directory / f"{_SURVEY}{name}") for name in names]
+        survey.save_arrays(path, survey.decide(surveys, settings))
         for name in names:
-            _survey_file(directory, name).unlink()
+            (directory / f"{_SURVEY}{name}").unlink()
     return CleaningPlan(settings, directory)
 
 
 def _surveyed(settings: CleaningSettings, directory: Path, unit: WorkUnit) -> tuple[str, int]:
     """Leaves the survey of a unit in a file; returns the unit's name and documents."""
-    found = survey(settings, unit)
-    found.save(_survey_file(directory, unit.name))
-    return found.name, len(found.in_language)
-
-
-def _survey_file(directory: Path, name: str) -> Path:
-    return directory / f".cleaning-survey-{name}"
+    found = survey.survey(settings, unit)
+    survey.save_arrays(directory / f"{_SURVEY}{unit.name}", dataclasses.asdict(found))
+    return unit.name, len(found.in_language)

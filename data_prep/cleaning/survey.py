@@ -28,6 +28,8 @@ from electra_tf.platform.bounded import cannot_read
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 
+REASONS = ("other_language_documents", "near_duplicate_documents", "duplicate_lines")
+"""What goes because of the survey, by the names of `manifest.Counts`."""
 _JUDGED = 2000
 """Characters of a document's beginning by which its language is judged."""
 
@@ -98,13 +100,9 @@ class UnitSurvey:
     signatures: np.ndarray
     """uint32 [S, P] of MinHash, of these documents' first parts."""
 
-    def save(self, path: Path) -> None:
-        """Writes the survey atomically."""
-        save_arrays(path, dataclasses.asdict(self))
-
     @classmethod
     def load(cls, path: Path) -> "UnitSurvey":
-        """Reads what `save` wrote."""
+        """Reads a file of the fields."""
         with opened_arrays(path) as found:
             return cls(**{name: array if array.ndim else array.item()
                           for name, array in found.items()})
@@ -148,34 +146,11 @@ def survey(settings: CleaningSettings, unit: WorkUnit) -> UnitSurvey:
             (0, settings.near_duplicate_permutations), np.uint32))
 
 
-@dataclasses.dataclass(frozen=True)
-class UnitDecision:
-    """What goes of one unit, by ascending numbers from 0 on within it."""
+def decide(surveys: Iterable[UnitSurvey], settings: CleaningSettings) -> dict[str, np.ndarray]:
+    """Returns UNIT/REASON, the `REASONS` of all units -> what is dropped of the unit.
 
-    other_language_documents: Sequence[int] = ()
-    near_duplicate_documents: Sequence[int] = ()
-    duplicate_lines: Sequence[int] = ()
-    """Of the unit's lines before any of them went; none of the documents above."""
-
-
-_FIELDS = tuple(field.name for field in dataclasses.fields(UnitDecision))
-
-
-def save_decisions(path: Path, decisions: Mapping[str, UnitDecision]) -> None:
-    """Writes what `decide` returned, atomically."""
-    save_arrays(path, {
-        f"{name}/{field}": np.asarray(getattr(decision, field), np.uint32)
-        for name, decision in decisions.items() for field in _FIELDS})
-
-
-def load_decision(path: Path, name: str) -> UnitDecision:
-    """Returns what is dropped of a unit; `UserError` if the file is gone or damaged."""
-    with opened_arrays(path) as found:
-        return UnitDecision(*(found[f"{name}/{field}"] for field in _FIELDS))
-
-
-def decide(surveys: Iterable[UnitSurvey], settings: CleaningSettings) -> dict[str, UnitDecision]:
-    """Returns what is dropped, by unit name; the units of a split come in the text's order.
+    Documents and lines have numbers from 0 on within their unit, before any of them goes; a line of
+    a dropped document is no duplicate line. The units of a split come in the text's order.
 
     The first of equal lines and of similar documents is kept. Training documents come first, then
     those held out, so no held-out text occurs in the training text.
@@ -185,8 +160,9 @@ def decide(surveys: Iterable[UnitSurvey], settings: CleaningSettings) -> dict[st
     copied = list(_with_continuations(ordered, _copies(ordered, settings)))
     gone = [one | other for one, other in zip(foreign, copied, strict=True)]
     lines = _later_lines(ordered, gone)
-    return {one.name: UnitDecision(*map(np.flatnonzero, numbers))
-            for one, *numbers in zip(ordered, foreign, copied, lines, strict=True)}
+    return {f"{one.name}/{reason}": np.flatnonzero(dropped).astype(np.uint32)
+            for one, *found in zip(ordered, foreign, copied, lines, strict=True)
+            for reason, dropped in zip(REASONS, found, strict=True)}
 
 
 def _copies(surveys: Sequence[UnitSurvey], settings: CleaningSettings) -> Iterator[np.ndarray]:

@@ -4,7 +4,6 @@ Where a book begins and ends is found in its bytes; workers join its wrapped lin
 Project Gutenberg has lines `*** START OF THE PROJECT GUTENBERG EBOOK ... ***` and `*** END OF ...`.
 """
 
-import functools
 import itertools
 import re
 import statistics
@@ -13,7 +12,7 @@ from collections.abc import Iterator
 
 from data_prep.documents import LONGEST_PART, DocumentPart, decoded, key_of
 from data_prep.sources import plain_text
-from data_prep.sources.files import FileSource, matching_files, read_unpacked
+from data_prep.sources.files import FileSource, matching_files
 
 _NAMES = " ".join(f"*.{kind}{packed}" for kind in ("txt", "TXT")
                   for packed in ("", ".gz", ".bz2", ".xz", ".zst"))
@@ -41,8 +40,7 @@ _CREDITS = re.compile(
 
 def books(pattern: str) -> FileSource:
     """Returns the source of books, one per text file, from a pattern or a directory."""
-    return FileSource(matching_files(pattern, names=_NAMES), "books",
-                      functools.partial(read_unpacked, split_book), parse_book)
+    return FileSource(matching_files(pattern, names=_NAMES), "books", split_book, parse_book)
 
 
 def split_book(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:

@@ -12,7 +12,6 @@ from data_prep.documents import DocumentPart, parse_plain_text
 from data_prep.sources.files import FileSource, damaged_stretch, matching_files
 from data_prep.sources.plain_text import parts_of
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path
 
 _ROWS = 256
 """Rows that are read at once."""
@@ -24,7 +23,7 @@ def columns(pattern: str, column: str) -> FileSource:
                       functools.partial(read_rows, column), parse_plain_text)
 
 
-def read_rows(column: str, file: typing.BinaryIO, path: Path) -> Iterator[DocumentPart]:
+def read_rows(column: str, file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:
     """Yields the rows of an open file that are not null; damage ends it."""
     import pyarrow
     import pyarrow.parquet
@@ -42,11 +41,11 @@ def read_rows(column: str, file: typing.BinaryIO, path: Path) -> Iterator[Docume
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError, EOFError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        yield damaged_stretch(str(path), f"{path} is no whole Parquet file, from row {row} on "
+        yield damaged_stretch(path, f"{path} is no whole Parquet file, from row {row} on "
                               f"({' '.join(str(error).split())[:200]})")
 
 
-def _require_text(schema: typing.Any, column: str, path: Path) -> None:
+def _require_text(schema: typing.Any, column: str, path: str) -> None:
     """Raises `UserError` unless a schema has one column of that name, and it holds strings."""
     from pyarrow import types
 

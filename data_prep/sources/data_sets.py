@@ -5,7 +5,6 @@ import functools
 import hashlib
 import pathlib
 from collections.abc import Iterator
-from typing import Any
 
 from data_prep.documents import DocumentPart, Parser, decoded, parse_plain_text, stripped
 from data_prep.sources.files import damaged_stretch
@@ -20,11 +19,7 @@ _KINDS = ("_START_ARTICLE_", "_START_SECTION_", _PARAGRAPH)
 
 
 def data_set(name: str, feature: str, options: SourceOptions) -> "DataSet":
-    """Returns the source of a data set of TensorFlow Datasets, prepared if need be.
-
-    Raises:
-        UserError: the data set, split or feature does not exist or cannot be downloaded.
-    """
+    """Returns the source of a data set of TensorFlow Datasets, prepared if need be."""
     parse = parse_plain_text
     if name.partition("/")[0].partition(":")[0] == "wiki40b":
         parse = functools.partial(parse_wiki40b, options.wiki_headings)
@@ -79,8 +74,8 @@ class DataSet(Source):
         builder = tfds.builder(self.name, data_dir=self.options.tfds_data_dir or None)
         place = f"tfds:{self.name}"
         try:
-            rows: Any = builder.as_dataset(split=self.options.tfds_split, shuffle_files=False,
-                                           read_config=in_order)
+            rows = builder.as_dataset(split=self.options.tfds_split, shuffle_files=False,
+                                      read_config=in_order)
             for row in tfds.as_numpy(rows.map(lambda row: row[self.feature])):
                 yield from parts_of(row, f"{place}, row {self._read}")
                 self._read += 1

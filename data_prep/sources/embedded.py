@@ -81,7 +81,7 @@ class EmbeddedText(Source):
 
 
 @functools.cache
-def documents() -> tuple[tuple[str, ...], ...]:
+def documents() -> tuple[list[str], ...]:
     """Returns documents as paragraphs, one line each: topics first, then modules.
 
     The text has about a million characters and depends on the Python version.
@@ -89,20 +89,20 @@ def documents() -> tuple[tuple[str, ...], ...]:
     topics = [_paragraphs(text) for _, text in sorted(pydoc_data.topics.topics.items())]
     modules = [[line for path in _source_files(name) for _, text in _docstrings(path)
                 for line in _paragraphs(text)] for name in MODULES]
-    return tuple(tuple(document) for document in topics + modules if document)
+    return tuple(filter(None, topics + modules))
 
 
 class Docstring(typing.NamedTuple):
     """The prose of a docstring."""
 
     name: str
-    """Name of the class or function within its file; "" for the file's own."""
+    """Name of the class or function; "" for a file's own."""
     paragraphs: tuple[str, ...]
 
     @property
     def held_out(self) -> bool:
         """Returns True for every tenth name: those docstrings are for the task made of them."""
-        return number_of(self.name) % 10 == 0
+        return key_of(self.name.encode()) % 10 == 0
 
 
 @functools.cache
@@ -122,11 +122,6 @@ def docstrings() -> tuple[Docstring, ...]:
     return tuple(found.values())
 
 
-def number_of(text: str) -> int:
-    """Returns a hash of a text in [0, 2^64)."""
-    return key_of(text.encode())
-
-
 TEXTS = {"python": documents,
          "docstrings": lambda: [one.paragraphs for one in docstrings() if not one.held_out]}
 """Name -> documents as paragraphs."""
@@ -135,12 +130,9 @@ TEXTS = {"python": documents,
 def _paragraphs(text: str, accept: Callable[[str], bool] = lambda block: True) -> list[str]:
     blocks = re.split(r"\n\s*\n", textwrap.dedent(text.expandtabs()))
     return [" ".join(_MARKUP.sub("", block).split()) for block in blocks
-            if _is_prose(block) and accept(block)]
-
-
-def _is_prose(block: str) -> bool:
-    return (len(block.strip()) >= _SHORTEST and not _UNDERLINED.search(block)
-            and not _CODE.search(textwrap.dedent(block)) and _odd_words(block) <= _MOST_ODD)
+            if len(block.strip()) >= _SHORTEST and not _UNDERLINED.search(block)
+            and not _CODE.search(textwrap.dedent(block)) and _odd_words(block) <= _MOST_ODD
+            and accept(block)]
 
 
 def _odd_words(block: str) -> float:

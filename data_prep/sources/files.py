@@ -36,9 +36,9 @@ class FileSource(Source):
     paths: tuple[Path, ...]
     name: str
     """Name of the format and of what else decides its text; part of the digest."""
-    read: Callable[[typing.BinaryIO, Path], Iterator[DocumentPart]]
-    """Yields the documents of an open file. It can be pickled. If it raises one of `CORRUPT`, the
-    rest of the file is lost."""
+    read: Callable[[typing.BinaryIO, str], Iterator[DocumentPart]]
+    """Yields the documents of a decompressed file with a name. It can be pickled. If it raises one
+    of `CORRUPT`, the rest of the file is lost."""
     parse: Parser
 
     def __post_init__(self):
@@ -53,7 +53,7 @@ class FileSource(Source):
             last, end, problem = None, 0, ""
             try:
                 with path.open("rb") as self._file:
-                    for last in self.read(self._file, path):
+                    for last in self.read(unpacked(self._file, path.suffix), str(path)):
                         end = max(end, last.offset + len(last.content))
                         yield last
             except CORRUPT as error:
@@ -63,12 +63,12 @@ class FileSource(Source):
             finally:
                 self._file = None
             if problem:
-                unpacked = " of the decompressed content" if path.suffix in COMPRESSED else ""
+                content = " of the decompressed content" if path.suffix in COMPRESSED else ""
                 going_on = last is not None and not last.ends
                 yield DocumentPart(
                     content=b"", key=last.key if going_on else NO_KEY, begins=not going_on,
                     path=str(path), damage=f"{path} is corrupt or cut short ({problem}), behind "
-                    f"byte {end}{unpacked}; get a whole copy of the file.")
+                    f"byte {end}{content}; get a whole copy of the file.")
             self._finished_bytes += path.stat().st_size
 
     def position(self) -> int:
@@ -107,13 +107,10 @@ def damaged_stretch(path: str, problem: str) -> DocumentPart:
 
 
 def matching_files(*patterns: str, names: str = "") -> tuple[Path, ...]:
-    """Returns the files that match patterns, sorted, each once.
+    """Returns the files that match patterns, sorted, each once; `UserError` without any text.
 
     In a directory, files match whose names match one of `names`, patterns separated by spaces; on
     this machine also in the directories below it.
-
-    Raises:
-        UserError: a pattern matches no file, or all files are empty.
     """
     found: set[Path] = set()
     for pattern in patterns:
@@ -132,12 +129,6 @@ def matching_files(*patterns: str, names: str = "") -> tuple[Path, ...]:
                         f"{' and so are the others' if len(paths) > 1 else ''}; "
                         "give files with text.")
     return paths
-
-
-def read_unpacked(split: Callable[[typing.BinaryIO, str], Iterator[DocumentPart]],
-                  file: typing.BinaryIO, path: Path) -> Iterator[DocumentPart]:
-    """Yields the documents that `split` finds in a decompressed file with a name."""
-    return split(unpacked(file, path.suffix), str(path))
 
 
 def unpacked(raw: typing.BinaryIO, suffix: str) -> typing.BinaryIO:

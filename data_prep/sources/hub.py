@@ -28,8 +28,6 @@ _FILE = re.compile(r"((?P<config>.+)/)?(?P<split>[^/-]+(-[^/\d][^/-]*)*)"
                    r"(/\d+|-\d+-of-\d+[^/]*)\.parquet")
 _DEFAULT = "default"
 """Name of the configuration of a data set that has one."""
-_MOST_LISTED = 20
-"""Names in a message."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +47,7 @@ class HubFile:
         return types.SimpleNamespace(st_size=self.size)
 
     def open(self, mode: str) -> typing.BinaryIO:
-        """Opens the file, downloading it if the cache lacks it."""
+        """Opens the file and downloads it if the cache lacks it."""
         with _one_line_errors(self.repository, self.revision):
             from huggingface_hub import hf_hub_download
 
@@ -76,12 +74,7 @@ class HubSource(FileSource):
 
 
 def hub_data_set(name: str, column: str) -> HubSource:
-    """Returns the source of OWNER/DATASET[@REVISION][:CONFIG][:SPLIT], by default of "train".
-
-    Raises:
-        UserError: no such data set, revision, configuration or split; no Parquet files; no access;
-            no connection.
-    """
+    """Returns the source of OWNER/DATASET[@REVISION][:CONFIG][:SPLIT], by default of "train"."""
     found = _NAME.fullmatch(name)
     if found is None:
         raise UserError(f"--input=hf:{name} must be hf:OWNER/DATASET[@REVISION][:CONFIG][:SPLIT].")
@@ -131,8 +124,7 @@ def _configs(repository: str, files: list[HubFile]) -> dict[str, dict[str, list[
 def _choose(known: dict[str, typing.Any], name: str, problem: str) -> typing.Any:
     if name not in known:
         raise UserError(f"{problem} {shown(name)}; name one behind a colon: "
-                        f"{', '.join(sorted(known)[:_MOST_LISTED])}"
-                        f"{', ...' * (len(known) > _MOST_LISTED)}.{suggestion(name, known)}")
+                        f"{', '.join(sorted(known))}.{suggestion(name, known)}")
     return known[name]
 
 
@@ -148,16 +140,14 @@ def _one_line_errors(repository: str, revision: str | None) -> Iterator[None]:
         cause = error.__cause__ or error
         status = {getattr(getattr(one, "response", None), "status_code", None)
                   for one in (error, cause)}
-        if isinstance(error, errors.GatedRepoError):
-            problem = ("is gated or needs another token: accept its terms there, then log in with "
-                       "hf auth login or set HF_TOKEN.")
-        elif isinstance(error, errors.RepositoryNotFoundError):
+        if type(error) is errors.RepositoryNotFoundError:  # Not a gated one.
             problem = ("is no public data set; check the name. For a private one, log in first: "
                        "hf auth login.")
+        elif status & {401, 403}:
+            problem = ("is gated or needs another token: accept its terms there, then log in with "
+                       "hf auth login or set HF_TOKEN.")
         elif isinstance(error, errors.RevisionNotFoundError):
             problem = f"has no revision {shown(revision)}."
-        elif status & {401, 403}:
-            problem = "needs another token: log in with hf auth login or set HF_TOKEN."
         elif constants.HF_HUB_OFFLINE:
             problem = "needs a connection, and HF_HUB_OFFLINE is set; unset it."
         else:

@@ -6,7 +6,7 @@ import typing
 from collections.abc import Iterator
 
 from data_prep.documents import DocumentPart, decoded, key_of, stripped
-from data_prep.sources.files import FileSource, damaged_stretch, matching_files, read_unpacked
+from data_prep.sources.files import FileSource, damaged_stretch, matching_files
 from electra_tf.platform.errors import UserError, shown
 
 LONGEST_LINE = 64 << 20
@@ -16,8 +16,7 @@ LONGEST_LINE = 64 << 20
 def json_lines(pattern: str, field: str) -> FileSource:
     """Returns the source of the strings under `field` in the objects of files."""
     return FileSource(matching_files(pattern), f"jsonl#{field}",
-                      functools.partial(read_unpacked, split_lines),
-                      functools.partial(parse_object, field))
+                      split_lines, functools.partial(parse_object, field))
 
 
 def split_lines(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:

@@ -3,14 +3,13 @@
 The memory stays flat for files, documents and lines of any size.
 """
 
-import functools
 import io
 import itertools
 import typing
 from collections.abc import Iterator
 
 from data_prep.documents import LONGEST_PART, DocumentPart, key_of, parse_plain_text
-from data_prep.sources.files import FileSource, read_unpacked
+from data_prep.sources.files import FileSource
 from electra_tf.platform.storage import Path
 
 _LONGEST_BLANK = 64
@@ -19,7 +18,7 @@ _LONGEST_BLANK = 64
 
 def text_files(paths: tuple[Path, ...]) -> FileSource:
     """Returns the source that is plain text files."""
-    return FileSource(paths, "", functools.partial(read_unpacked, split_text), parse_plain_text)
+    return FileSource(paths, "", split_text, parse_plain_text)
 
 
 def split_text(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:

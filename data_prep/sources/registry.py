@@ -60,11 +60,7 @@ SOURCES: dict[str, Callable[[Entry, SourceOptions], Source]] = {
 
 
 def open_source(text: str, options: SourceOptions = SourceOptions()) -> Source:  # noqa: B008 (frozen)
-    """Returns the source that --input names.
-
-    Raises:
-        UserError: it is ambiguous, a pattern matches no file, or all files are empty.
-    """
+    """Returns the source that --input names; `UserError` for one that is ambiguous or empty."""
     source = _put_together(entries_of(text), options)
     if options.on_error == "skip":
         source.parse = SkippingParser(source.parse)

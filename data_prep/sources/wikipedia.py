@@ -10,14 +10,8 @@ import xml.parsers.expat
 from collections.abc import Iterable, Iterator
 
 from data_prep.documents import DocumentPart, key_of
-from data_prep.sources.files import (
-    CORRUPT,
-    FileSource,
-    damaged_stretch,
-    matching_files,
-    read_unpacked,
-    unpacked,
-)
+from data_prep.sources import files
+from data_prep.sources.files import damaged_stretch
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 
@@ -35,29 +29,24 @@ _HEADER = 1 << 17
 """Bytes of a dump in which its namespaces are named."""
 
 
-def wikipedia(pattern: str, headings: bool) -> FileSource:
-    """Returns the source of the articles of .xml dumps, with titles and `headings` or without.
-
-    Raises:
-        UserError: no file matches, or only the index matches.
-    """
-    paths = matching_files(pattern)
+def wikipedia(pattern: str, headings: bool) -> files.FileSource:
+    """Returns the source of the articles of .xml dumps, with titles and `headings` or without."""
+    paths = files.matching_files(pattern)
     dumps = tuple(path for path in paths if "-multistream-index" not in path.name)
     if not dumps:
         raise UserError(f"--input: {paths[0]} is the index of a dump, not the dump; name the file "
                         "that ends with .xml.bz2.")
     dropped = tuple(sorted(set().union(*map(_media_namespaces, dumps))))
-    return FileSource(dumps, f"wikipedia headings={headings}",
-                      functools.partial(read_unpacked, split_articles),
-                      functools.partial(parse_article, headings, dropped))
+    return files.FileSource(dumps, f"wikipedia headings={headings}", split_articles,
+                            functools.partial(parse_article, headings, dropped))
 
 
 def _media_namespaces(path: Path) -> set[str]:
     """Returns what a wiki calls the namespaces of files and categories, in its language."""
     try:
         with path.open("rb") as raw:
-            header = unpacked(raw, path.suffix).read(_HEADER)
-    except CORRUPT:
+            header = files.unpacked(raw, path.suffix).read(_HEADER)
+    except files.CORRUPT:
         return set()  # Reading the documents says what is wrong.
     return {name.decode(errors="replace") for _, name in _MEDIA.findall(header)}
 
@@ -118,9 +107,9 @@ def parse_article(headings: bool, namespaces: tuple[str, ...], part: DocumentPar
     title, text = _read_page(part)
     try:
         lines = wikitext.prose(text, headings=headings, namespaces=namespaces)
-    except wikitext.Unreadable as error:
+    except wikitext.UNREADABLE as error:
         raise UserError(f"{part.path}: the wikitext of {shown(title)}, the page at byte "
-                        f"{part.offset}, can't be read ({error}).") from error
+                        f"{part.offset}, is nested too deeply ({error}).") from error
     return iter([title, *lines] if headings and title and lines else lines)
 
 

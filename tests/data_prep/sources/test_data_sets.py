@@ -45,8 +45,10 @@ def test_feature_and_split_have_names(data_dir):
     assert read("tfds:letters:1.0.0#body", tfds_data_dir=data_dir, tfds_split="train[:3]") == [
         [f"Body {number}."] for number in range(3)]
     assert read("tfds:letters", tfds_data_dir=data_dir, tfds_split="test+test") == LINES[:2] * 2
-    digests = {open_source(f"tfds:letters{field}", SourceOptions(tfds_data_dir=data_dir, tfds_split=split)).sha256()
-               for field in ("", "#body") for split in ("train", "test", "train[:3]")}
+    digests = {
+        open_source(f"tfds:letters{field}", SourceOptions(
+            tfds_data_dir=data_dir, tfds_split=split)).sha256()
+        for field in ("", "#body") for split in ("train", "test", "train[:3]")}
     assert len(digests) == 6
 
 

@@ -138,7 +138,7 @@ def test_the_manifest_has_the_commit_and_another_one_is_refused(hub, build):
 
 @pytest.mark.parametrize(("name", "problem"), [
     ("news", "must be hf:OWNER/DATASET"),
-    ("a/nothing", "there is no public data set http://127.0.0.1:.*/datasets/a/nothing"),
+    ("a/nothing", "http://127.0.0.1:.*/datasets/a/nothing is no public data set; check the name"),
     ("a/gated", "datasets/a/gated is gated or needs another token: accept its terms there"),
     ("a/own@v9", "datasets/a/own has no revision 'v9'"),
     ("a/csv", "a/csv has no Parquet files of splits"),

@@ -1,4 +1,4 @@
-"""What --input means: nothing with two meanings is taken for either, and several sources are one."""
+"""What --input means: each entry, mistakes, and several sources as one."""
 
 import pickle
 
