@@ -47,24 +47,11 @@ Parser = Callable[[DocumentPart], Iterable[str]]
 """Returns the lines of a part: stripped, not empty. It can be pickled, and raises `UserError`s."""
 
 
-class SkippedDocument(UserError):
-    """An error for a damaged document, or part of one, that the user wants left out."""
-
-
 @dataclasses.dataclass(frozen=True)
 class SkippingParser:
-    """A parser for --on_error=skip: whole parts or a `SkippedDocument` error."""
+    """The parser of text whose damaged parts `lines_of` leaves out, for --on_error=skip."""
 
     parse: Parser
-
-    def __call__(self, part: DocumentPart) -> list[str]:
-        """Returns all lines of a part."""
-        try:
-            if part.damage:
-                raise UserError(part.damage)
-            return list(self.parse(part))
-        except UserError as error:
-            raise SkippedDocument(str(error)) from error
 
 
 def parse_by_source(parsers: tuple[Parser, ...], part: DocumentPart) -> Iterable[str]:
@@ -131,19 +118,23 @@ class ReadingNotes:
                 (self.documents, other.documents), (self.text_bytes, other.text_bytes))))
 
 
-def lines_of(parts: Iterable[DocumentPart], parse: Parser, notes: ReadingNotes | None = None
-             ) -> Iterator[str]:
+def lines_of(parts: Iterable[DocumentPart], parse: Parser | SkippingParser,
+             notes: ReadingNotes | None = None) -> Iterator[str]:
     """Yields the lines of documents, and `DOCUMENT_END` after each document's last line.
 
-    `notes` counts what is read and skipped. Damage that `parse` does not skip raises `UserError`.
+    `notes` counts what is read and skipped. Damage raises `UserError` without a `SkippingParser`.
     """
     notes = ReadingNotes() if notes is None else notes
+    skips = isinstance(parse, SkippingParser)
     for part in parts:
         try:
-            if part.damage and not isinstance(parse, SkippingParser):
+            if part.damage:
                 raise UserError(part.damage)
-            yield from notes.counted(part, parse(part))
-        except SkippedDocument as error:
+            lines = list(parse.parse(part)) if skips else parse(part)
+            yield from notes.counted(part, lines)
+        except UserError as error:
+            if not skips:
+                raise
             notes.skipped += 1
             notes.messages = [*notes.messages, str(error)][:MOST_LISTED]
         if part.ends:

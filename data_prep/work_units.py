@@ -13,7 +13,7 @@ import time
 import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from data_prep.documents import DocumentPart, Parser, ReadingNotes, lines_of
+from data_prep.documents import DocumentPart, Parser, ReadingNotes, SkippingParser, lines_of
 from data_prep.sources.source import Source
 
 Item = typing.TypeVar("Item")
@@ -53,7 +53,7 @@ class WorkUnit:
     """Number within split and piece."""
     parts: tuple[DocumentPart, ...]
     """Raw, in order; the first document may have begun in an earlier unit, the last may go on."""
-    parse: Parser
+    parse: Parser | SkippingParser
 
     @property
     def name(self) -> str:
@@ -150,7 +150,7 @@ class Progress:
               file=sys.stderr, flush=True)
 
 
-def work_units(parts: Iterable[DocumentPart], parse: Parser, unit_bytes: int,
+def work_units(parts: Iterable[DocumentPart], parse: Parser | SkippingParser, unit_bytes: int,
                held_out: HeldOut = NOTHING, piece: int | None = None) -> Iterator[WorkUnit]:
     """Groups parts of documents into units of `unit_bytes` at most, more for a longer part."""
     waiting: dict[str, list[DocumentPart]] = {"train": [], "eval": []}

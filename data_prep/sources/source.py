@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import Literal
 
-from data_prep.documents import DocumentPart, Parser
+from data_prep.documents import DocumentPart, Parser, SkippingParser
 from electra_tf.platform.settings import Section
 
 PIECE_BYTES = 256 << 20
@@ -33,7 +33,7 @@ class Source(abc.ABC):
 
     size: int
     """Bytes to read in all."""
-    parse: Parser
+    parse: Parser | SkippingParser
     """Reads text out of the documents."""
 
     @abc.abstractmethod
