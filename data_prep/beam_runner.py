@@ -36,7 +36,7 @@ _DIRECT, _DATAFLOW = "DirectRunner", "DataflowRunner"
 _REFUSED = "refused-"
 _CANNOT_START = (OSError, ValueError, ImportError, RuntimeError)
 _ANSWER_SECONDS = 20.0
-"""How long a job server may take to accept a connection; Beam itself would wait for minutes."""
+"""Limit for a job server to accept a connection; Beam itself would wait for minutes."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -28,7 +28,7 @@ class DocumentPart:
     """A document, or consecutive bytes of a longer one."""
 
     content: bytes
-    """At most about `LONGEST_PART` where a document can be read in parts; else all of it."""
+    """The whole document, or a part of at most about `LONGEST_PART` if its format has parts."""
     key: int
     """Hash of the document's first part, in [0, 2^64), independent of its place."""
     begins: bool = True
@@ -96,7 +96,7 @@ class ReadingNotes:
     skipped: int = 0
     """Damaged documents that were left out; of one in parts, the damaged parts."""
     messages: list[str] = dataclasses.field(default_factory=list)
-    """What is wrong with the first `MOST_LISTED` of them."""
+    """Errors of the first `MOST_LISTED` of them."""
     documents: dict[str, int] = dataclasses.field(default_factory=dict)
     """Number of a source -> its documents that began."""
     text_bytes: dict[str, int] = dataclasses.field(default_factory=dict)

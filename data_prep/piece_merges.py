@@ -28,7 +28,7 @@ _FIRST = 1 << 32
 
 
 class Pieces(NamedTuple):
-    """What a vocabulary holds besides special tokens."""
+    """The entries of a vocabulary other than special tokens."""
 
     characters: list[str]
     """Alone and as "##" pieces, each form by its own count; the commonest first."""

@@ -1,4 +1,4 @@
-"""The one chain from text to examples: lines -> ids -> packed examples -> a shard."""
+"""Turns text into a shard: lines -> ids -> packed examples -> records."""
 
 import collections
 import dataclasses

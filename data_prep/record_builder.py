@@ -29,7 +29,7 @@ _MOST_BYTES = MIB
 
 Outcome = tuple[manifest.Shard, manifest.Counts, ReadingNotes]
 Identity = Mapping[str, Any]
-"""What decides the bytes of a build, by name."""
+"""Name -> value of everything that decides the bytes of a build."""
 
 
 def build_records(

@@ -1,4 +1,4 @@
-"""What a person should know of a finished build: a table, notes and warnings."""
+"""Reports of a finished build: a table, notes and warnings."""
 
 from electra_tf.data.manifest import SPLITS, Manifest
 from electra_tf.platform import errors
@@ -11,7 +11,7 @@ _LINES = ("lines_of_dropped_documents", "letterless_lines", "boilerplate_lines",
 
 
 def table(result: Manifest, seconds: float) -> str:
-    """Returns the table that ends a build, for a reader who sees it for the first time."""
+    """Returns the table that ends a build."""
     counts = result.counts
     cleaned = _cleaning_rows(result)
     whole = sum(source.text_bytes for source in result.sources)
@@ -56,7 +56,7 @@ def _cleaning_rows(result: Manifest) -> list[tuple[str, str]]:
 
 
 def held_out_note(result: Manifest) -> str:
-    """Returns what a person should know of the held-out documents; "" if nothing is unusual."""
+    """Returns a note about the held-out documents; "" if nothing is unusual."""
     documents, fraction = result.counts.documents, result.settings["held_out_fraction"]
     if not result.shards_of("eval"):
         return "no document was held out, so --mode=eval has nothing to read" + (

@@ -32,7 +32,7 @@ class HeldOut:
     below: int = 0
     """Smaller keys are held out."""
     only: int | None = None
-    """The one key that is held out, if a fraction of so few documents would be none."""
+    """The only key held out; for so few documents that a fraction of them would be none."""
 
     def __contains__(self, key: int) -> bool:
         return key < self.below if self.only is None else key == self.only

@@ -27,14 +27,14 @@ _WANTED = ("GLUE's .tsv, SQuAD's .json, MRQA's .jsonl(.gz), CoNLL's dev.txt, val
 
 @dataclasses.dataclass(frozen=True)
 class BenchmarkTexts:
-    """What test files hold, as hashes of n-grams of words."""
+    """The texts of test files as hashes of n-grams of words."""
 
     lengths: tuple[int, ...]
-    """The n that there are, ascending."""
+    """All n, ascending."""
     ngrams: np.ndarray
     """uint64 [G], ascending."""
     texts: int = 0
-    """How many there were that are looked for."""
+    """Number of texts that are looked for."""
 
     def facts(self) -> dict[str, str | int]:
         """Returns what is a part of a build's identity: a digest of the n-grams, and `texts`."""

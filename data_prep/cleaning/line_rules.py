@@ -1,6 +1,6 @@
-"""What can be said of a line of text by itself: its normalization, and whether it is prose.
+"""Cleaning of a line by itself: its normalization, and rules that drop it.
 
-The rules for boilerplate are few and strict: a line goes only if all of it is of a known kind.
+The rules for boilerplate are few and strict: they drop a line only if all of it is of a known kind.
 docs/how_to/cleaning.md describes them; boilerplate.yaml has the words.
 """
 

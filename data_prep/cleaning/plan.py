@@ -17,7 +17,7 @@ from electra_tf.platform import storage
 from electra_tf.platform.storage import Path
 
 FILES = ".cleaning-*"
-"""What a plan keeps in the directory of a build."""
+"""Pattern of a plan's files in the directory of a build."""
 _DECISIONS, _TEXTS, _SURVEY = ".cleaning-decisions", ".cleaning-texts", ".cleaning-survey-"
 _BATCH_CHARACTERS = 1 << 18
 """Text in which test texts are looked for at once."""

@@ -1,4 +1,4 @@
-"""What goes of a text for its language or for being a copy: a pass over all of it decides.
+"""Decides by a pass over the whole text which documents and lines cleaning drops.
 
 Workers survey the units and leave a file for each; the decisions are a file, of which a worker
 reads its part. Lines are compared by 64-bit hashes: of 10^8 different lines two have the same one
@@ -29,7 +29,7 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 
 REASONS = ("other_language_documents", "near_duplicate_documents", "duplicate_lines")
-"""What goes because of the survey, by the names of `manifest.Counts`."""
+"""Reasons of a survey to drop documents or lines, by the names of `manifest.Counts`."""
 _JUDGED = 2000
 """Characters of a document's beginning by which its language is judged."""
 
@@ -109,7 +109,7 @@ class UnitSurvey:
 
 
 def survey(settings: CleaningSettings, unit: WorkUnit) -> UnitSurvey:
-    """Returns what is to be known of a unit; it takes 9 bytes a line."""
+    """Surveys a unit; the result takes 9 bytes a line."""
     rules = LineRules(settings)
     document_lines: list[int] = []
     hashed: list[bool] = []

@@ -1,4 +1,4 @@
-"""The sources of text by name, and what --input may be.
+"""The sources of text by name, and the grammar of --input.
 
     input   = entry ("," entry)*
     entry   = [source ":"] pattern ["#" field]
@@ -33,7 +33,7 @@ class Entry:
     """One source of --input."""
 
     said: str
-    """As it stands there."""
+    """The text of the entry."""
     source: str = TEXT
     pattern: str
     field: str = "text"

@@ -18,8 +18,8 @@ class SourceOptions(Section, prefix="--"):
     """The flags that concern sources."""
 
     on_error: Literal["stop", "skip"] = "stop"
-    """At a damaged document or file: stop, or skip it. Records' manifests count and list skipped
-    documents."""
+    """Action at a damaged document or file: stop, or skip it. Records' manifests count and list
+    skipped documents."""
     wiki_headings: bool = False
     """Keep titles and headings of Wikipedia articles, one per line."""
     tfds_data_dir: str = ""
@@ -66,7 +66,7 @@ class Member:
 
     source: Source
     name: str
-    """As --input has it."""
+    """The entry of --input."""
     number: int
     """`DocumentPart.source` of its documents."""
 

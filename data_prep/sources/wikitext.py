@@ -115,7 +115,7 @@ _READERS: dict[type, Callable[[_Reader, Any], None]] = {
     nodes.Text: _Reader.text, nodes.HTMLEntity: _Reader.entity, nodes.Heading: _Reader.heading,
     nodes.Wikilink: _Reader.link, nodes.ExternalLink: _Reader.external_link,
     nodes.Tag: _Reader.tag}
-"""What is none of these (templates, their arguments, comments) is left out."""
+"""Other nodes (templates, their arguments, comments) are left out."""
 
 
 def _tidy(line: str) -> str:

@@ -7,6 +7,7 @@ import pytest
 
 from data_prep.cleaning import benchmarks
 from electra_tf.platform.errors import UserError
+from tests.data_prep.cleaning.conftest import cleaned
 
 TEN = "the quick brown fox jumps over the lazy old dog"
 TWENTY = " ".join(f"word{number}" for number in range(20))
@@ -46,14 +47,14 @@ def put(directory, name, content):
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
-def test_test_texts_are_found_in_every_format(clean, tmp_path):
+def test_test_texts_are_found_in_every_format(tmp_path):
     line = f"He wrote: The quick, brown FOX jumps over the lazy old dog! {TWENTY}"
     halves = [" ".join(TEN.split()[:5]), " ".join(TEN.split()[5:])]  # No text goes across lines.
     for kind, file in FILES.items():
         put(tmp_path / kind, *file)
         (tmp_path / f"of {kind}").mkdir()
-        found, tally = clean([[line, *halves]], decontaminate=str(tmp_path / kind),
-                             directory=tmp_path / f"of {kind}")
+        found, tally = cleaned(tmp_path / f"of {kind}", [[line, *halves]],
+                               decontaminate=str(tmp_path / kind))
         assert (kind, found["train"]) == (kind, [halves])
         assert tally == {"contaminated_lines": 1, "dropped_text_bytes": len(line)}
 
