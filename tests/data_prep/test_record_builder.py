@@ -103,15 +103,6 @@ def test_a_finished_build_has_nothing_left_to_do_and_refuses_another(build, voca
     assert set(shard_bytes(directory)) == {shard.name for shard in after.shards}
 
 
-def test_a_changed_corpus_is_refused_finished_or_not(build, tmp_path):
-    text = tmp_path / "text.txt"
-    text.write_text("one line\n")
-    build(text=str(text))
-    text.write_text("another line\n")
-    with pytest.raises(UserError, match="holds another build: corpus_sha256"):
-        build(text=str(text))
-
-
 def test_a_restart_makes_only_the_shards_that_are_missing(build, tmp_path, monkeypatch):
     build("whole")
 
@@ -156,11 +147,17 @@ def test_a_shard_changed_during_the_pause_is_made_again(build, tmp_path, monkeyp
     assert shard_bytes(tmp_path / "records") == shard_bytes(tmp_path / "whole")
 
 
-def test_a_corpus_of_blank_lines_is_refused_without_a_manifest(build, tmp_path):
-    (tmp_path / "blank.txt").write_text("\n \n\t\n")
+def test_a_changed_corpus_and_one_of_blank_lines_are_refused(build, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("\n \n\t\n")
     with pytest.raises(UserError, match="holds no text"):
-        build(text=str(tmp_path / "blank.txt"))
+        build(text=str(text))
     assert not (tmp_path / "records" / "manifest.json").exists()
+    text.write_text("one line\n")
+    build("one", text=str(text))
+    text.write_text("another line\n")
+    with pytest.raises(UserError, match="holds another build: corpus_sha256"):
+        build("one", text=str(text))
 
 
 @pytest.mark.parametrize(("packing", "expected"), [
