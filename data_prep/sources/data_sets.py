@@ -55,7 +55,8 @@ class DataSet(Source):
             raise UserError(f"{self.name} has no split {shown(self.options.tfds_split)}; it has "
                             f"{', '.join(builder.info.splits)} (--tfds_split).") from error
         features = builder.info.features
-        texts = [name for name in features if isinstance(features[name], tfds.features.Text)]
+        texts = sorted(
+            name for name in features if isinstance(features[name], tfds.features.Text))
         if self.feature not in texts:
             raise UserError(f"{self.name} has no text feature {shown(self.feature)}; it has "
                             f"{', '.join(texts)}. Name the one that holds the text behind the "

@@ -60,7 +60,7 @@ def test_the_words_of_wiki40b_are_no_text(data_dir):
 
 @pytest.mark.parametrize(("name", "changes", "message"), [
     ("nosuchset", {}, "TensorFlow Datasets has no 'nosuchset' in .* and can't get it"),
-    ("letters#size", {}, "letters has no text feature 'size'; it has text, body"),
+    ("letters#size", {}, "letters has no text feature 'size'; it has body, text"),
     ("letters", {"tfds_split": "dev"}, "letters has no split 'dev'; it has train, test"),
 ])
 def test_a_mistake_is_one_line(data_dir, name, changes, message):
