@@ -17,17 +17,12 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import (
-    DirectOptions,
-    PipelineOptions,
-    PortableOptions,
-    StandardOptions,
-)
+from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
-from apache_beam.runners.runner import PipelineRunner, create_runner
+from apache_beam.runners.runner import create_runner
 
 from data_prep import local_runner
-from data_prep.work_units import Item, Piece, Result
+from data_prep.work_units import Item, Piece, Result, Words
 from electra_tf.platform import atomic_file, storage, strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import MIB, Path
@@ -40,25 +35,17 @@ _DIRECT, _DATAFLOW = "DirectRunner", "DataflowRunner"
 _REFUSED = "refused-"
 _CANNOT_START = (OSError, ValueError, ImportError, RuntimeError)
 _ANSWER_SECONDS = 20.0
-"""How long a job server may take to accept a connection; Beam itself would wait for minutes."""
-
-Words = collections.Counter[bytes]
+"""Limit for a job server to accept a connection; Beam itself would wait for minutes."""
 
 
 @dataclasses.dataclass(frozen=True)
 class BeamRunner:
-    """An Apache Beam runner and its options.
-
-    Raises:
-        UserError: (at once) Beam does not know an option; (from the methods) the job cannot be
-            started, or a function raised one.
-    """
+    """An Apache Beam runner and its options; raises `UserError` at once for an unknown option."""
 
     name: str
     """The value of Beam's --runner. DirectRunner is Beam's `FnApiRunner`: Beam's own DirectRunner
     looks for Prism's program first."""
     arguments: tuple[str, ...]
-    """Beam's other options, as on a command line."""
     scratch: Path
     """A directory for this runner alone, writable by workers and removed after each job."""
 
@@ -67,25 +54,23 @@ class BeamRunner:
 
     def run(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
             work: Callable[[Item], Result], kind: type[Result]) -> Iterator[Result]:
-        """See `Runner`. The results come when the whole job is done."""
+        """Yields the results of all items when the whole job is done."""
         with self._place() as place:
             self._finish(place, lambda units: (
                 units
                 | "Work" >> beam.Map(functools.partial(_worked, place, work, kind))
-                | "Gather" >> beam.GroupByKey()
-            ), pieces, cut)
+                | "Gather" >> beam.GroupByKey()), pieces, cut)
             yield from _results(place, kind)
 
     def add_up(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
                count: Callable[[Item], Words]) -> Iterator[Words]:
-        """See `Runner`. A word is in one of the sums only, which are exact."""
+        """Yields sums of all counts; a word is in one of them only."""
         with self._place() as place:
             self._finish(place, lambda units: (
                 units
                 | "Count" >> beam.FlatMap(functools.partial(_counted, place, count))
                 | "Add up" >> beam.CombinePerKey(_sum)
-                | "As JSON" >> beam.MapTuple(_sums)
-            ), pieces, cut)
+                | "As JSON" >> beam.MapTuple(_sums)), pieces, cut)
             for found in _results(place, dict[str, int]):
                 yield Words({word.encode(): number for word, number in found.items()})
 
@@ -108,7 +93,8 @@ class BeamRunner:
             exits.push(functools.partial(_raise_refusal, place))
             try:
                 _require_job_server(options)
-                pipeline = beam.Pipeline(runner=_runner(self.name), options=options)
+                runner = FnApiRunner() if self.name == _DIRECT else create_runner(self.name)
+                pipeline = beam.Pipeline(runner=runner, options=options)
                 (rest(pipeline
                       | "Pieces" >> beam.Create(list(pieces))
                       | "Cut" >> beam.FlatMap(functools.partial(_cut, place, cut))
@@ -136,7 +122,7 @@ def _checked_options(name: str, arguments: tuple[str, ...]) -> PipelineOptions:
         raise UserError(f"--beam_options must be written --name=value. Received: "
                         f"{shown(arguments[0])}")
     complaint = io.StringIO()
-    options = PipelineOptions(list(arguments))
+    options = PipelineOptions([*arguments, f"--runner={name}"])
     try:
         with _quiet(), contextlib.redirect_stderr(complaint):
             known = options.get_all_options()
@@ -149,15 +135,10 @@ def _checked_options(name: str, arguments: tuple[str, ...]) -> PipelineOptions:
         if name in (_DIRECT, _DATAFLOW):
             raise UserError(f"--beam_options: Beam {beam.__version__} has no {names}.")
         print(f"warning: only a job server may know {names} of --beam_options.", file=sys.stderr)
-    if name == _DIRECT and options.view_as(DirectOptions).direct_running_mode != "in_memory":
+    if name == _DIRECT and known["direct_running_mode"] != "in_memory":
         raise UserError("--beam_options: DirectRunner works with --direct_running_mode=in_memory "
                         "only; for several processes leave out --runner and give --num_workers.")
-    options.view_as(StandardOptions).runner = name
     return options
-
-
-def _runner(name: str) -> PipelineRunner:
-    return FnApiRunner() if name == _DIRECT else create_runner(name)
 
 
 def _first(interrupt: BaseException) -> BaseException:
@@ -169,7 +150,7 @@ def _first(interrupt: BaseException) -> BaseException:
 
 def _require_job_server(options: PipelineOptions) -> None:
     """Raises `OSError` if no server listens at --job_endpoint; without one Beam starts its own."""
-    endpoint = options.view_as(PortableOptions).job_endpoint
+    endpoint = options.get_all_options()["job_endpoint"]
     if endpoint and endpoint != "embed":
         host, _, port = endpoint.rpartition(":")
         try:
@@ -184,8 +165,7 @@ def _quiet() -> Iterator[None]:
     before = logging.root.manager.disable
     logging.disable(logging.ERROR)
     try:
-        with open(os.devnull, "w", encoding="utf-8") as nowhere, (
-                contextlib.redirect_stderr(nowhere)):
+        with contextlib.redirect_stderr(io.StringIO()):
             yield
     finally:
         logging.disable(before)
@@ -217,7 +197,7 @@ def _cut(place: Path, cut: Callable[[Piece], Iterable[Item]], piece: Piece) -> I
 
 def _worked(place: Path, work: Callable[[Item], Result], kind: type[Result], item: Item
             ) -> tuple[int, bytes]:
-    """Returns which file of results an item's belongs to, and the result as JSON."""
+    """Returns the part that an item's result belongs to, and the result as JSON."""
     with _refusing(place):
         content = strict_json.dumps(work(item), kind)
     return zlib.crc32(content) % PARTS, content
@@ -231,7 +211,7 @@ def _write_results(place: Path, part: int, contents: Iterable[bytes]) -> None:
 
 def _counted(place: Path, count: Callable[[Item], Words], item: Item
              ) -> Iterator[tuple[int, Words]]:
-    """Yields the counts of an item's words by the group that a word belongs to."""
+    """Yields the counts of an item's words by the part that a word belongs to."""
     with _refusing(place):
         groups: dict[int, Words] = collections.defaultdict(collections.Counter)
         for word, number in count(item).items():
@@ -248,11 +228,10 @@ def _sum(parts: Iterable[Words]) -> Words:
 
 
 def _sums(part: int, counts: Words) -> tuple[int, list[bytes]]:
-    by_text = {word.decode(): number for word, number in sorted(counts.items())}
+    by_text = {word.decode(): number for word, number in counts.items()}
     return part, [strict_json.dumps(by_text, dict[str, int])]
 
 
 def _results(place: Path, kind: type[Result]) -> Iterator[Result]:
-    """Yields the results of all parts."""
     for path in sorted(place.glob("part-*")):
         yield from strict_json.read(path, list[kind], most=_MOST_BYTES)

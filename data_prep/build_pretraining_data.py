@@ -18,13 +18,9 @@ from absl import flags
 from data_prep import local_runner, record_builder, shared_flags, summary
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.settings import SHORT_EXAMPLE_RATES, BuildSettings
-from data_prep.sources import several
 from electra_tf.platform import command_line, errors, signals, storage
 from electra_tf.platform.settings import define_flags, from_flags, settings_of
 from electra_tf.text.tokenization import FLAGS, TextSettings
-
-EXAMPLES = tuple(settings_of(BuildSettings))
-CLEANING = tuple(settings_of(CleaningSettings))
 
 flags.DEFINE_string("vocab_file", "", "The vocabulary, from data_prep.build_vocab or a model's.")
 flags.DEFINE_string("output_dir", "", "Where shards, vocab.txt and manifest.json go.")
@@ -34,9 +30,9 @@ flags.DEFINE_bool("overwrite", False, "Replace another build in --output_dir.")
 
 GROUPS = {
     "Input and output": (*shared_flags.INPUT, "vocab_file", "output_dir", "overwrite"),
-    "Examples": EXAMPLES,
+    "Examples": tuple(settings_of(BuildSettings)),
     "Text": FLAGS,
-    "Cleaning": CLEANING,
+    "Cleaning": tuple(settings_of(CleaningSettings)),
     "Speed": shared_flags.SPEED,
 }
 
@@ -59,25 +55,20 @@ def _build(values: flags.FlagValues) -> None:
     start = time.monotonic()
     text = TextSettings.of_flags(values)
     output_dir = storage.path(values.output_dir)
-    source = shared_flags.source()
+    packing = values.packing or BuildSettings.packing
+    settings = from_flags(BuildSettings, cleaning=from_flags(CleaningSettings),
+                          short_example_rate=SHORT_EXAMPLE_RATES.get(packing, 0.0))
     result = record_builder.build_records(
-        source, text, _settings(values), output_dir,
+        shared_flags.source(), text, settings, output_dir,
         shared_flags.runner(output_dir / ".beam"), overwrite=values.overwrite)
     if result is None:
         print(f"{values.output_dir} is finished with these settings and this text; nothing to do.")
         return
     print(summary.table(result, time.monotonic() - start))
-    for note in (several.note_of(source), summary.held_out_note(result)):
-        if note:
-            print(f"note: {note}", file=sys.stderr)
+    if note := summary.held_out_note(result):
+        print(f"note: {note}", file=sys.stderr)
     for warning in summary.warnings(result):
         print(f"warning: {warning}", file=sys.stderr)
-
-
-def _settings(values: flags.FlagValues) -> BuildSettings:
-    packing = values.packing or BuildSettings.packing
-    return from_flags(BuildSettings, short_example_rate=SHORT_EXAMPLE_RATES.get(packing, 0.0),
-                      cleaning=from_flags(CleaningSettings))
 
 
 def run() -> None:

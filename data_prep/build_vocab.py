@@ -17,8 +17,7 @@ from annotated_types import Interval
 
 from data_prep import local_runner, shared_flags, vocabulary_learner
 from data_prep.cleaning.settings import LINE_RULES, CleaningSettings
-from data_prep.sources import several
-from electra_tf.platform import atomic_file, command_line, errors, signals, storage
+from electra_tf.platform import atomic_file, command_line, errors, storage
 from electra_tf.platform.settings import Section, define_flags, from_flags, require
 from electra_tf.platform.storage import Path
 from electra_tf.text.tokenization import FLAGS, NFC, TextSettings, asked_for
@@ -60,32 +59,21 @@ GROUPS = {
 
 def main() -> None:
     """Learns the vocabulary that the flags ask for and says what came out."""
-    try:
-        _learn(from_flags(VocabularySettings))
-    except signals.Interrupted as interrupted:
-        raise signals.Interrupted(interrupted.number,
-                                  "interrupted; no vocabulary was written.") from None
-
-
-def _learn(values: VocabularySettings) -> None:
+    values = from_flags(VocabularySettings)
     output = _free_output(values.output, values.overwrite)
     local_runner.quiet_tensorflow()
     start = time.monotonic()
-    source = shared_flags.source()
     asked = asked_for(flags.FLAGS)
     counts = vocabulary_learner.count_corpus_words(
-        source, asked or NFC, shared_flags.runner(output.with_name(f".beam-{output.name}")),
+        shared_flags.source(), asked or NFC,
+        shared_flags.runner(output.with_name(f".beam-{output.name}")),
         from_flags(CleaningSettings, LINE_RULES))
-    if note := several.note_of(source):
-        print(f"note: {note}", file=sys.stderr)
     counted = time.monotonic() - start
     print(f"{counts.total():,} words, {len(counts):,} different ones, counted in {counted:.1f} s")
     normalization = asked or NFC
     if asked is None:
         normalization, counts, reason = vocabulary_learner.choose_normalization(counts)
         print(f"normalization: {normalization} ({reason})")
-    if warning := vocabulary_learner.korean_warning(counts):
-        print(f"warning: {warning}", file=sys.stderr)
     vocabulary = vocabulary_learner.learn(counts, values.vocab_size, values.reserved_tokens)
     TextSettings(vocabulary=vocabulary, normalization=normalization).save(output)
     print(f"{vocabulary.size:,} tokens learned in {time.monotonic() - start - counted:.1f} s: "

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 from absl import flags
 
-from data_prep.sources.embedded import Docstring, docstrings, number_of
+from data_prep.documents import key_of
+from data_prep.sources.embedded import Docstring, docstrings
 from electra_tf.platform import atomic_file, command_line, errors, storage
 
 ROWS = {"train": 6000, "dev": 1000}
@@ -27,8 +28,10 @@ def rows() -> dict[str, list[tuple[str, str]]]:
     texts = docstrings()
     train = dict.fromkeys(_sentences([text for text in texts if not text.held_out]))
     dev = dict.fromkeys(_sentences([text for text in texts if text.held_out]))
-    return {split: [_row(sentence) for sentence in sorted(sentences, key=number_of)[:ROWS[split]]]
-            for split, sentences in (("train", train), ("dev", dev.keys() - train.keys()))}
+    splits = {"train": train, "dev": dev.keys() - train.keys()}
+    return {split: [_row(sentence) for sentence in
+                    sorted(sentences, key=lambda one: key_of(one.encode()))[:ROWS[split]]]
+            for split, sentences in splits.items()}
 
 
 def _sentences(texts: list[Docstring]) -> Iterator[str]:
@@ -47,7 +50,7 @@ def _places(words: list[str]) -> list[int]:
 
 
 def _row(sentence: str) -> tuple[str, str]:
-    draw = random.Random(number_of(sentence))
+    draw = random.Random(key_of(sentence.encode()))
     if draw.random() < 0.5:
         return sentence, "original"
     words = sentence.split()

@@ -28,15 +28,13 @@ class DocumentPart:
     """A document, or consecutive bytes of a longer one."""
 
     content: bytes
-    """At most about `LONGEST_PART` where a document can be read in parts; else all of it."""
+    """The whole document, or a part of at most about `LONGEST_PART` if its format has parts."""
     key: int
     """Hash of the document's first part, in [0, 2^64), independent of its place."""
     begins: bool = True
-    """Whether it is the first part."""
     ends: bool = True
-    """Whether it is the last part."""
+    """True for the first and the last part."""
     path: str = ""
-    """The file that it stands in, for messages."""
     offset: int = 0
     """Position of the first byte in the decompressed file."""
     source: int = 0
@@ -49,35 +47,16 @@ Parser = Callable[[DocumentPart], Iterable[str]]
 """Returns the lines of a part: stripped, not empty. It can be pickled, and raises `UserError`s."""
 
 
-class SkippedDocument(UserError):
-    """An error for a damaged document, or part of one, that the user wants left out."""
-
-
 @dataclasses.dataclass(frozen=True)
 class SkippingParser:
-    """A parser for --on_error=skip: whole parts or a `SkippedDocument` error."""
+    """The parser of text whose damaged parts `lines_of` leaves out, for --on_error=skip."""
 
     parse: Parser
 
-    def __call__(self, part: DocumentPart) -> list[str]:
-        """See `Parser`."""
-        if part.damage:
-            raise SkippedDocument(part.damage)
-        try:
-            return list(self.parse(part))
-        except UserError as error:
-            raise SkippedDocument(str(error)) from error
 
-
-@dataclasses.dataclass(frozen=True)
-class ParserBySource:
-    """A parser that passes each part to the parser of its source."""
-
-    parsers: tuple[Parser, ...]
-
-    def __call__(self, part: DocumentPart) -> Iterable[str]:
-        """See `Parser`."""
-        return self.parsers[part.source](part)
+def parse_by_source(parsers: tuple[Parser, ...], part: DocumentPart) -> Iterable[str]:
+    """Returns what the parser of a part's source returns for it."""
+    return parsers[part.source](part)
 
 
 def key_of(content: bytes) -> int:
@@ -86,23 +65,21 @@ def key_of(content: bytes) -> int:
 
 
 def parse_plain_text(part: DocumentPart) -> Iterator[str]:
-    """Returns the lines of UTF-8 text; `UserError` if it is not UTF-8.
-
-    A byte-order mark is dropped.
-    """
-    text = decoded(part, "convert the file, for example with `iconv -f latin1 -t utf-8`")
+    """Returns the lines of UTF-8 text, without a byte-order mark; `UserError` for other bytes."""
+    text = decoded(part)
     return stripped(text if part.offset else text.removeprefix("\ufeff"))
 
 
-def decoded(part: DocumentPart, fix: str) -> str:
-    """Returns a part's content as text; `UserError`, ending with `fix`, if it is not UTF-8."""
+def decoded(part: DocumentPart) -> str:
+    """Returns a part's content as text; `UserError` if it is not UTF-8."""
     try:
         return part.content.decode("utf-8")
     except UnicodeDecodeError as error:
         unpacked = " of the decompressed text" if part.path.endswith(COMPRESSED) else ""
         raise UserError(
             f"{part.path} is not UTF-8: bad byte 0x{part.content[error.start]:02x} at offset "
-            f"{part.offset + error.start}{unpacked}; {fix}.") from error
+            f"{part.offset + error.start}{unpacked}; convert the file, for example with "
+            "`iconv -f latin1 -t utf-8`.") from error
 
 
 def stripped(text: str) -> Iterator[str]:
@@ -112,23 +89,18 @@ def stripped(text: str) -> Iterator[str]:
 
 @dataclasses.dataclass
 class ReadingNotes:
-    """Counts of what a reader read and skipped; `+` adds those of several units."""
+    """Counts of what a reader read and skipped; `+` adds them."""
 
     __pydantic_config__ = strict_json.STRICT
 
     skipped: int = 0
     """Damaged documents that were left out; of one in parts, the damaged parts."""
     messages: list[str] = dataclasses.field(default_factory=list)
-    """What is wrong with the first `MOST_LISTED` of them."""
+    """Errors of the first `MOST_LISTED` of them."""
     documents: dict[str, int] = dataclasses.field(default_factory=dict)
     """Number of a source -> its documents that began."""
     text_bytes: dict[str, int] = dataclasses.field(default_factory=dict)
     """Number of a source -> bytes of its text, UTF-8, without line ends."""
-
-    def skip(self, message: str) -> None:
-        """Notes a damaged document."""
-        self.skipped += 1
-        self.messages = [*self.messages, message][:MOST_LISTED]
 
     def counted(self, part: DocumentPart, lines: Iterable[str]) -> Iterator[str]:
         """Yields the lines of a part, counting them for its source."""
@@ -146,27 +118,25 @@ class ReadingNotes:
                 (self.documents, other.documents), (self.text_bytes, other.text_bytes))))
 
 
-def lines_of(parts: Iterable[DocumentPart], parse: Parser, notes: ReadingNotes | None = None
-             ) -> Iterator[str]:
+def lines_of(parts: Iterable[DocumentPart], parse: Parser | SkippingParser,
+             notes: ReadingNotes | None = None) -> Iterator[str]:
     """Yields the lines of documents, and `DOCUMENT_END` after each document's last line.
 
-    `notes` counts what is read and skipped; without it, and for a part that `parse` does not skip,
-    damage raises a `UserError`.
+    `notes` counts what is read and skipped. Damage raises `UserError` without a `SkippingParser`.
     """
+    notes = ReadingNotes() if notes is None else notes
+    skips = isinstance(parse, SkippingParser)
     for part in parts:
         try:
-            lines = parse(part)
             if part.damage:
                 raise UserError(part.damage)
-            yield from lines if notes is None else notes.counted(part, lines)
-        except SkippedDocument as error:
-            if notes is None:
-                raise
-            notes.skip(str(error))
+            lines = list(parse.parse(part)) if skips else parse(part)
+            yield from notes.counted(part, lines)
         except UserError as error:
-            if part.damage and str(error) != part.damage:  # Of what isn't there.
-                raise UserError(part.damage) from error
-            raise
+            if not skips:
+                raise
+            notes.skipped += 1
+            notes.messages = [*notes.messages, str(error)][:MOST_LISTED]
         if part.ends:
             yield DOCUMENT_END
 

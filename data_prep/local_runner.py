@@ -13,26 +13,17 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 
-from data_prep.work_units import Item, Piece, Result
+from data_prep.work_units import Item, Piece, Result, Words
 from electra_tf.platform import native_logging
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.signals import STOPPING
 
-MOST_WORKERS = 1000
-"""Processes; each takes 0.8 GB."""
-
 
 @dataclasses.dataclass(frozen=True)
 class LocalRunner:
-    """Processes of this machine.
-
-    Raises:
-        UserError: (from `run`) a worker died, or the function raised one.
-        Interrupted: (from `run`) a signal came; no worker is left.
-    """
+    """Processes of this machine; one works in this process. After a signal no worker is left."""
 
     num_workers: int = 1
-    """1 works in this process."""
 
     def run(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
             work: Callable[[Item], Result], kind: type[Result]) -> Iterator[Result]:
@@ -43,9 +34,8 @@ class LocalRunner:
         return self._spread(work, items)
 
     def add_up(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
-               count: Callable[[Item], collections.Counter[bytes]],
-               ) -> Iterator[collections.Counter[bytes]]:
-        """See `Runner`."""
+               count: Callable[[Item], Words]) -> Iterator[Words]:
+        """Yields the counts of all items, in order."""
         return self.run(pieces, cut, count, collections.Counter)
 
     def _spread(self, function: Callable[[Item], Result], items: Iterable[Item]

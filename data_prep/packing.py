@@ -1,7 +1,7 @@
-"""The one chain from tokenized lines to examples, on arrays of token ids.
+"""From tokenized lines to examples `[CLS] A [SEP] B [SEP]` or `[CLS] A [SEP]`.
 
-A packing takes lines of ids and hands out examples `[CLS] A [SEP] B [SEP]` or `[CLS] A [SEP]`.
-Every token goes into exactly one example, in the order of the text, whatever the lengths.
+A packing takes lines with `add` and returns examples as soon as their tokens are there; `finish`
+returns the rest. Every token goes into exactly one example, in the order of the text.
 
 Python works per example, not per token: segments are slices of one array, and places to cut at are
 marks, a byte for each token, that `bytes.find` looks for.
@@ -27,57 +27,40 @@ class TokenizedLines(typing.NamedTuple):
     ends: np.ndarray
     """int [N], ascending: one past each line's last token."""
     ends_document: np.ndarray
-    """bool [N]: here is no line, but a document's end."""
+    """bool [N]: True for a document's end instead of a line."""
 
 
 class Example(typing.NamedTuple):
-    """One example without padding."""
+    """One example without padding; its ids are stored as `Layout.dtype`."""
 
     ids: bytes
-    """As `Layout.dtype` stores them."""
     first_segment_length: int
     """Tokens of segment 0 with [CLS] and its [SEP]; all of them if there is one segment."""
 
 
-class Packing(typing.Protocol):
-    """The interface of both packings. Examples come out as soon as their tokens are there."""
-
-    def add(self, lines: TokenizedLines) -> list[Example]:
-        """Takes the next lines of the text."""
-
-    def finish(self) -> list[Example]:
-        """Returns the remaining examples; no lines may follow."""
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Layout:
-    """The form of an example, which both packings share."""
+    """The form of an example, at most `max_seq_length` tokens, which both packings share."""
 
     max_seq_length: int
-    """L."""
     cls_id: int
     sep_id: int
     continues: np.ndarray
-    """bool [V], `Vocabulary.continues`: no segment begins with such a piece where that can be
-    avoided."""
+    """bool [V], `Vocabulary.continues`: a segment avoids beginning with such a piece."""
     dtype: np.dtype
-    """Of stored ids."""
     single_segment_rate: float = 0.1
     """Fraction of examples that get one segment only."""
     short_example_rate: float = 0.05
     """Fraction of examples that get a random shorter length; `ReferencePacking` only."""
 
     @functools.cached_property
-    def _stored_cls(self) -> bytes:
-        return self.dtype.type(self.cls_id).tobytes()
-
-    @functools.cached_property
-    def _stored_sep(self) -> bytes:
-        return self.dtype.type(self.sep_id).tobytes()
+    def _special(self) -> tuple[bytes, bytes]:
+        cls, sep = np.array([self.cls_id, self.sep_id], self.dtype)
+        return cls.tobytes(), sep.tobytes()
 
     def example(self, first: memoryview, second: memoryview) -> Example:
         """Adds the special tokens to one or two (if `second` isn't empty) segments of ids."""
-        cls, sep = self._stored_cls, self._stored_sep
+        cls, sep = self._special
         ids = (cls, first, sep, second, sep) if second else (cls, first, sep)
         return Example(b"".join(ids), len(first) + 2)
 
@@ -102,7 +85,7 @@ class FullPacking:
         self._line_ends = np.empty(0, np.int64)  # Positions in the stream, past a line's end.
 
     def add(self, lines: TokenizedLines) -> list[Example]:
-        """See `Packing`."""
+        """Takes the next lines of the text; returns the examples that are whole."""
         parted = np.unique(lines.ends[lines.ends_document])
         if parted.size and not parted[0] and not self._within_document():
             parted = parted[1:]
@@ -114,7 +97,7 @@ class FullPacking:
         return self._whole_examples(self._layout.max_seq_length - 1)
 
     def finish(self) -> list[Example]:
-        """See `Packing`."""
+        """Returns the remaining examples; no lines may follow."""
         if self._stream.size and not self._within_document():
             self._stream = self._stream[:-1]
         return self._whole_examples(1)
@@ -123,9 +106,7 @@ class FullPacking:
         return self._stream.size > 0 and self._stream[-1] != self._layout.sep_id
 
     def _whole_examples(self, at_least: int) -> list[Example]:
-        """Cuts examples while `at_least` tokens are left: L - 1, so that a following [SEP] is seen,
-        or 1.
-        """
+        """Cuts examples while `at_least` tokens are left; L - 1 lets a following [SEP] be seen."""
         examples = []
         tokens, marks = memoryview(self._stream), self._marks()
         start = 0
@@ -217,7 +198,7 @@ class ReferencePacking:
         self._known = 0  # Where the last line ends that may be used.
 
     def add(self, lines: TokenizedLines) -> list[Example]:
-        """See `Packing`."""
+        """Takes the next lines of the text; returns the examples that are whole."""
         self._drop_used()
         ends = (self._ids.size + lines.ends).tolist()
         self._ids = np.append(self._ids, lines.ids.astype(self._ids.dtype))
@@ -231,7 +212,7 @@ class ReferencePacking:
         return examples
 
     def finish(self) -> list[Example]:
-        """See `Packing`."""
+        """Returns the remaining examples; no lines may follow."""
         examples = []
         while self._known > self._at:
             examples.append(self._next_example())

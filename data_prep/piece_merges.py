@@ -17,18 +17,18 @@ UNKNOWN_COST = 50
 pieces of Wikipedia and books leave 0.012 % of the words of held-out text unknown, at 1.220 pieces
 per word; with 10 it is 0.016 % at 1.216, with 100 0.010 % at 1.223."""
 MOST_CHARACTERS = 4_000_000
-"""Of the words that are learned from, the commonest; 20 million words of English have 1.6 million
-in their 219,000 different ones."""
+"""Characters of the commonest words, which are learned from; 20 million words of English have 1.6
+million in their 219,000 different ones."""
 LONGEST_PIECE = 50
 """Characters, as tensorflow-text's learner; its tokenizer takes 256 bytes at most."""
 _RAREST = 2
-"""A pair that stands in the text once is no piece."""
+"""Least count of a pair that becomes a piece."""
 _FIRST = 1 << 32
 """A pair is a number: so many times its first piece, and its second."""
 
 
 class Pieces(NamedTuple):
-    """What a vocabulary holds besides special tokens."""
+    """The entries of a vocabulary other than special tokens."""
 
     characters: list[str]
     """Alone and as "##" pieces, each form by its own count; the commonest first."""
@@ -42,11 +42,7 @@ def learn_pieces(counts: Mapping[bytes, int], most: int) -> Pieces:
     Words of up to `MAX_WORD_CHARACTERS` characters are looked at, the commonest first, up to
     `MOST_CHARACTERS`. A character competes with the pairs for a place, with `UNKNOWN_COST` times
     its count, for half of the places at most. Ties go to the piece whose characters are commoner,
-    then to the one that comes first in Unicode: nothing depends on the order of the counts.
-
-    Args:
-        counts: word (UTF-8) -> how often it occurs.
-        most: pieces.
+    then to the one that comes first in Unicode, so the order of the counts changes nothing.
     """
     words = list(_commonest(counts))
     ranked = _ranked_characters(words)
@@ -89,12 +85,7 @@ def _ranked_characters(words: list[tuple[str, int]]) -> list[tuple[str, int]]:
 
 
 class _Merges:
-    """Words as pieces, and the count of every pair of neighbours.
-
-    Args:
-        words: pieces and count of each.
-        tokens: pieces by number; merges add theirs.
-    """
+    """Words as pieces, and the count of every pair of neighbours; merges add to `tokens`."""
 
     def __init__(self, words: list[tuple[list[str], int]], tokens: list[str]):
         self._tokens = tokens

@@ -1,4 +1,4 @@
-"""The one chain from text to examples: lines -> ids -> packed examples -> a shard."""
+"""Turns text into a shard: lines -> ids -> packed examples -> records."""
 
 import collections
 import dataclasses
@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 import tensorflow as tf
 
-from data_prep.cleaning.plan import NO_CLEANING, CleaningPlan
+from data_prep.cleaning.plan import CleaningPlan
 from data_prep.documents import DOCUMENT_END, ReadingNotes, batches
-from data_prep.packing import PACKINGS, Example, Layout, Packing, TokenizedLines
+from data_prep.packing import PACKINGS, Example, Layout, TokenizedLines
 from data_prep.settings import BuildSettings
 from data_prep.work_units import WorkUnit
 from electra_tf.data import example, manifest, shards
@@ -27,15 +27,11 @@ BATCH_CHARACTERS = 1 << 19
 
 def build_shard(
     unit: WorkUnit, directory: Path, text: TextSettings, settings: BuildSettings,
-    cleaning: CleaningPlan = NO_CLEANING
+    cleaning: CleaningPlan,
 ) -> tuple[manifest.Shard, manifest.Counts, ReadingNotes]:
     """Writes `<unit.name>.tfrecord` atomically; its bytes depend on these arguments only.
 
-    Returns:
-        The shard's entry for the manifest, what went in and came out, and what was skipped.
-
-    Raises:
-        UserError: the directory is full or may not be written to.
+    Returns the shard's entry for the manifest, what went in and came out, and what was skipped.
     """
     token_bytes = manifest.token_bytes_for(text.vocabulary.size)
     chain = Chain(text, settings, unit.name)
@@ -50,10 +46,7 @@ def build_shard(
 
 
 class Chain:
-    """The chain from the text of one unit to examples.
-
-    Seed and unit name decide the random draws.
-    """
+    """The chain from the text of a unit to examples; seed and unit name decide the draws."""
 
     def __init__(self, text: TextSettings, settings: BuildSettings, name: str):
         self._vocabulary = vocabulary = text.vocabulary
@@ -65,7 +58,7 @@ class Chain:
             dtype=example.id_dtype(manifest.token_bytes_for(vocabulary.size)),
             single_segment_rate=settings.single_segment_rate,
             short_example_rate=settings.short_example_rate)
-        self._packing: Packing = PACKINGS[settings.packing](
+        self._packing = PACKINGS[settings.packing](
             self._layout, random.Random(f"{settings.seed}/{name}"))
         self._tally: collections.Counter[str] = collections.Counter()
 
@@ -94,7 +87,7 @@ class Chain:
         self._tally.update(
             lines=len(batch) - batch.count(DOCUMENT_END),
             words=sum(len(line.split()) for line in batch),
-            text_bytes=sum(map(_utf8_length, batch)), characters=sum(map(len, batch)),
+            text_bytes=sum(len(line.encode()) for line in batch), characters=sum(map(len, batch)),
             changed_characters=coverage.count_changed(batch), text_tokens=ids.size,
             tokenizer_words=words, unknown_words=unknown)
 
@@ -111,14 +104,8 @@ class Chain:
         return examples
 
 
-def _utf8_length(line: str) -> int:
-    return len(line) if line.isascii() else len(line.encode())
-
-
 @functools.lru_cache(maxsize=2)
-def _tokenize_function(
-    text: TextSettings
-) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
+def _tokenize_function(text: TextSettings) -> Callable[[tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
     """Returns string [N] -> the ids of all texts, int32 [T], and where each begins, [N + 1]."""
     tokenizer = Tokenizer(text)
 

@@ -1,29 +1,34 @@
 """Builds a directory of records: text in; shards, vocab.txt and manifest.json out."""
 
+import contextlib
+import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Sequence
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
 
+from data_prep import work_units
 from data_prep.cleaning import plan
 from data_prep.documents import ReadingNotes
-from data_prep.progress import ByteProgress
-from data_prep.record_directory import Outcome, RecordDirectory
 from data_prep.settings import BuildSettings
-from data_prep.sources.several import Member, members_of
-from data_prep.sources.source import Source
-from data_prep.work_units import (
-    Piece,
-    Runner,
-    WorkUnit,
-    corpus_sha256,
-    held_out_of,
-    pieces_of,
-    read_bytes,
-)
+from data_prep.sources.source import Sequence, Source
+from data_prep.work_units import Piece, Progress, Runner, WorkUnit
 from electra_tf.data import manifest
-from electra_tf.platform import atomic_file, errors
-from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
+from electra_tf.platform import atomic_file, errors, strict_json
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import MIB, Path
 from electra_tf.text.tokenization import TextSettings
+
+_STATE_NAME = "unfinished_build.json"
+_SHARDS = "*.tfrecord"
+_RECEIPTS = ".finished-*.json"
+_MOST_BYTES = MIB
+"""Largest receipt or state; they take 1 KB."""
+
+Outcome = tuple[manifest.Shard, manifest.Counts, ReadingNotes]
+Identity = Mapping[str, Any]
+"""Name -> value of everything that decides the bytes of a build."""
 
 
 def build_records(
@@ -36,18 +41,18 @@ def build_records(
         The manifest, or None if `output_dir` already holds this build, finished.
 
     Raises:
-        UserError: see `Source`, `RecordDirectory.claim` and `write_shard`; there is no text; the
-            directory of --decontaminate does not exist; or another process builds there.
+        UserError: the text cannot be read, or there is none; the directory holds another build, is
+            full, or another process builds there; --decontaminate names no directory.
     """
     texts = plan.benchmark_texts(settings.cleaning)
     atomic_file.make_directory(output_dir)
     with atomic_file.only_process(
             output_dir, f"another process is building in --output_dir={output_dir}; wait for it "
             "or name another directory."):
-        pieces = pieces_of(source)
-        identity = settings.identity(text.normalization) | plan.identity(texts) | {
+        pieces = work_units.pieces_of(source)
+        identity = settings.identity(text.normalization) | (texts.facts() if texts else {}) | {
             "vocabulary_sha256": text.vocabulary.sha256,
-            "corpus_sha256": corpus_sha256(pieces, runner)}
+            "corpus_sha256": work_units.corpus_sha256(pieces, runner)}
         if revisions := source.revisions():
             identity["hub_revisions"] = ",".join(revisions)
         directory = RecordDirectory(output_dir)
@@ -56,61 +61,45 @@ def build_records(
         text.save(output_dir / manifest.VOCABULARY_NAME)
         cut = functools.partial(
             Piece.units, unit_bytes=settings.shard_text_bytes,
-            held_out=held_out_of(source.documents(), settings.held_out_fraction))
+            held_out=work_units.held_out_of(source.documents(), settings.held_out_fraction))
         try:
-            cleaning = plan.prepare(
-                settings.cleaning, texts, output_dir, identity, pieces, cut, runner,
-                _survey_progress(source, pieces))
+            cleaning = plan.prepare(settings.cleaning, texts, output_dir, pieces, cut, runner,
+                                    Progress(source, pieces))
+            outcomes: list[Outcome] = []
+            total, progress = manifest.Counts(), Progress(source, pieces)
             work = functools.partial(_finish_unit, directory, text, settings, cleaning, identity)
-            outcomes = _collect(source, pieces, cut, settings, work, runner)
+            for outcome in runner.run(pieces, cut, work, Outcome):
+                outcomes.append(outcome)
+                total += outcome[1]
+                progress.update({"bytes": total.text_bytes, "tokens": total.content_tokens,
+                                 "examples": total.examples})
         finally:
             atomic_file.remove_unfinished(output_dir)
-        result = _manifest(text, settings, identity, outcomes, members_of(source))
+        if not total.content_tokens:
+            raise UserError(
+                f"--input holds no text: {total.skipped_documents} documents are damaged "
+                f"(--on_error=stop describes the first), cleaning drops {total.dropped_text_bytes} "
+                "bytes, and every other line is blank; give files with text.")
+        result = _manifest(text, settings, identity, outcomes, source)
         directory.finish(result)
         return result
 
 
-def _survey_progress(source: Source, pieces: Sequence[Piece]) -> Callable[[int], None]:
-    progress = ByteProgress(source.size)
-    return lambda documents: progress.update(
-        read_bytes(pieces), {"documents surveyed": documents})
+def _finish_unit(directory: "RecordDirectory", text: TextSettings, settings: BuildSettings,
+                 cleaning: plan.CleaningPlan, identity: Identity, unit: WorkUnit) -> Outcome:
+    # Here, because only the processes that tokenize need TensorFlow's 400 MB.
+    from data_prep import pipeline
+
+    return directory.build_or_reuse(unit, functools.partial(
+        pipeline.build_shard, directory=directory.path, text=text, settings=settings,
+        cleaning=cleaning), identity)
 
 
-def _collect(source: Source, pieces: Sequence[Piece],
-             cut: Callable[[Piece], Iterable[WorkUnit]], settings: BuildSettings, work,
-             runner: Runner) -> list[Outcome]:
-    progress = ByteProgress(source.size)
-    outcomes: list[Outcome] = []
-    total = manifest.Counts()
-    for outcome in runner.run(pieces, cut, work, Outcome):
-        outcomes.append(outcome)
-        total += outcome[1]
-        progress.update(read_bytes(pieces), {
-            "bytes": total.text_bytes, "tokens": total.content_tokens, "examples": total.examples})
-    if not total.content_tokens and total.dropped_text_bytes:
-        raise UserError("cleaning leaves nothing of the text of --input; use fewer of its measures "
-                        f"({', '.join(settings.cleaning.measures())}).")
-    if not total.content_tokens and total.skipped_documents:
-        raise UserError(f"--input holds no text besides {total.skipped_documents} damaged "
-                        "documents; --on_error=stop says what is wrong with the first.")
-    if not total.content_tokens:
-        raise UserError("--input holds no text: every line is blank; give files with text.")
-    return sorted(outcomes, key=lambda outcome: (outcome[0].split != "train", outcome[0].name))
-
-
-def _finish_unit(directory: RecordDirectory, text: TextSettings, settings: BuildSettings,
-                 cleaning: plan.CleaningPlan, identity: dict, unit: WorkUnit) -> Outcome:
-    def build(unit: WorkUnit) -> Outcome:
-        # Here, because only the processes that tokenize need TensorFlow's 400 MB.
-        from data_prep import pipeline
-        return pipeline.build_shard(unit, directory.path, text, settings, cleaning)
-
-    return directory.build_or_reuse(unit, build, identity)
-
-
-def _manifest(text: TextSettings, settings: BuildSettings, identity: dict,
-              outcomes: list[Outcome], members: tuple[Member, ...]) -> manifest.Manifest:
+def _manifest(text: TextSettings, settings: BuildSettings, identity: Identity,
+              outcomes: list[Outcome], source: Source) -> manifest.Manifest:
+    outcomes = sorted(outcomes, key=lambda outcome: (outcome[0].split != "train", outcome[0].name))
     notes = sum((notes for *_, notes in outcomes), ReadingNotes())
+    members = source.members if isinstance(source, Sequence) else ()
     return manifest.Manifest(
         format_version=manifest.FORMAT_VERSION, max_seq_length=settings.max_seq_length,
         packing=settings.packing, token_bytes=manifest.token_bytes_for(text.vocabulary.size),
@@ -118,6 +107,121 @@ def _manifest(text: TextSettings, settings: BuildSettings, identity: dict,
         settings=identity, counts=sum((counts for _, counts, _ in outcomes), manifest.Counts()),
         shards=tuple(shard for shard, *_ in outcomes), skipped=tuple(notes.messages),
         sources=tuple(manifest.SourceCounts(
-            name=errors.one_line(member.name), share=member.share,
+            name=errors.one_line(member.name), share=0.0,
             documents=notes.documents.get(str(member.number), 0),
             text_bytes=notes.text_bytes.get(str(member.number), 0)) for member in members))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Receipt:
+    """A file that says that a shard is finished."""
+
+    __pydantic_config__ = strict_json.STRICT
+
+    key: str
+    """A digest of the text, the build's identity and the other fields."""
+    shard: manifest.Shard
+    counts: manifest.Counts
+    notes: ReadingNotes
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordDirectory:
+    """A directory that holds one build.
+
+    Until the manifest is written, `unfinished_build.json` has the build's identity, and a receipt
+    per shard says that this one is finished.
+    """
+
+    path: Path
+
+    def claim(self, identity: Identity, overwrite: bool) -> bool:
+        """Prepares the directory for a build; returns True if it holds this build, finished.
+
+        Raises:
+            UserError: it holds a build of other settings or another text, or cannot be written to.
+        """
+        atomic_file.make_directory(self.path)
+        if overwrite:
+            (self.path / manifest.MANIFEST_NAME).unlink(missing_ok=True)  # First: it is invalid.
+            self._remove(_SHARDS, _RECEIPTS, plan.FILES, _STATE_NAME)
+        if (self.path / manifest.MANIFEST_NAME).exists():
+            finished = manifest.load(self.path)
+            self._refuse_other(finished.settings, identity)
+            manifest.verify_shards(self.path, finished, checksums=False)
+            return True
+        if (claimed := self._claimed_for()) is not None:
+            self._refuse_other(claimed, identity)
+        elif any(self.path.glob(_SHARDS)):
+            raise UserError(f"{self.path} holds shards of an unknown build; use another "
+                            "--output_dir, or --overwrite to remove them.")
+        else:
+            self._remove(plan.FILES)  # What they are of is unknown.
+        atomic_file.write_atomically(self.path / _STATE_NAME, _json(identity))
+        atomic_file.remove_unfinished(self.path)
+        return False
+
+    def build_or_reuse(self, unit: WorkUnit, build: Callable[[WorkUnit], Outcome],
+                       identity: Identity) -> Outcome:
+        """Returns what `build` returns for the unit, or its stored result if the shard is there.
+
+        Raises:
+            UserError: another build has the directory; a cluster's worker can outlive its build.
+        """
+        if self._claimed_for() != identity:
+            raise UserError(f"{self.path} was taken over by another build, or finished by another "
+                            "run of this one.")
+        path = self.path / f".finished-{unit.name}.json"
+        if path.exists():
+            known = strict_json.read(path, _Receipt, most=_MOST_BYTES, fix=(
+                "remove it, and its shard is built again."))
+            outcome = known.shard, known.counts, known.notes
+            with contextlib.suppress(FileNotFoundError):
+                if known.key == _receipt_key(unit, identity, outcome) and (
+                        manifest.file_sha256(self.path / known.shard.name) == known.shard.sha256):
+                    return outcome
+        outcome = build(unit)
+        receipt = _Receipt(_receipt_key(unit, identity, outcome), *outcome)
+        atomic_file.write_atomically(path, _json(dataclasses.asdict(receipt)))
+        return outcome
+
+    def finish(self, result: manifest.Manifest) -> None:
+        """Writes the manifest, then removes what only an unfinished build needs."""
+        result.save(self.path)
+        self._remove(_STATE_NAME, _RECEIPTS, plan.FILES)
+
+    def _claimed_for(self) -> Identity | None:
+        """Returns the identity of the unfinished build; None if there is none."""
+        path = self.path / _STATE_NAME
+        if not path.exists():
+            return None
+        return strict_json.read(
+            path, dict[str, str | int | float | bool], most=_MOST_BYTES,
+            fix="use --overwrite to build from the start.")
+
+    def _refuse_other(self, existing: Identity, identity: Identity) -> None:
+        different = [f"{name} ({shown(existing.get(name))} there, {shown(identity.get(name))} now)"
+                     for name in {**identity, **existing}
+                     if existing.get(name) != identity.get(name)]
+        if different:
+            raise UserError(f"{self.path} holds another build: {', '.join(different)}; use another "
+                            "--output_dir, or --overwrite to replace it.")
+
+    def _remove(self, *patterns: str) -> None:
+        for pattern in patterns:
+            for path in self.path.glob(pattern):
+                path.unlink()
+
+
+def _receipt_key(unit: WorkUnit, identity: Identity, outcome: Outcome) -> str:
+    digest = hashlib.sha256(_json(identity))
+    for part in unit.parts:
+        digest.update(b"%d %d %d\n" % (len(part.content), part.begins, part.ends))
+        digest.update(part.content)
+    for part in outcome:
+        digest.update(_json(dataclasses.asdict(part)))
+    return digest.hexdigest()
+
+
+def _json(content: Mapping[str, Any]) -> bytes:
+    return (json.dumps(content, indent=1) + "\n").encode()

@@ -1,4 +1,4 @@
-"""The flags that both commands share: which text, how it is read, and what does the work."""
+"""The flags that both commands share: the text, its sources' options, and what does the work."""
 
 import dataclasses
 import logging
@@ -9,7 +9,7 @@ from annotated_types import Interval
 
 from data_prep import local_runner
 from data_prep.sources.registry import open_source
-from data_prep.sources.source import Options, Source
+from data_prep.sources.source import Source, SourceOptions
 from data_prep.work_units import Runner
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.machine import usable_cores
@@ -17,30 +17,18 @@ from electra_tf.platform.settings import Section, define_flags, from_flags, sett
 from electra_tf.platform.storage import Path
 from electra_tf.text.tokenization import AUTO
 
-INPUT = ("input", "on_error", "wiki_headings", "tfds_data_dir", "tfds_split")
-"""Names of the flags that say which text."""
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TextFlags(Section, prefix="--"):
-    """The text, its sources' options, and its normalization."""
+    """The text and its normalization."""
 
     input: str = ""
     """The text: patterns of UTF-8 files (.txt, also compressed as .gz, .bz2, .xz or .zst),
     separated by commas, with a blank line between documents. Other sources have names:
-    wikipedia:PATTERN, wikiextractor:PATTERN, books:PATTERN, jsonl:PATTERN#FIELD,
-    parquet:PATTERN#COLUMN, hf:OWNER/DATASET:CONFIG:SPLIT#COLUMN of the Hugging Face Hub,
-    tfds:NAME#FEATURE, and embedded:docstrings or embedded:python, text that is installed anyway.
-    A:0.7,B:0.3 mixes sources in these shares. See docs/how_to/data.md."""
-    on_error: Literal["stop", "skip"] = "stop"
-    """At a damaged document or file: stop, or skip it. Records' manifests count and list skipped
-    documents."""
-    wiki_headings: bool = False
-    """Keep titles and headings of Wikipedia articles, one per line."""
-    tfds_data_dir: str = ""
-    """Directory of TensorFlow Datasets. Default: its own."""
-    tfds_split: str = "train"
-    """Split of a data set, in the notation of TensorFlow Datasets: train+test, train[:10%]."""
+    wikipedia:PATTERN, books:PATTERN, jsonl:PATTERN#FIELD, parquet:PATTERN#COLUMN,
+    hf:OWNER/DATASET:CONFIG:SPLIT#COLUMN of the Hugging Face Hub, tfds:NAME#FEATURE, and
+    embedded:docstrings or embedded:python, text that is installed anyway. See
+    docs/how_to/data.md."""
     normalization: str = AUTO
     """Normalization of the text: bert_uncased (lower case, no accents), bert_cased, nfc (letters
     unchanged) or auto. auto chooses by the scripts of the text for a new vocabulary, and otherwise
@@ -59,34 +47,28 @@ class RunnerSettings(Section, prefix="--"):
                     "PortableRunner", "DataflowRunner"] = "local"
     """local: processes of this machine. The others are Apache Beam's
     (docs/how_to/data_cluster.md). The result is the same."""
-    num_workers: Annotated[int | None, Interval(ge=1, le=local_runner.MOST_WORKERS)] = None
-    """For --runner=local: number of processes; as many as there are CPUs if not given."""
+    num_workers: Annotated[int | None, Interval(ge=1, le=1000)] = None
+    """Number of processes of --runner=local, 0.8 GB each. Default: the number of CPUs."""
     beam_options: str = ""
-    """For the other runners: Beam's own options, as on a command line, for example
+    """Beam's own options, as on a command line, if --runner is one of Beam's, for example
     '--job_endpoint=flink:8099 --environment_type=DOCKER'."""
 
 
-define_flags(TextFlags)
-define_flags(RunnerSettings)
+for section in (TextFlags, SourceOptions, RunnerSettings):
+    define_flags(section)
+INPUT = ("input", *settings_of(SourceOptions))
 SPEED = tuple(settings_of(RunnerSettings))
 
 
 def source() -> Source:
     """Returns the text that the command line names."""
-    values = from_flags(TextFlags)
-    return open_source(values.input, Options(
-        headings=values.wiki_headings, tfds_data_dir=values.tfds_data_dir,
-        tfds_split=values.tfds_split, skip_damaged=values.on_error == "skip"))
+    return open_source(from_flags(TextFlags).input, from_flags(SourceOptions))
 
 
 def runner(scratch: Path) -> Runner:
-    """Returns what does the work.
+    """Returns what does the work, or refuses flags that don't fit it with a `UserError`.
 
-    Args:
-        scratch: a path for files of its own, that all workers can write below.
-
-    Raises:
-        UserError: a flag doesn't fit the runner, or Beam refuses an option.
+    `scratch` is a path for files of its own that all workers can write below.
     """
     values = from_flags(RunnerSettings)
     if values.runner == "local":

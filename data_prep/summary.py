@@ -1,38 +1,30 @@
-"""What a person should know of a finished build: a table, notes and warnings."""
+"""Reports of a finished build: a table, notes and warnings."""
 
 from electra_tf.data.manifest import SPLITS, Manifest
 from electra_tf.platform import errors
 from electra_tf.text import coverage
 
-_LONGEST_NAME = 60
-"""Characters of a source in the summary."""
-_SHOWN = 10
-"""Number of skipped documents whose messages are printed."""
-_DOCUMENTS = {
-    "languages": ("  other-language documents", "other_language_documents"),
-    "drop_near_duplicates": ("  near-duplicate documents", "near_duplicate_documents"),
-}
-_LINES = {
-    "drop_letterless_lines": ("  lines without letters", "letterless_lines"),
-    "drop_boilerplate": ("  boilerplate lines", "boilerplate_lines"),
-    "min_line_characters": ("  lines too short or too long", "short_or_long_lines"),
-    "max_line_characters": ("  lines too short or too long", "short_or_long_lines"),
-    "drop_duplicate_lines": ("  repeated lines", "duplicate_lines"),
-    "decontaminate_sha256": ("  lines with test texts", "contaminated_lines"),
-}
-"""Setting of a build -> what went by it, and its name in the counts."""
+_DOCUMENTS = ("other_language_documents", "near_duplicate_documents")
+_LINES = ("lines_of_dropped_documents", "letterless_lines", "boilerplate_lines",
+          "short_or_long_lines", "duplicate_lines", "contaminated_lines")
+"""Fields of `manifest.Counts` for what cleaning dropped."""
 
 
 def table(result: Manifest, seconds: float) -> str:
-    """Returns the table that ends a build, for a reader who sees it for the first time."""
+    """Returns the table that ends a build."""
     counts = result.counts
     cleaned = _cleaning_rows(result)
+    whole = sum(source.text_bytes for source in result.sources)
     rows = [
         ("documents; lines, words left" if cleaned else "documents, lines, words read",
          f"{counts.documents:,}, {counts.lines:,}, {counts.words:,}"),
         *((("damaged documents skipped", f"{counts.skipped_documents:,}"),)
           if counts.skipped_documents else ()),
-        *_text_rows(result, cleaned),
+        ("text read", f"{(counts.text_bytes + counts.dropped_text_bytes) / 1e6:,.1f} MB"),
+        *((f"  of which {source.name}",
+           f"{_percent(source.text_bytes, whole)}, {source.text_bytes / 1e6:,.1f} MB, "
+           f"{source.documents:,} documents") for source in result.sources),
+        *cleaned,
         ("tokens of the text", f"{counts.text_tokens:,}"),
         ("  of which in the examples", _percent(counts.content_tokens, counts.text_tokens)),
         *((f"{split} examples, shards",
@@ -48,55 +40,28 @@ def table(result: Manifest, seconds: float) -> str:
     return "\n".join(f"{name:<29} {value}" for name, value in rows)
 
 
-def _text_rows(result: Manifest, cleaned: list[tuple[str, str]]
-               ) -> list[tuple[str, str]]:
-    """Returns how much text there was, from which source, and what cleaning left of it."""
-    read = result.counts.text_bytes + result.counts.dropped_text_bytes
-    rows = [("text read", f"{read / 1e6:,.1f} MB"), *_source_rows(result)]
-    if not cleaned:
-        return rows
-    left = [("text left", f"{result.counts.text_bytes / 1e6:,.1f} MB"), *cleaned]
-    return [*rows, *left] if result.sources else left
-
-
-def _source_rows(result: Manifest) -> list[tuple[str, str]]:
-    """Returns how much of the text came from each of several sources, and what was asked for."""
-    whole = sum(source.text_bytes for source in result.sources)
-    rows = []
-    for source in result.sources:
-        asked = f", {_percent(source.share, 1)} asked for" if source.share else ""
-        rows.append((f"  of which {errors.one_line(source.name, longest=_LONGEST_NAME)}",
-                     f"{_percent(source.text_bytes, whole)}{asked}, "
-                     f"{source.text_bytes / 1e6:,.1f} MB, {source.documents:,} documents"))
-    return rows
-
-
 def _cleaning_rows(result: Manifest) -> list[tuple[str, str]]:
-    """Returns names and values; none for a build without cleaning that drops something."""
-    counts, on = result.counts, result.settings
-    found = [(name, _part(getattr(counts, field), counts.documents))
-             for measure, (name, field) in _DOCUMENTS.items() if measure in on]
-    lines = counts.lines + counts.lines_of_dropped_documents + sum(
-        getattr(counts, field) for field in {field for _, field in _LINES.values()})
-    if found:
-        found.append(("  lines in these", _part(counts.lines_of_dropped_documents, lines)))
-    found += [(name, _part(getattr(counts, field), lines)) for name, field in dict.fromkeys(
-        row for measure, row in _LINES.items() if measure in on)]
-    if not found:
+    """Returns what cleaning dropped; nothing for a build that dropped nothing."""
+    counts = result.counts
+    if not counts.dropped_text_bytes:
         return []
-    dropped, whole = counts.dropped_text_bytes, counts.dropped_text_bytes + counts.text_bytes
-    return [("text dropped by cleaning", f"{dropped / 1e6:,.1f} MB ({_percent(dropped, whole)} of "
-             f"{whole / 1e6:,.1f})"), *found]
+    lines = counts.lines + sum(getattr(counts, name) for name in _LINES)
+    wholes = dict.fromkeys(_DOCUMENTS, counts.documents) | dict.fromkeys(_LINES, lines)
+    dropped = counts.dropped_text_bytes
+    return [("text dropped by cleaning",
+             f"{dropped / 1e6:,.1f} MB ({_percent(dropped, dropped + counts.text_bytes)})"),
+            *((f"  {name.replace('_', ' ')}",
+               f"{number:,} ({_percent(number, whole)} of {whole:,})")
+              for name, whole in wholes.items() if (number := getattr(counts, name)))]
 
 
 def held_out_note(result: Manifest) -> str:
-    """Returns what a person should know of the held-out documents; "" if nothing is unusual."""
+    """Returns a note about the held-out documents; "" if nothing is unusual."""
     documents, fraction = result.counts.documents, result.settings["held_out_fraction"]
-    if not fraction:
-        return "no document was held out, so --mode=eval has nothing to read (--held_out_fraction)."
     if not result.shards_of("eval"):
-        return ("no document was held out, so --mode=eval has nothing to read: the text is a "
-                "single document. Put blank lines between documents, or give several files.")
+        return "no document was held out, so --mode=eval has nothing to read" + (
+            ": the text is a single document. Put blank lines between documents, or give several "
+            "files." if fraction else " (--held_out_fraction).")
     if documents <= round(1 / fraction) // 2:
         return (f"1 of the {documents} documents was held out for --mode=eval; "
                 f"--held_out_fraction={fraction:g} of so few would be none "
@@ -112,7 +77,7 @@ def warnings(result: Manifest) -> list[str]:
         found.append(coverage.changed_warning(counts.changed_characters, counts.characters))
     if skipped := counts.skipped_documents:
         lines = [f"{skipped:,} damaged document{'s' * (skipped != 1)} skipped (--on_error=skip):",
-                 *(f"  {errors.one_line(message)}" for message in result.skipped[:_SHOWN])]
+                 *(f"  {errors.one_line(message)}" for message in result.skipped)]
         others = skipped - len(lines) + 1
         found.insert(0, "\n".join([*lines, *[f"  and {others:,} more"] * bool(others)]))
     return list(filter(None, found))
@@ -120,7 +85,3 @@ def warnings(result: Manifest) -> list[str]:
 
 def _percent(part: int, whole: int) -> str:
     return f"{100 * part / max(1, whole):.2f} %"
-
-
-def _part(part: int, whole: int) -> str:
-    return f"{part:,} ({_percent(part, whole)} of {whole:,})"

@@ -2,80 +2,115 @@
 
 import collections
 import functools
-import re
+from collections.abc import Iterable, Iterator
 
 from data_prep import piece_merges
-from data_prep.cleaning.plan import NO_CLEANING, CleaningPlan
+from data_prep.cleaning.plan import CleaningPlan
 from data_prep.cleaning.settings import CleaningSettings
-from data_prep.progress import ByteProgress
+from data_prep.documents import ReadingNotes, batches
 from data_prep.sources.source import Source
-from data_prep.work_units import Piece, Runner, pieces_of, read_bytes
+from data_prep.work_units import Piece, Progress, Runner, Words, WorkUnit, pieces_of
 from electra_tf.platform.errors import UserError
 from electra_tf.text import coverage
 from electra_tf.text.tokenization import NFC, Normalization
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
+MOST_WORDS = 4_000_000
+"""Different words kept at a time, about 500 MB."""
 _UNIT_BYTES = 8 << 20
-_CONJOINING = re.compile("[\u1100-\u11ff]")
+_BATCH_CHARACTERS = 1 << 19
 
 
 def count_corpus_words(
     source: Source, normalization: Normalization, runner: Runner,
-    line_rules: CleaningSettings = NO_CLEANING.settings
-) -> collections.Counter[bytes]:
+    line_rules: CleaningSettings = CleaningSettings()  # noqa: B008 (frozen)
+) -> Words:
     """Returns how often each word of a text occurs; the same for every runner.
 
     Raises:
         UserError: the text cannot be read, or it (or what `line_rules` leave of it) holds no word.
     """
-    # Here, because only the processes that split words need TensorFlow.
-    from data_prep import word_counter
-    count = functools.partial(word_counter.count_words, normalization=normalization,
+    count = functools.partial(count_words, normalization=normalization,
                               cleaning=CleaningPlan(line_rules))
     pieces = pieces_of(source)
     cut = functools.partial(Piece.units, unit_bytes=_UNIT_BYTES)
-    progress = ByteProgress(source.size)
+    progress = Progress(source, pieces)
 
-    def parts():
+    def parts() -> Iterator[Words]:
         words = 0
         for part in runner.add_up(pieces, cut, count):
             words += part.total()
-            progress.update(read_bytes(pieces), {"words": words})
+            progress.update({"words": words})
             yield part
 
-    counts = word_counter.merge_counts(parts())
-    if not counts and line_rules.measures():
-        raise UserError("cleaning leaves no word of --input; use fewer of its measures "
-                        f"({', '.join(line_rules.measures())}).")
+    counts = merge_counts(parts())
     if not counts:
-        raise UserError("--input holds no word: every line is blank or, with --on_error=skip, in "
-                        "a damaged document; give files with text.")
+        raise UserError("--input holds no word: every line is blank, dropped by cleaning or, with "
+                        "--on_error=skip, in a damaged document; give files with text.")
     return counts
 
 
-def choose_normalization(counts: collections.Counter[bytes]
-                         ) -> tuple[Normalization, collections.Counter[bytes], str]:
+def count_words(unit: WorkUnit, normalization: Normalization,
+                cleaning: CleaningPlan = CleaningPlan()) -> Words:  # noqa: B008 (frozen)
+    """Returns how often each word, as the tokenizer sees it, occurs in a unit of text."""
+    splitter = _splitter(normalization)
+    counts: Words = collections.Counter()
+    lines = cleaning.cleaner(unit).clean(unit.lines(ReadingNotes()))
+    for batch in batches(lines, _BATCH_CHARACTERS):
+        counts.update(splitter.words(batch).flat_values.numpy().tolist())
+    return counts
+
+
+def merge_counts(parts: Iterable[Words], most_words: int = MOST_WORDS) -> Words:
+    """Adds up counts and drops the rarest words when there are more than `most_words`."""
+    total: Words = collections.Counter()
+    for part in parts:
+        total.update(part)
+        if len(total) > most_words:
+            total = _without_rarest(total, most_words // 2)
+    return total
+
+
+def _without_rarest(counts: Words, most: int) -> Words:
+    """Drops all words up to the least count that leaves at most `most` of them."""
+    left, threshold = len(counts), 0
+    for count, words in sorted(collections.Counter(counts.values()).items()):
+        if left <= most:
+            break
+        left, threshold = left - words, count
+    return collections.Counter({word: n for word, n in counts.items() if n > threshold})
+
+
+def choose_normalization(counts: Words) -> tuple[Normalization, Words, str]:
     """Returns normalization, counts and reason, from counts under `normalization.NFC`."""
-    from data_prep import word_counter
     characters = coverage.count_characters_of_words(counts)
     chosen = coverage.proposed(characters)
     if chosen != NFC:
-        counts = word_counter.normalized_counts(counts, chosen)
+        counts = normalized_counts(counts, chosen)
     return chosen, counts, coverage.described(characters)
 
 
-def korean_warning(counts: collections.Counter[bytes]) -> str:
-    """Returns a warning if stripping accents took Korean syllables apart, otherwise ""."""
-    korean = sum(count for word, count in counts.items() if _CONJOINING.match(word.decode()))
-    if korean <= coverage.MOST_CHANGED * counts.total():
-        return ""
-    return (f"{korean / counts.total():.0%} of the words are Korean, whose syllables are taken "
-            "apart where accents are stripped; --normalization=nfc, which --normalization=auto "
-            "chooses, leaves them whole.")
+def normalized_counts(counts: Words, normalization: Normalization) -> Words:
+    """Returns the counts under a normalization, from those under `normalization.NFC`."""
+    splitter = _splitter(normalization)
+    total: Words = collections.Counter()
+    for batch in batches((word.decode() for word in counts), _BATCH_CHARACTERS):
+        words = splitter.words(batch)
+        for word, index in zip(words.flat_values.numpy().tolist(),
+                               words.value_rowids().numpy().tolist(), strict=True):
+            total[word] += counts[batch[index].encode()]
+    return total
 
 
-def learn(counts: collections.Counter[bytes], vocab_size: int, reserved_tokens: int = 0
-          ) -> Vocabulary:
+@functools.lru_cache(maxsize=2)
+def _splitter(normalization: Normalization):
+    # Here, because only the processes that split words need TensorFlow.
+    from electra_tf.text.tokenizer import WordSplitter
+
+    return WordSplitter(normalization)
+
+
+def learn(counts: Words, vocab_size: int, reserved_tokens: int = 0) -> Vocabulary:
     """Returns a vocabulary of `vocab_size` tokens, fewer if no other pair occurs twice.
 
     The order is special tokens, `reserved_tokens` entries [unused0] and so on, characters, and

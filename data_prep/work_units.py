@@ -8,15 +8,21 @@ import collections
 import dataclasses
 import hashlib
 import statistics
+import sys
+import time
 import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from data_prep.documents import DocumentPart, Parser, ReadingNotes, lines_of
+from data_prep.documents import DocumentPart, Parser, ReadingNotes, SkippingParser, lines_of
 from data_prep.sources.source import Source
 
 Item = typing.TypeVar("Item")
 Result = typing.TypeVar("Result")
+Words = collections.Counter[bytes]
+"""Word (UTF-8) -> how often it occurs."""
 _KEYS = 2**64
+_INTERVAL = 10.0
+"""Seconds between lines of progress."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,9 +30,9 @@ class HeldOut:
     """A rule that holds out documents by their keys, hashes in [0, 2^64)."""
 
     below: int = 0
-    """Keys below are held out; 0: none."""
+    """Smaller keys are held out."""
     only: int | None = None
-    """The one key that is, where a fraction of so few documents would be none."""
+    """The only key held out; for so few documents that a fraction of them would be none."""
 
     def __contains__(self, key: int) -> bool:
         return key < self.below if self.only is None else key == self.only
@@ -44,11 +50,10 @@ class WorkUnit:
     piece: int | None = None
     """Number of its piece of the corpus; None if there is one piece."""
     index: int
-    """Number of the unit within its split and piece."""
+    """Number within split and piece."""
     parts: tuple[DocumentPart, ...]
     """Raw, in order; the first document may have begun in an earlier unit, the last may go on."""
-    parse: Parser
-    """Reads them."""
+    parse: Parser | SkippingParser
 
     @property
     def name(self) -> str:
@@ -62,7 +67,7 @@ class WorkUnit:
         return sum(part.begins for part in self.parts)
 
     def lines(self, notes: ReadingNotes | None = None) -> Iterator[str]:
-        """Yields the lines; see `documents.lines_of`."""
+        """Yields the lines, and an empty one behind each document; see `documents.lines_of`."""
         return lines_of(self.parts, self.parse, notes)
 
 
@@ -96,11 +101,6 @@ def pieces_of(source: Source) -> tuple[Piece, ...]:
     return tuple(Piece(one, number) for number, one in enumerate(sources))
 
 
-def read_bytes(pieces: Iterable[Piece]) -> int:
-    """Returns how many stored bytes this process has read of pieces, for progress."""
-    return sum(piece.source.position() for piece in pieces)
-
-
 def corpus_sha256(pieces: Sequence[Piece], runner: "Runner") -> str:
     """Returns the digest of a corpus: that of one piece, or one of all pieces' in order."""
     digests = dict(runner.run(pieces, Piece.itself, Piece.digest, tuple[int, str]))
@@ -113,30 +113,44 @@ class Runner(typing.Protocol):
     """The interface of what does the work: processes of this machine, or a cluster.
 
     Functions are pickled, may run in any process, and run again if a process dies. Pieces are read
-    as the work proceeds, so that memory stays flat.
+    as the work proceeds, so that memory stays flat. Methods raise the `UserError` of a function, or
+    one that says why the work cannot be done.
     """
 
     def run(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
             work: Callable[[Item], Result], kind: type[Result]) -> Iterator[Result]:
-        """Yields `work(item)` for all items of all pieces, in any order.
-
-        Args:
-            pieces: of the corpus.
-            cut: returns the items of a piece.
-            work: has small results.
-            kind: type of the results, which JSON can hold.
-
-        Raises:
-            UserError: a function raised it, or the work cannot be done.
+        """Yields `work(item)`, a small `kind` that JSON can hold, for all items that `cut` returns
+        of pieces, in any order.
         """
 
     def add_up(self, pieces: Iterable[Piece], cut: Callable[[Piece], Iterable[Item]],
-               count: Callable[[Item], collections.Counter[bytes]],
-               ) -> Iterator[collections.Counter[bytes]]:
-        """Yields counts of UTF-8 words whose sum is that of all items' `count(item)`; see `run`."""
+               count: Callable[[Item], Words]) -> Iterator[Words]:
+        """Yields counts whose sum is that of all items' `count(item)`."""
 
 
-def work_units(parts: Iterable[DocumentPart], parse: Parser, unit_bytes: int,
+class Progress:
+    """A line on stderr, at most every ten seconds, while this process reads pieces of a source."""
+
+    def __init__(self, source: Source, pieces: Sequence[Piece]):
+        self._size, self._pieces = source.size, pieces
+        self._start = self._last = time.monotonic()
+
+    def update(self, amounts: dict[str, int]) -> None:
+        """Prints a line if one is due: the part of the input read, and amounts made by name."""
+        now = time.monotonic()
+        position = sum(piece.source.position() for piece in self._pieces)
+        if now - self._last < _INTERVAL or not position:
+            return
+        self._last = now
+        seconds = now - self._start
+        left = seconds * (self._size - position) / position
+        made = ", ".join(f"{number:,} {name} ({number / seconds:,.0f}/s)"
+                         for name, number in amounts.items())
+        print(f"{100 * position / self._size:3.0f} % read, {made}, about {left:.0f} s left",
+              file=sys.stderr, flush=True)
+
+
+def work_units(parts: Iterable[DocumentPart], parse: Parser | SkippingParser, unit_bytes: int,
                held_out: HeldOut = NOTHING, piece: int | None = None) -> Iterator[WorkUnit]:
     """Groups parts of documents into units of `unit_bytes` at most, more for a longer part."""
     waiting: dict[str, list[DocumentPart]] = {"train": [], "eval": []}
@@ -169,19 +183,23 @@ def held_out_of(parts: Iterable[DocumentPart], fraction: float) -> HeldOut:
         return NOTHING
     rule = HeldOut(below=round(fraction * _KEYS))
     documents: list[tuple[int, int]] = []
-    sides = set()
+    sides: set[bool] = set()
+
+    def are_enough() -> bool:
+        return len(documents) > 0.5 / fraction and len(sides) == 2
+
     for part in parts:
         if part.damage:
             continue
         if part.begins:
-            if len(documents) > 0.5 / fraction and len(sides) == 2:
-                return rule
+            if are_enough():
+                break
             documents.append((0, part.key))
         length, key = documents[-1]
         documents[-1] = length + len(part.content), key
         sides.add(key in rule)
+    if are_enough():
+        return rule
     if len({key for _, key in documents}) < 2:
         return NOTHING
-    if len(documents) > 0.5 / fraction and len(sides) == 2:
-        return rule
     return HeldOut(only=statistics.median_low(documents)[1])

@@ -5,20 +5,20 @@ import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from data_prep.cleaning import decisions
-from data_prep.cleaning.benchmark_texts import BenchmarkTexts
-from data_prep.cleaning.decisions import UnitDecision
+import numpy as np
+
+from data_prep.cleaning import benchmarks, survey
+from data_prep.cleaning.benchmarks import BenchmarkTexts
 from data_prep.cleaning.line_rules import LineRules
-from data_prep.cleaning.settings import CleaningSettings
-from data_prep.cleaning.survey import UnitSurvey, survey
+from data_prep.cleaning.settings import LINE_RULES, CleaningSettings
 from data_prep.documents import DOCUMENT_END, batches
-from data_prep.work_units import Piece, Runner, WorkUnit
+from data_prep.work_units import Piece, Progress, Runner, WorkUnit
 from electra_tf.platform import storage
 from electra_tf.platform.storage import Path
 
 FILES = ".cleaning-*"
-"""What a plan keeps in the directory of a build."""
-_DECISIONS, _TEXTS = ".cleaning-decisions", ".cleaning-texts"
+"""Pattern of a plan's files in the directory of a build."""
+_DECISIONS, _TEXTS, _SURVEY = ".cleaning-decisions", ".cleaning-texts", ".cleaning-survey-"
 _BATCH_CHARACTERS = 1 << 18
 """Text in which test texts are looked for at once."""
 
@@ -31,22 +31,22 @@ class Cleaner:
     """
 
     def __init__(self, rules: LineRules, texts: BenchmarkTexts | None = None,
-                 decision: UnitDecision | None = None, continues: bool = False):
-        self._rules, self._texts = rules, texts
-        self._decision = decision
-        self._documents: dict[int, str] = {}
+                 decision: Mapping[str, Sequence[int]] | None = None, continues: bool = False):
+        self._rules, self._texts, self._decision = rules, texts, decision
+        self._documents: set[int] = set()
         self._lines: set[int] = set()
         self.tally: collections.Counter[str] = collections.Counter()
         if decision is not None:
-            self._lines = set(decision.duplicate_lines.tolist())
-            for reason in ("near_duplicate_documents", "other_language_documents"):
-                numbers = getattr(decision, reason).tolist()
-                self._documents |= dict.fromkeys(numbers, reason)
-                self.tally[reason] = len(numbers) - (continues and 0 in numbers)
+            *documents, lines = survey.REASONS
+            self._lines.update(decision[lines])
+            for reason in documents:
+                self._documents.update(decision[reason])
+                self.tally[reason] = len(decision[reason]) - (continues and 0 in decision[reason])
 
     def clean(self, lines: Iterable[str]) -> Iterator[str]:
         """Yields the lines that stay, and every `DOCUMENT_END`; those of the whole unit go in."""
-        if self._rules.are_on or self._decision is not None:
+        if self._decision is not None or not {*LINE_RULES}.isdisjoint(
+                self._rules.settings.measures()):
             lines = self._left(lines)
         return iter(lines) if self._texts is None else self._uncontaminated(lines)
 
@@ -90,86 +90,68 @@ class CleaningPlan:
     settings: CleaningSettings = CleaningSettings()
     directory: Path | None = None
     """Directory of the build, with this plan's files."""
-    build: str = ""
-    """A digest of all that decides the build."""
 
     def cleaner(self, unit: WorkUnit) -> Cleaner:
         """Returns the cleaner of a unit; `UserError` if a file of the plan is gone or damaged."""
         wanted = self.settings
         return Cleaner(
             LineRules(wanted),
-            _texts(self.directory / _TEXTS, self.build) if wanted.decontaminate else None,
-            decisions.load(self.directory / _DECISIONS, self.build, unit.name)
-            if wanted.needs_survey else None,
+            _texts(self.directory / _TEXTS) if wanted.decontaminate else None,
+            _decision(self.directory / _DECISIONS, unit.name) if wanted.needs_survey else None,
             continues=not unit.parts[0].begins)
 
 
-NO_CLEANING = CleaningPlan()
+@functools.lru_cache(maxsize=1)
+def _texts(path: Path) -> BenchmarkTexts:
+    with survey.opened_arrays(path) as found:
+        return BenchmarkTexts(tuple(found["lengths"].tolist()), found["ngrams"])
 
 
-@functools.lru_cache(maxsize=2)
-def _texts(path: Path, _build: str) -> BenchmarkTexts:
-    return BenchmarkTexts.load(path)
+def _decision(path: Path, unit: str) -> dict[str, list[int]]:
+    with survey.opened_arrays(path) as found:
+        return {reason: found[f"{unit}/{reason}"].tolist() for reason in survey.REASONS}
 
 
 def benchmark_texts(settings: CleaningSettings) -> BenchmarkTexts | None:
     """Returns the texts that --decontaminate names; None without the flag."""
     if not settings.decontaminate:
         return None
-    # Here, because it is for builds that ask for it.
-    from data_prep.cleaning import benchmark_files
-    return benchmark_files.read(storage.path(settings.decontaminate),
-                                settings.decontaminate_words)
-
-
-def identity(texts: BenchmarkTexts | None) -> dict[str, str | int]:
-    """Returns what `benchmark_texts` adds to what decides a build."""
-    if texts is None:
-        return {}
-    return {"decontaminate_sha256": texts.sha256, "decontaminate_texts": texts.texts}
+    return benchmarks.read(storage.path(settings.decontaminate), settings.decontaminate_words)
 
 
 def prepare(
     settings: CleaningSettings, texts: BenchmarkTexts | None, directory: Path,
-    build: Mapping[str, object], pieces: Sequence[Piece],
-    cut: Callable[[Piece], Iterable[WorkUnit]], runner: Runner, progress: Callable[[int], None],
+    pieces: Sequence[Piece], cut: Callable[[Piece], Iterable[WorkUnit]], runner: Runner,
+    progress: Progress,
 ) -> CleaningPlan:
     """Surveys the text if need be, and writes the files that the workers read.
 
-    `build` decides the build: decisions of an interrupted one are used again. `progress` is called
-    with the number of documents surveyed so far.
+    `directory` belongs to this build alone: decisions that an interrupted call left are used again.
     """
-    plan = CleaningPlan(settings, directory, decisions.digest(build))
     if texts is not None:
-        texts.save(directory / _TEXTS)
+        _texts.cache_clear()
+        survey.save_arrays(directory / _TEXTS, {"lengths": np.array(texts.lengths),
+                                                "ngrams": texts.ngrams})
     path = directory / _DECISIONS
-    if settings.needs_survey and not decisions.are_saved(path, plan.build):
+    if settings.needs_survey and not path.exists():
         names: list[str] = []
         documents = 0
         work = functools.partial(_surveyed, settings, directory)
         for name, found in runner.run(pieces, cut, work, tuple[str, int]):
             names.append(name)
             documents += found
-            progress(documents)
-        names.sort(key=_place)
-        decisions.save(path, plan.build, decisions.decide(
-            [UnitSurvey.load(_survey_file(directory, name)) for name in names], settings))
+            progress.update({"documents surveyed": documents})
+        # The names of a split's units as the text goes.
+        names.sort(key=lambda name: [int(part) for part in name.split("-")[1:]])
+        surveys = [survey.UnitSurvey.load(directory / f"{_SURVEY}{name}") for name in names]
+        survey.save_arrays(path, survey.decide(surveys, settings))
         for name in names:
-            _survey_file(directory, name).unlink()
-    return plan
+            (directory / f"{_SURVEY}{name}").unlink()
+    return CleaningPlan(settings, directory)
 
 
 def _surveyed(settings: CleaningSettings, directory: Path, unit: WorkUnit) -> tuple[str, int]:
     """Leaves the survey of a unit in a file; returns the unit's name and documents."""
-    found = survey(settings, unit)
-    found.save(_survey_file(directory, unit.name))
-    return found.name, len(found.in_language)
-
-
-def _survey_file(directory: Path, name: str) -> Path:
-    return directory / f".cleaning-survey-{name}"
-
-
-def _place(name: str) -> list[int]:
-    """Orders the names of a split's units as the text goes."""
-    return [int(part) for part in name.split("-")[1:]]
+    found = survey.survey(settings, unit)
+    survey.save_arrays(directory / f"{_SURVEY}{unit.name}", dataclasses.asdict(found))
+    return unit.name, len(found.in_language)

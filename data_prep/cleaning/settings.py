@@ -65,7 +65,7 @@ class CleaningSettings(Section, prefix="--"):
 
     @property
     def needs_survey(self) -> bool:
-        """Whether the measures need a pass over the whole text first."""
+        """Returns True if the measures need a pass over the whole text first."""
         return self.drop_duplicate_lines or self.drop_near_duplicates or bool(self.languages)
 
     def measures(self) -> list[str]:
@@ -95,9 +95,9 @@ class CleaningSettings(Section, prefix="--"):
                     raise UserError(f"--{name} belongs to --{measure}, which is off; give both or "
                                     "neither.")
         if self.languages:
-            # Here, because its model takes a second to load.
-            from data_prep.cleaning import languages
-            languages.require_known(self.languages)
+            # Here, because it imports this module.
+            from data_prep.cleaning import survey
+            survey.require_languages(self.languages)
 
     def _is_default(self, name: str) -> bool:
         return getattr(self, name) == settings_of(type(self))[name].default

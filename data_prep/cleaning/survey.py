@@ -1,17 +1,81 @@
-"""What has to be known of each unit of a text before it is decided what goes."""
+"""Decides by a pass over the whole text which documents and lines cleaning drops.
 
+Workers survey the units and leave a file for each; the decisions are a file, of which a worker
+reads its part. Lines are compared by 64-bit hashes: of 10^8 different lines two have the same one
+with a probability of 0.03 %. Languages are told apart by py3langid (Lui and Baldwin, 2012,
+"langid.py"), a naive Bayes classifier over byte n-grams.
+"""
+
+import contextlib
 import dataclasses
+import functools
+import io
 import itertools
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from data_prep.cleaning import arrays, languages, near_duplicates
+from data_prep.cleaning import ngrams
 from data_prep.cleaning.line_rules import LineRules
 from data_prep.cleaning.settings import CleaningSettings
-from data_prep.cleaning.word_ngrams import text_hash, words_of
-from data_prep.documents import DOCUMENT_END, DocumentPart, ReadingNotes
+from data_prep.documents import DOCUMENT_END
 from data_prep.work_units import WorkUnit
-from electra_tf.platform.storage import Path
+from electra_tf.platform import atomic_file
+from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import Path, cannot_read
+
+REASONS = ("other_language_documents", "near_duplicate_documents", "duplicate_lines")
+"""Reasons of a survey to drop documents or lines, by the names of `manifest.Counts`."""
+_JUDGED = 2000
+"""Characters of a document's beginning by which its language is judged."""
+
+
+def save_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
+    """Writes arrays by name, atomically."""
+    content = io.BytesIO()
+    np.savez(content, **arrays)
+    atomic_file.write_atomically(path, content.getvalue())
+
+
+@contextlib.contextmanager
+def opened_arrays(path: Path) -> Iterator[Mapping[str, np.ndarray]]:
+    """Yields the arrays of a file, read on demand; `UserError` if it is damaged or incomplete."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
+            yield found
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile,
+            zlib.error) as error:
+        raise UserError(f"{path} is damaged; remove it and give the same command again.") from error
+
+
+def require_languages(codes: Sequence[str]) -> None:
+    """Raises `UserError` if a language isn't among those that are told apart."""
+    known = _identifier().labels
+    for code in codes:
+        if code not in known:
+            raise UserError(f"--languages: {shown(code)} is no known language code; there are "
+                            f"{', '.join(sorted(known))}.")
+
+
+def _is_in_language(text: str, settings: CleaningSettings) -> bool:
+    """Tells whether a text's beginning is in a language asked for, or too short to tell."""
+    beginning = text[:_JUDGED]
+    if sum(map(str.isalpha, beginning)) < settings.min_language_characters:
+        return True
+    return sum(probability for code, probability in _identifier().rank(beginning)
+               if code in settings.languages) >= settings.language_confidence
+
+
+@functools.cache
+def _identifier() -> Any:
+    from py3langid import langid  # Here: it takes a second, and few builds need it.
+
+    return langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -19,10 +83,9 @@ class UnitSurvey:
     """A unit's lines and documents. N lines in D documents, of which B begin in the unit."""
 
     name: str
-    """The unit's."""
     split: str
     continues: bool
-    """Whether the first document began in an earlier unit of the split; then B is D - 1."""
+    """True if the first document began in an earlier unit of the split; then B is D - 1."""
     document_lines: np.ndarray
     """uint32 [D]: lines of the documents, as far as they are in the unit."""
     hashed: np.ndarray
@@ -36,20 +99,16 @@ class UnitSurvey:
     signatures: np.ndarray
     """uint32 [S, P] of MinHash, of these documents' first parts."""
 
-    def save(self, path: Path) -> None:
-        """Writes the survey atomically; raises UserError if it can't."""
-        arrays.save(path, dataclasses.asdict(self))
-
     @classmethod
     def load(cls, path: Path) -> "UnitSurvey":
-        """Reads what `save` wrote."""
-        with arrays.opened(path) as found:
-            return cls(**{field.name: found[field.name] if found[field.name].ndim else
-                          found[field.name].item() for field in dataclasses.fields(cls)})
+        """Reads a file of the fields."""
+        with opened_arrays(path) as found:
+            return cls(**{name: array if array.ndim else array.item()
+                          for name, array in found.items()})
 
 
 def survey(settings: CleaningSettings, unit: WorkUnit) -> UnitSurvey:
-    """Returns what is to be known of a unit; it takes 9 bytes a line."""
+    """Surveys a unit; the result takes 9 bytes a line."""
     rules = LineRules(settings)
     document_lines: list[int] = []
     hashed: list[bool] = []
@@ -58,22 +117,23 @@ def survey(settings: CleaningSettings, unit: WorkUnit) -> UnitSurvey:
     signatures: list[np.ndarray | None] = []
     begins = True
     for part in unit.parts:
-        lines = _lines(unit, part, rules)
+        lines = [rules.normalized(line) for line in dataclasses.replace(unit, parts=(part,)).lines()
+                 if line != DOCUMENT_END]
         stays = [not rules.reason(line) for line in lines]
         left = list(itertools.compress(lines, stays))
         if settings.drop_duplicate_lines:
             least = settings.min_duplicate_characters
             hashed += [one and len(line) >= least for one, line in zip(stays, lines, strict=True)]
-            hashes += [text_hash(line) for line in left if len(line) >= least]
+            hashes += [ngrams.text_hash(line) for line in left if len(line) >= least]
         if begins:
             document_lines.append(0)
         document_lines[-1] += len(lines)
         if part.begins:
             text = "\n".join(left)
-            in_language.append(not settings.languages or languages.is_in(
-                text, settings.languages, settings.language_confidence,
-                settings.min_language_characters))
-            signatures.append(_signature(text, settings) if in_language[-1] else None)
+            in_language.append(not settings.languages or _is_in_language(text, settings))
+            wanted = settings.drop_near_duplicates and in_language[-1] and ngrams.words_of(text)
+            signatures.append(ngrams.signature(text, settings.near_duplicate_permutations)
+                              if wanted else None)
         begins = part.ends
     known = [one for one in signatures if one is not None]
     return UnitSurvey(
@@ -85,13 +145,69 @@ def survey(settings: CleaningSettings, unit: WorkUnit) -> UnitSurvey:
             (0, settings.near_duplicate_permutations), np.uint32))
 
 
-def _lines(unit: WorkUnit, part: DocumentPart, rules: LineRules) -> list[str]:
-    alone = dataclasses.replace(unit, parts=(part,))
-    notes = ReadingNotes()  # Whoever builds the unit's shard says what was skipped.
-    return [rules.normalized(line) for line in alone.lines(notes) if line != DOCUMENT_END]
+def decide(surveys: Iterable[UnitSurvey], settings: CleaningSettings) -> dict[str, np.ndarray]:
+    """Returns UNIT/REASON, the `REASONS` of all units -> what is dropped of the unit.
+
+    Documents and lines have numbers from 0 on within their unit, before any of them goes; a line of
+    a dropped document is no duplicate line. The units of a split come in the text's order.
+
+    The first of equal lines and of similar documents is kept. Training documents come first, then
+    those held out, so no held-out text occurs in the training text.
+    """
+    ordered = sorted(surveys, key=lambda one: one.split != "train")
+    foreign = list(_with_continuations(ordered, [~one.in_language for one in ordered]))
+    copied = list(_with_continuations(ordered, _copies(ordered, settings)))
+    gone = [one | other for one, other in zip(foreign, copied, strict=True)]
+    lines = _later_lines(ordered, gone)
+    return {f"{one.name}/{reason}": np.flatnonzero(dropped).astype(np.uint32)
+            for one, *found in zip(ordered, foreign, copied, lines, strict=True)
+            for reason, dropped in zip(REASONS, found, strict=True)}
 
 
-def _signature(text: str, settings: CleaningSettings) -> np.ndarray | None:
-    if not settings.drop_near_duplicates or not words_of(text):
-        return None
-    return near_duplicates.signature(text, settings.near_duplicate_permutations)
+def _copies(surveys: Sequence[UnitSurvey], settings: CleaningSettings) -> Iterator[np.ndarray]:
+    """Yields for each unit bool [B]: its documents that nearly equal an earlier one."""
+    found = ngrams.copies([one.signatures for one in surveys], settings.near_duplicate_threshold)
+    place = 0
+    for one in surveys:
+        copied = np.zeros(len(one.has_words), bool)
+        copied[one.has_words] = found[place:place + len(one.signatures)]
+        place += len(one.signatures)
+        yield copied
+
+
+def _with_continuations(surveys: Sequence[UnitSurvey], beginning: Iterable[np.ndarray]
+                        ) -> Iterator[np.ndarray]:
+    """Yields bool [D] of bool [B]: a document that goes on goes as it did in the unit before."""
+    last = False
+    for one, found in zip(surveys, beginning, strict=True):
+        whole = np.concatenate([[last], found]).astype(bool) if one.continues else found
+        yield whole
+        last = bool(whole[-1])
+
+
+def _later_lines(surveys: Sequence[UnitSurvey], gone: Sequence[np.ndarray]
+                 ) -> Iterator[np.ndarray]:
+    """Yields for each unit bool [N]: the lines that stood in an earlier place that stays."""
+    stays = [np.repeat(~documents, one.document_lines)[one.hashed] if len(one.hashed) else
+             np.zeros(0, bool) for one, documents in zip(surveys, gone, strict=True)]
+    hashes = [one.hashes[left] for one, left in zip(surveys, stays, strict=True)]
+    for one, left, later in zip(surveys, stays, _later_ones(hashes), strict=True):
+        lines = np.zeros(len(one.hashed), bool)
+        lines[np.flatnonzero(one.hashed)[left]] = later
+        yield lines
+
+
+def _later_ones(hashes: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
+    """Yields bool [N] for each uint64 [N]: which hashes occurred earlier, in it or before it."""
+    whole = np.sort(np.concatenate(hashes)) if len(hashes) else np.zeros(0, np.uint64)
+    repeated = np.unique(whole[1:][whole[1:] == whole[:-1]])
+    seen = np.zeros(len(repeated), bool)
+    for here in hashes:
+        later = np.zeros(len(here), bool)
+        numbers, is_repeated = ngrams.positions(here, repeated)
+        places = np.flatnonzero(is_repeated)
+        values, first = np.unique(numbers[places], return_index=True)
+        later[places] = True
+        later[places[first[~seen[values]]]] = False
+        seen[values] = True
+        yield later

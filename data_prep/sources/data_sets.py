@@ -1,30 +1,29 @@
 """TensorFlow Datasets: a row is a document, one of its features the text."""
 
 import dataclasses
+import functools
 import hashlib
 import pathlib
 from collections.abc import Iterator
-from typing import Any
 
 from data_prep.documents import DocumentPart, Parser, decoded, parse_plain_text, stripped
 from data_prep.sources.files import damaged_stretch
 from data_prep.sources.plain_text import parts_of
-from data_prep.sources.source import Options, Source
+from data_prep.sources.source import Source, SourceOptions
 from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import file_sha256
 
-TEXT_FEATURE = "text"
-_WIKI40B = "wiki40b"
+_PARAGRAPH = "_START_PARAGRAPH_"
+_KINDS = ("_START_ARTICLE_", "_START_SECTION_", _PARAGRAPH)
+"""Words of Wiki-40B that tell what the next lines are."""
 
 
-def data_set(name: str, feature: str, options: Options) -> "DataSet":
-    """Returns the source of a data set of TensorFlow Datasets, prepared if need be.
-
-    Raises:
-        UserError: the data set, split or feature does not exist or cannot be downloaded.
-    """
-    wiki40b = name.partition("/")[0].partition(":")[0] == _WIKI40B
-    return DataSet(name, feature, options,
-                   Wiki40bParser(options.headings) if wiki40b else parse_plain_text)
+def data_set(name: str, feature: str, options: SourceOptions) -> "DataSet":
+    """Returns the source of a data set of TensorFlow Datasets, prepared if need be."""
+    parse = parse_plain_text
+    if name.partition("/")[0].partition(":")[0] == "wiki40b":
+        parse = functools.partial(parse_wiki40b, options.wiki_headings)
+    return DataSet(name, feature, options, parse)
 
 
 @dataclasses.dataclass
@@ -33,7 +32,7 @@ class DataSet(Source):
 
     name: str
     feature: str
-    options: Options
+    options: SourceOptions
     parse: Parser
 
     def __post_init__(self):
@@ -55,22 +54,19 @@ class DataSet(Source):
         except (KeyError, ValueError, AssertionError) as error:
             raise UserError(f"{self.name} has no split {shown(self.options.tfds_split)}; it has "
                             f"{', '.join(builder.info.splits)} (--tfds_split).") from error
+        features = builder.info.features
+        texts = sorted(
+            name for name in features if isinstance(features[name], tfds.features.Text))
+        if self.feature not in texts:
+            raise UserError(f"{self.name} has no text feature {shown(self.feature)}; it has "
+                            f"{', '.join(texts)}. Name the one that holds the text behind the "
+                            "data set: #FEATURE.")
         self._rows = split.num_examples
-        self._require_text(builder.info.features, tfds)
         self.size = sum(path.stat().st_size for path in self._files)
         self._read = 0
 
-    def _require_text(self, features: Any, tfds: Any) -> None:
-        if self.feature not in features:
-            raise UserError(f"{self.name} has no feature {shown(self.feature)}; it has "
-                            f"{', '.join(features)}. Name the one that holds the text behind the "
-                            "data set: #FEATURE.")
-        if not isinstance(features[self.feature], tfds.features.Text):
-            raise UserError(f"{self.name}: the feature {shown(self.feature)} must be text. "
-                            f"Received: {features[self.feature]}")
-
     def documents(self) -> Iterator[DocumentPart]:
-        """See `Source`."""
+        """Yields the rows; damage ends them."""
         import tensorflow as tf
         import tensorflow_datasets as tfds
 
@@ -90,37 +86,25 @@ class DataSet(Source):
                 f"{self._read} ({' '.join((error.message or '').split())[:150]})"))
 
     def position(self) -> int:
-        """See `Source`."""
+        """Returns the part of the bytes that the rows read so far take."""
         return self.size * self._read // max(1, self._rows)
 
     def sha256(self) -> str:
-        """See `Source`: over the data set's files, and what of them is read how."""
-        digest = hashlib.sha256(
-            f"tfds {self.options.tfds_split}#{self.feature} headings={self.options.headings}"
-            .encode())
+        """Returns a digest of the data set's files, and of what of them is read how."""
+        digest = hashlib.sha256(f"tfds {self.options.tfds_split}#{self.feature} "
+                                f"headings={self.options.wiki_headings}".encode())
         for path in self._files:
-            with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
+            digest.update(bytes.fromhex(file_sha256(path)))
         return digest.hexdigest()
 
 
-@dataclasses.dataclass(frozen=True)
-class Wiki40bParser:
-    """Reads articles of Wiki-40B, in which words like _START_PARAGRAPH_ tell what follows."""
-
-    headings: bool
-
-    def __call__(self, part: DocumentPart) -> Iterator[str]:
-        """See `Parser`."""
-        kind = "_START_PARAGRAPH_"
-        text = decoded(part, "make the data set again")
-        for line in stripped(text):
-            if line in _WIKI40B_KINDS:
-                kind = line
-            elif kind == "_START_PARAGRAPH_":
-                yield from filter(None, map(str.strip, line.split("_NEWLINE_")))
-            elif self.headings:
-                yield line
-
-
-_WIKI40B_KINDS = ("_START_ARTICLE_", "_START_SECTION_", "_START_PARAGRAPH_")
+def parse_wiki40b(headings: bool, part: DocumentPart) -> Iterator[str]:
+    """Yields the lines of an article of Wiki-40B, with its title and headings or without."""
+    kind = _PARAGRAPH
+    for line in stripped(decoded(part)):
+        if line in _KINDS:
+            kind = line
+        elif kind == _PARAGRAPH:
+            yield from filter(None, map(str.strip, line.split("_NEWLINE_")))
+        elif headings:
+            yield line

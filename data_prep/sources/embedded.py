@@ -32,8 +32,6 @@ MODULES = """
     urllib uuid venv wave warnings weakref webbrowser wsgiref xml xmlrpc zipapp zipfile zoneinfo
 """.split()
 """Modules of the standard library whose docstrings are read, in this order."""
-
-
 _CODE = re.compile(r"::=|>>>|\.\.\.|^[ \t]{4,}\S|\w\(\w*\)\s*->|[{}=<>|]{2}")
 _UNDERLINED = re.compile(r"^\s*([*=~^-])\1{3,}\s*$", re.MULTILINE)
 _MARKUP = re.compile(r"[*`]+")
@@ -67,23 +65,23 @@ class EmbeddedText(Source):
         self._read = 0
 
     def documents(self) -> Iterator[DocumentPart]:
-        """See `Source`."""
+        """Yields the documents of the text."""
         self._read = 0
         for text in self._texts:
             self._read += len(text)
             yield DocumentPart(content=text, key=key_of(text), path=f"embedded:{self.name}")
 
     def position(self) -> int:
-        """See `Source`."""
+        """Returns the bytes read so far."""
         return self._read
 
     def sha256(self) -> str:
-        """See `Source`."""
+        """Returns a digest of the text."""
         return hashlib.sha256(b"\n\n".join(self._texts)).hexdigest()
 
 
 @functools.cache
-def documents() -> tuple[tuple[str, ...], ...]:
+def documents() -> tuple[list[str], ...]:
     """Returns documents as paragraphs, one line each: topics first, then modules.
 
     The text has about a million characters and depends on the Python version.
@@ -91,20 +89,20 @@ def documents() -> tuple[tuple[str, ...], ...]:
     topics = [_paragraphs(text) for _, text in sorted(pydoc_data.topics.topics.items())]
     modules = [[line for path in _source_files(name) for _, text in _docstrings(path)
                 for line in _paragraphs(text)] for name in MODULES]
-    return tuple(tuple(document) for document in topics + modules if document)
+    return tuple(filter(None, topics + modules))
 
 
 class Docstring(typing.NamedTuple):
     """The prose of a docstring."""
 
     name: str
-    """Name of the class or function within its file; "" for the file's own."""
+    """Name of the class or function; "" for a file's own."""
     paragraphs: tuple[str, ...]
 
     @property
     def held_out(self) -> bool:
-        """Whether it is kept for the task that is made of docstrings: those of every tenth name."""
-        return number_of(self.name) % 10 == 0
+        """Returns True for every tenth name: those docstrings are for the task made of them."""
+        return key_of(self.name.encode()) % 10 == 0
 
 
 @functools.cache
@@ -124,11 +122,6 @@ def docstrings() -> tuple[Docstring, ...]:
     return tuple(found.values())
 
 
-def number_of(text: str) -> int:
-    """Returns a hash of a text in [0, 2^64)."""
-    return key_of(text.encode())
-
-
 TEXTS = {"python": documents,
          "docstrings": lambda: [one.paragraphs for one in docstrings() if not one.held_out]}
 """Name -> documents as paragraphs."""
@@ -137,12 +130,9 @@ TEXTS = {"python": documents,
 def _paragraphs(text: str, accept: Callable[[str], bool] = lambda block: True) -> list[str]:
     blocks = re.split(r"\n\s*\n", textwrap.dedent(text.expandtabs()))
     return [" ".join(_MARKUP.sub("", block).split()) for block in blocks
-            if _is_prose(block) and accept(block)]
-
-
-def _is_prose(block: str) -> bool:
-    return (len(block.strip()) >= _SHORTEST and not _UNDERLINED.search(block)
-            and not _CODE.search(textwrap.dedent(block)) and _odd_words(block) <= _MOST_ODD)
+            if len(block.strip()) >= _SHORTEST and not _UNDERLINED.search(block)
+            and not _CODE.search(textwrap.dedent(block)) and _odd_words(block) <= _MOST_ODD
+            and accept(block)]
 
 
 def _odd_words(block: str) -> float:

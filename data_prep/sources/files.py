@@ -1,57 +1,31 @@
-"""A source that is files of one format, read one after another."""
+"""A source that is files of one format, read one after another; they may be compressed.
 
+A compressed file is read to its very end. Python's `bz2` and `lzma` modules end quietly where a
+second stream of a file is damaged, and zstandard's reader where a file is cut short. Here both are
+errors.
+"""
+
+import bz2
 import dataclasses
+import gzip
 import hashlib
+import io
+import lzma
 import typing
+import zlib
 from collections.abc import Callable, Iterator
 
 from data_prep.documents import COMPRESSED, NO_KEY, DocumentPart, Parser
-from data_prep.sources import compression
 from data_prep.sources.source import PIECE_BYTES, Source
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
+from electra_tf.platform.storage import Path, cannot_read
 
-
-class Meter:
-    """The position in the file that is being read, set by its reader."""
-
-    def __init__(self):
-        self.stored_bytes: Callable[[], int] = int
-
-
-class Format(typing.Protocol):
-    """The layout of documents in a file. It can be pickled."""
-
-    name: str
-    """Of the format and what else decides its text; part of the source's digest."""
-
-    def documents(self, path: Path, meter: Meter) -> Iterator[DocumentPart]:
-        """Yields the documents of one file.
-
-        Raises:
-            OSError: the file can't be read; without `errno`, and as `compression.CORRUPT`: it is
-                damaged, or cut short, and the rest of it is lost.
-            UserError: it has another format.
-        """
-
-
-@dataclasses.dataclass(frozen=True)
-class StreamFormat:
-    """A format that is read from the file's first byte to its last, compressed or not."""
-
-    name: str
-    split: Callable[[typing.BinaryIO, str], Iterator[DocumentPart]]
-    """Yields the documents of the unpacked file, whose name is the second argument."""
-
-    def documents(self, path: Path, meter: Meter) -> Iterator[DocumentPart]:
-        """See `Format`."""
-        with path.open("rb") as raw:
-            meter.stored_bytes = raw.tell
-            try:
-                yield from self.split(compression.opened(raw, path.name), str(path))
-            finally:
-                meter.stored_bytes = int
+CORRUPT = (EOFError, OSError, zlib.error)
+"""Errors of reading a damaged file; an `OSError` with `errno` is the operating system's."""
+_STORED = 1 << 12
+"""Compressed bytes read at once; they decompress to 128 MB at most."""
+_BUFFER = 1 << 17
 
 
 @dataclasses.dataclass
@@ -59,55 +33,59 @@ class FileSource(Source):
     """Files of one format; `documents` raises `UserError` for a file that cannot be read."""
 
     paths: tuple[Path, ...]
-    format: Format
+    name: str
+    """Name of the format and of what else decides its text; part of the digest."""
+    read: Callable[[typing.BinaryIO, str], Iterator[DocumentPart]]
+    """Yields the documents of a decompressed file with a name. It can be pickled. If it raises one
+    of `CORRUPT`, the rest of the file is lost."""
     parse: Parser
 
     def __post_init__(self):
         self.size = sum(path.stat().st_size for path in self.paths)
         self._finished_bytes = 0
-        self._meter = Meter()
+        self._file: typing.BinaryIO | None = None
 
     def documents(self) -> Iterator[DocumentPart]:
-        """See `Source`."""
+        """Yields the documents of all files; damage ends a file, not the source."""
         self._finished_bytes = 0
         for path in self.paths:
-            yield from self._documents_of(path)
+            last, end, problem = None, 0, ""
+            try:
+                with path.open("rb") as self._file:
+                    for last in self.read(unpacked(self._file, path.suffix), str(path)):
+                        end = max(end, last.offset + len(last.content))
+                        yield last
+            except CORRUPT as error:
+                if isinstance(error, OSError) and error.errno is not None:
+                    raise cannot_read(path, error) from error
+                problem = str(error) or type(error).__name__
+            finally:
+                self._file = None
+            if problem:
+                content = " of the decompressed content" if path.suffix in COMPRESSED else ""
+                going_on = last is not None and not last.ends
+                yield DocumentPart(
+                    content=b"", key=last.key if going_on else NO_KEY, begins=not going_on,
+                    path=str(path), damage=f"{path} is corrupt or cut short ({problem}), behind "
+                    f"byte {end}{content}; get a whole copy of the file.")
             self._finished_bytes += path.stat().st_size
 
-    def _documents_of(self, path: Path) -> Iterator[DocumentPart]:
-        last, end = None, 0
-        try:
-            for last in self.format.documents(path, self._meter):
-                end = max(end, last.offset + len(last.content))
-                yield last
-        except (OSError, *compression.CORRUPT) as error:
-            if not compression.is_damage(error):
-                raise compression.cannot_read(path, error) from error
-            unpacked = (" of the decompressed content"
-                        if path.suffix in COMPRESSED else "")
-            going_on = last is not None and not last.ends
-            yield DocumentPart(
-                content=b"", key=last.key if going_on else NO_KEY, begins=not going_on,
-                path=str(path), damage=f"{path} is corrupt or cut short ({error}), behind byte "
-                f"{end}{unpacked}; get a whole copy of the file.")
-
     def position(self) -> int:
-        """See `Source`."""
-        return self._finished_bytes + self._meter.stored_bytes()
+        """Returns the stored bytes of the finished files and of the open one."""
+        return self._finished_bytes + (self._file.tell() if self._file else 0)
 
     def sha256(self) -> str:
-        """See `Source`: over the files' bytes as they are stored, in order."""
-        digest = hashlib.sha256(self.format.name.encode())
+        """Returns a digest of the format and of the files' bytes as they are stored, in order."""
+        digest = hashlib.sha256(self.name.encode())
         for path in self.paths:
             try:
-                with path.open("rb") as file:
-                    digest.update(hashlib.file_digest(file, "sha256").digest())
+                digest.update(bytes.fromhex(storage.file_sha256(path)))
             except OSError as error:
-                raise compression.cannot_read(path, error) from error
+                raise cannot_read(path, error) from error
         return digest.hexdigest()
 
     def pieces(self) -> tuple["FileSource", ...]:
-        """See `Source`."""
+        """Returns a source for each group of files; a larger file is one piece."""
         groups: list[list[Path]] = []
         room = 0
         for path in self.paths:
@@ -128,18 +106,18 @@ def damaged_stretch(path: str, problem: str) -> DocumentPart:
 
 
 def matching_files(*patterns: str, names: str = "") -> tuple[Path, ...]:
-    """Returns the files that match patterns, sorted, each once.
+    """Returns the files that match patterns, sorted, each once; `UserError` without any text.
 
     In a directory, files match whose names match one of `names`, patterns separated by spaces; on
     this machine also in the directories below it.
-
-    Raises:
-        UserError: a pattern matches no file, or all files are empty.
     """
     found: set[Path] = set()
     for pattern in patterns:
-        matches = _in_directory(pattern, names) if names else []
-        matches = matches or storage.matching(pattern)
+        matches = storage.matching(pattern)
+        if names and storage.path(pattern).is_dir():
+            below = "" if storage.is_remote(pattern) else "**/"
+            matches = [path for name in names.split()
+                       for path in storage.matching(f"{pattern.rstrip('/')}/{below}{name}")]
         if not matches:
             raise UserError(f"--input: no file matches {pattern!r}; check the pattern (quote it, "
                             "so that the shell does not expand it).")
@@ -152,10 +130,59 @@ def matching_files(*patterns: str, names: str = "") -> tuple[Path, ...]:
     return paths
 
 
-def _in_directory(pattern: str, names: str) -> list[Path]:
-    place = storage.path(pattern)
-    if not place.is_dir():
-        return []
-    below = "" if storage.is_remote(pattern) else "**/"
-    return [path for name in names.split()
-            for path in storage.matching(f"{pattern.rstrip('/')}/{below}{name}")]
+def unpacked(raw: typing.BinaryIO, suffix: str) -> typing.BinaryIO:
+    """Returns the content of an open file, decompressed by its suffix: .gz, .bz2, .xz, .zst."""
+    match suffix:
+        case ".gz":
+            return gzip.open(raw)
+        case ".bz2":
+            stream = _Unpacked(raw, bz2.BZ2Decompressor, OSError)
+        case ".xz":
+            stream = _Unpacked(raw, lzma.LZMADecompressor, lzma.LZMAError)
+        case ".zst":
+            import zstandard  # Here, because few files need it.
+
+            stream = _Unpacked(raw, zstandard.ZstdDecompressor().decompressobj,
+                               zstandard.ZstdError)
+        case _:
+            return raw
+    return io.BufferedReader(stream, _BUFFER)
+
+
+class _Unpacked(io.RawIOBase):
+    """The streams of a compressed file, one after another."""
+
+    def __init__(self, raw: typing.BinaryIO, decompressor: Callable, error: type[Exception]):
+        super().__init__()
+        self._raw, self._new, self._error = raw, decompressor, error
+        self._stream: typing.Any = None
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:
+        while not self._ready:
+            if not self._advance():
+                return 0
+        size = min(len(buffer), len(self._ready))
+        buffer[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size
+
+    def _advance(self) -> bool:
+        """Unpacks some more; returns whether there was anything left."""
+        stored = b""
+        if self._stream is None or self._stream.eof:
+            stored = b"" if self._stream is None else self._stream.unused_data
+            while not (stored := stored.lstrip(b"\0")):  # Padding, of .xz and of tapes.
+                if not (stored := self._raw.read(_STORED)):
+                    return False
+            self._stream = self._new()
+        elif not (stored := self._raw.read(_STORED)):
+            raise EOFError("the file ends within a compressed stream")
+        try:
+            self._ready = memoryview(self._stream.decompress(stored))
+        except self._error as error:
+            raise OSError(str(error)) from error
+        return True

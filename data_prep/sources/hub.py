@@ -8,6 +8,7 @@ its own settings. Every file is read at the commit that the revision had at the 
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import re
 import types
@@ -15,7 +16,7 @@ import typing
 from collections.abc import Iterator
 
 from data_prep.documents import parse_plain_text
-from data_prep.sources.columns import Table
+from data_prep.sources.columns import read_rows
 from data_prep.sources.files import FileSource
 from electra_tf.platform.errors import UserError, one_line, shown
 from electra_tf.platform.settings import suggestion
@@ -27,8 +28,6 @@ _FILE = re.compile(r"((?P<config>.+)/)?(?P<split>[^/-]+(-[^/\d][^/-]*)*)"
                    r"(/\d+|-\d+-of-\d+[^/]*)\.parquet")
 _DEFAULT = "default"
 """Name of the configuration of a data set that has one."""
-_MOST_LISTED = 20
-"""Names in a message."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +47,7 @@ class HubFile:
         return types.SimpleNamespace(st_size=self.size)
 
     def open(self, mode: str) -> typing.BinaryIO:
-        """Opens the file, downloading it if the cache lacks it."""
+        """Opens the file and downloads it if the cache lacks it."""
         with _one_line_errors(self.repository, self.revision):
             from huggingface_hub import hf_hub_download
 
@@ -64,23 +63,18 @@ class HubSource(FileSource):
     """Files of one commit of a data set, which is known without downloading them."""
 
     def sha256(self) -> str:
-        """See `Source`: over the commit and the names of files."""
+        """Returns a digest of the commit and the names of files."""
         return hashlib.sha256("\n".join([
-            self.format.name, *self.revisions(), *(file.name for file in self.paths)]
-            ).encode()).hexdigest()
+            self.name, *self.revisions(), *(file.name for file in self.paths)]).encode()
+            ).hexdigest()
 
     def revisions(self) -> tuple[str, ...]:
-        """See `Source`."""
+        """Returns the data set with its commit."""
         return (f"{self.paths[0].repository}@{self.paths[0].revision}",)
 
 
 def hub_data_set(name: str, column: str) -> HubSource:
-    """Returns the source of OWNER/DATASET[@REVISION][:CONFIG][:SPLIT], by default of "train".
-
-    Raises:
-        UserError: no such data set, revision, configuration or split; no Parquet files; no access;
-            no connection.
-    """
+    """Returns the source of OWNER/DATASET[@REVISION][:CONFIG][:SPLIT], by default of "train"."""
     found = _NAME.fullmatch(name)
     if found is None:
         raise UserError(f"--input=hf:{name} must be hf:OWNER/DATASET[@REVISION][:CONFIG][:SPLIT].")
@@ -93,7 +87,8 @@ def hub_data_set(name: str, column: str) -> HubSource:
     splits = _choose(configs, config, f"{repository} has no configuration")
     split = split or (min(splits) if len(splits) == 1 else "train")
     files = _choose(splits, split, f"{repository}:{config} has no split")
-    return HubSource(tuple(files), Table(f"parquet#{column}", column), parse_plain_text)
+    return HubSource(tuple(files), f"parquet#{column}", functools.partial(read_rows, column),
+                     parse_plain_text)
 
 
 def _files(repository: str, revision: str | None) -> list[HubFile]:
@@ -101,16 +96,14 @@ def _files(repository: str, revision: str | None) -> list[HubFile]:
     with _one_line_errors(repository, revision):
         import huggingface_hub
 
-        def info(revision: str | None) -> huggingface_hub.DatasetInfo:
-            return huggingface_hub.HfApi().dataset_info(
-                repository, revision=revision, files_metadata=True)
-
+        info = functools.partial(huggingface_hub.HfApi().dataset_info, repository,
+                                 files_metadata=True)
         try:
-            found = info(revision or _CONVERTED)
+            found = info(revision=revision or _CONVERTED)
         except huggingface_hub.errors.RevisionNotFoundError:
             if revision:
                 raise
-            found = info(None)
+            found = info()
     return [HubFile(repository, found.sha, file.rfilename, file.size or 0)
             for file in sorted(found.siblings, key=lambda file: file.rfilename)]
 
@@ -131,8 +124,7 @@ def _configs(repository: str, files: list[HubFile]) -> dict[str, dict[str, list[
 def _choose(known: dict[str, typing.Any], name: str, problem: str) -> typing.Any:
     if name not in known:
         raise UserError(f"{problem} {shown(name)}; name one behind a colon: "
-                        f"{', '.join(sorted(known)[:_MOST_LISTED])}"
-                        f"{', ...' * (len(known) > _MOST_LISTED)}.{suggestion(name, known)}")
+                        f"{', '.join(sorted(known))}.{suggestion(name, known)}")
     return known[name]
 
 
@@ -141,31 +133,24 @@ def _one_line_errors(repository: str, revision: str | None) -> Iterator[None]:
     """Turns huggingface_hub's errors into `UserError`."""
     from huggingface_hub import constants, errors
 
-    page = f"{constants.ENDPOINT}/datasets/{repository}"
     try:
         yield
-    except errors.GatedRepoError as error:
-        raise _no_access(page) from error
-    except errors.RepositoryNotFoundError as error:
-        raise UserError(f"there is no public data set {page}; check the name. For a private one, "
-                        "log in first: hf auth login.") from error
-    except errors.RevisionNotFoundError as error:
-        raise UserError(f"{page} has no revision {shown(revision)}.") from error
-    except errors.HFValidationError as error:
-        raise UserError(f"--input=hf: {error}") from error
     # errors.HTTPError is the HTTP client's own, which is another package in other versions.
-    except (errors.HTTPError, OSError) as error:
+    except (errors.HTTPError, errors.HFValidationError, OSError) as error:
         cause = error.__cause__ or error
-        if {getattr(getattr(one, "response", None), "status_code", None)
-                for one in (error, cause)} & {401, 403}:
-            raise _no_access(page) from error
-        if constants.HF_HUB_OFFLINE:
-            raise UserError(f"{page} needs a connection, and HF_HUB_OFFLINE is set; unset "
-                            "it.") from error
-        raise UserError(f"{page} can't be read ({one_line(str(cause), longest=150)}); repeat the "
-                        "command to go on.") from error
-
-
-def _no_access(page: str) -> UserError:
-    return UserError(f"{page} is gated or needs another token: accept its terms there, then log in "
-                     "with hf auth login or set HF_TOKEN.")
+        status = {getattr(getattr(one, "response", None), "status_code", None)
+                  for one in (error, cause)}
+        if type(error) is errors.RepositoryNotFoundError:  # Not a gated one.
+            problem = ("is no public data set; check the name. For a private one, log in first: "
+                       "hf auth login.")
+        elif status & {401, 403}:
+            problem = ("is gated or needs another token: accept its terms there, then log in with "
+                       "hf auth login or set HF_TOKEN.")
+        elif isinstance(error, errors.RevisionNotFoundError):
+            problem = f"has no revision {shown(revision)}."
+        elif constants.HF_HUB_OFFLINE:
+            problem = "needs a connection, and HF_HUB_OFFLINE is set; unset it."
+        else:
+            problem = (f"can't be read ({one_line(str(cause), longest=150)}); repeat the command "
+                       "to go on.")
+        raise UserError(f"{constants.ENDPOINT}/datasets/{repository} {problem}") from error

@@ -1,6 +1,6 @@
 """Plain text: a blank line ends a document, and so does the end of a file.
 
-Memory stays flat whatever the size of a file, a document or a line.
+The memory stays flat for files, documents and lines of any size.
 """
 
 import io
@@ -9,7 +9,7 @@ import typing
 from collections.abc import Iterator
 
 from data_prep.documents import LONGEST_PART, DocumentPart, key_of, parse_plain_text
-from data_prep.sources.files import FileSource, StreamFormat
+from data_prep.sources.files import FileSource
 from electra_tf.platform.storage import Path
 
 _LONGEST_BLANK = 64
@@ -18,7 +18,7 @@ _LONGEST_BLANK = 64
 
 def text_files(paths: tuple[Path, ...]) -> FileSource:
     """Returns the source that is plain text files."""
-    return FileSource(paths, StreamFormat("", split_text), parse_plain_text)
+    return FileSource(paths, "", split_text, parse_plain_text)
 
 
 def split_text(file: typing.BinaryIO, path: str) -> Iterator[DocumentPart]:

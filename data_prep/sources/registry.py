@@ -1,70 +1,114 @@
-"""The sources of text by name, and --input's way to them."""
+"""The sources of text by name, and the grammar of --input.
 
+    input   = entry ("," entry)*
+    entry   = [source ":"] pattern ["#" field]
+    source  = one of the names in `SOURCES`; plain text if there is none
+    pattern = a path or URL, with * ? [...] and ** as the shell has them; a name for hf, tfds and
+              embedded
+    field   = the one that holds the text; jsonl, parquet, hf and tfds only
+"""
+
+import dataclasses
+import functools
+import re
 from collections.abc import Callable
 
-from data_prep.documents import ParserBySource, SkippingParser
-from data_prep.sources import columns, data_sets, grammar, hub, json_lines
+from data_prep.documents import SkippingParser, parse_by_source
+from data_prep.sources import columns, data_sets, hub, json_lines, plain_text
 from data_prep.sources.books import books
 from data_prep.sources.embedded import TEXTS, EmbeddedText
 from data_prep.sources.files import matching_files
-from data_prep.sources.grammar import TEXT, Entry
-from data_prep.sources.plain_text import text_files
-from data_prep.sources.several import Member, Mixture, Sequence
-from data_prep.sources.source import Options, Source
-from data_prep.sources.wikiextractor import wikiextractor
+from data_prep.sources.source import Member, Sequence, Source, SourceOptions
 from data_prep.sources.wikipedia import wikipedia
+from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
 
+TEXT = "text"
+_WITH_FIELD = ("jsonl", "parquet", "hf", "tfds")
+_NAMED = re.compile(r"(?P<source>[A-Za-z]\w*):(?!//)(?P<rest>.*)", re.DOTALL)
 
-def _embedded(entry: Entry, _options: Options) -> Source:
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One source of --input."""
+
+    said: str
+    """The text of the entry."""
+    source: str = TEXT
+    pattern: str
+    field: str = "text"
+
+
+def _embedded(entry: Entry, _options: SourceOptions) -> Source:
     if entry.pattern not in TEXTS:
         raise UserError(f"--input: the embedded texts are {', '.join(TEXTS)}. Received: "
                         f"{shown(entry.said)}")
     return EmbeddedText(entry.pattern)
 
 
-SOURCES: dict[str, Callable[[Entry, Options], Source]] = {
-    TEXT: lambda entry, options: text_files(matching_files(entry.pattern)),
-    "wikipedia": lambda entry, options: wikipedia(entry.pattern, options.headings),
-    "wikiextractor": lambda entry, options: wikiextractor(entry.pattern, options.headings),
+SOURCES: dict[str, Callable[[Entry, SourceOptions], Source]] = {
+    TEXT: lambda entry, options: plain_text.text_files(matching_files(entry.pattern)),
+    "wikipedia": lambda entry, options: wikipedia(entry.pattern, options.wiki_headings),
     "books": lambda entry, options: books(entry.pattern),
-    "jsonl": lambda entry, options: json_lines.json_lines(
-        entry.pattern, entry.field or json_lines.TEXT_FIELD),
-    "parquet": lambda entry, options: columns.columns(
-        entry.pattern, entry.field or columns.TEXT_COLUMN),
-    "hf": lambda entry, options: hub.hub_data_set(
-        entry.pattern, entry.field or columns.TEXT_COLUMN),
-    "tfds": lambda entry, options: data_sets.data_set(
-        entry.pattern, entry.field or data_sets.TEXT_FEATURE, options),
+    "jsonl": lambda entry, options: json_lines.json_lines(entry.pattern, entry.field),
+    "parquet": lambda entry, options: columns.columns(entry.pattern, entry.field),
+    "hf": lambda entry, options: hub.hub_data_set(entry.pattern, entry.field),
+    "tfds": lambda entry, options: data_sets.data_set(entry.pattern, entry.field, options),
     "embedded": _embedded,
 }
 """Name -> what opens it."""
-_WITH_FIELD = ("jsonl", "parquet", "hf", "tfds")
 
 
-def open_source(text: str, options: Options = Options()) -> Source:  # noqa: B008 (frozen)
-    """Returns the source that --input names; see `grammar`.
-
-    Raises:
-        UserError: it is ambiguous, a pattern matches no file, or all files are empty.
-    """
-    entries = grammar.entries_of(text, SOURCES, _WITH_FIELD)
-    source = _put_together(entries, options)
-    if options.skip_damaged:
+def open_source(text: str, options: SourceOptions = SourceOptions()) -> Source:  # noqa: B008 (frozen)
+    """Returns the source that --input names; `UserError` for one that is ambiguous or empty."""
+    source = _put_together(entries_of(text), options)
+    if options.on_error == "skip":
         source.parse = SkippingParser(source.parse)
     return source
 
 
-def _put_together(entries: tuple[Entry, ...], options: Options) -> Source:
-    mixed = any(entry.share for entry in entries)
-    if not mixed and all(entry.source == TEXT for entry in entries):
-        return text_files(matching_files(*(entry.pattern for entry in entries)))
-    total = sum(entry.share for entry in entries)
-    members = tuple(
-        Member(source=SOURCES[entry.source](entry, options), name=entry.said, number=number,
-               share=entry.share / total if mixed else 0.0)
-        for number, entry in enumerate(entries))
+def entries_of(text: str) -> tuple[Entry, ...]:
+    """Returns the entries of --input; `UserError` if there is none, or one is ambiguous."""
+    entries = tuple(_entry(part) for part in filter(None, map(str.strip, text.split(","))))
+    if not entries:
+        raise UserError("--input is empty; give file patterns separated by commas, or "
+                        "embedded:python for the text that Python carries.")
+    bare = [entry for entry in entries if entry.said == entry.pattern]
+    if 0 < len(bare) < len(entries):
+        raise UserError(
+            f"--input: {shown(bare[0].said)} stands beside a source with a name and has none, so "
+            f"it could belong to either; write text:{bare[0].said} or another source's name.")
+    said = [entry.said for entry in entries]
+    twice = [one for one in said if said.count(one) > 1]
+    if twice and not bare:
+        raise UserError(f"--input names {shown(twice[0])} twice, and its documents would be read "
+                        "twice; name it once.")
+    return entries
+
+
+def _entry(said: str) -> Entry:
+    found = _NAMED.fullmatch(said)
+    if found is None or (found["source"] not in SOURCES and storage.matching(said)):
+        return Entry(said=said, pattern=said)
+    source, pattern = found["source"], found["rest"]
+    if source not in SOURCES:
+        raise UserError(f"--input: no file matches {shown(said)}, and {shown(source)} is no "
+                        f"source; the sources are {', '.join(SOURCES)}.")
+    field = Entry.field
+    if source in _WITH_FIELD and "#" in pattern:
+        pattern, _, field = pattern.rpartition("#")
+    if not pattern or not field:
+        raise UserError(f"--input: {shown(said)} must be {source}:PATTERN"
+                        f"{'#FIELD' * (source in _WITH_FIELD)}; see docs/how_to/data.md.")
+    return Entry(said=said, source=source, pattern=pattern, field=field)
+
+
+def _put_together(entries: tuple[Entry, ...], options: SourceOptions) -> Source:
+    if all(entry.source == TEXT for entry in entries):
+        return plain_text.text_files(matching_files(*(entry.pattern for entry in entries)))
+    members = tuple(Member(source=SOURCES[entry.source](entry, options), name=entry.said,
+                           number=number) for number, entry in enumerate(entries))
     if len(members) == 1:
         return members[0].source
-    parse = ParserBySource(tuple(member.source.parse for member in members))
-    return Mixture(members, parse) if mixed else Sequence(members, parse)
+    parsers = tuple(member.source.parse for member in members)
+    return Sequence(members, functools.partial(parse_by_source, parsers))

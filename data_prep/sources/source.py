@@ -1,13 +1,31 @@
-"""What a source of text is, and the options that its user has."""
+"""The interface of a source of text, several sources as one, and the options of sources."""
 
 import abc
 import dataclasses
+import hashlib
 from collections.abc import Iterator
+from typing import Literal
 
-from data_prep.documents import DocumentPart, Parser
+from data_prep.documents import DocumentPart, Parser, SkippingParser
+from electra_tf.platform.settings import Section
 
 PIECE_BYTES = 256 << 20
 """Stored bytes of a piece, about."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SourceOptions(Section, prefix="--"):
+    """The flags that concern sources."""
+
+    on_error: Literal["stop", "skip"] = "stop"
+    """Action at a damaged document or file: stop, or skip it. Records' manifests count and list
+    skipped documents."""
+    wiki_headings: bool = False
+    """Keep titles and headings of Wikipedia articles, one per line."""
+    tfds_data_dir: str = ""
+    """Directory of TensorFlow Datasets. Default: its own."""
+    tfds_split: str = "train"
+    """Split of a data set, in the notation of TensorFlow Datasets: train+test, train[:10%]."""
 
 
 class Source(abc.ABC):
@@ -15,7 +33,7 @@ class Source(abc.ABC):
 
     size: int
     """Bytes to read in all."""
-    parse: Parser
+    parse: Parser | SkippingParser
     """Reads text out of the documents."""
 
     @abc.abstractmethod
@@ -43,14 +61,47 @@ class Source(abc.ABC):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Options:
-    """The flags that concern sources."""
+class Member:
+    """One of several sources."""
 
-    headings: bool = False
-    """Whether titles and headings of Wikipedia's articles are lines of the text."""
-    tfds_data_dir: str = ""
-    """Where TensorFlow Datasets keeps its data sets; "": where it does by itself."""
-    tfds_split: str = "train"
-    """In TensorFlow Datasets' words, such as "train+test" or "train[:10%]"."""
-    skip_damaged: bool = False
-    """Leave out damaged documents instead of stopping at the first."""
+    source: Source
+    name: str
+    """The entry of --input."""
+    number: int
+    """`DocumentPart.source` of its documents."""
+
+
+@dataclasses.dataclass
+class Sequence(Source):
+    """Sources that are read one after another."""
+
+    members: tuple[Member, ...]
+    parse: Parser
+
+    def __post_init__(self):
+        self.size = sum(member.source.size for member in self.members)
+
+    def documents(self) -> Iterator[DocumentPart]:
+        """Yields the documents of all members, tagged with the member's number."""
+        for member in self.members:
+            for part in member.source.documents():
+                yield dataclasses.replace(part, source=member.number)
+
+    def position(self) -> int:
+        """Returns the sum of the members' positions."""
+        return sum(member.source.position() for member in self.members)
+
+    def sha256(self) -> str:
+        """Returns a digest of the members' digests."""
+        lines = [f"0.0 {member.source.sha256()}\n" for member in self.members]
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+    def revisions(self) -> tuple[str, ...]:
+        """Returns the revisions of all members."""
+        return tuple(one for member in self.members for one in member.source.revisions())
+
+    def pieces(self) -> tuple["Sequence", ...]:
+        """Returns the pieces of all members; each keeps its member's number."""
+        return tuple(
+            dataclasses.replace(self, members=(dataclasses.replace(member, source=piece),))
+            for member in self.members for piece in member.source.pieces())

@@ -33,8 +33,8 @@ _BEFORE_MARK = re.compile(r" +([,;.)])")
 _OF_A_TABLE = ("{|", "|", "!")
 
 
-class Unreadable(ValueError):
-    """Wikitext that the parser can't take apart."""
+UNREADABLE = (ParserError, RecursionError)
+"""Errors of wikitext that is nested too deeply."""
 
 
 def prose(wikitext: str, *, headings: bool = False, namespaces: Iterable[str] = ()) -> list[str]:
@@ -42,21 +42,16 @@ def prose(wikitext: str, *, headings: bool = False, namespaces: Iterable[str] = 
 
     Templates, tables, references, files, categories, formulas and code are left out, with the
     brackets and commas left empty. `namespaces` are the wiki's names of files and categories.
-
-    Raises:
-        Unreadable: it is nested too deeply.
+    Raises one of `UNREADABLE`.
 
     Example:
         >>> prose("'''Ada''' ({{IPA|x}}; b. 1815)<ref>A</ref> met [[Charles Babbage|him]].\n* one")
         ['Ada (b. 1815) met him.', 'one']
     """
     names = {*_NAMESPACES, *(name.lower() for name in namespaces)}
-    try:
-        tree = mwparserfromhell.parse(wikitext, skip_style_tags=True)
-        pieces: list[str] = []
-        _Reader(names, headings, pieces.append).read(tree)
-    except (ParserError, RecursionError) as error:
-        raise Unreadable(str(error) or "nested too deeply") from error
+    pieces: list[str] = []
+    _Reader(names, headings, pieces.append).read(
+        mwparserfromhell.parse(wikitext, skip_style_tags=True))
     lines = (_tidy(line) for line in "".join(pieces).split("\n"))
     return [line for line in lines if any(map(str.isalnum, line))]
 
@@ -120,7 +115,7 @@ _READERS: dict[type, Callable[[_Reader, Any], None]] = {
     nodes.Text: _Reader.text, nodes.HTMLEntity: _Reader.entity, nodes.Heading: _Reader.heading,
     nodes.Wikilink: _Reader.link, nodes.ExternalLink: _Reader.external_link,
     nodes.Tag: _Reader.tag}
-"""What is none of these (templates, their arguments, comments) is left out."""
+"""Other nodes (templates, their arguments, comments) are left out."""
 
 
 def _tidy(line: str) -> str:

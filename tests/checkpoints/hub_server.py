@@ -21,9 +21,9 @@ _INFO = re.compile(r"/api/models/([^/]+/[^/]+)(?:/revision/([^/?]+))?")
 
 
 @contextlib.contextmanager
-def running(monkeypatch, directory):
+def running(monkeypatch, directory, handler=None):
     """Runs a server that huggingface_hub takes for the Hub, with a cache in a directory."""
-    with HubServer() as found:
+    with HubServer(handler) as found:
         found.home = directory / "hub"
         for name, value in {
                 "ENDPOINT": found.endpoint, "HF_HUB_OFFLINE": False,
@@ -46,8 +46,8 @@ class HubServer(http.server.ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, handler=None):
+        super().__init__(("127.0.0.1", 0), handler or Handler)
         self.models: dict[str, Path] = {}
         self.revisions = {"main"}
         self.gated: dict[str, int] = {}
@@ -70,7 +70,7 @@ def commit(model):
     return hashlib.sha1(model.encode()).hexdigest()
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
+class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_):

@@ -4,12 +4,12 @@ import html
 
 from data_prep.documents import DOCUMENT_END, ReadingNotes, lines_of
 from data_prep.sources.registry import open_source
-from data_prep.sources.source import Options
+from data_prep.sources.source import SourceOptions
 
 
 def read(text, **options):
     """Returns the documents of --input as lists of lines; stops at damage."""
-    return documents_of(open_source(str(text), Options(**options)))
+    return documents_of(open_source(str(text), SourceOptions(**options)))
 
 
 def documents_of(source, notes=None):
@@ -25,7 +25,7 @@ def documents_of(source, notes=None):
 def read_skipping(text, **options):
     """Returns the whole documents, and the messages of what was skipped."""
     notes = ReadingNotes()
-    found = documents_of(open_source(str(text), Options(skip_damaged=True, **options)), notes)
+    found = documents_of(open_source(str(text), SourceOptions(on_error="skip", **options)), notes)
     assert notes.skipped == len(notes.messages) or notes.skipped > 20
     return [document for document in found if document], notes.messages
 

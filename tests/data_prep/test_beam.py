@@ -1,20 +1,12 @@
 """Beam's runners make what local processes make, and fail and stop as they do."""
 
-import os
 import pathlib
-import random
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
-from data_prep import (
-    record_directory,
-    vocabulary_learner,
-    work_units,
-)
+from data_prep import record_builder, vocabulary_learner, work_units
 from data_prep.beam_runner import BeamRunner
 from data_prep.local_runner import LocalRunner
 from data_prep.sources import files as source_files
@@ -79,7 +71,7 @@ def test_what_a_worker_refuses_reaches_the_user_as_that_line(build, tmp_path, ca
 
 
 def test_a_worker_of_a_build_that_lost_the_directory_writes_nothing(tmp_path):
-    directory = record_directory.RecordDirectory(tmp_path)
+    directory = record_builder.RecordDirectory(tmp_path)
     directory.claim({"seed": 1}, overwrite=False)
     unit = work_units.WorkUnit(split="train", index=0, parts=(), parse=list)
     for identity in ({"seed": 2}, {}):
@@ -123,83 +115,3 @@ def test_local_work_does_not_import_beam():
     code = ("import sys; import data_prep.build_pretraining_data; "
             "sys.exit('apache_beam' in sys.modules)")
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
-
-
-def _command(corpus, vocab_file, output_dir, *flags):
-    return [sys.executable, "-m", "data_prep.build_pretraining_data", f"--input={corpus}/*.txt",
-            f"--vocab_file={vocab_file}", f"--output_dir={output_dir}", "--max_seq_length=32",
-            "--shard_text_bytes=1000", "--held_out_fraction=0.1", *flags]
-
-
-def _call(command):
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False,
-                          timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert [line for line in own_lines(done.stderr) if "% read" not in line] == []
-
-
-@pytest.mark.slow
-def test_a_portable_runner_makes_the_same(build, corpus, vocab_file, tmp_path):
-    """Beam's own job server, over gRPC as those of Flink, Spark and Prism."""
-    build("whole", shard_text_bytes=1000)
-    port_file = tmp_path / "port"
-    server = subprocess.Popen(
-        [sys.executable, "-m", "apache_beam.runners.portability.local_job_service_main",
-         f"--port_file={port_file}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        deadline = time.monotonic() + 60
-        while not port_file.exists() and time.monotonic() < deadline:
-            time.sleep(0.1)
-        _call(_command(corpus, vocab_file, tmp_path / "beam", "--runner=PortableRunner",
-                       f"--beam_options=--job_endpoint=localhost:{port_file.read_text()} "
-                       "--environment_type=LOOPBACK"))
-    finally:
-        server.kill()
-        server.wait()
-    assert files(tmp_path / "beam") == files(tmp_path / "whole")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("flags", [
-    ("--num_workers=2",), ("--runner=DirectRunner",)], ids=["local", "beam"])
-def test_a_build_killed_ten_times_ends_with_the_same_bytes(
-        build, corpus, vocab_file, tmp_path, flags):
-    """SIGKILL to all of its processes, at moments that are drawn: some before the first shard."""
-    build("whole", shard_text_bytes=1000)
-    draw = random.Random(0)
-    killed = tmp_path / "killed"
-    command = _command(corpus, vocab_file, killed, *flags)
-    for _ in range(10):
-        process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, start_new_session=True)
-        more = draw.randrange(12)
-        before = len(list(killed.glob(".finished-*")))
-        deadline = time.monotonic() + 60
-        while len(list(killed.glob(".finished-*"))) < before + more and (
-                time.monotonic() < deadline):
-            time.sleep(0.002)
-        time.sleep(draw.random() * (0.02 if more else 2))
-        os.killpg(process.pid, signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL
-        assert not (killed / "manifest.json").exists()
-    _call(command)
-    assert files(killed) == files(tmp_path / "whole")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_ends_a_job_in_one_line(corpus, vocab_file, tmp_path, number, status):
-    output_dir = tmp_path / "out"
-    process = subprocess.Popen(
-        _command(corpus, vocab_file, output_dir, "--runner=DirectRunner"),
-        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True)
-    deadline = time.monotonic() + 60
-    while not list(output_dir.glob(".finished-*")) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    os.killpg(process.pid, number)
-    out, errors = process.communicate(timeout=60)
-    assert (process.returncode, out) == (status, ""), errors
-    (line,) = own_lines(errors)
-    assert line.startswith("interrupted; the shards that are finished are kept")
-    assert not (output_dir / ".beam").exists()

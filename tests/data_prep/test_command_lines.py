@@ -16,17 +16,13 @@ MISTAKES = {
         ({"output_dir": "/proc/records"}, "cannot write /proc/records"),
         ({"max_seq_length": 4}, "--max_seq_length must be 5 or more and at most 65,536"),
         ({"packing": "tight"}, "--packing must be one of full, reference. Received: 'tight'"),
-        ({"held_out_fraction": 0.9}, "--held_out_fraction must be in [0, 0.5]. Received: 0.9"),
         ({"short_example_rate": 0.1}, "--short_example_rate belongs to --packing=reference"),
-        ({"max_seq_length": 10**30}, "--max_seq_length must be 5 or more and at most 65,536"),
         ({"seed": 10**30}, "--seed must be -9,223,372,036,854,775,808 or more and"),
         ({"shard_text_bytes": 10**12}, "--shard_text_bytes must be 1,000 or more"),
-        ({"shard_text_bytes": 9}, "--shard_text_bytes must be 1,000 or more"),
         ({"num_workers": 0}, "--num_workers must be in [1, 1000]. Received: 0"),
         ({"runner": "DirectRunner", "num_workers": 2}, "--num_workers belongs to --runner=local"),
         ({"beam_options": "--direct_num_workers=2"}, "--beam_options belongs to Beam's runners"),
         ({"languages": "en,english"}, "--languages: 'english' is no known language code"),
-        ({"near_duplicate_threshold": 0.9}, "--near_duplicate_threshold belongs to --drop_near_"),
         ({"decontaminate": "nowhere"}, "--decontaminate=nowhere is no directory"),
     ],
     "build_vocab": [
@@ -34,7 +30,6 @@ MISTAKES = {
         ({"vocab_size": 500, "reserved_tokens": 451},
          "--reserved_tokens must be at most 450 of --vocab_size=500. Received: 451"),
         ({"vocab_size": 50}, "--vocab_size must be 100 or more and at most 1,000,000. Received"),
-        ({"input": "nothing*"}, "--input: no file matches 'nothing*'"),
     ],
 }
 REFUSED_ALL = """

@@ -1,6 +1,5 @@
 """A part of the documents is kept from training, whatever their order; of few documents one."""
 
-
 import pytest
 
 from data_prep import summary
@@ -66,19 +65,15 @@ def test_a_corpus_cut_into_other_files_holds_out_the_same_documents(build, tmp_p
     assert one.shards_of("eval")
 
 
-def test_a_corpus_of_a_few_documents_has_something_to_evaluate_on(build, tmp_path):
-    text = tmp_path / "text.txt"
-    text.write_text("\n\n".join(f"{'word ' * (number + 3)}" for number in range(5)) + "\n")
-    made = build(text=str(text), held_out_fraction=0.01)
+def test_what_is_held_out_is_told(build, tmp_path):
+    (tmp_path / "few.txt").write_text(
+        "\n\n".join("word " * (number + 3) for number in range(5)) + "\n")
+    made = build("few", text=str(tmp_path / "few.txt"), held_out_fraction=0.01)
     (shard,) = made.shards_of("eval")
     assert shard.tokens == 5 * 4 + 3  # Five words of four letters; [CLS] and two [SEP].
     assert "1 of the 5 documents was held out" in summary.held_out_note(made)
-
-
-def test_what_is_held_out_is_told(build, tmp_path):
     assert summary.held_out_note(build("usual")) == ""
-    assert "(--held_out_fraction)" in summary.held_out_note(
-        build("none", held_out_fraction=0.0))
+    assert "(--held_out_fraction)" in summary.held_out_note(build("none", held_out_fraction=0.0))
     (tmp_path / "one.txt").write_text("a single document\n")
     note = summary.held_out_note(build("single", text=str(tmp_path / "one.txt")))
     assert "the text is a single document. Put blank lines between documents" in note

@@ -2,12 +2,7 @@
 
 import hashlib
 import json
-import os
 import pathlib
-import signal
-import subprocess
-import sys
-import time
 
 import pytest
 import tensorflow as tf
@@ -21,7 +16,6 @@ from electra_tf.platform.errors import UserError
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
-from tests.own_lines import own_lines
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -109,15 +103,6 @@ def test_a_finished_build_has_nothing_left_to_do_and_refuses_another(build, voca
     assert set(shard_bytes(directory)) == {shard.name for shard in after.shards}
 
 
-def test_a_changed_corpus_is_refused_finished_or_not(build, tmp_path):
-    text = tmp_path / "text.txt"
-    text.write_text("one line\n")
-    build(text=str(text))
-    text.write_text("another line\n")
-    with pytest.raises(UserError, match="holds another build: corpus_sha256"):
-        build(text=str(text))
-
-
 def test_a_restart_makes_only_the_shards_that_are_missing(build, tmp_path, monkeypatch):
     build("whole")
 
@@ -162,70 +147,17 @@ def test_a_shard_changed_during_the_pause_is_made_again(build, tmp_path, monkeyp
     assert shard_bytes(tmp_path / "records") == shard_bytes(tmp_path / "whole")
 
 
-def _start(corpus, vocab_file, output_dir, shards):
-    """Starts a real build with two workers; returns it when some shards are finished."""
-    command = [sys.executable, "-m", "data_prep.build_pretraining_data", f"--input={corpus}/*.txt",
-               f"--vocab_file={vocab_file}", f"--output_dir={output_dir}", "--max_seq_length=32",
-               "--shard_text_bytes=4000", "--held_out_fraction=0.1", "--num_workers=2"]
-    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE,
-                               text=True, start_new_session=True)
-    deadline = time.monotonic() + 60
-    while len(list(output_dir.glob(".finished-*"))) < shards and time.monotonic() < deadline:
-        time.sleep(0.002)
-    return process
-
-
-def _finished(output_dir):
-    """Shard -> when it was written, of those that the build knows to be finished."""
-    return {path: path.stat().st_mtime_ns for path in output_dir.glob("*.tfrecord")
-            if (output_dir / f".finished-{path.stem}.json").exists()}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("send", "number", "status"), [
-    (os.kill, signal.SIGTERM, 143), (os.killpg, signal.SIGINT, 130)])
-def test_a_signal_ends_a_build_in_one_line_and_keeps_what_is_finished(
-        build, corpus, vocab_file, tmp_path, send, number, status):
-    """To the process alone, as `kill` sends it, or to its workers too, as a terminal does."""
-    stopped = tmp_path / "stopped"
-    process = _start(corpus, vocab_file, stopped, shards=2)
-    send(process.pid, number)
-    out, errors = process.communicate(timeout=30)
-    assert (process.returncode, out) == (status, ""), errors
-    # On a slow machine there are lines of progress before it.
-    (line,) = [line for line in own_lines(errors) if "% read" not in line]
-    assert line.startswith("interrupted; the shards that are finished are kept")
-    assert line.endswith("--num_workers=2")
-    _wait_until_workers_end(process.pid)
-    finished = _finished(stopped)
-    assert len(finished) >= 2
-    assert not list(stopped.glob(".unfinished-*")) and not (stopped / ".lock").exists()
-    build("stopped", shard_text_bytes=4000)
-    assert finished == {path: path.stat().st_mtime_ns for path in finished}
-
-
-def _wait_until_workers_end(session):
-    """Workers end by themselves when their parent is killed; fails if they don't in 30 seconds."""
-    for _ in range(300):
-        if not any(_session(entry) == session for entry in pathlib.Path("/proc").iterdir()):
-            return
-        time.sleep(0.1)
-    pytest.fail("workers outlive the killed build")
-
-
-def _session(entry):
-    try:
-        fields = (entry / "stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return None
-    return int(fields[3]) if fields[0] != "Z" else None
-
-
-def test_a_corpus_of_blank_lines_is_refused_without_a_manifest(build, tmp_path):
-    (tmp_path / "blank.txt").write_text("\n \n\t\n")
+def test_a_changed_corpus_and_one_of_blank_lines_are_refused(build, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("\n \n\t\n")
     with pytest.raises(UserError, match="holds no text"):
-        build(text=str(tmp_path / "blank.txt"))
+        build(text=str(text))
     assert not (tmp_path / "records" / "manifest.json").exists()
+    text.write_text("one line\n")
+    build("one", text=str(text))
+    text.write_text("another line\n")
+    with pytest.raises(UserError, match="holds another build: corpus_sha256"):
+        build("one", text=str(text))
 
 
 @pytest.mark.parametrize(("packing", "expected"), [

@@ -5,7 +5,7 @@ import collections
 import pytest
 import tensorflow as tf
 
-from data_prep import piece_merges, vocabulary_learner, word_counter
+from data_prep import piece_merges, vocabulary_learner
 from data_prep.documents import DocumentPart, lines_of, parse_plain_text
 from data_prep.local_runner import LocalRunner
 from data_prep.sources import registry as sources
@@ -108,14 +108,14 @@ def test_reserved_tokens_follow_the_special_ones(counts):
 def test_words_are_counted_as_the_tokenizer_sees_them():
     parts = [DocumentPart(content=text.encode(), key=0) for text in ("Café, CAFÉ!", "x cafe")]
     unit = WorkUnit(split="train", index=0, parts=tuple(parts), parse=parse_plain_text)
-    assert word_counter.count_words(unit, UNCASED) == {b"cafe": 3, b",": 1, b"!": 1, b"x": 1}
-    assert word_counter.count_words(unit, Normalization.of(False))["Café".encode()] == 1
+    assert vocabulary_learner.count_words(unit, UNCASED) == {b"cafe": 3, b",": 1, b"!": 1, b"x": 1}
+    assert vocabulary_learner.count_words(unit, Normalization.of(False))["Café".encode()] == 1
 
 
 def test_the_rarest_words_go_when_there_are_too_many():
     parts = [collections.Counter(a=9, b=2, c=1), collections.Counter(a=1, d=3, e=1)]
-    assert word_counter.merge_counts(parts, most_words=5) == dict(a=10, b=2, c=1, d=3, e=1)
-    assert word_counter.merge_counts(parts, most_words=4) == dict(a=10, d=3)
+    assert vocabulary_learner.merge_counts(parts, most_words=5) == dict(a=10, b=2, c=1, d=3, e=1)
+    assert vocabulary_learner.merge_counts(parts, most_words=4) == dict(a=10, d=3)
 
 
 def test_a_text_without_words_is_refused(tmp_path):

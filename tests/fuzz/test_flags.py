@@ -1,6 +1,5 @@
 """Command lines with hostile values: one line, and nothing is started by them."""
 
-import json
 import os
 
 import hypothesis
@@ -8,14 +7,10 @@ import pytest
 from absl import flags
 from hypothesis import strategies as st
 
-from data_prep.cleaning.settings import CleaningSettings
-from data_prep.settings import BuildSettings
 from electra_tf.config import finetuning_flags, pretraining_flags
 from electra_tf.finetuning import command as finetuning_command
 from electra_tf.platform.errors import one_line
-from electra_tf.platform.settings import settings_of
 from electra_tf.pretraining import command as pretraining_command
-from electra_tf.text.tokenization import Normalization
 from tests import command_flags
 from tests.fuzz.attempts import REFUSED, attempt, cases, require_readable, tally
 from tests.fuzz.mutations import HOSTILE_TEXT
@@ -56,28 +51,3 @@ def test_hostile_flags_are_one_line_and_start_nothing(program, tmp_path_factory,
     finally:
         os.chdir(before)
     assert list(home.rglob("*")) == []
-
-
-COUNTS = st.one_of(st.integers(), st.integers(10**18, 10**40), st.just(10**5000))
-
-
-@pytest.mark.parametrize("kind", [BuildSettings, CleaningSettings])
-@hypothesis.given(data=st.data())
-@cases()
-def test_settings_of_data_building_are_within_bounds_or_refused(kind, data):
-    values = {int: COUNTS, float: st.floats(), bool: st.booleans(),
-              str: st.sampled_from(["full", "reference", "nfkc", *HOSTILE_TEXT]),
-              tuple: st.tuples(st.sampled_from(["en", "de", *HOSTILE_TEXT]))}
-    known = settings_of(kind)
-    names = data.draw(st.lists(
-        st.sampled_from(sorted(known)), min_size=1, max_size=4, unique=True))
-    chosen = {name: data.draw(values[known[name].kind]) for name in names}
-    found = attempt(kind.__name__, lambda: kind(**chosen))
-    if found is not REFUSED:
-        assert all(getattr(found, name) == value for name, value in chosen.items())
-        identity = (found.identity(Normalization()) if kind is BuildSettings
-                    else found.identity())
-        assert json.loads(json.dumps(identity)) == identity
-        for name in ("near_duplicate_threshold", "language_confidence"):
-            assert 0 < getattr(found, name, 0.5) < 1
-        assert 5 <= getattr(found, "max_seq_length", 5) <= 65536

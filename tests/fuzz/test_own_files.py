@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from data_prep.documents import DocumentPart, ReadingNotes, parse_plain_text
-from data_prep.record_directory import RecordDirectory
+from data_prep.record_builder import RecordDirectory
 from data_prep.work_units import WorkUnit
 from electra_tf.checkpoints.run_directory import checkpoint_of_results, read_identity
 from electra_tf.config.finetuning import FinetuningConfig

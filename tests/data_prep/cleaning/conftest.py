@@ -1,14 +1,16 @@
 """Cleaning without tokenization: documents in, lines that stay out."""
 
 import collections
+import functools
 import random
+from unittest import mock
 
 import pytest
 
 from data_prep.cleaning import plan
 from data_prep.cleaning.settings import CleaningSettings
-from data_prep.documents import DOCUMENT_END, DocumentPart, key_of, parse_plain_text
-from data_prep.work_units import HeldOut, work_units
+from data_prep.documents import DocumentPart, key_of, parse_plain_text
+from data_prep.work_units import HeldOut, Progress, work_units
 
 
 class ShuffledRunner:
@@ -25,7 +27,7 @@ class ShuffledRunner:
             yield work(item)
 
 
-def parts_of(documents, part_lines=10**9):
+def parts_of(documents, part_lines):
     """Yields documents, lists of lines, in parts of so many lines."""
     for lines in documents:
         pieces = [lines[begin:begin + part_lines] for begin in range(0, len(lines), part_lines)]
@@ -35,40 +37,33 @@ def parts_of(documents, part_lines=10**9):
                                ends=number == len(pieces) - 1)
 
 
+def cleaned(directory, documents, *, unit_bytes=10**9, part_lines=10**9, held_out=-1, runner=None,
+            **settings):
+    """Cleans documents; returns the lines that stay, by split and document, and the tally."""
+    chosen = CleaningSettings(**settings)
+
+    def units(_piece=None):
+        return work_units(parts_of(documents, part_lines), parse_plain_text, unit_bytes,
+                          HeldOut(only=held_out))
+
+    made = plan.prepare(chosen, plan.benchmark_texts(chosen), directory, [None], units,
+                        runner or ShuffledRunner(), mock.create_autospec(Progress, instance=True))
+    tally, left = collections.Counter(), {"train": [], "eval": []}
+    for unit in units():
+        cleaner = made.cleaner(unit)
+        left[unit.split] += cleaner.clean(unit.lines())
+        tally += cleaner.tally
+    return {name: documents_of(lines) for name, lines in left.items()}, +tally
+
+
 @pytest.fixture
 def clean(tmp_path):
-    """Cleans documents; returns the lines that stay, by split and document, and the tally."""
-
-    def call(documents, *, unit_bytes=10**9, part_lines=10**9, held_out=(), seed=0, texts=None,
-             directory=None, runner=None, **settings):
-        chosen = CleaningSettings(**settings)
-        directory = directory or tmp_path
-        split = HeldOut(only=next(iter(held_out), -1))
-
-        def units():
-            return work_units(parts_of(documents, part_lines), parse_plain_text, unit_bytes, split)
-
-        made = plan.prepare(chosen, texts or plan.benchmark_texts(chosen), directory,
-                            {"settings": repr(chosen), "documents": repr(documents),
-                             "units": [unit_bytes, part_lines, list(held_out)]},
-                            [None], lambda piece: units(), runner or ShuffledRunner(seed),
-                            lambda documents: None)
-        tally, left = collections.Counter(), {"train": [], "eval": []}
-        for unit in units():
-            cleaner = made.cleaner(unit)
-            left[unit.split] += cleaner.clean(unit.lines())
-            tally += cleaner.tally
-        return {name: documents_of(lines) for name, lines in left.items()}, +tally
-
-    return call
+    return functools.partial(cleaned, tmp_path)
 
 
 def documents_of(lines):
-    """Returns the lines of each document."""
+    """Returns the lines of each document; an empty one ends it."""
     found = [[]]
     for line in lines:
-        if line == DOCUMENT_END:
-            found.append([])
-        else:
-            found[-1].append(line)
+        found = found[:-1] + [[*found[-1], line]] if line else [*found, []]
     return found[:-1]

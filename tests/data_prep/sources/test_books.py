@@ -27,10 +27,6 @@ LINES = [
     "little and see the watery part of the world.",
     "It is a way I have of driving off the spleen, and well-known for regulating the circulation "
     "of the blood."]
-SMALL_PRINT = """***START**THE SMALL PRINT!**FOR PUBLIC DOMAIN ETEXTS**START***
-Why is this "Small Print!" statement here?  You know: lawyers.
-*END*THE SMALL PRINT! FOR PUBLIC DOMAIN ETEXTS*Ver.04.29.93*END*
-"""
 LICENCE = "START: FULL LICENSE\n\nTHE FULL PROJECT GUTENBERG LICENSE\nPlease read this.\n"
 YEARS = {
     "2020s": ("\ufeffThe Project Gutenberg eBook of Moby Dick\n\nThis ebook is for the use of\n\n"
@@ -42,11 +38,6 @@ YEARS = {
               "the\nOnline Distributed Proofreading Team\n\n\n",
               "\n\nEnd of Project Gutenberg's Moby Dick, by Melville\n\n"
               "*** END OF THIS PROJECT GUTENBERG EBOOK MOBY DICK ***\n\n***** This file\n"),
-    "1990s": ("**The Project Gutenberg Etext of Moby Dick**\n\nCopyright laws are changing\n\n"
-              + SMALL_PRINT + "\n\n",
-              "\n\n\nEnd of The Project Gutenberg Etext of Moby Dick, by Melville\n"),
-    "small print at the end": (
-        "", "\n\n" + SMALL_PRINT + "\n"),
     "licence without an end mark": (
         "*** START OF THIS PROJECT GUTENBERG EBOOK MOBY DICK ***\n\n", "\n\n*** " + LICENCE),
     "none": ("", "\n"),
@@ -92,14 +83,6 @@ def test_a_long_book_comes_in_parts_of_one_document(tmp_path):
     assert [part.ends for part in parts] == [False] * (len(parts) - 1) + [True]
     assert len({part.key for part in parts}) == 1
     assert read(f"books:{tmp_path}/a.txt") == [LINES * 16000]
-
-
-def test_an_encoding_that_the_header_names_is_read(tmp_path):
-    before, behind = YEARS["2010s"]
-    text = before.replace("UTF-8", "ISO-8859-1") + "Café au lait." + behind
-    (tmp_path / "a.txt").write_bytes(text.encode("latin-1"))
-    (tmp_path / "b.txt").write_bytes(text.encode())
-    assert read(f"books:{tmp_path}/*.txt") == [["Café au lait."]] * 2
 
 
 def test_bytes_that_are_not_utf8_are_told(tmp_path):

@@ -1,10 +1,7 @@
 """Data sets of a hub on this machine: which files are read, at which commit, and every refusal."""
 
 import hashlib
-import http.server
-import json
 import re
-import threading
 from urllib.parse import unquote, urlsplit
 
 import huggingface_hub
@@ -16,6 +13,7 @@ from huggingface_hub import constants
 from data_prep.local_runner import LocalRunner
 from data_prep.sources.registry import open_source
 from electra_tf.platform.errors import UserError
+from tests.checkpoints import hub_server
 from tests.data_prep.reading import documents_of, read
 
 CONVERTED = "refs/convert/parquet"
@@ -23,49 +21,32 @@ _INFO = re.compile(r"/api/datasets/([^/]+/[^/]+)(?:/revision/(.+))?")
 _FILE = re.compile(r"/datasets/([^/]+/[^/]+)/resolve/([^/]+)/(.+)")
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):
-        pass
-
-    def do_HEAD(self):
-        self._answer()
-
-    def do_GET(self):
-        self._answer()
+class Handler(hub_server.Handler):
+    """Serves `data_sets`: name -> revision -> file name -> content."""
 
     def _answer(self):
         path = unquote(urlsplit(self.path).path)
         self.server.requests.append(f"{self.command} {path}")
-        match = _INFO.fullmatch(path) or _FILE.fullmatch(path)
-        name, revision, *file = match.groups()
-        revisions = self.server.data_sets.get(name)
-        commits = {commit(name, ref): files for ref, files in (revisions or {}).items()}
-        if name in self.server.gated:
-            return self._send(403, b"", {"X-Error-Code": "GatedRepo"})
-        if revisions is None:
-            return self._send(401, b"", {"X-Error-Code": "RepoNotFound"})
-        revision = commit(name, revision or "main") if (revision or "main") in revisions else (
-            revision)
-        if revision not in commits:
-            return self._send(404, b"", {"X-Error-Code": "RevisionNotFound"})
+        name, revision, *file = (_INFO.fullmatch(path) or _FILE.fullmatch(path)).groups()
+        if name == "a/gated":
+            return self._refuse(403, "GatedRepo")
+        if name not in self.server.data_sets:
+            return self._refuse(401, "RepoNotFound")
+        revisions = self.server.data_sets[name]
+        files = {known: found for ref, found in revisions.items()
+                 for known in (ref, commit(name, ref))}
+        if (revision or "main") not in files:
+            return self._refuse(404, "RevisionNotFound")
+        sha = revision if revision not in (None, *revisions) else commit(name, revision or "main")
+        found = files[revision or "main"]
         if not file:
-            return self._send(200, json.dumps({
-                "id": name, "sha": revision, "tags": [], "siblings": [
-                    {"rfilename": one, "size": len(content), "blobId": "0"}
-                    for one, content in commits[revision].items()]}).encode(), {})
-        content = commits[revision][file[0]]
+            return self._json({"id": name, "sha": sha, "tags": [], "siblings": [
+                {"rfilename": one, "size": len(content), "blobId": "0"}
+                for one, content in found.items()]})
+        content = found[file[0]]
         return self._send(200, content, {
-            "X-Repo-Commit": revision, "ETag": f'"{hashlib.sha1(content).hexdigest()}"'})
-
-    def _send(self, status, content, headers):
-        self.send_response(status)
-        for name, value in (headers | {"Content-Length": str(len(content))}).items():
-            self.send_header(name, value)
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(content)
+            "X-Repo-Commit": sha, "Content-Length": str(len(content)),
+            "ETag": f'"{hashlib.sha1(content).hexdigest()}"'})
 
 
 def commit(name, revision):
@@ -81,30 +62,18 @@ def parquet(*texts, column="text"):
 @pytest.fixture
 def hub(tmp_path, monkeypatch):
     """A server with one data set of the Hub's form, one of its own, and one without Parquet."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.requests, server.gated = [], {"a/gated"}
-    server.data_sets = {
-        "a/news": {"main": {"news.csv": b"text"}, CONVERTED: {
-            "de/train/0000.parquet": parquet("Eins."), "de/train/0001.parquet": parquet("Zwei."),
-            "en/train/0000.parquet": parquet("One."),
-            "en/test/0000.parquet": parquet("Two.", column="body")}},
-        "a/own": {"main": {"data/train-00000-of-00002-ab.parquet": parquet("One."),
-                           "data/train-00001-of-00002-cd.parquet": parquet("Two."),
-                           "README.md": b"Text."}},
-        "a/csv": {"main": {"train.csv": b"text"}}}
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    endpoint = f"http://127.0.0.1:{server.server_port}"
-    for name, value in {
-            "ENDPOINT": endpoint, "HF_HUB_OFFLINE": False, "HF_HUB_DISABLE_XET": True,
-            "HUGGINGFACE_CO_URL_TEMPLATE":
-                f"{endpoint}/{{repo_id}}/resolve/{{revision}}/{{filename}}",
-            "HF_HUB_CACHE": str(tmp_path / "cache")}.items():
-        monkeypatch.setattr(constants, name, value)
-    huggingface_hub.close_session()
-    yield server
-    huggingface_hub.close_session()
-    server.shutdown()
-    server.server_close()
+    with hub_server.running(monkeypatch, tmp_path, Handler) as server:
+        server.data_sets = {
+            "a/news": {"main": {"news.csv": b"text"}, CONVERTED: {
+                "de/train/0000.parquet": parquet("Eins."),
+                "de/train/0001.parquet": parquet("Zwei."),
+                "en/train/0000.parquet": parquet("One."),
+                "en/test/0000.parquet": parquet("Two.", column="body")}},
+            "a/own": {"main": {"data/train-00000-of-00002-ab.parquet": parquet("One."),
+                               "data/train-00001-of-00002-cd.parquet": parquet("Two."),
+                               "README.md": b"Text."}},
+            "a/csv": {"main": {"train.csv": b"text"}}}
+        yield server
 
 
 @pytest.mark.parametrize(("name", "texts"), [
@@ -138,7 +107,7 @@ def test_the_manifest_has_the_commit_and_another_one_is_refused(hub, build):
 
 @pytest.mark.parametrize(("name", "problem"), [
     ("news", "must be hf:OWNER/DATASET"),
-    ("a/nothing", "there is no public data set http://127.0.0.1:.*/datasets/a/nothing"),
+    ("a/nothing", "http://127.0.0.1:.*/datasets/a/nothing is no public data set; check the name"),
     ("a/gated", "datasets/a/gated is gated or needs another token: accept its terms there"),
     ("a/own@v9", "datasets/a/own has no revision 'v9'"),
     ("a/csv", "a/csv has no Parquet files of splits"),

@@ -71,5 +71,3 @@ def test_missing_and_empty_corpora_are_refused(tmp_path):
         read(tmp_path / "nothing*.txt")
     with pytest.raises(UserError, match="empty.txt is empty"):
         read(tmp_path / "empty.txt")
-    with pytest.raises(UserError, match="--input is empty"):
-        sources.open_source("")

@@ -9,7 +9,7 @@ import pytest
 from data_prep.documents import DocumentPart
 from data_prep.sources import wikipedia
 from data_prep.sources.registry import open_source
-from data_prep.sources.source import Options
+from data_prep.sources.source import SourceOptions
 from electra_tf.platform.errors import UserError
 from tests.data_prep.reading import FOOTER, HEADER, documents_of, dump, page, read, read_skipping
 
@@ -46,8 +46,9 @@ def test_titles_and_headings_are_an_option(tmp_path):
     (tmp_path / "a.xml").write_bytes(dump(page("A & B", "One.\n== Two ==\nThree.")))
     pattern = f"wikipedia:{tmp_path}/a.xml"
     assert read(pattern) == [["One.", "Three."]]
-    assert read(pattern, headings=True) == [["A & B", "One.", "Two", "Three."]]
-    assert open_source(pattern).sha256() != open_source(pattern, Options(headings=True)).sha256()
+    assert read(pattern, wiki_headings=True) == [["A & B", "One.", "Two", "Three."]]
+    with_headings = SourceOptions(wiki_headings=True)
+    assert open_source(pattern).sha256() != open_source(pattern, with_headings).sha256()
 
 
 def test_the_wiki_says_what_it_calls_files(tmp_path):

@@ -3,12 +3,11 @@
 import gzip
 import json
 
-import numpy as np
 import pytest
 
-from data_prep.cleaning import benchmark_files
-from data_prep.cleaning.benchmark_texts import BenchmarkTexts
+from data_prep.cleaning import benchmarks
 from electra_tf.platform.errors import UserError
+from tests.data_prep.cleaning.conftest import cleaned
 
 TEN = "the quick brown fox jumps over the lazy old dog"
 TWENTY = " ".join(f"word{number}" for number in range(20))
@@ -48,14 +47,14 @@ def put(directory, name, content):
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
-def test_test_texts_are_found_in_every_format(clean, tmp_path):
+def test_test_texts_are_found_in_every_format(tmp_path):
     line = f"He wrote: The quick, brown FOX jumps over the lazy old dog! {TWENTY}"
     halves = [" ".join(TEN.split()[:5]), " ".join(TEN.split()[5:])]  # No text goes across lines.
     for kind, file in FILES.items():
         put(tmp_path / kind, *file)
         (tmp_path / f"of {kind}").mkdir()
-        found, tally = clean([[line, *halves]], decontaminate=str(tmp_path / kind),
-                             directory=tmp_path / f"of {kind}")
+        found, tally = cleaned(tmp_path / f"of {kind}", [[line, *halves]],
+                               decontaminate=str(tmp_path / kind))
         assert (kind, found["train"]) == (kind, [halves])
         assert tally == {"contaminated_lines": 1, "dropped_text_bytes": len(line)}
 
@@ -77,7 +76,7 @@ def test_what_is_trained_on_is_not_looked_for(tmp_path):
     put(tmp_path, "train/NewsQA.jsonl", mrqa(TEN))
     put(tmp_path, "README.md", TEN)
     with pytest.raises(UserError, match="holds no task files besides those for training"):
-        benchmark_files.read(tmp_path, 13)
+        benchmarks.read(tmp_path, 13)
 
 
 @pytest.mark.parametrize(("name", "content", "message"), [
@@ -89,15 +88,4 @@ def test_what_is_trained_on_is_not_looked_for(tmp_path):
 def test_a_directory_without_readable_test_files_is_refused(tmp_path, name, content, message):
     put(tmp_path, name, content)
     with pytest.raises(UserError, match=message):
-        benchmark_files.read(tmp_path, 13)
-
-
-def test_texts_that_are_saved_are_loaded(tmp_path):
-    texts = BenchmarkTexts((8, 13), np.array([3, 2**63 + 1], np.uint64), 2, 1)
-    texts.save(tmp_path / "texts")
-    loaded = BenchmarkTexts.load(tmp_path / "texts")
-    assert (loaded.lengths, loaded.ngrams.tolist()) == ((8, 13), [3, 2**63 + 1])
-    assert loaded.sha256 == texts.sha256
-    (tmp_path / "texts").write_bytes(b"x")
-    with pytest.raises(UserError, match="texts is damaged"):
-        BenchmarkTexts.load(tmp_path / "texts")
+        benchmarks.read(tmp_path, 13)

@@ -1,0 +1,132 @@
+"""The test texts of benchmarks' files, and which lines have one in common with them.
+
+A line is contaminated if it holds n consecutive words of a test text, or all words of one that has
+fewer, as in Brown et al. (2020), "Language Models are Few-Shot Learners", appendix C, with n = 13.
+There whole stretches of documents around such words go; here it is the line.
+"""
+
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from data_prep.cleaning.ngrams import ngram_hashes, positions, word_hashes, words_of
+from data_prep.cleaning.settings import SHORTEST_QUESTION
+from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
+
+_BEGINNING = np.uint64(42)
+"""Bits of a hash behind its first 22."""
+_TAGGED = ("dev", "valid", "test")
+"""Names of CoNLL's column files, but for ".txt": other .txt files are none."""
+_WANTED = ("GLUE's .tsv, SQuAD's .json, MRQA's .jsonl(.gz), CoNLL's dev.txt, valid.txt or "
+           "test.txt, or other .tsv, .csv and .jsonl")
+
+
+@dataclasses.dataclass(frozen=True)
+class BenchmarkTexts:
+    """The texts of test files as hashes of n-grams of words."""
+
+    lengths: tuple[int, ...]
+    """All n, ascending."""
+    ngrams: np.ndarray
+    """uint64 [G], ascending."""
+    texts: int = 0
+    """Number of texts that are looked for."""
+
+    def facts(self) -> dict[str, str | int]:
+        """Returns what is a part of a build's identity: a digest of the n-grams, and `texts`."""
+        digest = hashlib.sha256(self.ngrams.astype("<u8").tobytes()).hexdigest()
+        return {"decontaminate_sha256": digest, "decontaminate_texts": self.texts}
+
+    def found_in(self, lines: Sequence[str]) -> np.ndarray:
+        """Returns bool [L]: which lines hold an n-gram of a test text."""
+        words = [words_of(line) for line in lines]
+        owners = np.repeat(np.arange(len(lines)), [len(one) for one in words])
+        hashes = word_hashes([word for one in words for word in one])
+        found = np.zeros(len(lines), bool)
+        for length in self.lengths:
+            ngrams = ngram_hashes(hashes, length)
+            likely = np.flatnonzero(self._beginnings[ngrams >> _BEGINNING])
+            first = likely[positions(ngrams[likely], self.ngrams)[1]]
+            whole = owners[first] == owners[first + length - 1]
+            found[owners[first[whole]]] = True
+        return found
+
+    @functools.cached_property
+    def _beginnings(self) -> np.ndarray:
+        """The first bits of the n-grams, bool [2^22]: with them the search takes half as long."""
+        found = np.zeros(1 << 64 - int(_BEGINNING), bool)
+        found[self.ngrams >> _BEGINNING] = True
+        return found
+
+
+def read(directory: Path, n: int) -> BenchmarkTexts:
+    """Returns the texts of a directory's task files as n-grams, without training files.
+
+    Files named "train*" and directories named "train" are training files.
+
+    Raises:
+        UserError: the directory does not exist, has no task file, or has one that cannot be read.
+    """
+    if not directory.is_dir():
+        raise UserError(f"--decontaminate={directory} is no directory; name one of task files: "
+                        f"{_WANTED}.")
+    files = [found for path in _files(directory) if (found := _texts(path)) is not None]
+    if not files:
+        raise UserError(f"--decontaminate={directory} holds no task files besides those for "
+                        f"training; it takes {_WANTED}.")
+    texts = [words for file in files for text in file
+             if len(words := words_of(text)) >= SHORTEST_QUESTION]
+    if not texts:
+        raise UserError(f"--decontaminate={directory} holds no test text of at least "
+                        f"{SHORTEST_QUESTION} words, and shorter ones aren't looked for; name "
+                        "another directory, or leave the flag out.")
+    hashes = [ngram_hashes(word_hashes(words), min(n, len(words))) for words in texts]
+    return BenchmarkTexts(tuple(sorted({min(n, len(words)) for words in texts})),
+                          np.unique(np.concatenate(hashes)), len(texts))
+
+
+def _files(directory: Path) -> Iterator[Path]:
+    for path in sorted(directory.iterdir(), key=str):
+        if path.is_dir():
+            yield from _files(path) if path.name != "train" else ()
+        elif not path.name.startswith(("train", ".")):
+            yield path
+
+
+def _texts(path: Path) -> Iterable[str] | None:
+    """Returns the texts of a task file, None if it is none.
+
+    Of questions about a context the question is one, not the context, which is an encyclopedia's or
+    a newspaper's.
+    """
+    # Here, because it is for builds that ask for it.
+    from electra_tf.tasks import glue, mrqa, squad, tables, tagging
+
+    tasks = {task.directory: task for task in glue.TASKS.values()}
+    task, split = tasks.get(path.parent.name), path.name.removesuffix(".tsv")
+    if task and path.suffix == ".tsv" and split in (*task.dev, *dict(task.tests)):
+        return [text for example in glue.read_split(task, path.parent, split)
+                for text in example.texts]
+    if path.name.endswith(".jsonl.gz") or (
+            path.suffix == ".jsonl" and "header" in next(iter(tables.read_rows(path))).values):
+        return [one.question for one in mrqa.read_mrqa(path, labelled=False).examples]
+    if path.suffix == ".json":
+        return [one.question for one in squad.read_squad(path, labelled=False).examples]
+    if path.suffix in (".tsv", ".csv", ".jsonl"):
+        return [text for row in tables.read_rows(path) for text in _cells(row.values)]
+    if path.suffix == ".txt" and path.stem in _TAGGED:
+        return [" ".join(one.words) for one in tagging.read_conll(path, tagged=False)]
+    return None
+
+
+def _cells(row: dict) -> Iterator[str]:
+    """Yields all texts of a row: labels and keys are too short to matter."""
+    for value in row.values():
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, list) and all(isinstance(item, str) for item in value):
+            yield " ".join(value)

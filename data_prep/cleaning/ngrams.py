@@ -1,0 +1,144 @@
+"""Words and n-grams of words as 64-bit hashes, and the documents that nearly share them.
+
+Hashes are the same on every machine. Documents are compared by the Jaccard similarity of their sets
+of word 5-grams, estimated from MinHash signatures; locality-sensitive hashing (Broder, 1997), by
+datasketch, finds which to compare.
+"""
+
+import functools
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+_WORD = re.compile(r"[^\W_]+")
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+"""Odd, so that multiplication modulo 2^64 loses nothing."""
+_MOST_WORDS = 1 << 20
+"""Different words remembered, about 150 MB."""
+_WORDS = 5
+"""n of the n-grams of a document; a text of fewer words is a single one."""
+_AT_ONCE = 4096
+"""N-grams: at 128 permutations they take 2 MB."""
+
+
+def words_of(text: str) -> list[str]:
+    """Returns the runs of letters and digits of a text, lower-cased.
+
+    >>> words_of("Isn't it 1,000 Euros?")
+    ['isn', 't', 'it', '1', '000', 'euros']
+    """
+    return _WORD.findall(text.lower())
+
+
+def text_hash(text: str) -> int:
+    """Returns a hash of a text in [0, 2^64)."""
+    digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+def word_hashes(words: Sequence[str]) -> np.ndarray:
+    """Returns uint64 [W], a hash of each word."""
+    hashes = np.fromiter(map(_known_words.__getitem__, words), np.uint64, len(words))
+    if len(_known_words) > _MOST_WORDS:
+        _known_words.clear()
+    return hashes
+
+
+def ngram_hashes(hashes: np.ndarray, n: int) -> np.ndarray:
+    """Returns uint64 [max(0, W - n + 1)], a hash of every n-gram by its first word, from words'
+    [W].
+    """
+    count = max(0, len(hashes) - n + 1)
+    found = np.full(count, n, np.uint64)
+    for place in range(n if count else 0):
+        found = found * _MULTIPLIER + hashes[place:place + count]
+    return _mixed(found)
+
+
+def positions(values: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns positions int64 [N] of uint64 [N] in a sorted uint64 [M], and bool [N]: found."""
+    if not len(among):
+        return np.zeros(len(values), np.int64), np.zeros(len(values), bool)
+    found = np.searchsorted(among, values)
+    found[found == len(among)] = 0
+    return found, among[found] == values
+
+
+def _mixed(values: np.ndarray) -> np.ndarray:
+    """Spreads what differs in high bits over all bits: multiplication carries upwards only."""
+    values = (values ^ (values >> np.uint64(32))) * _MULTIPLIER
+    return values ^ (values >> np.uint64(29))
+
+
+class _Known(dict):
+    """Word -> hash, made when it is first asked for."""
+
+    def __missing__(self, word: str) -> int:
+        self[word] = found = text_hash(word)
+        return found
+
+
+_known_words = _Known()
+
+
+def signature(text: str, permutations: int) -> np.ndarray:
+    """Returns uint32 [P], the MinHash signature of a text with at least one word."""
+    hashes = word_hashes(words_of(text))
+    ngrams = np.unique(ngram_hashes(hashes, min(_WORDS, len(hashes)))) >> np.uint64(32)
+    sketch = _empty_sketch(permutations).copy()
+    for begin in range(0, len(ngrams), _AT_ONCE):
+        sketch.update_batch(ngrams[begin:begin + _AT_ONCE].tolist())
+    return sketch.hashvalues
+
+
+def copies(signatures: Sequence[np.ndarray], threshold: float) -> np.ndarray:
+    """Returns bool [D]: which documents nearly equal an earlier one that is kept.
+
+    `signatures` are uint32 [., P] each, D in all, in order; `threshold` is the least similarity.
+    """
+    signatures = [rows for rows in signatures if len(rows)]
+    found = np.zeros(sum(map(len, signatures)), bool)
+    if not signatures:
+        return found
+    from datasketch import MinHashLSH  # Here: it imports SciPy, and few builds need it.
+
+    # It chooses the bands and rows that err least about the threshold.
+    index, kept = MinHashLSH(threshold=threshold, num_perm=signatures[0].shape[1]), {}
+    ends = np.cumsum([len(rows) for rows in signatures])
+    for number in np.flatnonzero(_sharing(signatures, index.b, index.r)):
+        block = int(np.searchsorted(ends, number, side="right"))
+        sketch = _empty_sketch(signatures[0].shape[1]).copy()
+        sketch.hashvalues = signatures[block][number - ends[block]]
+        if any(kept[other].jaccard(sketch) >= threshold for other in index.query(sketch)):
+            found[number] = True
+        else:
+            index.insert(number, sketch)
+            kept[number] = sketch
+    return found
+
+
+def _sharing(signatures: Sequence[np.ndarray], bands: int, rows: int) -> np.ndarray:
+    """Returns bool [D]: which documents share a band of their signature with another.
+
+    The others, nearly all, need no entry in the index, which takes kilobytes for each.
+    """
+    sharing = np.zeros(sum(map(len, signatures)), bool)
+    for begin in range(0, bands * rows, rows):
+        keys = np.zeros(len(sharing), np.uint64)
+        for row in range(begin, begin + rows):
+            column = np.concatenate([one[:, row] for one in signatures])
+            keys = _mixed(keys * _MULTIPLIER + column)
+        order = np.argsort(keys)
+        equal = keys[order[1:]] == keys[order[:-1]]
+        sharing[order[1:][equal]] = sharing[order[:-1][equal]] = True
+    return sharing
+
+
+@functools.cache
+def _empty_sketch(permutations: int) -> Any:
+    from datasketch import MinHash
+
+    return MinHash(num_perm=permutations, hashfunc=int)

@@ -1,0 +1,163 @@
+"""Repeated lines, similar documents and other languages go; which ones follows from the text."""
+
+import random
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import strategies
+
+from data_prep.cleaning import ngrams, plan, survey
+from data_prep.cleaning.settings import CleaningSettings
+from data_prep.documents import key_of
+from electra_tf.platform.errors import UserError
+from tests.data_prep.cleaning.conftest import ShuffledRunner, cleaned
+
+LINES = strategies.sampled_from(["a", "b", "c", "long line", "another long line", "unique"])
+DOCUMENTS = strategies.lists(strategies.lists(LINES, min_size=1, max_size=6), min_size=1,
+                             max_size=8)
+ENGLISH = ("The committee will meet again on Thursday to discuss the budget for the next year, "
+           "and everybody who lives in the town is invited to listen.")
+GERMAN = ("Der Ausschuss wird am Donnerstag wieder zusammenkommen, um über den Haushalt des "
+          "nächsten Jahres zu sprechen, und alle Einwohner der Stadt sind eingeladen.")
+FRENCH = ("Le comité se réunira de nouveau jeudi pour discuter du budget de l'année prochaine, et "
+          "tous les habitants de la ville sont invités à écouter.")
+
+
+def first_ones(documents, shortest=0):
+    """The plain way: a set of what was seen."""
+    seen, found = set(), []
+    for lines in documents:
+        found.append([])
+        for line in lines:
+            if line not in seen or len(line) < shortest:
+                found[-1].append(line)
+            seen.add(line)
+    return found
+
+
+@hypothesis.settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@hypothesis.given(documents=DOCUMENTS, unit_bytes=strategies.integers(1, 40),
+                  part_lines=strategies.integers(1, 4), seed=strategies.integers(0, 9),
+                  shortest=strategies.sampled_from([0, 2]))
+def test_neither_units_nor_parts_nor_the_order_of_work_change_what_stays(
+        tmp_path_factory, documents, unit_bytes, part_lines, seed, shortest):
+    found, tally = cleaned(
+        tmp_path_factory.mktemp("build"), documents, unit_bytes=unit_bytes, part_lines=part_lines,
+        runner=ShuffledRunner(seed), drop_duplicate_lines=True, min_duplicate_characters=shortest)
+    expected = first_ones(documents, shortest)
+    assert found["train"] == expected
+    assert tally["duplicate_lines"] == sum(map(len, documents)) - sum(map(len, expected))
+
+
+def test_what_is_trained_on_comes_before_what_is_held_out(clean):
+    found, _ = clean([["same", "held out"], ["same", "trained on"]], drop_duplicate_lines=True,
+                     held_out=key_of(b"same\nheld out"))
+    assert found == {"train": [["same", "trained on"]], "eval": [["held out"]]}
+
+
+def test_a_line_that_stands_first_in_a_dropped_document_stays_where_it_stands_next(clean):
+    found, tally = clean([[GERMAN, "OK"], ["OK"], ["OK"]], drop_duplicate_lines=True,
+                         languages=("en",))
+    assert found["train"] == [[], ["OK"], []]
+    assert (tally["lines_of_dropped_documents"], tally["duplicate_lines"]) == (2, 1)
+
+
+def test_an_interrupted_build_does_not_survey_again(tmp_path):
+    runner = ShuffledRunner()
+    for _ in range(2):
+        found, tally = cleaned(tmp_path, [["a"], ["a"]], unit_bytes=1, drop_duplicate_lines=True,
+                               runner=runner)
+        assert found["train"] == [["a"], []]
+        assert tally == {"duplicate_lines": 1, "dropped_text_bytes": 1}
+    assert runner.items == 2
+
+
+@pytest.mark.parametrize(("languages", "left"), [
+    (("en",), [[ENGLISH], [], []]), (("de", "fr"), [[], [GERMAN], [FRENCH]])])
+def test_documents_in_the_languages_asked_for_stay(clean, languages, left):
+    found, tally = clean([[ENGLISH], [GERMAN], [FRENCH]], languages=languages)
+    assert found["train"] == left
+    gone = left.count([])
+    assert tally["other_language_documents"] == tally["lines_of_dropped_documents"] == gone
+
+
+@pytest.mark.parametrize("unit_bytes", [1, 10**9])  # A unit for each part, or one for all.
+def test_a_document_is_judged_as_a_whole_and_by_its_first_part(clean, unit_bytes):
+    documents = [[ENGLISH, ENGLISH, GERMAN, GERMAN], [GERMAN, GERMAN, ENGLISH]]
+    found, tally = clean(documents, part_lines=2, unit_bytes=unit_bytes, languages=("en",))
+    assert found["train"] == [documents[0], []]
+    assert tally == {"other_language_documents": 1, "lines_of_dropped_documents": 3,
+                     "dropped_text_bytes": sum(len(line.encode()) for line in documents[1])}
+
+
+def test_an_unknown_language_is_refused():
+    with pytest.raises(UserError, match=r"--languages: 'klingon' is no known.* de, .* en, "):
+        CleaningSettings(languages=("en", "klingon"))
+
+
+def text_of(seed, words=400):
+    generator = random.Random(seed)
+    return " ".join(f"w{generator.randrange(5000)}" for _ in range(words))
+
+
+def changed(text, every):
+    return " ".join(f"other{place}" if place % every == 0 else word
+                    for place, word in enumerate(text.split()))
+
+
+def test_copies_go_and_the_first_stays(clean):
+    first, other = text_of(1), text_of(2)
+    documents = [[first], [other], [changed(first, 200)], [first], [changed(first, 3)], [other]]
+    found, tally = clean(documents, drop_near_duplicates=True)
+    assert found["train"] == [[first], [other], [], [], [changed(first, 3)], []]
+    assert tally["near_duplicate_documents"] == tally["lines_of_dropped_documents"] == 3
+
+
+def test_the_index_of_datasketch_finds_the_same_copies():
+    datasketch = pytest.importorskip("datasketch")
+    generator = random.Random(5)
+    texts = [text_of(seed, 60) for seed in range(40)]
+    texts += [changed(generator.choice(texts), generator.choice([3, 10, 30])) for _ in range(80)]
+    signatures = np.stack([ngrams.signature(text, 128) for text in texts])
+    index = datasketch.MinHashLSH(threshold=0.6, num_perm=128)
+    sketches, expected = {}, []
+    for number, values in enumerate(signatures):
+        sketch = datasketch.MinHash(hashvalues=values, scheme="affine32")
+        expected.append(any(sketches[other].jaccard(sketch) >= 0.6
+                            for other in index.query(sketch)))
+        if not expected[-1]:
+            index.insert(number, sketch)
+            sketches[number] = sketch
+    assert ngrams.copies(np.split(signatures, [7, 7, 50]), 0.6).tolist() == expected
+    assert 10 < sum(expected) < 80
+
+
+@pytest.mark.parametrize("unit_bytes", [1, 10**9])
+def test_a_document_goes_with_all_its_parts(clean, unit_bytes):
+    lines = [text_of(seed, 30) for seed in range(6)]
+    found, tally = clean([lines, [*lines[:2], "its end differs"]], part_lines=2,
+                         unit_bytes=unit_bytes, drop_near_duplicates=True)
+    assert found["train"] == [lines, []]
+    assert (tally["near_duplicate_documents"], tally["lines_of_dropped_documents"]) == (1, 3)
+
+
+def test_equal_ngrams_have_equal_hashes_wherever_they_stand():
+    one, other = (ngrams.ngram_hashes(ngrams.word_hashes(ngrams.words_of(text)), 3).tolist()
+                  for text in ("a b c d e", "x b, C: d y"))
+    assert (len(one), len(other), one[1]) == (3, 3, other[1])
+    assert len({*one, *other}) == 5
+
+
+@pytest.mark.parametrize("change", [
+    lambda content: content[:-1], lambda content: content[30:], lambda content: b""],
+    ids=["cut", "no head", "empty"])
+def test_damaged_decisions_are_one_line_that_names_the_file(tmp_path, change):
+    path = tmp_path / ".cleaning-decisions"
+    survey.save_arrays(path, {f"train-00000/{reason}": [1, 70_000] for reason in survey.REASONS})
+    assert plan._decision(path, "train-00000") == dict.fromkeys(survey.REASONS, [1, 70_000])
+    with pytest.raises(UserError, match=r"\.cleaning-decisions is damaged; remove it"):
+        plan._decision(path, "train-00001")
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(UserError, match=r"\.cleaning-decisions is damaged; remove it"):
+        plan._decision(path, "train-00000")

@@ -1,0 +1,122 @@
+"""Real processes that are killed or interrupted: the same command ends with the same bytes."""
+
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.own_lines import own_lines
+
+ROOT = pathlib.Path(__file__).parents[2]
+BEAM = "--runner=DirectRunner"
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def command(corpus, vocab_file, tmp_path):
+    """A build of shards of 1,000 bytes in the directory "killed"."""
+    return [sys.executable, "-m", "data_prep.build_pretraining_data", f"--input={corpus}/*.txt",
+            f"--vocab_file={vocab_file}", f"--output_dir={tmp_path}/killed", "--max_seq_length=32",
+            "--shard_text_bytes=1000", "--held_out_fraction=0.1"]
+
+
+def files(directory):
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+def start(command):
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True, start_new_session=True)
+
+
+def wait_for(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.002)
+    assert condition()
+
+
+def receipts(directory):
+    return list(directory.glob(".finished-*"))
+
+
+def has_processes(session):
+    """Tells whether a process of a session lives."""
+    for entry in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = entry.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[3]) == session and fields[0] != "Z":
+            return True
+    return False
+
+
+def require_quiet_end(process, status=0):
+    """Waits for the end; returns the lines on stderr other than progress."""
+    out, errors = process.communicate(timeout=120)
+    assert process.returncode == status, errors
+    assert status == 0 or out == ""
+    return [line for line in own_lines(errors) if "% read" not in line]
+
+
+@pytest.mark.parametrize("flag", ["--num_workers=2", BEAM])
+def test_a_build_killed_ten_times_ends_with_the_same_bytes(build, command, tmp_path, flag):
+    """SIGKILL to all of its processes, at moments that are drawn: some before the first shard."""
+    build("whole", shard_text_bytes=1000)
+    draw, killed = random.Random(0), tmp_path / "killed"
+    for _ in range(10):
+        more, before = draw.randrange(12), len(receipts(killed))
+        process = start([*command, flag])
+        wait_for(lambda least=before + more: len(receipts(killed)) >= least)
+        time.sleep(draw.random() * (0.02 if more else 2))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        assert not (killed / "manifest.json").exists()
+    assert require_quiet_end(start([*command, flag])) == []
+    assert files(killed) == files(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(("flag", "send", "number"), [
+    ("--num_workers=2", os.kill, signal.SIGTERM), ("--num_workers=2", os.killpg, signal.SIGINT),
+    (BEAM, os.killpg, signal.SIGTERM), (BEAM, os.killpg, signal.SIGINT)])
+def test_a_signal_ends_a_build_in_one_line_and_keeps_what_is_finished(
+        build, command, tmp_path, flag, send, number):
+    """To the process alone, as `kill` sends it, or to its workers too, as a terminal does."""
+    stopped = tmp_path / "killed"
+    process = start([*command, flag])
+    wait_for(lambda: len(receipts(stopped)) >= 2)
+    send(process.pid, number)
+    (line,) = require_quiet_end(process, 128 + number)
+    assert line.startswith("interrupted; the shards that are finished are kept")
+    assert line.endswith(flag)
+    wait_for(lambda: not has_processes(process.pid), 30)
+    finished = {path: path.stat().st_mtime_ns for path in stopped.glob("*.tfrecord")
+                if (stopped / f".finished-{path.stem}.json").exists()}
+    assert len(finished) >= 2
+    assert not [*stopped.glob(".unfinished-*"), *stopped.glob(".lock"), *stopped.glob(".beam")]
+    build("killed", shard_text_bytes=1000)
+    assert finished == {path: path.stat().st_mtime_ns for path in finished}
+
+
+def test_a_portable_runner_makes_the_same(build, command, tmp_path):
+    """Beam's own job server, over gRPC as those of Flink, Spark and Prism."""
+    build("whole", shard_text_bytes=1000)
+    port_file = tmp_path / "port"
+    server = subprocess.Popen(
+        [sys.executable, "-m", "apache_beam.runners.portability.local_job_service_main",
+         f"--port_file={port_file}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: port_file.exists() and port_file.read_text())
+        assert require_quiet_end(start([
+            *command, "--runner=PortableRunner", "--beam_options=--job_endpoint=localhost:"
+            f"{port_file.read_text()} --environment_type=LOOPBACK"])) == []
+    finally:
+        server.kill()
+        server.wait()
+    assert files(tmp_path / "killed") == files(tmp_path / "whole")
