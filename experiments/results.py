@@ -7,21 +7,133 @@ One section per sweep and budget that the table has: what it was run with, score
 standard errors, and a picture beside the page.
 """
 
+import collections
 import dataclasses
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 from absl import flags
 
 from electra_tf.platform import command_line
 from electra_tf.platform.atomic_file import write_atomically
 from electra_tf.platform.errors import UserError
-from experiments import budgets, sweep
+from electra_tf.reporting import plot_style
+from experiments import sweep as sweeps
+from experiments.sweep import Budget, Sweep
+from experiments.table import Row, Table
 
+_MEAN = "mean of tasks"
+_TASK_NAMES = {"chunk": "chunking", "ner": "named entities", "stsb": "STS-B", "cola": "CoLA",
+               "sst2": "SST-2", "mrpc": "MRPC", "blimp": "BLiMP", "squad": "SQuAD 1.1",
+               "squad2": "SQuAD 2.0", _MEAN: _MEAN}
+"""As people write them; others in capitals."""
 _HEAD = """# Results of the paper's comparisons
 
 Written by `python -m experiments.results` from recorded runs. All variants of a comparison have the
 same compute, counted in matmul FLOPs. Numbers are means over seeds with one standard error.
 [How to reproduce them](../how_to/paper_comparisons.md) describes the variants."""
+
+
+class Spread(NamedTuple):
+    """Scores of several seeds, in per cent."""
+
+    mean: float
+    error: float
+    """Standard error of the mean; NaN for one seed."""
+
+    @classmethod
+    def of(cls, scores: Sequence[float]) -> "Spread":
+        """Returns the mean and error of scores in [0, 1]."""
+        values = 100 * np.array(scores, dtype=float)
+        error = values.std(ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+        return cls(float(values.mean()), float(error))
+
+    def __str__(self) -> str:
+        if not math.isfinite(self.mean):
+            return "-"
+        return f"{self.mean:.1f}" + (f" ± {self.error:.1f}" if math.isfinite(self.error) else "")
+
+
+Scores = Mapping[str, Mapping[str, Spread]]
+"""Task (and `_MEAN`) -> variant -> its scores; tasks that have any."""
+
+
+def scores_of(tasks: Sequence[str], rows: Sequence[Row]) -> Scores:
+    """Returns what variants scored, by task; `_MEAN` counts seeds that have all tasks."""
+    found: dict[str, dict[str, dict[int, float]]] = {
+        task: collections.defaultdict(dict) for task in (*tasks, _MEAN)}
+    for row in rows:
+        if row.main and row.task in tasks:
+            found[row.task][row.variant][row.seed] = math.nan if row.score is None else row.score
+    if len(tasks) > 1:
+        for variant, seed in {(row.variant, row.seed) for row in rows}:
+            scores = [found[task][variant][seed] for task in tasks
+                      if seed in found[task][variant]]
+            if len(scores) == len(tasks):
+                found[_MEAN][variant][seed] = float(np.mean(scores))
+    spreads = {task: {variant: Spread.of(list(seeds.values()))
+                      for variant, seeds in variants.items() if seeds}
+               for task, variants in found.items()}
+    return {task: variants for task, variants in spreads.items() if variants}
+
+
+def write(sweep: Sweep, budget: Budget, table: Table, directory: Path) -> Path:
+    """Writes report.md and, once there is a score, report.png; returns the page's path."""
+    lines = [f"# {sweep.title}", "", *section(sweep, budget, table, directory / "report.png",
+                                              "report.png"), ""]
+    write_atomically(directory / "report.md", "\n".join(lines).encode())
+    return directory / "report.md"
+
+
+def section(sweep: Sweep, budget: Budget, table: Table, picture: Path, link: str) -> list[str]:
+    """Returns the comparison as Markdown, and draws its picture once there is a score."""
+    rows = table.rows(sweep.name, budget.name)
+    scores = scores_of(sweep.tasks, rows)
+    about = (sweep.question, f"After: {sweep.source}.", sweep.note,
+             f"Budget `{budget.name}`: {budget.about}. Means over seeds in per cent, ± one "
+             "standard error.")
+    heads = ["", "steps", "tokens, M", *map(task_name, scores), "seeds"]
+    lines = [line for text in about if text for line in (text, "")]
+    lines += [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for variant in sweep.variants:
+        own = [row for row in rows if row.variant == variant.name]
+        cells = [f"{own[0].steps:,}", f"{own[0].tokens / 1e6:.1f}",
+                 *(str(found.get(variant.name, "-")) for found in scores.values()),
+                 str(len({row.seed for row in own}))] if own else ["-"] * (len(heads) - 1)
+        lines.append(f"| {variant.name} | {' | '.join(cells)} |")
+    if scores:
+        draw(sweep, scores, picture)
+        lines += ["", f"![{sweep.title}]({link})"]
+    return lines
+
+
+def task_name(task: str) -> str:
+    """Returns what people call a task."""
+    return _TASK_NAMES.get(task, task.upper())
+
+
+def draw(sweep: Sweep, scores: Scores, path: Path) -> None:
+    """Draws a panel per task: a point with an error bar for every variant, the first on top."""
+    columns = min(len(scores), 3)
+    deep = -(-len(scores) // columns)
+    figure, cells = plot_style.figure(
+        deep, columns, (0.6 + 4.0 * columns, 0.5 + deep * (0.6 + 0.32 * len(sweep.variants))))
+    for axes, (task, found) in zip(cells, scores.items(), strict=False):
+        names = [one.name for one in reversed(sweep.variants) if one.name in found]
+        axes.errorbar([found[name].mean for name in names], range(len(names)),
+                      xerr=np.nan_to_num([found[name].error for name in names]), fmt="o",
+                      color=plot_style.COLOURS[0], capsize=3)
+        axes.set_yticks(range(len(names)), names)
+        axes.set_ylim(-0.6, len(names) - 0.4)
+        plot_style.style_axes(axes, x="score, %")
+        axes.set_title(task_name(task), fontsize=10, color=plot_style.INK, loc="left")
+    for axes in cells[len(scores):]:
+        axes.set_visible(False)
+    figure.suptitle(sweep.title, fontsize=11, color=plot_style.INK)
+    plot_style.save(figure, path)
 
 
 def main() -> None:
@@ -30,22 +142,20 @@ def main() -> None:
     if not source.is_file():
         raise UserError(f"there is no results table {source}: run `python -m experiments.run` "
                         "first.")
-    # Here, because it takes TensorFlow.
-    from experiments import report, table
-
-    rows = table.Table(source)
-    found = dict.fromkeys((row.sweep, row.budget) for row in rows.rows())
+    table = Table(source)
+    found = dict.fromkeys((row.sweep, row.budget) for row in table.rows())
     if not found:
         raise UserError(f"the results table {source} is empty.")
     records = flags.FLAGS.records
     lines = [_HEAD, *(["", f"Records: {records}."] if records else [])]
     for name, budget in found:
-        whole = sweep.load(name)
-        judged_by = {row.task for row in rows.rows(name, budget)}
-        tasks = tuple(task for task in whole.tasks if task in judged_by)
-        lines += ["", f"## {whole.title}", "", *report.section(
-            dataclasses.replace(whole, tasks=tasks), budgets.budget_of(budget), rows, page.parent,
-            f"images/results_{name}_{budget}.png"), "", "```bash",
+        sweep = sweeps.load(name)
+        judged_by = {row.task for row in table.rows(name, budget)}
+        tasks = tuple(task for task in sweep.tasks if task in judged_by)
+        picture = f"images/results_{name}_{budget}.png"
+        lines += ["", f"## {sweep.title}", "", *section(
+            dataclasses.replace(sweep, tasks=tasks), sweeps.budget_of(budget), table,
+            page.parent / picture, picture), "", "```bash",
             f"python -m experiments.run {name} --budget={budget} --data_dir=records "
             f"--tasks_dir=tasks --tasks={','.join(tasks)}", "```"]
     write_atomically(page, ("\n".join(lines) + "\n").encode())

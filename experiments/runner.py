@@ -1,4 +1,4 @@
-"""Runs a sweep: as many runs side by side as there is room for, and goes on where it was stopped.
+"""Plans and runs a sweep: runs side by side while there is room, continued where they stopped.
 
 Every run is a process of run_pretraining.py and one of run_finetuning.py for each task, each of
 which resumes by itself where it was interrupted. What the results table has isn't run again.
@@ -13,33 +13,122 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
+from electra_tf.checkpoints.run_directory import MOST_RESULT_BYTES, RESULTS_FILE
 from electra_tf.config.objectives import measures
+from electra_tf.config.overrides import flatten, override
+from electra_tf.config.pretraining import PretrainingConfig
+from electra_tf.data.manifest import Manifest
+from electra_tf.finetuning.pseudo_likelihood import RESULTS_FILE as BLIMP_RESULTS
+from electra_tf.modeling.masking import SpecialTokens, TokenKinds
+from electra_tf.objectives.objective import Given
+from electra_tf.objectives.registry import build_objective
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.machine import usable_cores
 from electra_tf.pretraining.results import RESULTS_FILE as EVALUATION_FILE
-from experiments import tasks
-from experiments.budgets import Budget
-from experiments.jobs import Job
-from experiments.sweep import Sweep
-from experiments.table import Row, Table
+from experiments.sweep import TASK_FOLDERS, Budget, Sweep, Variant
+from experiments.table import PRETRAINING, Row, Table
 
 ROOT = Path(__file__).parents[1]
-PRETRAINING = "pretraining"
-"""The task in rows with scores of held-out text."""
-_MOST_BYTES = 1 << 20
+_MAIN_METRIC = {"stsb": "spearman",  # As in the paper's tables.
+                **dict.fromkeys(("searchqa", "triviaqa", "newsqa", "naturalqs"), "f1")}
+"""Task -> what runs are compared by, instead of the first metric of run_finetuning.py."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Job:
+    """A pre-training run."""
+
+    variant: Variant
+    seed: int
+    config: PretrainingConfig
+    """With the records' vocabulary and length, and the number of steps."""
+    flops: float
+    """FLOPs of all steps, in matrix multiplications."""
+    records: str
+    """Fingerprint of its records."""
+    home: Path
+    """Directory of all runs."""
+
+    @property
+    def name(self) -> str:
+        """Returns what messages call it."""
+        return f"{self.variant.name}, seed {self.seed}"
+
+    @property
+    def steps(self) -> int:
+        """Returns the steps of the run."""
+        return self.config.training.num_train_steps
+
+    @property
+    def settings(self) -> str:
+        """Returns what decides the result, as JSON: non-default settings and the records."""
+        defaults = flatten(override(PretrainingConfig(), {
+            "objective.name": self.config.objective.name}))
+        own = {name: value for name, value in flatten(self.config).items()
+               if not name.startswith("runtime.") and value != defaults[name]}
+        own |= {"objective.name": self.config.objective.name, "records": self.records}
+        return json.dumps(own, sort_keys=True)
+
+    @property
+    def directory(self) -> Path:
+        """Returns the directory of its files, shared by sweeps with the same run."""
+        digest = hashlib.sha256(self.settings.encode()).hexdigest()[:16]
+        return self.home / f"{self.config.objective.name}-seed{self.seed}-{digest}"
+
+    def pretraining_flags(self, data_dir: Path, budget: Budget) -> list[str]:
+        """Returns the flags of run_pretraining.py."""
+        every = -(-self.steps // 8)  # Eight points of held-out curves.
+        settings = budget.settings | dict(self.variant.settings) | {
+            "training.seed": self.seed, "training.num_train_steps": self.steps,
+            "runtime.eval_every_steps": every, "runtime.eval_steps": 16,
+            "runtime.sample_every_steps": 0, "runtime.save_checkpoints_steps": every}
+        # The name of an objective decides which of its settings there are.
+        return [f"--data_dir={data_dir}", f"--model_dir={self.directory / 'pretrained'}",
+                f"--model_size={budget.model_size}",
+                f"--recipe={self.variant.recipe or budget.recipe}",
+                *(f"--set={name}={value}" for name, value in settings.items())]
+
+
+def plan(sweep: Sweep, budget: Budget, manifest: Manifest, home: Path) -> list[Job]:
+    """Returns the runs of a sweep, all variants of a seed before those of the next."""
+    facts = {"model.vocab_size": manifest.vocabulary.size,
+             "data.max_seq_length": manifest.max_seq_length}
+    reference = override(Variant(name="", settings={}).config(budget), facts)
+    whole = flops_of_a_step(reference) * budget.reference_steps
+
+    def job(variant: Variant, seed: int) -> Job:
+        config = override(variant.config(budget), facts)
+        step = flops_of_a_step(config)
+        steps = max(1, round(whole * variant.share / step))
+        return Job(
+            variant=variant, seed=seed, flops=steps * step, records=manifest.fingerprint, home=home,
+            config=override(config, {"training.num_train_steps": steps, "training.seed": seed}))
+
+    return [job(variant, seed) for seed in range(1, budget.seeds + 1) for variant in sweep.variants]
+
+
+def flops_of_a_step(config: PretrainingConfig) -> float:
+    """Returns the FLOPs of a training step's matrix multiplications, forward and backward."""
+    length, size = config.data.max_seq_length, config.model.vocab_size
+    kinds = TokenKinds(SpecialTokens(pad=0, cls=1, sep=2, mask=3), size, np.zeros(size, bool))
+    objective = build_objective(
+        config, Given(kinds=kinds, token_counts=lambda: np.ones(size, np.int64)))
+    return objective.flops_per_token(length) * length * config.training.train_batch_size
 
 
 class Runner:
     """The execution of a sweep's jobs."""
 
     def __init__(self, sweep: Sweep, budget: Budget, table: Table, *, data_dir: Path,
-                 tasks_dir: Path, say: Callable[[str], None] = print):
+                 tasks_dir: Path):
         """Takes what to run, where it reads, and where results go."""
-        self._sweep, self._budget, self._table, self._say = sweep, budget, table, say
+        self._sweep, self._budget, self._table = sweep, budget, table
         self._data_dir, self._tasks_dir = data_dir, tasks_dir
         self._task_settings = json.dumps(dict(sweep.finetuning), sort_keys=True)
         self._stopped = threading.Event()
@@ -48,11 +137,9 @@ class Runner:
 
     def run(self, jobs: Sequence[Job], side_by_side: int) -> list[str]:
         """Runs the jobs that the table lacks; returns a line for every job that failed."""
-        for job in jobs:
-            self._copy_results(job)
         waiting = [job for job in jobs if self._missing(job)]
-        self._say(f"{len(jobs)} runs, {len(jobs) - len(waiting)} of them done; "
-                  f"{side_by_side} side by side")
+        print(f"{len(jobs)} runs, {len(jobs) - len(waiting)} of them done; "
+              f"{side_by_side} side by side", flush=True)
         free = _slots(side_by_side, self._budget.threads)
         failures: list[str] = []
 
@@ -64,8 +151,8 @@ class Runner:
                 self._do(job)
             except UserError as error:
                 if not self._stopped.is_set():
-                    failures.append(f"{job.variant.name}, seed {job.seed}: {error}")
-                    self._say(f"failed   {failures[-1]}")
+                    failures.append(f"{job.name}: {error}")
+                    print(f"failed   {failures[-1]}", flush=True)
             finally:
                 free.append(cores)
 
@@ -79,23 +166,10 @@ class Runner:
                     self._stop()  # A signal: no job begins any more, and those that run end.
         return failures
 
-    def _copy_results(self, job: Job) -> None:
-        """Copies what another sweep, or a variant of another name, found with the same run."""
-        name = (self._sweep.name, self._budget.name, job.variant.name)
-        same = [row for row in self._table.rows() if row.settings == job.settings
-                and row.task_settings in ("", self._task_settings)]
-        own = {row.task for row in same if (row.sweep, row.budget, row.variant) == name}
-        self._table.add([dataclasses.replace(
-            row, sweep=name[0], budget=name[1], variant=name[2])
-            for row in same if row.task not in own])
-
-    def _rows(self, job: Job) -> list[Row]:
-        return [row for row in self._table.rows(self._sweep.name, self._budget.name)
-                if (row.variant, row.seed) == (job.variant.name, job.seed)]
-
     def _missing(self, job: Job) -> list[str]:
         """Returns the tasks of a job that the table lacks, "pretraining" among them."""
-        rows = self._rows(job)
+        rows = [row for row in self._table.rows(self._sweep.name, self._budget.name)
+                if (row.variant, row.seed) == (job.variant.name, job.seed)]
         if any(row.settings != job.settings
                or row.task_settings not in ("", self._task_settings) for row in rows):
             raise UserError(
@@ -107,47 +181,42 @@ class Runner:
 
     def _do(self, job: Job) -> None:
         """Pre-trains, then fine-tunes on every task."""
-        if PRETRAINING in self._missing(job):
-            seconds = self._call("run_pretraining.py", job.pretraining_flags(
-                self._data_dir, self._budget), job, PRETRAINING)
-            found = strict_json.read(
-                job.directory / "pretrained" / EVALUATION_FILE, dict, most=_MOST_BYTES)
-            self._add(job, {name: value for name, value in found.items() if name in measures()},
-                      task=PRETRAINING, main="loss", pretraining_seconds=seconds, task_seconds=0.0,
-                      task_settings="")
-            self._say(f"trained  {job.variant.name}, seed {job.seed}: {job.steps:,} steps in "
-                      f"{seconds:,.0f} s")
-        pretraining_seconds = next(
-            row.pretraining_seconds for row in self._rows(job) if row.task == PRETRAINING)
+        encoder = job.directory / "pretrained"
         for task in self._missing(job):
-            target = job.directory / task
-            if self._sweep.finetuning:
-                digest = hashlib.sha256(self._task_settings.encode()).hexdigest()[:8]
-                target = job.directory / f"{task}-{digest}"
-            settings = {"training.seed": job.seed} if tasks.JUDGES[task].trained else {}
+            if task == PRETRAINING:
+                seconds = self._call("run_pretraining.py", job.pretraining_flags(
+                    self._data_dir, self._budget), job, task)
+                found = strict_json.read(encoder / EVALUATION_FILE, dict, most=MOST_RESULT_BYTES)
+                self._add(job, {name: value for name, value in found.items()
+                                if name in measures()}, task, main="loss")
+                print(f"trained  {job.name}: {job.steps:,} steps in {seconds:,.0f} s", flush=True)
+                continue
+            digest = hashlib.sha256(self._task_settings.encode()).hexdigest()[:8]
+            target = job.directory / (f"{task}-{digest}" if self._sweep.finetuning else task)
+            settings = dict(self._sweep.finetuning)
+            if task != "blimp":  # It scores encoders without training.
+                settings = {"training.seed": job.seed} | settings
             seconds = self._call("run_finetuning.py", [
-                *tasks.flags_of(task, self._tasks_dir),
-                f"--init_checkpoint={job.directory / 'pretrained'}", f"--model_dir={target}",
-                *(f"--set={name}={value}"
-                  for name, value in (settings | dict(self._sweep.finetuning)).items())], job, task)
-            scores = tasks.scores(task, target)
-            main, score = next(iter(scores.items()))
-            self._add(job, scores, task=task, main=main, task_seconds=seconds,
-                      pretraining_seconds=pretraining_seconds, task_settings=self._task_settings)
-            self._say(f"scored   {job.variant.name}, seed {job.seed}: {task} {main} "
-                      f"{100 * score:.1f} in {seconds:,.0f} s")
+                f"--task={task}", f"--data_dir={self._tasks_dir / TASK_FOLDERS[task]}",
+                f"--init_checkpoint={encoder}", f"--model_dir={target}",
+                *(f"--set={name}={value}" for name, value in settings.items())], job, task)
+            scores = scores_of(task, target)
+            main = next(iter(scores))
+            self._add(job, scores, task, main, self._task_settings)
+            print(f"scored   {job.name}: {task} {main} {100 * scores[main]:.1f} in "
+                  f"{seconds:,.0f} s", flush=True)
 
-    def _add(self, job: Job, scores: dict[str, float | None], *, main: str, **fields) -> None:
+    def _add(self, job: Job, scores: Mapping[str, float | None], task: str, main: str,
+             task_settings: str = "") -> None:
+        tokens = job.steps * job.config.training.train_batch_size * job.config.data.max_seq_length
         self._table.add([Row(
             sweep=self._sweep.name, budget=self._budget.name, variant=job.variant.name,
-            seed=job.seed, steps=job.steps, tokens=job.tokens, flops=job.flops,
-            settings=job.settings, metric=metric, score=score, main=metric == main, **fields)
-            for metric, score in scores.items()])
+            seed=job.seed, steps=job.steps, tokens=tokens, flops=job.flops,
+            settings=job.settings, metric=metric, score=score, main=metric == main, task=task,
+            task_settings=task_settings) for metric, score in scores.items()])
 
     def _call(self, program: str, arguments: Sequence[str], job: Job, task: str) -> float:
-        """Runs one of the two programs, its output in a file beside its results; returns its
-        seconds.
-        """
+        """Runs a program, its output in a file beside its results; returns its seconds."""
         job.directory.mkdir(parents=True, exist_ok=True)
         begun, log = time.monotonic(), job.directory / f"{task}.log"
         with self._lock:
@@ -173,6 +242,17 @@ class Runner:
             self._stopped.set()
             for process in self._running:
                 process.terminate()
+
+
+def scores_of(task: str, model_dir: Path) -> Mapping[str, float]:
+    """Returns metric -> score of a finished run, the main one first; `UserError` if unreadable."""
+    if task == "blimp":
+        return strict_json.read(model_dir / BLIMP_RESULTS, dict, most=MOST_RESULT_BYTES)["mean"]
+    found = strict_json.read(model_dir / RESULTS_FILE, dict, most=MOST_RESULT_BYTES)
+    metrics = next(iter(found["summary"].values()))
+    first = _MAIN_METRIC.get(task, found["metrics"][0])
+    names = dict.fromkeys([first, *found["metrics"]])
+    return {name: metrics[name]["mean"] for name in names if name in metrics}
 
 
 def room(threads: int) -> int:

@@ -1,4 +1,10 @@
-"""A sweep: which variants of pre-training are compared, and by what. A YAML file holds one."""
+"""A sweep: which variants of pre-training are compared, at which budget, and by which tasks.
+
+A YAML file holds one. Section `sweep` says what is asked (title, question, source, note, and tasks
+with commas), `all` has settings of every variant, `grid` settings with lists of values of which
+every combination is tried, `finetuning` settings of the tasks. Every other section is a variant
+with its settings as `section.field: value`; `recipe` and `share` (of the budget) may stand there.
+"""
 
 import dataclasses
 import itertools
@@ -15,12 +21,58 @@ from electra_tf.config.pretraining_flags import build_config
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.settings import require_one_of
 from electra_tf.platform.strict_yaml import Sections, read_sections
-from experiments import tasks
-from experiments.budgets import Budget
 
 DIRECTORY = Path(__file__).parent
 _NEEDED = ("title", "source", "tasks")
 _ABOUT = (*_NEEDED, "question", "note")
+_GLUE = ("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte", "wnli")
+TASK_FOLDERS = {
+    "chunk": "conll2000", "ner": "conll2003", **dict.fromkeys(_GLUE, "glue"), "squad": "squad",
+    "squad2": "squad", "blimp": "blimp",
+    **dict.fromkeys(("searchqa", "triviaqa", "newsqa", "naturalqs"), "mrqa")}
+"""Tasks of run_finetuning.py that may judge encoders -> their folder below --tasks_dir."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Budget:
+    """The compute that every run of a sweep gets, and the network that it is spent on."""
+
+    name: str
+    about: str
+    """Description of hardware and time."""
+    model_size: str
+    recipe: str
+    settings: dict[str, str]
+    """Settings of every run, by `section.field`."""
+    reference_steps: int
+    """Training steps of ELECTRA. Their FLOPs are every run's budget: an objective that costs more
+    per token reads fewer tokens."""
+    seeds: int = 3
+    threads: int
+    """Cores of a run; as many runs as fit proceed at once. 0: all cores."""
+
+
+BUDGETS = {budget.name: budget for budget in (
+    Budget(name="tiny", about="2 layers, 128 wide; 3 minutes of one core a run",
+           model_size="tiny", recipe="short", reference_steps=2000, threads=1,
+           settings={"model.num_heads": "4", "model.max_position_embeddings": "512",
+                     "training.train_batch_size": "16"}),
+    Budget(name="cpu-day", about="4 layers, 256 wide; an hour of one core a run",
+           model_size="small", recipe="short", reference_steps=14_000, threads=1,
+           settings={"model.num_layers": "4", "training.train_batch_size": "16"}),
+    Budget(name="gpu-day", about="ELECTRA-Small; an hour or two of one GPU a run (not measured)",
+           model_size="small", recipe="short", reference_steps=50_000, threads=0,
+           settings={"training.train_batch_size": "128"}),
+    Budget(name="paper", about="ELECTRA-Base, its 766,000 steps of 256 (ELECTRA, table 6)",
+           model_size="base", recipe="paper", reference_steps=766_000, threads=0, settings={},
+           seeds=1),
+)}
+
+
+def budget_of(name: str) -> Budget:
+    """Returns the budget of a name; `UserError` if there is none."""
+    require_one_of(BUDGETS, "--budget", name)
+    return BUDGETS[name]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,10 +86,6 @@ class Variant:
     """Of the budget."""
     recipe: str = ""
     """"" for the budget's."""
-    at: tuple[str, ...] = ()
-    """Its values of the grid's axes."""
-    of: str = ""
-    """Its name without them."""
 
     def config(self, budget: Budget) -> PretrainingConfig:
         """Returns the settings of its runs; `UserError` for one it cannot have."""
@@ -57,8 +105,6 @@ class Sweep:
     note: str
     tasks: tuple[str, ...]
     variants: tuple[Variant, ...]
-    axes: tuple[str, ...]
-    """What the grid varies: settings, or "share" of the budget."""
     finetuning: Mapping[str, str]
     """Settings of run_finetuning.py, by `section.field`."""
 
@@ -70,11 +116,6 @@ def names() -> list[str]:
 
 def load(name: str) -> Sweep:
     """Reads a sweep: one of `names()`, or a YAML file of the same form.
-
-    Section `sweep` says what is asked (title, question, source, note, and tasks with commas), `all`
-    has settings of every variant, `grid` settings with lists of values of which every combination
-    is tried, `finetuning` settings of the tasks. Every other section is a variant with its settings
-    as `section.field: value`; `recipe` and `share` (of the budget) may stand there too.
 
     Raises:
         UserError: no such sweep; no variants; an unknown task or key; an empty grid.
@@ -91,26 +132,33 @@ def load(name: str) -> Sweep:
                             f"{'needs' if key in _ABOUT else 'has the unknown key'} {shown(key)}; "
                             f"its keys are {', '.join(_ABOUT)}.")
     judged_by = _listed(about["tasks"])
-    tasks.require_known(judged_by, str(path))
-    grid = _grid(path, sections.pop("grid", None))
+    require_known_tasks(judged_by, f"{path}: a task")
+    grid = {key: _listed(values) for key, values in sections.pop("grid", {}).items()}
+    if not all(grid.values()):
+        raise UserError(f"{path}: a setting of the grid needs values with commas between them.")
     finetuning = sections.pop("finetuning", {})
     return Sweep(
         name=path.stem, title=about["title"], source=about["source"],
         question=about.get("question", ""), note=about.get("note", ""), tasks=judged_by,
-        axes=tuple(grid), variants=_variants(path, sections, grid), finetuning=finetuning)
+        variants=_variants(path, sections, grid), finetuning=finetuning)
+
+
+def require_known_tasks(tasks: Sequence[str], place: str) -> None:
+    """Raises `UserError` for a task that there isn't."""
+    for name in tasks:
+        require_one_of(TASK_FOLDERS, place, name)
 
 
 def check(sweep: Sweep, budget: Budget) -> None:
     """Raises `UserError`, with the variant's name, for settings that can't be used."""
-    for variant in sweep.variants:
-        try:
-            variant.config(budget)
-        except UserError as error:
-            raise UserError(f"variant {shown(variant.name)} of {sweep.name}: {error}") from error
+    place = f"section finetuning of {sweep.name}"
     try:
         override(finetuning_config(ModelConfig()), sweep.finetuning)
+        for variant in sweep.variants:
+            place = f"variant {shown(variant.name)} of {sweep.name}"
+            variant.config(budget)
     except UserError as error:
-        raise UserError(f"section finetuning of {sweep.name}: {error}") from error
+        raise UserError(f"{place}: {error}") from error
 
 
 def _variants(path: Path, sections: Sections,
@@ -121,17 +169,14 @@ def _variants(path: Path, sections: Sections,
     found = []
     for name, own in (sections or {"": {}}).items():
         for values in itertools.product(*grid.values()):
-            combined = common | own | dict(zip(grid, values, strict=True))
-            words = [f"{key.rpartition('.')[2]} {value}"
-                     for key, value in zip(grid, values, strict=True)]
-            found.append(_variant(path, ", ".join(filter(None, [name, *words])), combined,
-                                  at=values, of=name))
+            at = dict(zip(grid, values, strict=True))
+            words = [f"{key.rpartition('.')[2]} {value}" for key, value in at.items()]
+            found.append(_variant(path, ", ".join(filter(None, [name, *words])), common | own | at))
     return tuple(found)
 
 
-def _variant(path: Path, name: str, keys: Mapping[str, str], *, at: tuple[str, ...],
-             of: str) -> Variant:
-    place, settings = f"{path}: variant {shown(name)}", dict(keys)
+def _variant(path: Path, name: str, settings: dict[str, str]) -> Variant:
+    place = f"{path}: variant {shown(name)}"
     recipe, share = settings.pop("recipe", ""), settings.pop("share", "1")
     for key in settings:
         if not re.fullmatch(r"\w+\.\w+", key):
@@ -140,15 +185,7 @@ def _variant(path: Path, name: str, keys: Mapping[str, str], *, at: tuple[str, .
         require_one_of(pretraining.RECIPES, f"{place}: recipe", recipe)
     if not re.fullmatch(r"\d*\.?\d+", share) or not 0.0 < float(share) <= 100.0:
         raise UserError(f"{place}: share must be a number above 0, 1 for the whole budget.")
-    return Variant(name=name, settings=settings, share=float(share), recipe=recipe, at=at, of=of)
-
-
-def _grid(path: Path, section: Mapping[str, str] | None) -> dict[str, tuple[str, ...]]:
-    grid = {key: _listed(values) for key, values in (section or {}).items()}
-    if section is not None and not (grid and all(grid.values())):
-        raise UserError(f"{path}: the grid is empty, or a setting in it: give every setting values "
-                        "with commas between them, or leave it out.")
-    return grid
+    return Variant(name=name, settings=settings, share=float(share), recipe=recipe)
 
 
 def _listed(text: str) -> tuple[str, ...]:

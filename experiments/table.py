@@ -2,12 +2,14 @@
 
 import contextlib
 import dataclasses
-import datetime
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 from electra_tf.platform.errors import UserError
+
+PRETRAINING = "pretraining"
+"""The task in rows with scores of held-out text."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -19,10 +21,9 @@ class Row:
     variant: str
     seed: int
     task: str
-    """"pretraining" for the scores of held-out text."""
     metric: str
     main: bool
-    """Whether runs are compared by it; SQLite gives 0 or 1."""
+    """True if runs are compared by it; SQLite gives 0 or 1."""
     score: float | None
     """None if it is not a number."""
     steps: int
@@ -30,21 +31,15 @@ class Row:
     tokens: int
     flops: float
     """FLOPs of the whole pre-training, in matrix multiplications."""
-    pretraining_seconds: float
-    """From the last start of the process, on the machine that ran it."""
-    task_seconds: float
-    """The same for the task."""
     settings: str
     """Those of the run that aren't defaults, and the records' fingerprint, as JSON."""
     task_settings: str
     """Those that the sweep fine-tunes with besides the task's own, as JSON; "" for none."""
-    finished: str = ""
-    """Time of writing, in UTC."""
 
 
 _NAMES = tuple(field.name for field in dataclasses.fields(Row))
 _KEY = ("sweep", "budget", "variant", "seed", "task", "metric")
-_TYPES = {str: "TEXT", int: "INTEGER", bool: "INTEGER", float: "REAL"}
+_TYPES = {str: "TEXT", int: "INTEGER", bool: "INTEGER"}
 
 
 class Table:
@@ -61,12 +56,10 @@ class Table:
 
     def add(self, rows: list[Row]) -> None:
         """Writes rows in place of those of the same run and task."""
-        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
         with self._open() as connection:
             connection.executemany(
                 f"INSERT OR REPLACE INTO scores ({', '.join(_NAMES)}) "
-                f"VALUES ({', '.join('?' * len(_NAMES))})",
-                [dataclasses.astuple(dataclasses.replace(row, finished=now)) for row in rows])
+                f"VALUES ({', '.join('?' * len(_NAMES))})", map(dataclasses.astuple, rows))
 
     def rows(self, sweep: str = "", budget: str = "") -> list[Row]:
         """Returns the rows of a sweep and a budget, "" for all, in the order of their writing."""

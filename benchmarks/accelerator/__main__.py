@@ -12,31 +12,25 @@ the method. It was tried on CPUs (--device=cpu) and never ran on a GPU.
 import dataclasses
 import os
 import pathlib
+from collections.abc import Sequence
 
 from absl import flags
 
-from benchmarks.accelerator import steps
 from benchmarks.harness import command
-from benchmarks.harness.turns import Case, Role, System
-from benchmarks.pretraining import report
-from benchmarks.pretraining.workload import Setting
-from electra_tf.modeling.device_peaks import peak_flops
+from benchmarks.harness.turns import Role, System
+from benchmarks.pretraining import cases, report
+from benchmarks.pretraining.workload import Setting, Workload
+from electra_tf.apps.stablehlo import artefact
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.machine import usable_cores
 
-WARM_UP = ({"steps": 1}, {"steps": 10})
-"""In every turn: a card's clocks rise, and CUDA graphs are recorded."""
+WARM_UP = (1, 10)
+"""Steps before every turn: a card's clocks rise, and CUDA graphs are recorded."""
 _MEMORY_FRACTION = "0.92"
 """Fraction of the card's memory for JAX (default 0.75); PyTorch may take all of it."""
 
 
 def systems_of(device: str, steps_dir: pathlib.Path) -> list[System]:
-    """Returns all systems.
-
-    Args:
-        device: "cpu" or "cuda".
-        steps_dir: directory that `export` wrote.
-    """
+    """Returns all systems on "cpu" or "cuda", for the steps in a directory of `export`."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
     variables = {"CUDA_VISIBLE_DEVICES": "-1" if device == "cpu" else visible,
                  "JAX_PLATFORMS": device if device == "cpu" else f"{device},cpu",
@@ -51,52 +45,39 @@ def systems_of(device: str, steps_dir: pathlib.Path) -> list[System]:
     return [
         system("ours", "electra_tf", "accelerator.ours", Role.OURS, "on",
                steps_dir=str(steps_dir.absolute())),
-        system("matmuls", "matmuls", "pretraining.matmuls_torch", Role.LIMIT, "off"),
+        system("matmuls", "matmuls", "pretraining.matmuls", Role.LIMIT, "off", library="PyTorch"),
         *(system(f"hf-{name}", "Hugging Face", "pretraining.hugging_face", Role.PEER, compiler)
           for name, compiler in (("eager", "off"), ("compiled", "on"), ("graphs", "graphs")))]
 
 
-def main() -> None:
-    """Runs the cases one after the other; after each, the files hold the results so far.
+def workloads_of(steps_dir: pathlib.Path, wanted: Sequence[str]) -> list[Workload]:
+    """Returns the cases asked for, or all whose steps a directory holds, the smallest first.
 
     Raises:
-        UserError: no steps, an unknown case or system, an --output_dir that can't be written, or
-            no system that could be measured.
+        UserError: no step is there, or not that of a case.
     """
+    there = sorted(path.stem for path in steps_dir.glob(f"*{artefact.SUFFIX}"))
+    unknown = [name for name in wanted if name not in there]
+    if unknown or not there:
+        raise UserError(f"--steps={steps_dir} has no step of {', '.join(unknown) or 'any case'}; "
+                        f"it has: {', '.join(there) or 'none'}. Where TensorFlow is, write some by "
+                        f"`python -m benchmarks.accelerator.export --output_dir={steps_dir}`.")
+    if wanted:
+        return [cases.workload_of(name) for name in wanted]
+    return sorted(map(cases.workload_of, there), key=lambda work: (
+        work.tokens * report.flops_per_token(work)["matmuls"]))
+
+
+def main() -> None:
+    """Runs the cases; `UserError` if no system could be measured."""
     values = flags.FLAGS
     directory = pathlib.Path(values.steps)
-    workloads = [dataclasses.replace(workload, threads=usable_cores())
-                 for workload in steps.found(directory, values.cases)]
-    bench = command.Bench.of_flags(systems_of(values.device, directory))
-    results: list[report.Result] = []
-    for workload in workloads:
-        measured = bench.measure(Case(
-            name=workload.case, fields={"workload": dataclasses.asdict(workload)},
-            turns={"steps": {"steps": values.steps_per_turn}}, warm_up=WARM_UP,
-            rounds=values.rounds), alone=True)
-        name = next((one.accelerator for one in measured if one.accelerator), "")
-        peak = (peak_flops(name, "bfloat16") if values.peak_tflops is None
-                else values.peak_tflops * 1e12)
-        results.append(report.Result(
-            workload=workload, steps=values.steps_per_turn, measured=measured, peak=peak,
-            device=device_line(name, peak)))
-        report.save(bench, results)
+    workloads = workloads_of(directory, values.cases)
+    results = report.measure(
+        command.Bench(systems_of(values.device, directory)), workloads, alone=True,
+        steps=values.steps_per_turn, rounds=values.rounds, warm_up=WARM_UP)
     if not any(one.values("steps") for result in results for one in result.measured):
         raise UserError("no system could be measured; the reasons are above.")
-
-
-def device_line(name: str, peak: float | None) -> str:
-    """Returns the card in one line.
-
-    Args:
-        name: as its driver gives it; "" for the CPU.
-        peak: dense bfloat16 FLOP/s; None if unknown.
-    """
-    if peak is not None:
-        return f"{name or 'the CPU'}: dense bfloat16 peak {peak / 1e12:,.1f} TFLOP/s"
-    if not name:
-        return "the CPU, to try the benchmark: no share of a peak"
-    return f"{name}: no peak in electra_tf/modeling/device_peaks.py; set --peak_tflops"
 
 
 if __name__ == "__main__":
@@ -104,9 +85,6 @@ if __name__ == "__main__":
     flags.DEFINE_list("cases", [], "Names of steps in it; all if empty, the quickest first.")
     flags.DEFINE_enum("device", "cuda", ["cuda", "cpu"],
                       "cuda: the first card that CUDA_VISIBLE_DEVICES names. cpu: to try it.")
-    flags.DEFINE_float("peak_tflops", None, "The card's dense bfloat16 peak in 1e12 FLOP/s, "
-                       "instead of electra_tf/modeling/device_peaks.py's.", lower_bound=1e-3)
     flags.DEFINE_integer("steps_per_turn", 20, "Training steps per turn.", lower_bound=1)
-    command.define_flags(rounds=3, systems=systems_of("cuda", pathlib.Path()), peers_python="")
-    command.run(main, summary=__doc__, what=["steps", "cases", "device", "peak_tflops"],
-                how=["steps_per_turn"])
+    command.define_flags(systems_of("cuda", pathlib.Path()), rounds=3, peers_python="")
+    command.run(main, __doc__, ["steps", "cases", "device", "steps_per_turn"])

@@ -4,7 +4,7 @@ r"""Writes training steps to carry to a machine with an accelerator, where they 
     python -m benchmarks.accelerator.export --cases=base-256x512,large-128x512-recompute \
         --output_dir=steps
 
-Three files per case, 1 to 2 MB: weights aren't carried, but made anew where they are needed.
+Two files per case, 1 to 2 MB: weights aren't carried, but made anew where they are needed.
 Tracing takes half a minute of one core, of large 10 GB of memory. benchmarks/README.md has the
 other half.
 """
@@ -13,43 +13,36 @@ import pathlib
 
 from absl import flags
 
-from benchmarks.accelerator import steps
 from benchmarks.pretraining import cases
 from benchmarks.pretraining.workload import Setting
+from electra_tf.apps.stablehlo import artefact
 from electra_tf.apps.stablehlo.compile_step import in_a_process
 from electra_tf.config.overrides import override
-from electra_tf.platform import atomic_file, command_line, native_logging
+from electra_tf.platform import command_line, native_logging
 
 DEFAULT_CASES = tuple(f"{size}-{batch}x128" for size in ("small", "base", "large")
                       for batch in (128, 256, 512, 1024))
 
 
 def main() -> None:
-    """Writes them, one after the other, each in a process whose memory is free afterwards.
-
-    Raises:
-        UserError: an unknown case, or an --output_dir that can't be written.
-    """
-    values = flags.FLAGS
-    for case in values.cases:
-        cases.case_of(case)
-    directory = pathlib.Path(values.output_dir)
-    atomic_file.make_directory(directory)
-    for case in values.cases:
-        in_a_process(write, case, directory)
-        path = steps.path_of(directory, case)
+    """Writes them, one after the other, each in a process whose memory is free afterwards."""
+    for name in flags.FLAGS.cases:
+        cases.case_of(name)  # An unknown one is refused before anything is written.
+    for name in flags.FLAGS.cases:
+        path = pathlib.Path(flags.FLAGS.output_dir) / f"{name}{artefact.SUFFIX}"
+        in_a_process(write, name, path)
         print(f"{path}: {path.stat().st_size / 1e6:.1f} MB", flush=True)
 
 
-def write(case: str, directory: pathlib.Path) -> None:
+def write(name: str, path: pathlib.Path) -> None:
     """Writes the step of a case, in bfloat16."""
     native_logging.quiet()
     from electra_tf.apps.stablehlo.lift import lift_without_records
 
-    settings = cases.case_of(case)
-    config = override(settings.config(Setting(precision="bfloat16")),
-                      {"data.max_seq_length": settings.length})
-    steps.write(lift_without_records(config), cases.workload_of(case, threads=1), directory)
+    case = cases.case_of(name)
+    config = override(case.config(Setting(precision="bfloat16")),
+                      {"data.max_seq_length": case.length})
+    artefact.write(lift_without_records(config), path)
 
 
 if __name__ == "__main__":

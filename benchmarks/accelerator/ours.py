@@ -3,38 +3,35 @@
 import functools
 import itertools
 import pathlib
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import jax
 import numpy as np
 
-from benchmarks.accelerator import steps
-from benchmarks.harness import worker
+from benchmarks.accelerator.state import initial_state
 from benchmarks.harness.worker import Ready
 from benchmarks.pretraining import workload as plain
-from benchmarks.pretraining.workload import Setting, Step, Workload, steps_of, workload_from
-from electra_tf.apps.stablehlo import jax_step
+from benchmarks.pretraining.workload import Setting, Step, Workload, serve, steps_of
+from electra_tf.apps.stablehlo import artefact, jax_step
 from electra_tf.apps.stablehlo.artefact import LiftedStep
 from electra_tf.platform.machine import peak_memory_bytes
 
 
-def prepare(workload: Mapping[str, Any], setting: Mapping[str, Any], steps_dir: str) -> Ready:
+def prepare(workload: Workload, setting: Setting, steps_dir: str) -> Ready:
     """Returns the step of the workload's case, for the first device."""
-    work, how = workload_from(workload), Setting(**setting)
-    step = steps.read(pathlib.Path(steps_dir), work.case)
-    device = jax.devices(how.device)[0]
+    step = artefact.read(pathlib.Path(steps_dir) / f"{workload.case}{artefact.SUFFIX}")
+    device = jax.devices(setting.device)[0]
     return Ready(
-        label=f"{how.precision}, StableHLO on JAX", versions={"JAX": jax.__version__},
-        turn=steps_of(lambda: build(step, work, device)),
+        label=f"{setting.precision}, StableHLO on JAX", versions={"JAX": jax.__version__},
+        turn=steps_of(lambda: _build(step, workload, device)),
         accelerator="" if device.platform == "cpu" else device.device_kind,
         peak_bytes=functools.partial(_peak_bytes, device))
 
 
-def build(step: LiftedStep, workload: Workload, device: jax.Device) -> Step:
+def _build(step: LiftedStep, workload: Workload, device: jax.Device) -> Step:
     """Puts an initial state and synthetic batches on a device."""
     call = jax_step.JaxStep(step, [device], jax_step.platform_of(device))
-    state = call.on_devices(steps.initial_state(step.layout))
+    state = call.on_devices(initial_state(step.layout))
     batches = itertools.cycle([jax.device_put(batch, device) for batch in _batches(workload)])
 
     def one_step() -> jax.Array:
@@ -61,4 +58,4 @@ def _peak_bytes(device: jax.Device) -> int:
 
 
 if __name__ == "__main__":
-    worker.serve(prepare)
+    serve(prepare)

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 import transformers
-from transformers import ElectraConfig, ElectraForSequenceClassification
+from transformers import ElectraForSequenceClassification
 
-from benchmarks.finetuning import rows as plain
 from benchmarks.harness.worker import Ready, serve
+from benchmarks.pretraining import workload as plain
+from benchmarks.pretraining.hugging_face import config_of, training_of
 
+_RATE = 3e-4
 _POOL_BATCHES = 50
 """Batches' worth of shuffled rows that are sorted together, as transformers' own sampler does."""
 
@@ -20,76 +22,51 @@ Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """Ids int64 [B, L], bool [B, L] of what isn't padding, classes int64 [B]."""
 
 
-def prepare(rows: str, batch: int, threads: int, precision: str, grouped: bool) -> Ready:
+def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict,
+            precision: str) -> Ready:
     """Builds model and optimizer."""
-    torch.set_num_threads(threads)
+    work = plain.workload_from(workload)
+    torch.set_num_threads(work.threads)
     torch.manual_seed(1)
-    ids, labels = plain.read(rows)
-    model = ElectraForSequenceClassification(ElectraConfig(
-        vocab_size=plain.VOCAB_SIZE, embedding_size=plain.EMBEDDING_SIZE,
-        hidden_size=plain.HIDDEN_SIZE, num_hidden_layers=plain.LAYERS,
-        num_attention_heads=plain.HEADS, intermediate_size=plain.INTERMEDIATE_SIZE,
-        hidden_act="gelu", hidden_dropout_prob=plain.DROPOUT,
-        attention_probs_dropout_prob=plain.DROPOUT, num_labels=plain.CLASSES,
-        attn_implementation="sdpa"))
-    optimizer = torch.optim.AdamW(
-        model.parameters(), lr=plain.LEARNING_RATE, eps=plain.ADAM_EPSILON,
-        weight_decay=plain.WEIGHT_DECAY, fused=True)
-    numbers = np.random.default_rng(1)
-    autocast = torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16")
-    lengths = np.array([len(one) for one in ids])
+    model = ElectraForSequenceClassification(config_of(work, work.discriminator))
+    _, update = training_of(model, _RATE, plain.Setting(precision=precision))
+    numbers, lengths = np.random.default_rng(1), np.array(list(map(len, ids)))
 
     def batches(order: np.ndarray) -> Iterator[Batch]:
         for first in range(0, len(order), batch):
-            yield _padded([ids[index] for index in order[first:first + batch]],
-                          labels[order[first:first + batch]])
+            chosen = order[first:first + batch]
+            padded = np.full([len(chosen), max(lengths[chosen])], plain.PAD_ID)
+            for line, index in zip(padded, chosen, strict=True):
+                line[:lengths[index]] = ids[index]
+            tokens = torch.from_numpy(padded)
+            yield tokens, tokens != plain.PAD_ID, torch.tensor([labels[index] for index in chosen])
 
     def train() -> None:
         model.train()
-        order = numbers.permutation(len(ids))
-        if grouped:
-            order = _grouped(order, lengths, batch, numbers)
-        for tokens, valid, classes in batches(order):
-            optimizer.zero_grad(set_to_none=True)
-            with autocast:
-                loss = model(tokens, attention_mask=valid, labels=classes).loss
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), plain.CLIP_NORM, foreach=True)
-            optimizer.step()
+        for tokens, valid, classes in batches(_grouped(lengths, batch, numbers)):
+            update(lambda: model(tokens, attention_mask=valid, labels=classes).loss)  # noqa: B023
 
     def infer() -> None:
         model.eval()
-        order = (np.argsort(-lengths, kind="stable") if grouped
-                 else np.arange(len(lengths)))
-        with torch.inference_mode(), autocast:
-            for tokens, valid, _ in batches(order):
+        with torch.inference_mode(), torch.autocast(
+                "cpu", torch.bfloat16, enabled=precision == "bfloat16"):
+            for tokens, valid, _ in batches(np.argsort(-lengths, kind="stable")):
                 model(tokens, attention_mask=valid).logits.float().numpy()
 
     return Ready(
-        label=(f"{precision}{' autocast' if precision == 'bfloat16' else ''}, "
-               f"batches {'of similar length' if grouped else 'as they come'}"),
+        label=f"{precision}{' autocast' if precision == 'bfloat16' else ''}",
         versions={"PyTorch": torch.__version__, "transformers": transformers.__version__},
         turn=lambda what: {"train": train, "infer": infer}[what]())
 
 
-def _grouped(order: np.ndarray, lengths: np.ndarray, batch: int,
-             numbers: np.random.Generator) -> np.ndarray:
-    """Sorts pools of a shuffled order by length, and shuffles the batches."""
-    pool = _POOL_BATCHES * batch
+def _grouped(lengths: np.ndarray, batch: int, numbers: np.random.Generator) -> np.ndarray:
+    """Returns an order: sorts shuffled pools by length, and shuffles the batches."""
+    order, pool = numbers.permutation(len(lengths)), _POOL_BATCHES * batch
     ordered = np.concatenate([
         part[np.argsort(-lengths[part], kind="stable")]
         for part in np.split(order, range(pool, len(order), pool))])
     parts = np.split(ordered, range(batch, len(ordered), batch))
     return np.concatenate([parts[index] for index in numbers.permutation(len(parts))])
-
-
-def _padded(rows: list[np.ndarray], labels: np.ndarray) -> Batch:
-    longest = max(map(len, rows))
-    ids = np.full([len(rows), longest], plain.PAD_ID, np.int64)
-    for line, row in zip(ids, rows, strict=True):
-        line[:len(row)] = row
-    tokens = torch.from_numpy(ids)
-    return tokens, tokens != plain.PAD_ID, torch.from_numpy(labels.astype(np.int64))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 """Worker: this project's fine-tuning, as `run_finetuning.py` runs it."""
 
+from typing import Any
+
 import numpy as np
 import tensorflow as tf
 
-from benchmarks.finetuning import rows as plain
 from benchmarks.harness.worker import Ready, serve
+from benchmarks.pretraining.workload import PAD_ID
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import pretraining_config
 from electra_tf.data.buckets import Row
@@ -20,31 +22,28 @@ _ENDLESS = 10_000
 """Epochs; nobody waits for the last."""
 
 
-def prepare(rows: str, batch: int, threads: int, precision: str) -> Ready:
-    """Builds model, optimizer and prediction."""
-    ids, labels = plain.read(rows)
-    examples = [Row(one, np.zeros_like(one), {"label": np.int32(label)})
-                for one, label in zip(ids, labels, strict=True)]
+def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict[str, Any],
+            precision: str) -> Ready:
+    """Builds model, optimizer and prediction of ELECTRA-Small, the workload's model."""
+    examples = [Row(np.array(one, np.int32), np.zeros(len(one), np.int32),
+                    {"label": np.int32(label)}) for one, label in zip(ids, labels, strict=True)]
     config = recipe("sst2", pretraining_config("small").model)
-    parts = prepare_cpu(config.runtime, batch)
     config = override(config, {
-        "runtime.cpu_parts": parts, "runtime.log_every_steps": _ENDLESS * len(examples),
-        "runtime.log_every_seconds": 0,
+        "runtime.cpu_parts": prepare_cpu(config.runtime, batch),
+        "runtime.log_every_steps": _ENDLESS * len(examples), "runtime.log_every_seconds": 0,
         "runtime.eval_batch_size": batch, "training.train_batch_size": batch,
         "training.num_train_epochs": _ENDLESS, "training.precision": precision})
     strategy = create_strategy(config.runtime)
-    objective = ClassificationObjective(outputs=plain.CLASSES)
-    settings = TrialSettings(config=config, objective=objective, strategy=strategy,
-                             pad_id=plain.PAD_ID)
+    objective = ClassificationObjective(outputs=2)
+    settings = TrialSettings(config=config, objective=objective, strategy=strategy, pad_id=PAD_ID)
     with strategy.scope():
         model = objective.build_model(config.model, seed=1,
                                       policy=POLICIES[config.training.precision])
     epochs = Finetuner(settings, model, examples, seed=1).epochs()
     predictor = Predictor(settings, model)
-    turns = {"train": lambda: next(epochs), "infer": lambda: predictor.predict(examples)}
 
     def turn(what: str) -> None:
-        turns[what]()
+        next(epochs) if what == "train" else predictor.predict(examples)
 
     return Ready(label=precision, versions={"TensorFlow": tf.__version__}, turn=turn)
 

@@ -10,9 +10,9 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from benchmarks.harness.process import WorkerFailed
+from benchmarks.harness.worker import Worker, WorkerFailed
 from electra_tf.platform import machine
 
 
@@ -55,8 +55,6 @@ class Measurement:
     accelerator: str = ""
     start_seconds: float | None = None
     """From the start of the process to the end of its first warm-up request."""
-    start_cpu_seconds: float = 0.0
-    """CPU seconds of the process until it is ready."""
     warm_up: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     turns: dict[str, list[dict[str, Any]]] = dataclasses.field(default_factory=dict)
     """Turn's name -> replies, one for each round."""
@@ -70,18 +68,8 @@ class Measurement:
     @property
     def peak_bytes(self) -> int:
         """The largest memory in any reply."""
-        replies = [*self.warm_up, *(one for replies in self.turns.values() for one in replies)]
+        replies = sum(self.turns.values(), self.warm_up)
         return max((reply["peak_bytes"] for reply in replies), default=0)
-
-
-class Answering(Protocol):
-    """A worker, or a team of workers that answers as one."""
-
-    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the reply, or raises `WorkerFailed`."""
-
-    def close(self) -> None:
-        """Ends it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -94,22 +82,13 @@ class Case:
     """Fields of every worker's first request."""
     turns: Mapping[str, Mapping[str, Any]]
     """Name -> request. Every system gets each of them in every round."""
-    warm_up: Sequence[Mapping[str, Any]]
+    warm_up: Sequence[Mapping[str, Any]] = ()
     """Requests before the rounds: tracing, compiling, shapes that are met for the first time."""
     rounds: int
-    check: Callable[[Sequence[Measurement]], None] = lambda _measured: None
-    """Raises `UserError` after the warm-up where systems don't compute the same."""
-
-
-Running = list[tuple[Measurement, Answering]]
 
 
 def has_room(largest_bytes: int) -> bool:
-    """Tells if one more process fits in memory beside the stopped ones.
-
-    Args:
-        largest_bytes: peak of the largest process so far; the next may need half as much again.
-    """
+    """Tells if one more process fits in memory, half as large again as the largest one so far."""
     left = machine.table(machine.MEMORY_INFO).get("MemAvailable")  # Such as "16270528 kB".
     return left is None or int(left.split()[0]) * 1024 > 1.5 * largest_bytes + 1e9
 
@@ -119,7 +98,7 @@ class Turns:
     """The measurement of one case."""
 
     case: Case
-    launch: Callable[[System], Answering]
+    launch: Callable[[System], Worker]
     has_room: Callable[[int], bool] = has_room
 
     def measure(self, systems: Sequence[System]) -> list[Measurement]:
@@ -130,17 +109,20 @@ class Turns:
         """
         waiting = sorted(systems, key=lambda system: system.role is Role.PEER)
         results: list[Measurement] = []
-        group: Running = []
+        group: list[tuple[Measurement, Worker]] = []
         with contextlib.ExitStack() as processes:
             while waiting:
-                self._fill(group, waiting, results, processes)
-                self.case.check(results)
+                started = len(results)
+                while waiting and (len(results) == started or self.has_room(
+                        max(one.peak_bytes for one in results))):
+                    group.append(self._start(waiting.pop(0)))
+                    results.append(group[-1][0])
+                    processes.callback(group[-1][1].close)
                 for number in range(self.case.rounds):
                     for turn in self.case.turns:
                         for one, worker in rotated(group, number):
                             self._turn(one, worker, turn)
-                    group = [(one, worker) for one, worker in group if not one.failure]
-                    self._say(f"round {number + 1} of {self.case.rounds}: {len(group)} systems")
+                    self._say(f"round {number + 1} of {self.case.rounds}")
                 for one, worker in group:
                     if one.system.role is Role.PEER:
                         worker.close()
@@ -153,42 +135,29 @@ class Turns:
         for number in range(self.case.rounds):
             for one in rotated(results, number):
                 if not one.failure:
-                    with contextlib.closing(self._start(one)) as worker:
+                    with contextlib.closing(self._start(one.system, one)[1]) as worker:
                         for turn in self.case.turns:
                             self._turn(one, worker, turn)
             self._say(f"round {number + 1} of {self.case.rounds}")
         return results
 
-    def _fill(self, group: Running, waiting: list[System], results: list[Measurement],
-              processes: contextlib.ExitStack) -> None:
-        """Starts waiting systems, at least one, while there is room."""
-        begins = len(results)
-        while waiting and (len(results) == begins or self.has_room(
-                max(one.peak_bytes for one in results))):
-            system = waiting.pop(0)
-            one = Measurement(system=system, label=system.title)
-            worker = self._start(one)
-            processes.callback(worker.close)
-            results.append(one)
-            if not one.failure:
-                group.append((one, worker))
-
-    def _start(self, one: Measurement) -> Answering:
-        """Imports, builds and warms up."""
-        begun, worker = time.perf_counter(), self.launch(one.system)
+    def _start(self, system: System,
+               one: Measurement | None = None) -> tuple[Measurement, Worker]:
+        """Imports, builds and warms up; a later process adds to its system's measurement."""
+        one = one or Measurement(system=system, label=system.title)
+        begun, worker = time.perf_counter(), self.launch(system)
         with self._failing(one, worker):
-            hello = worker.ask({**self.case.fields, **one.system.settings})
-            one.label = f"{one.system.title} {hello['label']}".strip()
+            hello = worker.ask({**self.case.fields, **system.settings})
+            one.label = f"{system.title} {hello['label']}".strip()
             one.versions, one.accelerator = hello["versions"], hello["accelerator"]
-            one.start_cpu_seconds = hello["start_cpu_seconds"]
             for request in self.case.warm_up:
                 one.warm_up.append(worker.ask(request))
                 if one.start_seconds is None:  # A later process finds what compilers kept.
                     one.start_seconds = time.perf_counter() - begun
                     self._say(f"{one.label}: started after {one.start_seconds:.0f} s")
-        return worker
+        return one, worker
 
-    def _turn(self, one: Measurement, worker: Answering, turn: str) -> None:
+    def _turn(self, one: Measurement, worker: Worker, turn: str) -> None:
         if one.failure:
             return
         with self._failing(one, worker):
@@ -198,7 +167,7 @@ class Turns:
             one.turns.setdefault(turn, []).append(reply)
 
     @contextlib.contextmanager
-    def _failing(self, one: Measurement, worker: Answering) -> Iterator[None]:
+    def _failing(self, one: Measurement, worker: Worker) -> Iterator[None]:
         """Notes why a worker failed, ends it and continues."""
         try:
             yield

@@ -1,29 +1,42 @@
-"""The worker's side: requests on stdin, replies on stdout, one JSON object a line.
+"""A system's process, from both sides: requests on its stdin, replies on its stdout, in JSON.
 
     > {"workload": {...}, "setting": {...}}
     < {"label": "bfloat16, XLA off", "versions": {"TensorFlow": "2.20.0"}, ...}
     > {"steps": 1}
-    < {"seconds": 21.4, "cpu_seconds": 40.1, "peak_bytes": 1500000000, "loss": 45.1}
+    < {"seconds": 21.4, "peak_bytes": 1500000000, "loss": 45.1}
 
-The first request holds the case and the system's settings. Every other request asks for a turn. A
-closed stdin ends the worker. Standard library only: every environment has it.
+The first request holds the case and the system's settings; every other one asks for a turn. Needs
+the standard library only: every environment has it.
 """
 
+import contextlib
 import dataclasses
 import json
+import os
+import pathlib
+import queue
+import re
+import signal
+import subprocess
 import sys
+import tempfile
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from electra_tf.platform.machine import peak_memory_bytes
+
+ROOT = pathlib.Path(__file__).parents[2]
+_ERROR = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception)\b.*)")
+_LONGEST_REASON = 240
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Ready:
     """A system that is ready for its turns."""
 
-    label: str
+    label: str = ""
     """The setting in the system's own words, "auto" resolved."""
     turn: Callable[..., Mapping[str, Any] | None]
     """Takes a request's fields and returns further fields of the reply."""
@@ -39,17 +52,90 @@ def serve(prepare: Callable[..., Ready]) -> None:
     """Answers requests until stdin closes; `prepare` takes the fields of the first one."""
     requests = (json.loads(line) for line in sys.stdin)
     ready = prepare(**next(requests))
-    # All CPU time so far: the interpreter, imports, tables.
-    _reply({"label": ready.label, "versions": ready.versions, "accelerator": ready.accelerator,
-            "start_cpu_seconds": time.process_time()})
+    _reply({"label": ready.label, "versions": ready.versions, "accelerator": ready.accelerator})
     for request in requests:
-        begin, begin_cpu = time.perf_counter(), time.process_time()
+        begin = time.perf_counter()
         result = ready.turn(**request)
-        _reply({"seconds": time.perf_counter() - begin,
-                "cpu_seconds": time.process_time() - begin_cpu,
-                "peak_bytes": ready.peak_bytes(), **(result or {})})
+        _reply({"seconds": time.perf_counter() - begin, "peak_bytes": ready.peak_bytes(),
+                **(result or {})})
 
 
 def _reply(fields: Mapping[str, Any]) -> None:
     """Writes a reply on a line of its own, even after a library that printed half a line."""
     print(f"\n{json.dumps(fields)}", flush=True)
+
+
+class WorkerFailed(Exception):
+    """A worker that died or didn't answer in time; the message is the reason, on one line."""
+
+
+class Worker:
+    """The benchmark's side of a process that calls `serve`.
+
+    Between requests its whole process group is stopped (SIGSTOP): threads that wait actively, as
+    OpenMP's do, take no time from the system whose turn it is.
+    """
+
+    def __init__(self, command: Sequence[str], *, environment: Mapping[str, str], timeout: float):
+        self._timeout = timeout
+        self._errors = tempfile.TemporaryFile()
+        # In a group of its own, signals also reach its children, and Ctrl-C reaches the benchmark
+        # alone. If the benchmark is killed, the kernel wakes the orphaned group and hangs it up.
+        self._process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, text=True, process_group=0,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        threading.Thread(target=self._pump, daemon=True).start()
+
+    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Wakes the worker for one request and returns its reply.
+
+        Raises:
+            WorkerFailed: it died or took longer than the timeout.
+        """
+        self._signal(signal.SIGCONT)
+        with contextlib.suppress(BrokenPipeError):  # It is dead: there will be no reply.
+            print(json.dumps(request), file=self._process.stdin, flush=True)
+        try:
+            while (line := self._lines.get(timeout=self._timeout)) is not None:
+                if line.startswith("{"):
+                    self._signal(signal.SIGSTOP)
+                    return json.loads(line)
+        except queue.Empty:
+            raise WorkerFailed(f"no answer within {self._timeout:g} s") from None
+        status = self._process.wait()
+        self._errors.seek(0)
+        raise WorkerFailed(reason_of_death(status, self._errors.read().decode(errors="replace")))
+
+    def close(self) -> None:
+        """Kills the process and its children; a second call does nothing."""
+        if self._errors.closed:
+            return
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self._errors.close()
+
+    def _pump(self) -> None:
+        """Queues the lines of stdout until it ends; then None."""
+        for line in self._process.stdout:
+            self._lines.put(line)
+        self._lines.put(None)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
+
+
+def reason_of_death(status: int, errors: str) -> str:
+    """Returns the signal, the last error of stderr with the line after it, or the last line."""
+    if status < 0:
+        name = signal.Signals(-status).name
+        return f"killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
+    starts = [index for index, line in enumerate(lines) if _ERROR.match(line)]
+    if starts:
+        first = _ERROR.match(lines[starts[-1]]).group(1)
+        return " ".join([first, *lines[starts[-1] + 1:starts[-1] + 2]])[:_LONGEST_REASON]
+    return lines[-1][:_LONGEST_REASON] if lines else f"ended with status {status}"

@@ -8,9 +8,10 @@ from typing import Any
 from benchmarks.pretraining import workload as plain
 from benchmarks.pretraining.workload import Encoder, Setting, Workload
 from electra_tf.config.model import EncoderConfig
-from electra_tf.config.overrides import override
-from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
+from electra_tf.config.pretraining import Precision, PretrainingConfig, pretraining_config
+from electra_tf.config.runtime import Xla
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.machine import usable_cores
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -22,18 +23,21 @@ class Case:
     """B."""
     length: int
     """L."""
-    changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    model: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Changes to the size's model."""
+    recompute: bool = False
 
     def config(self, setting: Setting) -> PretrainingConfig:
         """Returns the settings of a run of ours."""
-        return override(pretraining_config(self.model_size), {
-            "training.train_batch_size": self.batch,
-            "training.precision": setting.precision,
-            "runtime.xla": setting.compiler,
+        size, replace = pretraining_config(self.model_size), dataclasses.replace
+        return replace(
+            size, model=replace(size.model, **self.model),
+            training=replace(size.training, train_batch_size=self.batch,
+                             precision=Precision(setting.precision)),
+            runtime=replace(size.runtime, xla=Xla(setting.compiler),
+                            gradient_checkpointing=self.recompute),
             # As the peers: the paper's warm-up would leave the first steps without an update.
-            "optimizer.learning_rate": plain.LEARNING_RATE,
-            "optimizer.warmup_steps": 0,
-            **self.changes})
+            optimizer=replace(size.optimizer, learning_rate=plain.LEARNING_RATE, warmup_steps=0))
 
 
 CASES = {
@@ -41,10 +45,10 @@ CASES = {
     "small-512": Case(model_size="small", batch=8, length=512),
     "base-128": Case(model_size="base", batch=8, length=128),
     # Measures nothing: to try the benchmark itself.
-    "toy": Case(model_size="tiny", batch=2, length=16, changes={
-        "model.vocab_size": 1000, "model.embedding_size": 16, "model.hidden_size": 32,
-        "model.intermediate_size": 64, "model.max_position_embeddings": plain.MAX_POSITIONS,
-        "model.hidden_dropout": plain.DROPOUT, "model.attention_dropout": plain.DROPOUT}),
+    "toy": Case(model_size="tiny", batch=2, length=16, model={
+        "vocab_size": 1000, "embedding_size": 16, "hidden_size": 32, "intermediate_size": 64,
+        "max_position_embeddings": plain.MAX_POSITIONS, "hidden_dropout": plain.DROPOUT,
+        "attention_dropout": plain.DROPOUT}),
 }
 DEFAULT_CASES = ("small-128", "small-512", "base-128")
 OTHER_CASES = "SIZE-BxL, such as base-8x512, or SIZE-BxL-recompute with gradient checkpointing"
@@ -52,11 +56,7 @@ _OTHER = re.compile(r"(tiny|small|base|large)-([1-9]\d*)x([1-9]\d*)(-recompute)?
 
 
 def case_of(name: str) -> Case:
-    """Returns the case of a name.
-
-    Raises:
-        UserError: there is none.
-    """
+    """Returns the case of a name; `UserError` if there is none."""
     if name in CASES:
         return CASES[name]
     match = _OTHER.fullmatch(name)
@@ -64,17 +64,16 @@ def case_of(name: str) -> Case:
         raise UserError(f"no case is named {name!r}. There are {', '.join(CASES)}, and "
                         f"{OTHER_CASES}.")
     size, batch, length, recompute = match.groups()
-    return Case(model_size=size, batch=int(batch), length=int(length), changes={
-        "runtime.gradient_checkpointing": bool(recompute),
-        "model.max_position_embeddings": max(plain.MAX_POSITIONS, int(length))})
+    return Case(model_size=size, batch=int(batch), length=int(length), recompute=bool(recompute),
+                model={"max_position_embeddings": max(plain.MAX_POSITIONS, int(length))})
 
 
-def workload_of(name: str, threads: int) -> Workload:
-    """Returns the numbers of a case for every worker."""
+def workload_of(name: str) -> Workload:
+    """Returns the numbers of a case for every worker, on all cores."""
     case = case_of(name)
     config = case.config(Setting(precision="float32"))
     return Workload(
-        case=name, batch=case.batch, length=case.length, threads=threads,
+        case=name, batch=case.batch, length=case.length, threads=usable_cores(),
         predictions=config.masking.max_predictions(case.length),
         vocab_size=config.model.vocab_size,
         discriminator=encoder_sizes(config.model.discriminator),

@@ -13,7 +13,7 @@ from transformers import ElectraConfig, ElectraForMaskedLM, ElectraForPreTrainin
 
 from benchmarks.harness.worker import Ready
 from benchmarks.pretraining import workload as plain
-from benchmarks.pretraining.matmuls_torch import device_facts
+from benchmarks.pretraining.matmuls import device_facts
 from benchmarks.pretraining.workload import Encoder, Setting, Step, Workload, serve, steps_of
 
 _COMPILED = {"on": "torch.compile", "graphs": "torch.compile with CUDA graphs"}
@@ -24,8 +24,8 @@ class JointModel(torch.nn.Module):
 
     def __init__(self, workload: Workload):
         super().__init__()
-        self.generator = ElectraForMaskedLM(_config(workload, workload.generator))
-        self.discriminator = ElectraForPreTraining(_config(workload, workload.discriminator))
+        self.generator = ElectraForMaskedLM(config_of(workload, workload.generator))
+        self.discriminator = ElectraForPreTraining(config_of(workload, workload.discriminator))
         # Word, position and segment tables and their layer norm, as the paper ties them.
         shared = self.discriminator.electra.embeddings
         self.generator.electra.embeddings = shared
@@ -80,35 +80,39 @@ def prepare(workload: Workload, setting: Setting) -> Ready:
 
 def _build(workload: Workload, setting: Setting) -> Step:
     model = JointModel(workload).train().to(setting.device)
-    parameters = list(model.parameters())
-    optimizer = torch.optim.AdamW(
-        parameters, lr=plain.LEARNING_RATE, eps=plain.ADAM_EPSILON,
-        weight_decay=plain.WEIGHT_DECAY, fused=True)
+    _, update = training_of(model, plain.LEARNING_RATE, setting)
     batches = itertools.cycle(torch.randint(
         plain.FIRST_WORD_ID, workload.vocab_size,
         (plain.BATCHES, workload.batch, workload.length)).to(setting.device))
     # On a card no mask at all: flash attention takes none, and to look into one waits for the card.
     valid = (torch.ones(workload.batch, workload.length, dtype=torch.bool)
              if setting.device == "cpu" else None)
-    forward = _compiled(model, setting.compiler)
+    forward = model if setting.compiler == "off" else torch.compile(
+        model, mode="reduce-overhead" if setting.compiler == "graphs" else None)
+    return lambda: update(lambda: forward(next(batches), valid))
 
-    def step() -> torch.Tensor:
+
+def training_of(model: torch.nn.Module, rate: float, setting: Setting) -> tuple[
+        torch.optim.Optimizer, Callable[[Callable[[], torch.Tensor]], torch.Tensor]]:
+    """Returns AdamW, and a function that takes a step on what computes the loss []."""
+    parameters = list(model.parameters())
+    optimizer = torch.optim.AdamW([
+        {"params": [value for value in parameters if value.ndim > 1],
+         "weight_decay": plain.WEIGHT_DECAY},
+        {"params": [value for value in parameters if value.ndim <= 1], "weight_decay": 0.0},
+    ], lr=rate, eps=plain.ADAM_EPSILON, fused=True)
+
+    def update(compute_loss: Callable[[], torch.Tensor]) -> torch.Tensor:
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast(setting.device, torch.bfloat16,
                             enabled=setting.precision == "bfloat16"):
-            loss = forward(next(batches), valid)
+            loss = compute_loss()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters, plain.CLIP_NORM, foreach=True)
         optimizer.step()
         return loss.detach()
 
-    return step
-
-
-def _compiled(model: JointModel, compiler: str) -> Callable[..., torch.Tensor]:
-    if compiler not in _COMPILED:
-        return model
-    return torch.compile(model, mode="reduce-overhead" if compiler == "graphs" else None)
+    return optimizer, update
 
 
 def _mask(ids: torch.Tensor, positions: torch.Tensor, labels: torch.Tensor,
@@ -129,7 +133,8 @@ def _sample(logits: torch.Tensor) -> torch.Tensor:
     return torch.searchsorted(cumulative, uniforms, right=True).clamp_(max=logits.shape[1] - 1)
 
 
-def _config(workload: Workload, encoder: Encoder) -> ElectraConfig:
+def config_of(workload: Workload, encoder: Encoder) -> ElectraConfig:
+    """Returns the architecture of one of a workload's two encoders."""
     return ElectraConfig(
         vocab_size=workload.vocab_size, embedding_size=encoder.embedding_size,
         hidden_size=encoder.hidden_size, num_hidden_layers=encoder.num_layers,

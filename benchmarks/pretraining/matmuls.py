@@ -1,14 +1,15 @@
-"""The dense matrix multiplications of one training step: the machine's limit at these shapes.
+"""Worker: the dense matrix multiplications of one training step alone, the machine's limit.
 
 Attention's two batched multiplications per head are left out: they run slower than dense ones, and
-the throughput measured without them is a higher limit. Standard library only.
+the throughput measured without them is a higher limit. Runs in both environments.
 """
 
 import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from benchmarks.pretraining.workload import Encoder, Step, Workload
+from benchmarks.harness.worker import Ready
+from benchmarks.pretraining.workload import Encoder, Setting, Step, Workload, serve, steps_of
 
 FORMS = 3
 """x W forward; dy W^T and x^T dy backward: each 2 m k n FLOPs."""
@@ -23,11 +24,6 @@ class Matmul:
     inputs: int
     outputs: int
     count: int = 1
-
-    @property
-    def flops(self) -> int:
-        """FLOPs of all `count` in their three forms."""
-        return FORMS * 2 * self.rows * self.inputs * self.outputs * self.count
 
     @property
     def copies(self) -> int:
@@ -49,19 +45,31 @@ def step_matmuls(workload: Workload) -> list[Matmul]:
         Matmul(rows=masked, inputs=embedding, outputs=workload.vocab_size)]
 
 
+def _of_encoder(encoder: Encoder, rows: int) -> list[Matmul]:
+    hidden, inner, layers = encoder.hidden_size, encoder.intermediate_size, encoder.num_layers
+    found = [
+        # Query, key, value, attention output.
+        Matmul(rows=rows, inputs=hidden, outputs=hidden, count=4 * layers),
+        Matmul(rows=rows, inputs=hidden, outputs=inner, count=layers),
+        Matmul(rows=rows, inputs=inner, outputs=hidden, count=layers)]
+    if encoder.embedding_size != hidden:
+        found.append(Matmul(rows=rows, inputs=encoder.embedding_size, outputs=hidden))
+    return found
+
+
 def step_flops(workload: Workload) -> int:
     """Returns the FLOPs of all matrix multiplications of one step."""
-    return sum(matmul.flops for matmul in step_matmuls(workload))
+    return sum(FORMS * 2 * one.rows * one.inputs * one.outputs * one.count
+               for one in step_matmuls(workload))
 
 
 def step_of(workload: Workload, operand: Callable[[int, int, int], Any],
-            three_forms: Callable[[Sequence, Sequence, Sequence], Callable[[], object]]) -> Step:
+            three_forms: Callable[[Sequence, Sequence, Sequence], Callable[[], object]],
+            wait: Callable[[], object] = lambda: None) -> Step:
     """Returns a step that runs every matrix multiplication `count` times.
 
-    Args:
-        workload: the step's shapes.
-        operand: maps a seed, rows and columns to random numbers.
-        three_forms: maps as many x, W and dy to a function that multiplies them in all forms.
+    `operand` maps a seed, rows and columns to random numbers, `three_forms` as many x, W and dy to
+    a function that multiplies them in all forms; `wait` returns when the device has finished.
     """
     calls = []
     for one in step_matmuls(workload):
@@ -73,17 +81,76 @@ def step_of(workload: Workload, operand: Callable[[int, int, int], Any],
     def step() -> None:
         for call in calls:
             call()
+        wait()
 
     return step
 
 
-def _of_encoder(encoder: Encoder, rows: int) -> list[Matmul]:
-    hidden, inner, layers = encoder.hidden_size, encoder.intermediate_size, encoder.num_layers
-    found = [
-        # Query, key, value, attention output.
-        Matmul(rows=rows, inputs=hidden, outputs=hidden, count=4 * layers),
-        Matmul(rows=rows, inputs=hidden, outputs=inner, count=layers),
-        Matmul(rows=rows, inputs=inner, outputs=hidden, count=layers)]
-    if encoder.embedding_size != hidden:
-        found.append(Matmul(rows=rows, inputs=encoder.embedding_size, outputs=hidden))
-    return found
+def prepare(workload: Workload, setting: Setting, library: str) -> Ready:
+    """Returns the matrix multiplications by a library, in the setting's number type."""
+    return {"TensorFlow": _tensorflow, "PyTorch": _pytorch}[library](workload, setting)
+
+
+def _tensorflow(workload: Workload, setting: Setting) -> Ready:
+    import tensorflow as tf
+
+    def operand(seed: int, rows: int, columns: int) -> tf.Tensor:
+        return tf.cast(tf.random.stateless_normal([rows, columns], [seed, rows]),
+                       setting.precision)
+
+    def three_forms(*operands: list[tf.Tensor]) -> Callable[[], object]:
+        # One graph has all copies; no two share operands, so none is computed only once.
+        @tf.function(autograph=False)
+        def multiply(*operands: list[tf.Tensor]) -> list[tf.Tensor]:
+            results = []
+            for x, w, dy in zip(*operands, strict=True):
+                results += [tf.matmul(x, w), tf.matmul(dy, w, transpose_b=True),
+                            tf.matmul(x, dy, transpose_a=True)]
+            # One element of each is read: the optimizer would drop an unused multiplication.
+            return [result[0, 0] for result in results]
+
+        return lambda: multiply(*operands)
+
+    return Ready(label=f"TensorFlow {setting.precision}", versions={"TensorFlow": tf.__version__},
+                 turn=steps_of(lambda: step_of(workload, operand, three_forms)))
+
+
+def _pytorch(workload: Workload, setting: Setting) -> Ready:
+    import torch
+
+    torch.set_num_threads(workload.threads)
+
+    def operand(_seed: int, rows: int, columns: int) -> torch.Tensor:
+        return torch.randn(rows, columns, dtype=getattr(torch, setting.precision),
+                           device=setting.device)
+
+    def three_forms(*operands: list[torch.Tensor]) -> Callable[[], object]:
+        # Results are made once: no memory is allocated meanwhile.
+        to_inputs, to_weights, forward = (torch.empty_like(some[0]) for some in operands)
+
+        def call() -> None:
+            for x, w, dy in zip(*operands, strict=True):
+                torch.mm(x, w, out=forward)
+                torch.mm(dy, w.t(), out=to_inputs)
+                torch.mm(x.t(), dy, out=to_weights)
+
+        return call
+
+    wait = torch.cuda.synchronize if setting.device == "cuda" else lambda: None
+    return Ready(label=f"PyTorch {setting.precision}", versions={"PyTorch": torch.__version__},
+                 turn=steps_of(lambda: step_of(workload, operand, three_forms, wait)),
+                 **device_facts(setting.device))
+
+
+def device_facts(device: str) -> dict[str, Any]:
+    """Returns the fields of `Ready` for PyTorch's device, "cpu" or "cuda", the first card."""
+    if device == "cpu":
+        return {}
+    import torch
+
+    return {"accelerator": torch.cuda.get_device_name(),
+            "peak_bytes": torch.cuda.max_memory_allocated}
+
+
+if __name__ == "__main__":
+    serve(prepare)

@@ -1,6 +1,6 @@
 """One training step in plain numbers that every worker understands, and the workers' turns.
 
-Standard library only: the peers' environment has neither TensorFlow nor `electra_tf`.
+Standard library only: the peers' environment has neither TensorFlow nor pydantic.
 
 Shapes: B batch, L length, N masked positions, V vocabulary, E embedding, H hidden.
 """
@@ -102,6 +102,7 @@ def steps_of(build: Callable[[], Step]) -> Callable[[int], dict[str, float | Non
     return turn
 
 
-def serve(prepare: Callable[[Workload, Setting], worker.Ready]) -> None:
-    """Answers requests until stdin closes; each asks for a turn of several steps."""
-    worker.serve(lambda workload, setting: prepare(workload_from(workload), Setting(**setting)))
+def serve(prepare: Callable[..., worker.Ready]) -> None:
+    """Answers requests until stdin closes; `prepare` takes a workload, a setting and the rest."""
+    worker.serve(lambda workload, setting, **more: prepare(
+        workload_from(workload), Setting(**setting), **more))

@@ -4,8 +4,6 @@ A turn answers all texts of a case once, in their order, and reports the seconds
 calls before it aren't counted, because the process was stopped. Standard library only.
 """
 
-import json
-import pathlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -20,22 +18,18 @@ Answer = Callable[[list[str]], tuple[Sequence[str | bytes], Sequence[Sequence[fl
 """Maps texts to their labels, and to the probabilities of all classes."""
 
 
-def turn_of(texts: str, answer: Answer, tokens: Callable[[list[str]], list[int]] | None = None,
-            ) -> Callable[[str, int], Mapping[str, Any]]:
+def turn_of(texts: Mapping[str, list[str]],
+            answer: Answer) -> Callable[[str, int], Mapping[str, Any]]:
     """Returns a turn over a case's texts in batches; a batch of 0 asks for the answers themselves.
 
     Args:
-        texts: a file with the texts of every case, as JSON.
+        texts: case -> its texts.
         answer: the system.
-        tokens: maps texts to their numbers of tokens, where the tokenizer is the system's own.
     """
-    by_case = json.loads(pathlib.Path(texts).read_text(encoding="utf-8"))
-
     def turn(case: str, batch: int) -> Mapping[str, Any]:
-        asked = by_case[case]
+        asked = texts[case]
         if not batch:
-            return {"case": case, "tokens": tokens and tokens(asked),
-                    "probabilities": [shares[0] for shares in answer(asked)[1]]}
+            return {"case": case, "probabilities": [shares[0] for shares in answer(asked)[1]]}
         batches = [asked[first:first + batch] for first in range(0, len(asked), batch)]
         for uncounted in batches[-_UNCOUNTED[batch]:]:
             answer(uncounted)

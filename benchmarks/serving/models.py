@@ -2,7 +2,7 @@
 
 import itertools
 import pathlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import tensorflow as tf
 
@@ -20,16 +20,13 @@ from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
 
-_SPECIAL = 2
-"""[CLS] and [SEP]."""
 _INITIALIZER_RANGE = 0.1
 """Standard deviation of new weights. With 0.02, every text would get nearly the same probability,
 and no difference between systems would show; with this, probabilities differ by 0.2."""
 
 
-def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str,
-          precisions: Iterable[str]) -> None:
-    """Writes a classifier of SST-2's classes: `PRECISION/1` for each, and `hugging_face`."""
+def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str) -> None:
+    """Writes a classifier of SST-2's classes: `bfloat16/1`, `float32/1` and `hugging_face`."""
     spec = TaskSpec.of_glue(glue.TASKS["sst2"])
     config = override(
         recipe(spec.name, pretraining_config(size).model),
@@ -40,7 +37,7 @@ def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str,
         config.model, seed=1, policy="float32")
     text = TextSettings(vocabulary=vocabulary)
     model_to_serve = servable.of_task(model, spec, config.task, text, None)
-    for precision in precisions:
+    for precision in ("bfloat16", "float32"):
         saved_model.export(
             model_to_serve, saved_model.Target.of(str(directory / precision), "1", precision))
     networks = Pretrained(
@@ -51,36 +48,33 @@ def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str,
 
 
 def sentences(data_dir: pathlib.Path) -> list[str]:
-    """Returns SST-2's sentences for validation in the file's order: whole ones, unlike training's.
-
-    Raises:
-        UserError: there is no such file, or a damaged one.
-    """
+    """Returns SST-2's sentences for validation: whole ones, unlike those for training."""
     examples = glue.read_split(glue.TASKS["sst2"], data_dir, "dev")
     return [example.texts[0].strip() for example in examples]
 
 
-def first(given: Sequence[str], count: int) -> list[str]:
-    """Returns the first `count` texts, from the beginning again if there are fewer."""
-    return list(itertools.islice(itertools.cycle(given), count))
+def texts(given: Sequence[str], vocabulary: Vocabulary, tokens: int | None,
+          count: int) -> list[str]:
+    """Returns `count` texts from sentences, repeated if there are fewer.
 
-
-def cut(given: Sequence[str], tokenizer: Tokenizer, *, tokens: int, count: int) -> list[str]:
-    """Returns `count` texts of `tokens` tokens: the sentences' words that are one piece, in order.
+    Args:
+        given: the sentences.
+        vocabulary: decides which words are one token.
+        tokens: length of every text, [CLS] and [SEP] included: it then consists of the sentences'
+            words that are one token, in order. None for the sentences themselves.
+        count: number of texts.
 
     Raises:
-        UserError: no word is a single piece.
+        UserError: no word is a single token.
     """
+    if tokens is None:
+        return list(itertools.islice(itertools.cycle(given), count))
     words = [word for sentence in given for word in sentence.split()]
+    tokenizer = Tokenizer(TextSettings(vocabulary=vocabulary))
     pieces = tokenizer.tokenize(tf.constant(words)).row_lengths().numpy()
     whole = [word for word, size in zip(words, pieces, strict=True) if size == 1]
     if not whole:
         raise UserError("no word of the sentences is in the vocabulary; give the --vocab_file that "
                         "fits the language of --data_dir.")
     endless = itertools.cycle(whole)
-    return [" ".join(itertools.islice(endless, tokens - _SPECIAL)) for _ in range(count)]
-
-
-def lengths(texts: Sequence[str], tokenizer: Tokenizer) -> list[int]:
-    """Returns the numbers of tokens, [CLS] and [SEP] included."""
-    return (tokenizer.tokenize(tf.constant(texts)).row_lengths() + _SPECIAL).numpy().tolist()
+    return [" ".join(itertools.islice(endless, tokens - 2)) for _ in range(count)]

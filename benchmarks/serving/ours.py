@@ -10,13 +10,11 @@ from benchmarks.serving.answers import turn_of
 from electra_tf.apps.serving import saved_models
 
 
-def prepare(directory: str, texts: str, threads: int, precision: str, threads_per_op: bool,
-            note: str) -> Ready:
-    """Loads the model; an op may use all threads, or ops run side by side."""
-    intra_op = threads if threads_per_op else 1
+def prepare(directory: str, texts: dict[str, list[str]], threads: int, precision: str) -> Ready:
+    """Loads the model; ops run side by side, each on one core."""
     signature = saved_models.load(
         pathlib.Path(directory) / precision / "1", "benchmark",
-        tf.compat.v1.ConfigProto(intra_op_parallelism_threads=intra_op,
+        tf.compat.v1.ConfigProto(intra_op_parallelism_threads=1,
                                  inter_op_parallelism_threads=threads),
     ).signatures[saved_models.DEFAULT_SIGNATURE]
     (column,) = signature.inputs
@@ -25,8 +23,8 @@ def prepare(directory: str, texts: str, threads: int, precision: str, threads_pe
         found = signature({column: np.array(asked, object)})
         return found["label"].tolist(), found["probabilities"].tolist()
 
-    return Ready(label=f"{precision}, intra_op={intra_op}{note}",
-                 versions={"TensorFlow": tf.__version__}, turn=turn_of(texts, answer))
+    return Ready(label=precision, versions={"TensorFlow": tf.__version__},
+                 turn=turn_of(texts, answer))
 
 
 if __name__ == "__main__":

@@ -1,107 +1,68 @@
-r"""Measures how long a discriminator takes to learn, ours and Hugging Face's.
+r"""Measures how a discriminator's AUC grows with time, ours and Hugging Face's.
 
     make time-to-quality TIME_FLAGS='--data_dir=records'
-    python -m benchmarks.time_to_quality --data_dir=records --minutes=short:15,paper:30,hf:30
+    python -m benchmarks.time_to_quality --data_dir=records --num_train_steps=20000 --systems=hf
 
 Each system trains alone on all cores, the same examples in the same order, and is scored on the
-same held-out ones. Prints seconds and tokens to each AUC; writes time_to_quality.md, .json, .png.
+same held-out ones. Prints the seconds to each AUC; writes time_to_quality.md, .json and .png.
 benchmarks/README.md lists what is equal and what is not.
 """
 
 import dataclasses
-import json
 import pathlib
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from absl import flags
 
-from benchmarks.harness import command
-from benchmarks.harness.turns import Case, Role, System
+from benchmarks.harness import command, tables
+from benchmarks.harness.turns import Case, Measurement, Role, System
 from benchmarks.pretraining import workload as plain
 from benchmarks.pretraining.cases import encoder_sizes
-from benchmarks.pretraining.workload import Workload
-from benchmarks.time_to_quality import report
-from benchmarks.time_to_quality.report import Curve, Point, of_records
-from electra_tf.checkpoints.run_directory import METRICS_FILE
 from electra_tf.config import overrides
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.pretraining_flags import build_config
 from electra_tf.data import manifest as manifests
-from electra_tf.objectives.detection_scores import ranking_scores
 from electra_tf.platform import storage
-from electra_tf.platform.errors import UserError
 from electra_tf.platform.machine import usable_cores
-from electra_tf.reporting.metrics_log import read_metrics
+from electra_tf.reporting import plot_style
 from electra_tf.text.vocabulary import Vocabulary
 
+GOALS = (0.60, 0.65, 0.70, 0.75)
+"""AUCs to reach."""
 PAPER_RATE = 5e-4
 """ELECTRA-Small's, the highest in the paper: the networks here are narrower still."""
-_MOST_STEPS = 50_000
-"""Steps whose examples are written for the baseline; a longer run starts over with the first."""
-_SYSTEMS = {system.name: system for system in (
+EVALUATIONS, EVAL_BATCHES = 40, 20
+"""Evaluations of a run, and the held-out batches of each."""
+_MOST_BYTES = 1 << 30
+"""Size of the examples that are written for the peer; a longer run starts over with the first."""
+SYSTEMS = (
     *(System(name=name, title=f"electra_tf, --recipe={name}", role=Role.OURS,
              module="benchmarks.time_to_quality.ours") for name in ("short", "paper")),
     System(name="hf", title="Hugging Face in PyTorch, the paper's settings",
-           module="benchmarks.time_to_quality.hugging_face", in_peers_environment=True))}
+           module="benchmarks.time_to_quality.hugging_face", in_peers_environment=True))
+Point = tuple[float, float]
+"""Seconds of training so far, and the AUC on held-out text."""
 
 
 def main() -> None:
-    """Runs the systems one after the other; after each, the files hold the results so far.
-
-    Raises:
-        UserError: no records, an unknown system, a goal that is no AUC.
-    """
+    """Runs the systems one after the other, then prints and writes table and picture."""
     values = flags.FLAGS
-    command.require("data_dir")
-    minutes, goals = _minutes(values.minutes), [_goal(text) for text in values.goals]
-    config("short")
-    bench = command.Bench.of_flags([_SYSTEMS[name] for name in minutes])
-    curves: list[Curve] = []
-    for system in bench.systems:
-        with tempfile.TemporaryDirectory() as directory:
-            curves.append(train(bench, system, 60 * minutes[system.name], pathlib.Path(directory)))
-        bench.save("time_to_quality", "Time to quality", [], report.page(curves, goals),
-                   {"curves": [dataclasses.asdict(curve) for curve in curves]})
-        report.draw(curves, goals, bench.output / "time_to_quality.png")
-
-
-def train(bench: command.Bench, system: System, seconds: float, directory: pathlib.Path) -> Curve:
-    """Trains one system for about so many seconds.
-
-    Args:
-        bench: runs the process.
-        system: to train.
-        seconds: of training; the schedule has as many steps as fit.
-        directory: an empty one, for what the run writes.
-    """
-    values = flags.FLAGS
+    bench = command.Bench(SYSTEMS)
     length = manifests.load(storage.path(values.data_dir)).max_seq_length
-    per_step = values.train_batch_size * length
-    case = {"directory": str(directory), "evaluations": values.evaluations}
-    if system.role is Role.OURS:
-        case |= {"eval_batches": values.eval_steps, "tokens_per_step": per_step, "run_flags": [
-            f"--data_dir={pathlib.Path(values.data_dir).absolute()}",
-            f"--model_size={values.model_size}", f"--recipe={system.name}", "--precision=float32",
-            *(f"--set={name}={value}" for name, value in changes(system.name).items())]}
-    else:
-        case |= _peers_case(config("paper"), length, directory)
-    # A turn is a whole run, and its evaluations come on top.
-    (measured,) = dataclasses.replace(
-        bench, systems=[system], timeout=bench.timeout + 3 * seconds).measure(
-        Case(name=system.name, fields=case, turns={"train": {"seconds": seconds}}, warm_up=(),
-             rounds=1), alone=True)
-    curve = Curve(name=system.name, title=system.title, failure=measured.failure,
-                  steps=next(iter(measured.values("train", "steps")), 0))
-    metrics, points = directory / "run" / METRICS_FILE, directory / "points.jsonl"
-    if metrics.exists():
-        curve.points = of_records(read_metrics(storage.path(metrics)), per_step)
-    elif points.exists():
-        curve.points = [_point(json.loads(line), directory, per_step)
-                        for line in points.read_text().splitlines()]
-    return curve
+    with tempfile.TemporaryDirectory() as scratch:
+        bench.systems = [dataclasses.replace(system, settings=(
+            ours(system.name, length) if system.role is Role.OURS else
+            peers(pathlib.Path(scratch), length))) for system in bench.systems]
+        measured = bench.measure(Case(
+            name="time to quality", turns={"train": {}}, rounds=1, fields={
+                "steps": values.num_train_steps,
+                "every": -(-values.num_train_steps // EVALUATIONS)}), alone=True)
+    path = bench.save("time_to_quality", f"{values.num_train_steps:,} steps", measured,
+                      ["Seconds until the discriminator's AUC stays at a goal.", "",
+                       *table(measured)], {})
+    draw(measured, path.with_suffix(".png"))
 
 
 def changes(recipe: str) -> dict[str, Any]:
@@ -115,83 +76,109 @@ def changes(recipe: str) -> dict[str, Any]:
 
 
 def config(recipe: str) -> PretrainingConfig:
-    """Returns all settings of a run of ours."""
+    """Returns all settings of a run of ours; `UserError` for wrong ones."""
     return build_config(flags.FLAGS.model_size, recipe, changes(recipe))
 
 
-def _peers_case(ours: PretrainingConfig, length: int, directory: pathlib.Path) -> dict[str, Any]:
-    """Writes the examples of a run of ours, and returns the peer's settings."""
-    from benchmarks.time_to_quality.examples import export  # TensorFlow: once flags are right.
-
+def ours(recipe: str, length: int) -> dict[str, Any]:
+    """Returns the fields of our worker's first request."""
+    config(recipe)
     values = flags.FLAGS
-    records, batch = pathlib.Path(values.data_dir), values.train_batch_size
-    export(records, directory, seed=ours.training.seed, batch=batch, steps=_MOST_STEPS,
-           window=ours.data.shuffle_window, eval_batches=values.eval_steps,
-           eval_batch=ours.runtime.eval_batch_size)
+    return {"tokens_per_step": values.train_batch_size * length, "run_flags": [
+        f"--data_dir={pathlib.Path(values.data_dir).absolute()}", "--precision=float32",
+        f"--model_size={values.model_size}", f"--recipe={recipe}", f"--eval_steps={EVAL_BATCHES}",
+        *(f"--set={name}={value}" for name, value in changes(recipe).items())]}
+
+
+def peers(directory: pathlib.Path, length: int) -> dict[str, Any]:
+    """Writes the examples of a run of ours; returns the fields of the peer's first request."""
+    same, records = config("paper"), pathlib.Path(flags.FLAGS.data_dir)
     vocabulary = Vocabulary.load(storage.path(records) / manifests.VOCABULARY_NAME)
-    workload = Workload(
+    batch = same.training.train_batch_size
+    export(records, directory, same, pad_id=vocabulary.pad_id,
+           steps=min(flags.FLAGS.num_train_steps, _MOST_BYTES // (4 * batch * length)))
+    work = plain.Workload(
         case="time to quality", batch=batch, length=length, threads=usable_cores(),
-        predictions=ours.masking.max_predictions(length), vocab_size=vocabulary.size,
-        discriminator=encoder_sizes(ours.model.discriminator),
-        generator=encoder_sizes(ours.model.generator), mask_id=vocabulary.mask_id,
+        predictions=same.masking.max_predictions(length), vocab_size=vocabulary.size,
+        discriminator=encoder_sizes(same.model.discriminator),
+        generator=encoder_sizes(same.model.generator), mask_id=vocabulary.mask_id,
         special_ids=(vocabulary.pad_id, vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id))
-    return {"workload": dataclasses.asdict(workload), "learning_rate": PAPER_RATE,
-            "seed": ours.training.seed}
+    return {"directory": str(directory), "workload": dataclasses.asdict(work),
+            "learning_rate": PAPER_RATE, "seed": same.training.seed}
 
 
-def _point(line: Mapping[str, Any], directory: pathlib.Path, tokens_per_step: int) -> Point:
-    """Scores the peer's logits with the functions that score ours."""
-    with np.load(directory / f"scores-{line['step']}.npz") as file:
-        scores = {}
-        for kind in ("own", "unigram", "bigram"):
-            scores |= ranking_scores(file[f"{kind}_replaced"], file[f"{kind}_logits"], kind)
-    return Point(
-        step=line["step"], seconds=line["seconds"], tokens=line["step"] * tokens_per_step,
-        auc=scores["own_auc"], recall=scores["own_recall"], unigram_auc=scores["unigram_auc"],
-        bigram_auc=scores["bigram_auc"], generator_loss=line["generator_loss"])
+def export(records: pathlib.Path, target: pathlib.Path, same: PretrainingConfig, *, pad_id: int,
+           steps: int) -> None:
+    """Writes train.npy, int32 [steps, B, L], and held_out.npz: ids int32, valid bool [E, B, L]."""
+    import numpy as np
+    import tensorflow as tf
+
+    from electra_tf.data import mixture
+    from electra_tf.data.pipeline import evaluation_batches, training_batches
+
+    whole, context = mixture.load(records), tf.distribute.InputContext()
+    train = training_batches(
+        whole, pad_id=pad_id, seed=same.training.seed, window_examples=same.data.shuffle_window,
+        global_batch_size=same.training.train_batch_size, first_step=0, last_step=steps,
+        context=context)
+    held_out = list(evaluation_batches(
+        whole, pad_id=pad_id, global_batch_size=same.runtime.eval_batch_size,
+        context=context).take(EVAL_BATCHES).as_numpy_iterator())
+    np.save(target / "train.npy", np.stack([rows.ids for rows in train.as_numpy_iterator()]))
+    np.savez(target / "held_out.npz", ids=np.stack([rows.ids for rows in held_out]),
+             valid=np.stack([rows.valid for rows in held_out]))
 
 
-def _minutes(parts: list[str]) -> dict[str, float]:
-    minutes = {}
-    for part in parts:
-        name, _, amount = part.partition(":")
-        minutes[name] = _float(amount)
-        if name not in _SYSTEMS or not 0 < minutes[name] < float("inf"):
-            raise UserError(f"--minutes takes NAME:MINUTES, names {', '.join(_SYSTEMS)}. "
-                            f"Received: {part!r}")
-    return minutes
+def points_of(one: Measurement) -> list[Point]:
+    """Returns a system's evaluations; none if it failed."""
+    return sum(one.values("train", "points"), [])
 
 
-def _goal(text: str) -> float:
-    if not 0.5 < _float(text) < 1:
-        raise UserError(f"--goals takes AUCs between 0.5 and 1. Received: {text!r}")
-    return float(text)
+def reached(points: Sequence[Point], goal: float) -> float | None:
+    """Returns the seconds from which on the AUC stays at `goal`, above 0.5; None if it never does.
+
+    In its first steps a generator draws from all words alike, and any discriminator finds those: an
+    AUC that falls again hasn't been reached. Between two evaluations it counts as a straight line,
+    before the first as one from 0.50.
+    """
+    values = [(0.0, 0.5), *points]
+    last = max(index for index, value in enumerate(values) if not value[1] >= goal)
+    if last + 1 == len(values):
+        return None
+    (begin, low), (end, high) = values[last:last + 2]
+    return begin + (goal - low) / (high - low) * (end - begin)
 
 
-def _float(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0
+def table(measured: Sequence[Measurement]) -> list[str]:
+    """Returns Markdown: the seconds to every goal, and the run's end."""
+    curves = [points_of(one) for one in measured]
+    return tables.table([one.label for one in measured], [
+        *([f"{goal:.2f}", *(tables.ratio(reached(points, goal), 1, ",.0f") for points in curves)]
+          for goal in GOALS),
+        ["whole run", *(f"{points[-1][0]:,.0f}" if points else "-" for points in curves)],
+        ["last AUC", *(f"{points[-1][1]:.3f}" if points else "-" for points in curves)]])
 
 
-def define() -> None:
-    """Registers the flags."""
-    flags.DEFINE_string("data_dir", None, "Directory of records that data_prep built.")
-    flags.DEFINE_list(
-        "minutes", ["short:15", "paper:30", "hf:30"], f"Systems ({', '.join(_SYSTEMS)}) in the "
-        "order of training, and for how long each: its schedule has as many steps as fit.")
-    flags.DEFINE_string("model_size", "tiny", "As run_pretraining.py's.")
-    flags.DEFINE_integer("train_batch_size", 16, "Examples per step.", lower_bound=1)
-    flags.DEFINE_integer("evaluations", 40, "Of every run.", lower_bound=1)
-    flags.DEFINE_integer("eval_steps", 20, "Held-out batches per evaluation.", lower_bound=1)
-    flags.DEFINE_list("goals", ["0.60", "0.65", "0.70", "0.75"], "AUCs to reach.")
-    command.define_flags()
-    overrides.define_setting_flags({}, {})
+def draw(measured: Sequence[Measurement], path: pathlib.Path) -> None:
+    """Draws AUC against seconds of training."""
+    figure, (axes,) = plot_style.figure(1, 1, (8, 4.6))
+    for one, colour in zip(measured, plot_style.COLOURS, strict=False):
+        if points := points_of(one):
+            axes.plot(*zip(*points, strict=True), "o-", markersize=3, color=colour,
+                      label=one.label)
+    axes.set_xscale("log")
+    plot_style.style_axes(axes, x="seconds of training", y="AUC of the discriminator, held out")
+    figure.legend(frameon=False, fontsize=8, loc="outside upper left", ncols=2)
+    plot_style.save(figure, path)
 
 
 if __name__ == "__main__":
-    define()
-    command.run(main, summary=__doc__, how=["evaluations", "eval_steps"],
-                what=["data_dir", "minutes", "model_size", "train_batch_size", "goals"],
-                more={"Any other setting of the networks": overrides.ANY_SETTING})
+    flags.DEFINE_string("data_dir", None, "Directory of records that data_prep built.",
+                        required=True)
+    flags.DEFINE_integer("num_train_steps", 5000, "Steps of every run.", lower_bound=1)
+    flags.DEFINE_string("model_size", "tiny", "As run_pretraining.py's.")
+    flags.DEFINE_integer("train_batch_size", 16, "Examples per step.", lower_bound=1)
+    overrides.define_setting_flags({}, {})
+    command.define_flags(SYSTEMS, timeout=86_400)  # An answer is a whole run.
+    command.run(main, __doc__, ["data_dir", "num_train_steps", "model_size", "train_batch_size",
+                                *overrides.ANY_SETTING])

@@ -1,31 +1,49 @@
-"""Worker: a run of run_pretraining.py whose schedule fits the given seconds."""
+"""Worker: a run of run_pretraining.py."""
 
 import pathlib
 import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from benchmarks.harness.worker import Ready, serve
-from electra_tf.apps.planning.throughput import PRETRAIN, measure
+from electra_tf.apps.planning.throughput import PRETRAIN
+from electra_tf.checkpoints.run_directory import METRICS_FILE
+from electra_tf.reporting.metrics_log import read_metrics
 
 
-def prepare(directory: str, evaluations: int, eval_batches: int, tokens_per_step: int,
-            run_flags: list[str]) -> Ready:
-    """Returns the run; `directory/run` gets its metrics."""
-    def turn(seconds: float) -> dict[str, int]:
-        rate = measure(run_flags, tokens_per_step).tokens_per_second
-        steps = max(evaluations, round(seconds * rate / tokens_per_step))
-        every = steps // evaluations
-        ended = subprocess.run(
-            [*PRETRAIN, *run_flags,
-             f"--model_dir={pathlib.Path(directory) / 'run'}",
-             f"--num_train_steps={steps}", f"--eval_every_steps={every}",
-             f"--log_every_steps={every}", f"--eval_steps={eval_batches}",
-             "--sample_every_steps=0", f"--save_checkpoints_steps={steps}"],
-            stdout=subprocess.DEVNULL, check=False)
-        if ended.returncode:
-            raise SystemExit(ended.returncode)  # Its reason is on stderr already.
-        return {"steps": steps}
+def prepare(steps: int, every: int, tokens_per_step: int, run_flags: list[str]) -> Ready:
+    """Returns a turn that is the whole run."""
+    def turn() -> dict[str, Any]:
+        with tempfile.TemporaryDirectory() as directory:
+            ended = subprocess.run(
+                [*PRETRAIN, *run_flags, f"--model_dir={directory}/run",
+                 f"--num_train_steps={steps}", f"--eval_every_steps={every}",
+                 f"--log_every_steps={every}", "--sample_every_steps=0",
+                 f"--save_checkpoints_steps={steps}"], stdout=subprocess.DEVNULL, check=False)
+            if ended.returncode:
+                raise SystemExit(ended.returncode)  # Its reason is on stderr already.
+            records = read_metrics(pathlib.Path(directory) / "run" / METRICS_FILE)
+        return {"points": points_of(records, tokens_per_step)}
 
-    return Ready(label="", turn=turn)
+    return Ready(turn=turn)
+
+
+def points_of(records: Iterable[Mapping[str, Any]],
+              tokens_per_step: int) -> list[tuple[float, float]]:
+    """Returns seconds of training and AUC at every evaluation in metrics.jsonl.
+
+    The rate of an interval says how long its steps took: start, evaluations and checkpoints do not
+    count.
+    """
+    points, seconds, step = [], 0.0, 0
+    for record in records:
+        if record["kind"] == "train":
+            seconds += (record["step"] - step) * tokens_per_step / record["tokens_per_second"]
+            step = record["step"]
+        elif record["kind"] == "eval":
+            points.append((seconds, record["discriminator_auc"]))
+    return points
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
-"""What is carried to an accelerator is whole or refused, and its state begins as a run's does."""
+"""Steps that are carried to an accelerator are found, and their state begins as a run's does."""
 
-import dataclasses
 import hashlib
 import os
 import subprocess
@@ -9,34 +8,20 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks.accelerator import steps
-from benchmarks.accelerator.__main__ import systems_of
-from benchmarks.harness.process import ROOT
+from benchmarks.accelerator.__main__ import systems_of, workloads_of
+from benchmarks.accelerator.state import initial_state
+from benchmarks.harness.worker import ROOT
 from electra_tf.apps.stablehlo import compile_environment
-from electra_tf.apps.stablehlo.artefact import (
-    FORMAT_VERSION,
-    Layout,
-    LiftedStep,
-    StateValue,
-    Value,
-)
+from electra_tf.apps.stablehlo.artefact import FORMAT_VERSION, Layout, StateValue
 from electra_tf.platform.errors import UserError
-from tests.benchmarks.workloads import BY_HAND
-
-MODULE = b"a module"
-
-
-def layout(**changes):
-    return Layout(**{
-        "format_version": FORMAT_VERSION, "sha256": hashlib.sha256(MODULE).hexdigest(),
-        "batch_size": 2, "num_train_steps": 9, "results": ("loss/sum", "loss/weight"),
-        "reading": None, "batch": (Value(name="ids", shape=(2, 8), dtype="int32"),),
-        "state": (StateValue(name="step", shape=(), dtype="int64", result=2),)} | changes)
 
 
 def begun(name, shape=(4, 3), dtype="float32"):
+    """The initial value of one tensor of the state."""
     value = StateValue(name=name, shape=shape, dtype=dtype, result=None)
-    return steps.initial_state(layout(state=(value,)))[name]
+    return initial_state(Layout(
+        format_version=FORMAT_VERSION, sha256=hashlib.sha256(b"").hexdigest(), batch_size=2,
+        num_train_steps=9, results=(), reading=None, batch=(), state=(value,)))[name]
 
 
 def test_the_initial_state_is_that_of_a_run():
@@ -55,37 +40,18 @@ def test_the_initial_state_is_that_of_a_run():
         begun("a/novelty")
 
 
-@pytest.fixture
-def carried(tmp_path):
-    """Steps of two cases as files, which aren't really steps."""
-    for case, batch in {"large": 512, "little": 2}.items():
-        ids = Value(name="ids", shape=(batch, BY_HAND.length), dtype="int32")
-        steps.write(LiftedStep(module=MODULE, layout=layout(batch=(ids,))),
-                    dataclasses.replace(BY_HAND, case=case, batch=batch), tmp_path)
-    return tmp_path
-
-
-def test_steps_are_found_the_smallest_first_or_as_asked(carried):
+def test_steps_are_found_the_smallest_first_or_as_asked(tmp_path):
     def names(*wanted):
-        return [workload.case for workload in steps.found(carried, wanted)]
-    assert names() == ["little", "large"]
-    assert names("large", "little") == ["large", "little"]
-    assert steps.found(carried, ["little"]) == [dataclasses.replace(BY_HAND, case="little")]
-    with pytest.raises(UserError, match="no step of small-128x128 in .*There are: large, little"):
-        names("small-128x128")
-    with pytest.raises(UserError, match="--steps=/nowhere holds no step"):
-        steps.found(carried.__class__("/nowhere"), [])
+        return [work.case for work in workloads_of(tmp_path, wanted)]
 
-
-@pytest.mark.parametrize(("damage", "said"), [
-    (lambda place: (place / "little.json").unlink(), "little.json does not exist"),
-    (lambda place: (place / "little.stablehlo").write_bytes(b"other"), "little.stablehlo"),
-    (lambda place: (place / "large.workload.json").replace(place / "little.workload.json"),
-     "little.workload.json .*benchmarks.accelerator.export --cases=little`")])
-def test_a_step_that_isnt_whole_is_refused(carried, damage, said):
-    damage(carried)
-    with pytest.raises(UserError, match=said):
-        steps.found(carried, ["little"])
+    with pytest.raises(UserError, match="has no step of any case; it has: none"):
+        names()
+    for case in ("base-4x128", "small-128x128"):
+        (tmp_path / f"{case}.stablehlo").touch()
+    assert names() == ["base-4x128", "small-128x128"]
+    assert names("small-128x128", "base-4x128") == ["small-128x128", "base-4x128"]
+    with pytest.raises(UserError, match="no step of toy; it has: base-4x128, small-128x128"):
+        names("toy")
 
 
 def test_a_card_is_visible_and_the_cpu_hides_all(monkeypatch, tmp_path):

@@ -1,21 +1,16 @@
-"""The fine-tuning benchmark's files and table; our worker trains and predicts."""
+"""The fine-tuning benchmark: our worker trains and predicts."""
 
 import json
 import subprocess
 import sys
 
-import numpy as np
 import pytest
-
-from benchmarks.finetuning import rows as files
 
 
 @pytest.mark.slow
-def test_our_worker_trains_and_predicts(tmp_path):
-    rows = str(tmp_path / "rows.npz")
-    files.write(rows, [np.array([101, 2000 + index, 102], np.int32) for index in range(4)],
-                np.array([0, 1, 0, 1]))
-    requests = [{"rows": rows, "batch": 2, "precision": "float32", "threads": 1},
+def test_our_worker_trains_and_predicts():
+    requests = [{"ids": [[101, 2000 + index, 102] for index in range(4)], "labels": [0, 1, 0, 1],
+                 "batch": 2, "workload": {}, "precision": "float32"},
                 {"what": "train"}, {"what": "infer"}]
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.finetuning.ours"], text=True, capture_output=True,

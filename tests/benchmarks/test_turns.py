@@ -3,7 +3,6 @@
 import pytest
 
 from benchmarks.harness import command, tables
-from benchmarks.harness.process import WorkerFailed
 from benchmarks.harness.turns import (
     Case,
     Measurement,
@@ -12,10 +11,11 @@ from benchmarks.harness.turns import (
     Turns,
     has_room,
 )
+from benchmarks.harness.worker import WorkerFailed
 from electra_tf.platform import machine
 from electra_tf.platform.errors import UserError
 
-HELLO = {"versions": {"fake": "1"}, "accelerator": "card", "start_cpu_seconds": 2.0}
+HELLO = {"versions": {"fake": "1"}, "accelerator": "card"}
 
 
 class FakeWorker:
@@ -106,25 +106,22 @@ def test_systems_are_picked_by_the_beginning_of_their_names():
         names("limit")
 
 
-def timed(name, seconds, role=Role.PEER, **fields):
-    """Returns a measurement of one turn per round, for the tables' tests."""
-    return Measurement(
-        system=system(name, role), label=name, versions={"fake": "1"}, **fields,
-        turns={"steps": [{"seconds": one, "loss": 44.96, "peak_bytes": 10**9} for one in seconds]})
+def test_cells_are_medians_with_their_range_and_ratios_to_the_fastest_peer():
+    def measured(name, seconds, role=Role.PEER, failure=""):
+        return Measurement(system=system(name, role), label=name, failure=failure,
+                           turns={"steps": [{"seconds": one} for one in seconds]})
 
-
-def test_cells_are_medians_with_their_range_and_ratios_within_the_run():
-    peers = [timed("slow", [8.0, 2.0, 4.0]), timed("fast", [3.0]),
-             timed("dead", [1.0], failure="x")]
-    best = tables.fastest_peer([timed("ours", [1.0], Role.OURS), *peers],
-                               lambda one: one.values("steps"), less_is_better=True)
-    assert best == 3.0
-    assert tables.ranged(peers[0].values("steps"), ".1f") == "4.0 (2.0 to 8.0)"
-    assert (tables.ranged([]), tables.ratio(None, 2.0)) == ("-", "-")
-    assert tables.ratio(3.0, 2.0) == "1.50"
-    assert tables.table([["system", "s"], ["a", "10"]]) == [
+    systems = [measured("ours", [1.0], Role.OURS), measured("slow", [8.0, 2.0, 4.0]),
+               measured("fast", [3.0]), measured("dead", [1.0], failure="x")]
+    assert tables.compared(systems, "s", lambda one: one.values("steps"), ".1f",
+                           less_is_better=True) == [
+        ["s", "1.0 (1.0 to 1.0)", "4.0 (2.0 to 8.0)", "3.0 (3.0 to 3.0)", "-"],
+        ["x fastest peer", "3.00", "0.75", "1.00", "-"]]
+    assert tables.compared(systems, "s", lambda one: one.values("steps"))[1][1:] == [
+        "0.25", "1.00", "0.75", "-"]
+    assert tables.table(["a"], [["s", "10"]]) == [
         "| system |  s |", "|--------|---:|", "| a      | 10 |"]
-    assert tables.failures(peers) == ["- dead failed: x"]
+    assert tables.failures(systems) == ["- dead failed: x"]
 
 
 def test_memory_is_asked_where_the_system_tells_what_is_left(tmp_path, monkeypatch):

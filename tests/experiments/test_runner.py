@@ -1,5 +1,6 @@
-"""The runner with two programs that do in no time what the real ones do."""
+"""What a sweep runs, and the runner with programs that do in no time what the real ones do."""
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -13,11 +14,11 @@ from electra_tf.data import manifest
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.machine import usable_cores
-from experiments import budgets, jobs, report, runner, sweep
+from experiments import runner, sweep
 from experiments.table import Table
 from tests import tiny_records
 
-TINY = budgets.budget_of("tiny")
+TINY = sweep.budget_of("tiny")
 PRETRAINING = r"""
 import json, os, pathlib, sys, time
 flags = dict(word.removeprefix("--").split("=", 1) for word in sys.argv[1:] if "--set" not in word)
@@ -50,6 +51,56 @@ score = json.loads((pathlib.Path(flags["init_checkpoint"]) / "eval_results.json"
 """
 
 
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    path = tmp_path_factory.mktemp("jobs") / "records"
+    tiny_records.write(path)
+    return manifest.load(storage.path(path))
+
+
+def plan(name, records, seeds=1):
+    return runner.plan(sweep.load(name), dataclasses.replace(TINY, seeds=seeds), records,
+                       Path("out"))
+
+
+def test_every_variant_gets_the_same_compute(records):
+    for name in ("objectives", "training", "tying", "generator_size", "masking_rate", "generators"):
+        planned = plan(name, records)
+        reference = runner.flops_of_a_step(planned[0].config) * planned[0].steps
+        for job in planned:
+            assert job.flops == pytest.approx(reference, rel=2e-3)  # Whole steps.
+            assert job.flops == job.steps * runner.flops_of_a_step(job.config)
+    flops = [job.flops for job in plan("compute", records) if job.variant.name.startswith("BERT")]
+    assert flops == pytest.approx([flops[1] / 4, flops[1], flops[1] * 4], rel=2e-3)
+
+
+def test_electra_itself_gets_the_budgets_steps(records):
+    # What costs more per token reads fewer.
+    steps = {job.variant.name: job.steps for job in plan("objectives", records)}
+    assert steps["All-Tokens MLM"] < steps["Replace MLM"] < steps["BERT"]
+    assert steps["ELECTRA 15 %"] == steps["ELECTRA"] == TINY.reference_steps
+
+
+def test_all_variants_of_a_seed_come_before_the_next(records):
+    planned = plan("tying", records, seeds=3)
+    assert [job.seed for job in planned] == [1] * 5 + [2] * 5 + [3] * 5
+    assert len({job.directory for job in planned}) == 15
+
+
+def test_the_same_run_has_one_directory_in_all_sweeps(records):
+    electra, joint = plan("objectives", records)[0], plan("training", records)[0]
+    assert electra.variant.name != joint.variant.name
+    assert (electra.directory, electra.settings) == (joint.directory, joint.settings)
+
+
+def test_the_command_says_what_the_plan_says(records):
+    job = plan("objectives", records, seeds=2)[-1]
+    flags = job.pretraining_flags(Path("records"), TINY)
+    assert job.variant.name == "BERT" and "--set=objective.name=mlm" in flags
+    assert {"--model_size=tiny", "--recipe=short", "--set=training.seed=2",
+            f"--set=training.num_train_steps={job.steps}"} <= set(flags)
+
+
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """Records, an output directory, and the programs in place of the real ones."""
@@ -66,14 +117,14 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run(place, seeds=2, said=None, name="own"):
-    chosen = sweep.load(str(place / f"{name}.yaml"))
-    planned = jobs.plan(chosen, TINY, manifest.load(storage.path(place / "records")),
-                        place / "out", seeds)
+def run(place, seeds=2):
+    chosen = sweep.load(str(place / "own.yaml"))
+    budget = dataclasses.replace(TINY, seeds=seeds)
+    planned = runner.plan(chosen, budget, manifest.load(storage.path(place / "records")),
+                          place / "out")
     table = Table(place / "results.sqlite")
-    failures = runner.Runner(
-        chosen, TINY, table, data_dir=place / "records", tasks_dir=place / "tasks",
-        say=(lambda line: None) if said is None else said.append).run(planned, 2)
+    failures = runner.Runner(chosen, budget, table, data_dir=place / "records",
+                             tasks_dir=place / "tasks").run(planned, 2)
     return planned, failures, table
 
 
@@ -82,7 +133,7 @@ def calls(place):
     return path.read_text().splitlines() if path.exists() else []
 
 
-def test_every_run_is_trained_once_and_judged_by_every_task(place):
+def test_every_run_is_trained_once_and_judged_by_every_task(place, capsys):
     planned, failures, table = run(place)
     assert failures == []
     if hasattr(os, "sched_setaffinity") and usable_cores() > 1:  # Each has a core of its own.
@@ -96,36 +147,11 @@ def test_every_run_is_trained_once_and_judged_by_every_task(place):
     held_out = {row.metric: row.score for row in table.rows() if (
         row.variant, row.seed, row.task) == ("A", 1, "pretraining")}
     assert held_out == {"loss": 3.5, "generator_loss": 2.5, "unigram_auc": 0.1}
-
-
-def test_finished_runs_are_not_repeated_even_in_another_sweep(place):
-    run(place, seeds=1)
-    before = calls(place)
-    said = []
-    run(place, seeds=2, said=said)
-    assert said[0] == "4 runs, 2 of them done; 2 side by side"
-    assert len(calls(place)) == 2 * len(before)
-    # Another sweep copies the results of the same run.
-    before = calls(place)
-    (place / "other.yaml").write_text(
-        "sweep:\n  title: Other\n  source: nobody\n  tasks: chunk, cola\n"
-        "C:\n  objective.name: mlm\nD:\n  masking.rate: 0.3\n")
-    said = []
-    table = run(place, seeds=1, said=said, name="other")[-1]
-    assert said[0].startswith("2 runs, 1 of them done")
-    assert len(calls(place)) == len(before) + 3
-    assert {row.variant for row in table.rows("other")} == {"C", "D"}
-
-
-def test_tasks_of_other_settings_arent_taken_over(place):
-    run(place, seeds=1)
-    before = calls(place)
-    text = (place / "own.yaml").read_text()
-    (place / "other.yaml").write_text(text + "finetuning:\n  task.feature_based: true\n")
-    run(place, seeds=1, name="other")
-    # The encoders are the same, the tasks aren't.
-    assert sorted(line.split()[0] for line in calls(place)[len(before):]) == ["chunk"] * 2 + [
-        "cola"] * 2
+    assert {row.tokens for row in table.rows() if row.variant == "A"} == {2000 * 16 * 32}
+    # Finished runs are not repeated.
+    run(place, seeds=3)
+    assert "6 runs, 4 of them done; 2 side by side" in capsys.readouterr().out
+    assert len(calls(place)) == len(made) + 6
 
 
 def test_a_run_that_fails_is_a_line_and_the_others_go_on(place):
@@ -156,8 +182,8 @@ def test_a_signal_ends_the_runs_and_the_same_command_goes_on(place):
         "import sys; from pathlib import Path; from experiments import runner\n"
         f"runner.ROOT = Path({str(place / 'programs')!r})\n"
         "from experiments import run as program; from electra_tf.platform import command_line\n"
-        "program.define(); command_line.run(program.main, summary='', groups={})"),
-        f"--sweep={place / 'own.yaml'}", f"--data_dir={place / 'records'}",
+        "program.define(); command_line.run(program.main, summary='', groups={}, operand='SWEEP')"),
+        str(place / "own.yaml"), f"--data_dir={place / 'records'}",
         f"--tasks_dir={place}", f"--output_dir={place / 'all'}", "--seeds=1",
         f"--results={place / 'results.sqlite'}"]
     (place / "all" / "runs").mkdir(parents=True)
@@ -179,7 +205,7 @@ def test_a_signal_ends_the_runs_and_the_same_command_goes_on(place):
                           cwd=Path(__file__).parents[2])
     assert done.returncode == 0, done.stderr
     assert "| A | 2,000 |" in done.stdout and "report.md" in done.stdout
-    assert (place / "all" / "own-tiny" / report.PICTURE).exists()
+    assert (place / "all" / "own-tiny" / "report.png").exists()
 
 
 def test_there_is_room_for_as_many_runs_as_have_cores():

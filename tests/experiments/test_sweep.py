@@ -2,7 +2,7 @@ import pytest
 
 from electra_tf.config.overrides import flatten
 from electra_tf.platform.errors import UserError
-from experiments import budgets, sweep
+from experiments import sweep
 
 ABOUT = "sweep:\n  title: A\n  source: B\n  tasks: chunk\n"
 
@@ -18,7 +18,7 @@ def test_the_papers_comparisons_fit_every_budget():
         chosen = sweep.load(name)
         assert len({variant.name for variant in chosen.variants}) == len(chosen.variants) > 1
         assert chosen.title and chosen.source and chosen.tasks
-        for budget in budgets.BUDGETS.values():
+        for budget in sweep.BUDGETS.values():
             sweep.check(chosen, budget)
     assert {"objectives", "training", "tying", "generator_size", "masking_rate", "compute",
             "recipes", "mask_strategies"} <= set(sweep.names())
@@ -29,7 +29,7 @@ def test_a_variant_has_its_settings_over_those_of_all(tmp_path):
         "all:\n  masking.rate: 0.4\n  objective.name: mlm\n"
         "one: {}\ntwo:\n  masking.rate: 0.2\n  recipe: paper\n  share: 0.5\n"))
     one, two = chosen.variants
-    tiny = budgets.budget_of("tiny")
+    tiny = sweep.budget_of("tiny")
     assert flatten(one.config(tiny))["masking.rate"] == 0.4
     assert flatten(two.config(tiny))["masking.rate"] == 0.2
     assert (two.recipe, two.share, one.share) == ("paper", 0.5, 1.0)
@@ -44,16 +44,15 @@ def test_a_grid_is_every_combination_of_its_values(tmp_path):
     assert [variant.name for variant in chosen.variants] == [
         f"{name}, rate {rate}, share {share}" for name in "AB" for rate in ("0.1", "0.2")
         for share in ("1", "4")]
-    assert chosen.axes == ("masking.rate", "share")
-    assert chosen.variants[1].share == 4.0 and chosen.variants[1].at == ("0.1", "4")
+    assert chosen.variants[1].share == 4.0
+    assert chosen.variants[1].settings == {"masking.rate": "0.1"}
     chosen = read(tmp_path, ABOUT + "grid:\n  masking.rate: 0.1, 0.2\n")
     assert [variant.name for variant in chosen.variants] == ["rate 0.1", "rate 0.2"]
 
 
 @pytest.mark.parametrize(("text", "problem"), [
     (ABOUT, "no variants"),
-    (ABOUT + "grid: {}\nA: {}\n", "the grid is empty"),
-    (ABOUT + "grid:\n  masking.rate: ','\nA: {}\n", "the grid is empty"),
+    (ABOUT + "grid:\n  masking.rate: ','\nA: {}\n", "a setting of the grid needs values"),
     (ABOUT.replace("chunk", "chunk, sudoku") + "A: {}\n",
      "a task must be one of chunk.* Received: 'sudoku'"),
     ("A: {}\n", "section sweep needs 'title'"),
@@ -81,14 +80,14 @@ def test_what_is_no_sweep_is_one_line(tmp_path, text, problem):
 def test_settings_that_cant_be_are_refused_before_anything_runs(tmp_path, settings, problem):
     chosen = read(tmp_path, ABOUT + f"A:\n  {settings}\n")
     with pytest.raises(UserError, match=problem):
-        sweep.check(chosen, budgets.budget_of("tiny"))
+        sweep.check(chosen, sweep.budget_of("tiny"))
 
 
 def test_unknown_names_are_refused_with_those_that_exist(tmp_path):
     chosen = read(tmp_path, ABOUT + "finetuning:\n  task.feature_base: true\nA: {}\n")
     with pytest.raises(UserError, match="section finetuning of own: unknown setting 'task.feature"):
-        sweep.check(chosen, budgets.budget_of("tiny"))
+        sweep.check(chosen, sweep.budget_of("tiny"))
     with pytest.raises(UserError, match="there is no sweep 'all'; there are compute, generator_s"):
         sweep.load("all")
     with pytest.raises(UserError, match="--budget must be one of tiny, cpu-day, gpu-day, paper"):
-        budgets.budget_of("huge")
+        sweep.budget_of("huge")

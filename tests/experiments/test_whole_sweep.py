@@ -4,12 +4,12 @@ import dataclasses
 
 import pytest
 
-from experiments import budgets, run
+from experiments import run, sweep
 from tests import command_flags, tiny_records, tiny_run
 
 pytestmark = pytest.mark.slow
 TINIEST = dataclasses.replace(
-    budgets.budget_of("tiny"), reference_steps=4, seeds=1, settings={
+    sweep.budget_of("tiny"), reference_steps=4, seeds=1, settings={
         name: str(value) for name, value in tiny_run.SETTINGS.items()
         if name != "training.num_train_steps"})
 SWEEP = """
@@ -26,7 +26,7 @@ ELECTRA: {}
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    monkeypatch.setitem(budgets.BUDGETS, "tiny", TINIEST)
+    monkeypatch.setitem(sweep.BUDGETS, "tiny", TINIEST)
     tiny_records.write(tmp_path / "records")
     folder = tmp_path / "tasks" / "glue" / "CoLA"
     folder.mkdir(parents=True)
@@ -40,13 +40,15 @@ def place(tmp_path, monkeypatch):
 
 def test_every_variant_is_trained_and_judged(place, capsys):
     with command_flags.defined(run.define):
-        arguments = [f"--sweep={place / 'own.yaml'}", f"--data_dir={place / 'records'}",
-                     f"--tasks_dir={place / 'tasks'}", f"--output_dir={place / 'out'}",
-                     f"--results={place / 'results.sqlite'}"]
-        command_flags.call(run.main, *arguments)
+        def whole():
+            run.main(str(place / "own.yaml"))
+
+        arguments = [f"--data_dir={place / 'records'}", f"--tasks_dir={place / 'tasks'}",
+                     f"--output_dir={place / 'out'}", f"--results={place / 'results.sqlite'}"]
+        command_flags.call(whole, *arguments)
         first = capsys.readouterr().out
         assert "failed" not in first
         lines = [line for line in first.splitlines() if line.startswith("| ")][1:]
         assert len(lines) == 3 and all(line.endswith("| 1 |") for line in lines)
-        command_flags.call(run.main, *arguments)
+        command_flags.call(whole, *arguments)
         assert "3 runs, 3 of them done" in capsys.readouterr().out
