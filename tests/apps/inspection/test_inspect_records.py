@@ -32,9 +32,9 @@ def test_everything_is_printed_and_the_page_holds_the_same(records, tmp_path, ca
     printed = capsys.readouterr().out
     titles = re.findall(r"^(?=[A-Z])\S.*$", printed, re.MULTILINE)
     assert titles == ["Records", "Lengths", "Words, and those that became [UNK], by script",
-                      "Pieces: 35 besides the special tokens", "Repeated text",
+                      "Pieces: 35 besides the special tokens",
                       "Examples, and what masking does to them", "What to look at"]
-    assert printed.count("to be found\n") == 2 and "read 96 examples" in printed
+    assert printed.count("to be found\n") == 2
     assert printed.endswith(f"wrote {page}\n")
     text = page.read_text(encoding="utf-8")
     assert all(f">{title}</h2>" in text for title in titles)

@@ -13,7 +13,7 @@ from tests.apps.serving import browser
 
 @pytest.fixture(scope="module")
 def shown(found):
-    return examples.masked_examples(found, 3, MaskingConfig(rate=0.3), seed=1, draws=2)
+    return examples.masked_examples(found.records, 3, MaskingConfig(rate=0.3), seed=1, draws=2)
 
 
 def test_the_page_is_one_file_that_loads_nothing(found, shown):
