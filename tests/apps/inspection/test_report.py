@@ -62,9 +62,9 @@ def test_words_are_counted_by_script_with_their_pieces(found):
     splits = {name: dataclasses.replace(counts, pieces=counts.pieces * 0)
               for name, counts in found.splits.items()}
     splits["train"].pieces[[1, 5, 6, 7, 9]] = 2, 4, 6, 3, 1
-    rows = rows_of(with_counts(dataclasses.replace(
-        found, splits=splits,
-        records=dataclasses.replace(found.records, vocabulary=vocabulary)), unknown_words=2), "Words")
+    other = dataclasses.replace(found, splits=splits, records=dataclasses.replace(
+        found.records, vocabulary=vocabulary))
+    rows = rows_of(with_counts(other, unknown_words=2), "Words")
     assert rows == {"Latin": ("4", "50.0 %", "2.50", "0", "0 %"),
                     "Cyrillic": ("3", "37.5 %", "1.00", "0", "0 %"),
                     "signs": ("1", "12.5 %", "1.00", "0", "0 %"),
