@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from electra_tf.apps.stablehlo import artefact, exchange
-from electra_tf.apps.stablehlo.lift import for_one_device, state_name
+from electra_tf.apps.stablehlo import artefact
+from electra_tf.apps.stablehlo.lift import export, for_one_device, state_name, take_back
 from electra_tf.checkpoints import directory, run_directory
 from electra_tf.config.objectives import TwoStageConfig
 from electra_tf.platform.errors import UserError
@@ -32,7 +32,7 @@ def run_in(records, model_dir, **changes):
 def exported(records, tmp_path_factory):
     """A run's directory, its step, and a state of step 4 that came back."""
     place = tmp_path_factory.mktemp("exported")
-    step = exchange.export(run_in(records, place / "run"), place / "step.stablehlo")
+    step = export(run_in(records, place / "run"), place / "step.stablehlo")
     state = artefact.read_state(place / "step.npz", step.layout)
     trained = {name: value + 4 if name == "step" else np.asarray(value + 0.5, value.dtype)
                for name, value in state.items()}
@@ -57,7 +57,7 @@ def test_the_exported_state_is_that_of_the_run(records, exported):
 
 def test_a_state_that_comes_back_is_a_checkpoint(records, exported):
     run = run_in(records, exported / "run")
-    saved = exchange.take_back(run, exported / "step.stablehlo", exported / "trained.npz")
+    saved = take_back(run, exported / "step.stablehlo", exported / "trained.npz")
     assert saved == directory.prefix(exported / "run" / "checkpoints", 4)
     restored, _, _ = training_run.restored_state(run)
     assert int(restored.step) == 4
@@ -68,15 +68,15 @@ def test_a_state_that_comes_back_is_a_checkpoint(records, exported):
     log = read_metrics(exported / "run" / run_directory.METRICS_FILE)
     assert [record["step"] for record in log if record["kind"] == "train"] == [2, 4]
     with pytest.raises(UserError, match="is of step 4, and the run has a checkpoint of step 4"):
-        exchange.take_back(run, exported / "step.stablehlo", exported / "trained.npz")
+        take_back(run, exported / "step.stablehlo", exported / "trained.npz")
 
 
 def test_a_state_of_other_settings_is_refused(records, exported):
     with pytest.raises(UserError, match="is a step of other records or settings"):
-        exchange.take_back(run_in(records, exported / "new", training__seed=5),
+        take_back(run_in(records, exported / "new", training__seed=5),
                            exported / "step.stablehlo", exported / "trained.npz")
     with pytest.raises(UserError, match="holds a run with other settings"):
-        exchange.take_back(run_in(records, exported / "run", optimizer__learning_rate=1.0),
+        take_back(run_in(records, exported / "run", optimizer__learning_rate=1.0),
                            exported / "step.stablehlo", exported / "trained.npz")
 
 
@@ -85,4 +85,4 @@ def test_a_run_of_two_stages_is_refused(records, tmp_path):
     run = dataclasses.replace(
         run, config=dataclasses.replace(run.config, objective=TwoStageConfig()))
     with pytest.raises(UserError, match="two_stage is two runs; export each by itself"):
-        exchange.export(run, tmp_path / "step.stablehlo")
+        export(run, tmp_path / "step.stablehlo")
