@@ -71,10 +71,7 @@ def test_other_addresses_methods_and_hosts(address):
                                    ("GET", "/nowhere", 404), ("GET", "/replace/", 404)):
         status, _, body = ask(address + path, b"{}" if method == "POST" else None, method)
         assert (status, json.loads(body).keys()) == (expected, {"error"})
-    assert ask(address, Host="rebound.example")[0] == 400
-    assert ask(f"{address}/replace", QUESTION, Origin="http://evil.example")[0] == 403
-    assert ask(f"{address}/replace", QUESTION, Origin=address)[0] == 200
-    assert ask(address, Host="localhost:8502")[0] == 200
+    assert ask(address, Host="rebound.example")[0] == 400  # tests/apps/serving has more of it.
 
 
 def test_sentences_are_computed_one_after_the_other_and_few_wait(serving, monkeypatch, detection):
@@ -145,9 +142,8 @@ def test_mistakes_are_one_line(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", list(formats.Format))
-def test_networks_of_every_format_are_shown_until_a_signal(tmp_path, form):
-    path = saved(tiny_networks.pretrained(), tmp_path / "model", form)
+def test_networks_are_shown_until_a_signal(tmp_path):
+    path = saved(tiny_networks.pretrained(), tmp_path / "model", formats.Format.HUGGING_FACE)
     process = subprocess.Popen(
         [sys.executable, "-m", "electra_tf.apps.demo.demo", "--port=0", f"--model_dir={path}"],
         cwd=Path(__file__).parents[3], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

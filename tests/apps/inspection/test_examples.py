@@ -49,14 +49,6 @@ def test_every_draw_is_another_and_a_seed_repeats_them(found):
     assert [each.place for each in first] != [each.place for each in masked(found, seed=2)]
 
 
-def test_random_tokens_are_a_setting(found):
-    made = masked(found, rate=0.5, mask_token_rate=0.0, random_token_rate=1.0)
-    read = [(piece.token, piece.read[0]) for example in made for piece in example.pieces
-            if piece.read[0]]
-    assert len({instead for _, instead in read} - {MASK}) > 20
-    assert sum(token != instead for token, instead in read) > 0.8 * len(read)
-
-
 def test_held_out_examples_are_shown_where_there_are_no_others(found):
     made = found.records.manifest
     held_out = dataclasses.replace(found, records=dataclasses.replace(

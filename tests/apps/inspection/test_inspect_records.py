@@ -44,7 +44,6 @@ def test_everything_is_printed_and_the_page_holds_the_same(records, tmp_path, ca
 def test_mistakes_are_one_line(records, tmp_path):
     for directory, argument, words in (
             (tmp_path / "nowhere", "", "nowhere is no directory; name one directory of records"),
-            (f"{records}:0.5,{records}:0.5", "", "name one directory"),
             (tmp_path, "", "manifest.json does not exist"),
             (records, "--html=", "--html must name a file"),
             (records, f"--html={tmp_path}/nowhere/page.html", "in a directory that exists"),

@@ -79,21 +79,12 @@ def test_what_is_unusual_is_remarked_with_the_fix(found):
         after = report.remarks(with_counts(found, **{"padding_positions": 0, **changes}))
         (added,) = set(after) - set(before)
         assert words in added
-
-
-def test_copies_and_leaks_are_remarked(found):
-    other = dataclasses.replace(found, copies=5, leaked=1)
-    copies, leaks = set(report.remarks(other)) - set(report.remarks(found))
-    assert {"--drop_near_duplicates" in each for each in (copies, leaks)} == {True}
-    assert "5 training examples" in rows_of(other, "Records")["copies"][0]
-
-
-def test_records_without_held_out_examples(tmp_path):
-    made = tiny_records.write(tmp_path / "records")
-    shards = made.shards_of("train")
-    dataclasses.replace(made, shards=shards, counts=tiny_records.counts_of(shards)).save(
-        tmp_path / "records")
-    found = survey.survey(survey.open_records(tmp_path / "records"))
+    copies, leaks = set(report.remarks(dataclasses.replace(found, copies=5, leaked=1))) - set(
+        report.remarks(found))
+    assert "--drop_near_duplicates" in copies and "--drop_near_duplicates" in leaks
+    records = found.records
+    made = dataclasses.replace(records.manifest, shards=records.manifest.shards_of("train"))
+    found = dataclasses.replace(found, records=dataclasses.replace(records, manifest=made))
     assert any("--held_out_fraction" in line for line in report.remarks(found))
 
 

@@ -45,16 +45,6 @@ class Browser:
         return self.script("return [...document.querySelectorAll(arguments[0])]"
                            ".map(node => node.textContent)", selector)
 
-    @contextlib.contextmanager
-    def as_phone(self) -> Iterator[None]:
-        """Makes the window 360 wide meanwhile."""
-        width = {"width": 360, "height": 700, "deviceScaleFactor": 1, "mobile": True}
-        self.command("goog/cdp/execute", cmd="Emulation.setDeviceMetricsOverride", params=width)
-        try:
-            yield
-        finally:
-            self.command("goog/cdp/execute", cmd="Emulation.clearDeviceMetricsOverride", params={})
-
     def wait_for(self, expression: str) -> Any:
         """The value of an expression once it is true."""
         deadline = time.monotonic() + 20

@@ -94,11 +94,6 @@ def test_outputs_without_rows_are_never_joined(patient):
         (200, {"outputs": {"count": number, "unit": "texts"}}) for number in (1, 2)]
 
 
-def test_joined_answers_keep_the_padding_of_the_call(patient):
-    answers = joined(patient, [asking(patient, "words", text) for text in ("one", "a b c")])
-    assert answers == [[["one", "", ""]], [["a", "b", "c"]]]
-
-
 def test_64_clients_get_their_own_answers(numbers):
     def client(number):
         return [numbers.rows("batch_size", [f"{number}-{turn}"]) for turn in range(5)]

@@ -42,13 +42,6 @@ class TestPage:
         assert page.texts_of("#choices label") == [
             "batch_size", "count", "refuses_bad", "slow", "tokens", "words"]
 
-    def test_classes_are_bars(self, page, texts):
-        self.ask(page, texts, "serving_default", "abcd")  # Length 4: class 1, probability 0.8.
-        assert page.texts_of("#result .big") == ["neutral 80.0 %"]
-        assert page.texts_of("#result .bar") == [
-            "negative10.0 %", "neutral80.0 %", "positive10.0 %"]
-        assert page.texts_of(".bar.best span:first-child") == ["neutral"]
-
     def test_replaced_words_are_coloured_and_say_their_number(self, page, texts):
         self.ask(page, texts, "replaced_words", "a extraordinarily")
         assert page.texts_of(".word") == ["a", "extraordinarily"]
@@ -58,11 +51,6 @@ class TestPage:
         colours = page.script("return [...document.querySelectorAll('.word')]"
                               ".map(node => getComputedStyle(node).backgroundColor)")
         assert colours[0] != colours[1]
-
-    def test_tags_are_chips(self, page, texts):
-        self.ask(page, texts, "tags", "so Anna")
-        assert page.texts_of(".chip") == ["soO", "AnnaB-PER"]
-        assert page.texts_of(".chip.tagged .tag") == ["B-PER"]
 
     def test_an_answer_is_marked_where_it_stands(self, page, texts):
         self.ask(page, texts, "question_answering", "Who?", "Zo\u00eb\U0001f600 asked")

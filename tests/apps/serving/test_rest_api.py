@@ -58,16 +58,9 @@ class TestRowFormat:
         assert echo.predict({"instances": ["a", "é 😀", ""]}) == (
             200, {"predictions": ["a", "é 😀", ""]})
 
-    def test_one_input_may_have_its_name(self, echo):
-        assert echo.rows("serving_default", [{"text": "a"}]) == ["a"]
-
     def test_several_inputs_and_outputs_are_objects(self, numbers):
         assert numbers.rows("", ROWS) == [{"sum": 4.0, "flag": True, "rows": 2},
                                           {"sum": 1.5, "flag": False, "rows": 2}]
-
-    def test_a_version_can_be_named(self, numbers):
-        status, content = numbers.predict({"instances": ROWS}, "/versions/3:predict")
-        assert (status, len(content["predictions"])) == (200, 2)
 
     def test_outputs_without_rows_need_the_column_format(self, numbers):
         request = {"signature_name": "count", "instances": ["a"]}
@@ -109,11 +102,6 @@ class TestValues:
         assert status == 200 and "Infinity" in text and "NaN" in text
         assert (y[0], y[2], y[4]) == (math.inf, -math.inf, math.inf)
         assert math.isnan(y[1]) and math.isnan(y[3])
-
-    def test_a_long_text_comes_back(self, echo):
-        text = "wörd 😀 " * 90_000
-        assert echo.rows("", [text, ""]) == [text, ""]
-
 
 class TestRefusals:
     def test_of_texts(self, echo):

@@ -60,12 +60,6 @@ def test_a_process_without_memory_is_one_line(possible, monkeypatch):
         compiles("--topology=v5e:2x4")
 
 
-@pytest.mark.slow
-def test_a_length_past_the_positions_is_refused(possible):
-    with pytest.raises(UserError, match="model.max_position_embeddings=128"):
-        compiles("--topology=v5e:2x4", "--model_size=tiny", "--max_seq_length=512")
-
-
 @pytest.mark.parametrize(("given", "said"), [
     (("--step=a.stablehlo", "--data_dir=b"), "--state is needed"),
     (("--step=a.stablehlo", "--data_dir=b", "--state=c"), r"--state must end in \.npz"),
