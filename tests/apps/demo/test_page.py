@@ -83,21 +83,6 @@ class TestPage:
         assert page.texts_of("#rate-shown") == ["90 %"]
         assert len(page.texts_of(".slot")) == 11
 
-    def test_marks_and_borders_say_what_colours_say(self, page, address):
-        self.open(page, address)
-        drawn = page.script(
-            "showJudged([['a', 'b', 'caught', .9], ['##s', '##ing', 'missed', .1],"
-            "            ['##s', 'c', 'missed', .2], ['d', 'd', 'false alarm', .6],"
-            "            ['e', 'e', 'restored', .05], ['f', 'f', 'untouched', 0]]"
-            "  .map(([original, corrupted, outcome, replaced_probability]) =>"
-            "       ({original, corrupted, outcome, replaced_probability})));"
-            "return [...document.querySelectorAll('#judged .token')].map(node =>"
-            "  [node.textContent, getComputedStyle(node).borderTopStyle])")
-        assert drawn == [["a→b✓ 90 % caught", "solid"], ["s→ing✗ 10 % missed", "dashed"],
-                         ["##s→c✗ 20 % missed", "dashed"], ["d! 60 % false alarm", "dotted"],
-                         ["{e}5.0 % restored", "solid"], ["f0.0 %", "solid"]]
-        assert len(page.texts_of("#judged > li")) == 4
-
     def test_a_mask_is_opened_with_the_keyboard(self, page, address):
         self.ask(page, address)
         opened = "return [...document.querySelectorAll('.slot')].map(node => node.ariaExpanded)"
@@ -117,10 +102,3 @@ class TestPage:
         page.hold("\ue009", "\ue007")
         page.wait_for("!document.getElementById('result').hidden")
         assert page.texts_of("#error:not([hidden])") == []
-
-    def test_a_server_that_is_gone_is_seen(self, page, serving, detection):
-        with serving(detection) as address:
-            self.open(page, address)
-        page.script("document.getElementById('again').click()")
-        page.wait_for("!document.getElementById('error').hidden")
-        assert "can't be reached" in page.texts_of("#error")[0]

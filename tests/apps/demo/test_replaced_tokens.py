@@ -98,10 +98,7 @@ def test_a_rate_masks_so_many_and_a_higher_one_masks_more():
         before = chosen
     assert positions(np.ones(1, bool), asked(mask_rate=0.9)).tolist() == [True]
     assert len({positions(np.ones(20, bool), asked(seed=seed)).tobytes() for seed in range(10)}) > 5
-
-
-def test_words_are_masked_before_the_other_tokens():
-    words = np.arange(20) % 4 > 0
+    words = np.arange(20) % 4 > 0  # Words are masked before the other tokens.
     for seed in range(5):
         assert np.all(words[positions(words, asked(mask_rate=0.5, seed=seed))])
         assert np.all(positions(words, asked(mask_rate=0.9, seed=seed)) >= words)

@@ -10,63 +10,44 @@ from electra_tf.platform.errors import UserError
 from tests import command_flags
 
 
-def compiles(*given):
-    with command_flags.defined(compile_step.define):
-        command_flags.call(compile_step.main, *given)
+def call(module, *given):
+    with command_flags.defined(module.define):
+        command_flags.call(module.main, *given)
 
 
-def trains(*given):
-    with command_flags.defined(run_step.define):
-        command_flags.call(run_step.main, *given)
-
-
-@pytest.fixture
-def possible(monkeypatch):
-    """Any topology can share any batch."""
-    monkeypatch.setattr(compile_step, "_ahead_of_time", lambda *_given: None)
-
-
-@pytest.mark.parametrize(("given", "said"), [
-    ((), "--topology or --export is needed"),
-    (("--topology=v5e:2x4", "--export=a.stablehlo"), "give one of them"),
-    (("--export=a.stablehlo",), "--data_dir is needed"),
-    (("--export=a.mlir", "--data_dir=here", "--model_dir=there"), r"ends in \.stablehlo"),
-    (("--export=gs://b/a.stablehlo", "--data_dir=here", "--model_dir=there"),
+@pytest.mark.parametrize(("module", "given", "said"), [
+    (compile_step, (), "--topology or --export is needed"),
+    (compile_step, ("--topology=v5e:2x4", "--export=a.stablehlo"), "give one of them"),
+    (compile_step, ("--export=a.stablehlo",), "--data_dir is needed"),
+    (compile_step, ("--export=a.mlir", "--data_dir=here", "--model_dir=there"),
+     r"ends in \.stablehlo"),
+    (compile_step, ("--export=gs://b/a.stablehlo", "--data_dir=here", "--model_dir=there"),
      "must be a path of this machine"),
-    (("--topology=v5e:2x4",), "no /nowhere/python: run `make compile-env`"),
+    (compile_step, ("--topology=v5e:2x4",), "no /nowhere/python: run `make compile-env`"),
+    (run_step, ("--step=a.stablehlo", "--data_dir=b"), "--state is needed"),
+    (run_step, ("--step=a.stablehlo", "--data_dir=b", "--state=c"), r"must end in \.npz"),
+    (run_step, ("--step=a.stablehlo", "--data_dir=b", "--state=c.npz"),
+     "no jax here; run .*compile-env"),
 ])
-def test_what_cant_be_compiled_or_exported_is_refused(monkeypatch, given, said):
+def test_what_cant_be_done_is_refused(monkeypatch, module, given, said):
     monkeypatch.setenv("COMPILE_PYTHON", "/nowhere/python")
     with pytest.raises(UserError, match=said):
-        compiles(*given)
+        call(module, *given)
 
 
-def test_a_compiler_without_memory_is_one_line(monkeypatch, tmp_path):
+def test_processes_without_memory_are_one_line(monkeypatch, tmp_path):
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\nkill -KILL $$\n")
     python.chmod(0o755)
     monkeypatch.setenv("COMPILE_PYTHON", str(python))
     with pytest.raises(UserError, match="the compiler was killed, most likely for want of memory"):
-        compiles("--topology=v5e:2x4")
-
-
-def killed(*_args):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def test_a_process_without_memory_is_one_line(possible, monkeypatch):
-    monkeypatch.setattr(compile_step, "_write_lifted", killed)
+        call(compile_step, "--topology=v5e:2x4")
     with pytest.raises(UserError, match="was killed, most likely for want of memory"):
-        compiles("--topology=v5e:2x4")
+        compile_step.in_a_process(killed)
 
 
-@pytest.mark.parametrize(("given", "said"), [
-    (("--step=a.stablehlo", "--data_dir=b"), "--state is needed"),
-    (("--step=a.stablehlo", "--data_dir=b", "--state=c"), r"--state must end in \.npz"),
-    (("--step=a.stablehlo", "--data_dir=b", "--state=c.npz"), "no jax here; run .*compile-env")])
-def test_training_says_what_it_needs(given, said):
-    with pytest.raises(UserError, match=said):
-        trains(*given)
+def killed():
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.parametrize(("said", "problem"), [
