@@ -21,36 +21,34 @@ def fake(path, name):
     return ServedModel(name=name, version=int(path.name), signatures={}, signature_defs={})
 
 
-class Directory:
+class Directory(ModelVersions):
     """Versions of files, and what is made of them."""
 
     def __init__(self, path, num_versions=1):
-        self.path = path
-        self.versions = ModelVersions(
-            name="m", directory=path, num_versions=num_versions, load=fake)
+        super().__init__(name="m", directory=path, num_versions=num_versions, load=fake)
 
     def write(self, number, content="good"):
-        path = self.path / str(number) / "saved_model.pb"
+        path = self.directory / str(number) / "saved_model.pb"
         path.parent.mkdir(exist_ok=True)
         path.write_text(content)
 
     def look(self, times=2):
         """A version must look the same twice before it is loaded."""
         for _ in range(times):
-            self.versions.refresh()
+            self.refresh()
 
     def states(self):
-        return {number: version.state for number, version in self.versions.known.items()}
+        return {number: version.state for number, version in self.known.items()}
 
     def newest(self):
-        return self.versions.find(None).version
+        return self.find(None).version
 
 
 @pytest.fixture
 def directory(tmp_path):
     made = Directory(tmp_path)
     made.write(1)
-    made.versions.start()
+    made.start()
     return made
 
 
@@ -58,7 +56,7 @@ def test_a_new_version_takes_over_and_goes_again(directory, capsys):
     directory.write(2)
     directory.look()
     assert directory.states() == {1: "END", 2: "AVAILABLE"} and directory.newest() == 2
-    shutil.rmtree(directory.path / "2")
+    shutil.rmtree(directory.directory / "2")
     directory.look()
     assert directory.states() == {1: "AVAILABLE"} and directory.newest() == 1
     assert capsys.readouterr().err.splitlines() == [
@@ -69,7 +67,8 @@ def test_a_new_version_takes_over_and_goes_again(directory, capsys):
 def test_a_version_that_is_still_being_copied_is_left_alone(directory):
     for number, content in enumerate(("broken", "broken, longer", "good, at last")):
         directory.write(2, content)
-        (directory.path / "2" / f"asset{number}").touch()  # Clocks of file systems may be coarse.
+        # Clocks of file systems may be coarse.
+        (directory.directory / "2" / f"asset{number}").touch()
         directory.look(times=1)
         assert directory.newest() == 1
     directory.look(times=1)
@@ -81,10 +80,10 @@ def test_a_broken_version_is_one_line_and_the_old_one_stays(directory, capsys):
     directory.look(times=5)
     assert directory.states() == {1: "AVAILABLE", 2: "END"}
     (line,) = capsys.readouterr().err.splitlines()  # Printed once, not at every look.
-    assert line == f"m: version 2 is not served: {directory.path / '2'} is broken"
-    assert directory.versions.known[2].error.endswith("is broken")
+    assert line == f"m: version 2 is not served: {directory.directory / '2'} is broken"
+    assert directory.known[2].error.endswith("is broken")
     directory.write(2, "mended")
-    (directory.path / "2" / "asset").touch()
+    (directory.directory / "2" / "asset").touch()
     directory.look()
     assert directory.newest() == 2
 
@@ -94,7 +93,7 @@ def test_the_newest_so_many_are_served(tmp_path, num_versions, served):
     directory = Directory(tmp_path, num_versions)
     for number in (1, 2, 3, "v9", "10.tmp"):
         directory.write(number)
-    directory.versions.start()
+    directory.start()
     directory.write(4)
     directory.look()
     assert served == {number for number, state in directory.states().items()
@@ -105,13 +104,13 @@ def test_at_the_start_the_newest_version_must_be_whole(tmp_path):
     directory = Directory(tmp_path, num_versions=2)
     directory.write(1, "broken")
     directory.write(2)
-    directory.versions.start()
+    directory.start()
     assert directory.states() == {1: "END", 2: "AVAILABLE"}
     directory.write(3, "broken")
     with pytest.raises(UserError, match="3 is broken"):
-        Directory(tmp_path).versions.start()
+        Directory(tmp_path).start()
     with pytest.raises(UserError, match="contains no version"):
-        Directory(tmp_path / "nothing").versions.start()
+        Directory(tmp_path / "nothing").start()
 
 
 def test_requests_are_answered_while_a_version_takes_over(tmp_path):

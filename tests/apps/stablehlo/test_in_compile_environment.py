@@ -48,7 +48,7 @@ def test_a_topology_that_doesnt_exist_or_share_the_batch_is_one_line(topology, s
 
 def compiled(path, topology, **changes):
     """The number of cores, and a core's MB: all, state and batch, activations and gradients."""
-    config = override(sizes.pretraining_config(changes.pop("size", "tiny")), {
+    config = override(sizes.SIZES["tiny"], {
         name.replace("__", "."): value for name, value in changes.items()})
     artefact.write(lift_without_records(config), path)
     done = run("ahead_of_time", f"--step={path}", f"--topology={topology}")
@@ -81,14 +81,6 @@ def test_rounds_of_accumulation_take_a_part_of_the_memory(tmp_path):
 def test_every_objective_compiles(name, tmp_path):
     changes = {"objective__generator": "unused"} if name == "frozen_generator" else {}
     assert compiled(tmp_path / "step.stablehlo", "v5e:2x4", objective__name=name, **changes)
-
-
-@pytest.mark.parametrize(("size", "batch"), [("small", 128), ("base", 256), ("large", 64)])
-def test_every_size_compiles(size, batch, tmp_path):
-    # Large with few examples: what doesn't fit is no error of the step.
-    assert compiled(tmp_path / "step.stablehlo", "v5p:2x2x1", size=size,
-                    training__train_batch_size=batch, data__max_seq_length=512,
-                    runtime__gradient_checkpointing=size == "large")
 
 
 @pytest.fixture(scope="module")
