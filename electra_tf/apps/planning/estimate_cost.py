@@ -2,7 +2,6 @@
 
     python -m electra_tf.apps.planning.estimate_cost --model_size=small
     python -m electra_tf.apps.planning.estimate_cost --model_size=base --devices=a100 --count=8
-    python -m electra_tf.apps.planning.estimate_cost --plot=scores.png --own=mine:1.5e17:71.2
 
 It trains nothing. docs/how_to/cost.md explains the two counts of FLOPs. The default of
 --max_seq_length is that of the published run: 128 tokens, 512 for base and large.
@@ -10,7 +9,6 @@ It trains nothing. docs/how_to/cost.md explains the two counts of FLOPs. The def
 
 import csv
 import dataclasses
-import math
 import pathlib
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -26,8 +24,7 @@ from electra_tf.modeling import flops, paper_flops, weight_table
 from electra_tf.modeling.device_peaks import peak_flops
 from electra_tf.modeling.weight_table import Network
 from electra_tf.platform import command_line, storage
-from electra_tf.platform.errors import UserError, one_line, shown
-from electra_tf.reporting.scores import OWN, Point, draw_scores
+from electra_tf.platform.errors import UserError, shown
 from electra_tf.reporting.tables import Table, table_text
 
 SETTINGS = (*of_fields("training", "num_train_steps", "train_batch_size"),
@@ -127,7 +124,7 @@ def _objective(config: PretrainingConfig):
 
 
 def main() -> None:
-    """Prints the estimate, and draws the plot if --plot is given."""
+    """Prints the estimate."""
     values = flags.FLAGS
     size = values.model_size or "small"
     with setting_flags.naming_flags(SETTINGS):
@@ -139,13 +136,8 @@ def main() -> None:
     if values.utilization is not None and not 0.0 < values.utilization <= 1.0:
         raise UserError("--utilization must be in (0, 1], a fraction of the peak. "
                         f"Received: {values.utilization}")
-    points = [*literature(), *map(_own_run, values.own)]
-    tables = (_run(work, config, size), _flops(work), _devices(work), _published(work, points))
+    tables = (_run(work, config, size), _flops(work), _devices(work), _published(work))
     print("\n\n".join(map(table_text, tables)))
-    if values.plot:
-        draw_scores(points, storage.path(values.plot),
-                    label="GLUE, average of eight development sets")
-        print(f"wrote {values.plot}")
 
 
 def scientific(value: float, digits: int = 2) -> str:
@@ -179,26 +171,6 @@ def duration(hours: float) -> str:
         if hours >= least:
             return f"{hours / unit_hours:,.{digits}f} {unit}"
     return f"{hours * 3600:.2g} s"
-
-
-def literature() -> list[Point]:
-    """Returns the models of `LITERATURE` that have a cost and an average on GLUE."""
-    with LITERATURE.open(encoding="utf-8", newline="") as file:
-        return [Point(name=row["model"], kind=row["kind"], flops=float(row["train_flops"]),
-                      score=float(row["glue_dev"]))
-                for row in csv.DictReader(file) if row["train_flops"] and row["glue_dev"]]
-
-
-def _own_run(text: str) -> Point:
-    try:
-        name, *numbers = text.rsplit(":", 2)
-        train_flops, score = map(float, numbers)
-    except ValueError:
-        train_flops = score = math.nan
-    if not (name and 0.0 < train_flops < math.inf and 0.0 < score <= 100.0):
-        raise UserError("--own must be name:FLOPs:score, such as mine:1.5e17:71.2, the score in "
-                        f"per cent. Received: {shown(text)}")
-    return Point(name=one_line(name, 40), kind=OWN, flops=train_flops, score=score)
 
 
 def _run(work: Workload, config: PretrainingConfig, size: str) -> Table:
@@ -267,12 +239,16 @@ def device_hours(matmul_flops: float, peak: float, utilization: float) -> float:
     return matmul_flops / (peak * utilization) / 3600
 
 
-def _published(work: Workload, points: Sequence[Point]) -> Table:
+def _published(work: Workload) -> Table:
+    """Returns the models of the literature that have a cost and an average on GLUE."""
+    with LITERATURE.open(encoding="utf-8", newline="") as file:
+        rows = [(row["model"], float(row["train_flops"]), row["glue_dev"])
+                for row in csv.DictReader(file) if row["train_flops"] and row["glue_dev"]]
     return Table(
         title="Published models", heading=("", "training", "x this run", "GLUE dev"),
-        rows=tuple((point.name, scientific(point.flops, 1), brief(point.flops / work.paper_flops),
-                    f"{point.score:.1f}") for point in points),
-        notes=("FLOPs as the paper's tables print them.",))
+        rows=tuple((name, scientific(train_flops, 1), brief(train_flops / work.paper_flops), score)
+                   for name, train_flops, score in rows),
+        notes=("FLOPs as the paper's tables print them. GLUE: average of eight development sets.",))
 
 
 def define() -> None:
@@ -285,14 +261,11 @@ def define() -> None:
     flags.DEFINE_integer("count", 1, "Number of devices of each kind.")
     flags.DEFINE_float("utilization", None, "Fraction of the peak that matmuls reach, in (0, 1]. "
                        "Default: the table's.")
-    flags.DEFINE_string("plot", None, "PNG file for a plot of scores against FLOPs.")
-    flags.DEFINE_multi_string("own", [], "name:FLOPs:score of a run of yours, FLOPs by the paper's "
-                              "count and GLUE's average; repeatable.")
 
 
 GROUPS = {
     "The run": ["model_size", "recipe", *(flag.name for flag in SETTINGS), *ANY_SETTING],
-    "Devices": ["devices", "count", "utilization"], "Scores": ["plot", "own"]}
+    "Devices": ["devices", "count", "utilization"]}
 
 
 def run() -> None:
