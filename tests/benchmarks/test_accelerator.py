@@ -11,8 +11,8 @@ import pytest
 from benchmarks.accelerator.__main__ import systems_of, workloads_of
 from benchmarks.accelerator.state import initial_state
 from benchmarks.harness.worker import ROOT
-from electra_tf.apps.stablehlo import compile_environment
 from electra_tf.apps.stablehlo.artefact import FORMAT_VERSION, Layout, StateValue
+from electra_tf.apps.stablehlo.compile_step import compile_python
 from electra_tf.platform.errors import UserError
 
 
@@ -61,7 +61,7 @@ def test_a_card_is_visible_and_the_cpu_hides_all(monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not compile_environment.python().exists(),
+@pytest.mark.skipif(not compile_python().exists(),
                     reason="There is no environment with JAX: run `make compile-env`.")
 def test_a_toy_is_measured_on_a_cpu_by_jax(tmp_path):
     def run(python, module, *given):
@@ -72,11 +72,11 @@ def test_a_toy_is_measured_on_a_cpu_by_jax(tmp_path):
     done = run(sys.executable, "benchmarks.accelerator.export", "--cases=toy",
                f"--output_dir={tmp_path}/steps")
     assert done.returncode == 0, done.stderr
-    done = run(compile_environment.python(), "benchmarks.accelerator", f"--steps={tmp_path}/steps",
+    done = run(compile_python(), "benchmarks.accelerator", f"--steps={tmp_path}/steps",
                "--device=cpu", "--rounds=2", "--steps_per_turn=3", "--systems=ours",
                f"--output_dir={tmp_path}")
     assert done.returncode == 0, done.stderr[-2000:]
     assert "electra_tf bfloat16, StableHLO on JAX" in (tmp_path / "results.md").read_text()
-    done = run(compile_environment.python(), "benchmarks.accelerator", f"--steps={tmp_path}/steps",
+    done = run(compile_python(), "benchmarks.accelerator", f"--steps={tmp_path}/steps",
                "--systems=ours", f"--output_dir={tmp_path}")
     assert done.returncode == 1 and "no system could be measured" in done.stderr

@@ -9,6 +9,7 @@ checkpoint of Google's or Hugging Face's with both networks. Stop it with Ctrl-C
 
 import signal
 import socket
+import sys
 
 from absl import flags
 
@@ -26,11 +27,7 @@ _AS_EXPECTED = 0.03
 
 
 def main() -> None:
-    """Listens, loads, serves.
-
-    Raises:
-        UserError: no checkpoint with both networks, or an address that cannot be used.
-    """
+    """Listens, loads, serves."""
     values = flags.FLAGS
     if not values.model_dir:
         raise UserError(f"--model_dir is needed: {values['model_dir'].help}")
@@ -38,7 +35,7 @@ def main() -> None:
     from electra_tf.apps.demo.replaced_tokens import ReplacedTokenDetection, good_example
     from electra_tf.checkpoints import formats
 
-    signal.signal(signal.SIGTERM, _exit)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with _listen(values.host, values.port) as listening:
         networks = formats.read(storage.path(values.model_dir))
         detection = ReplacedTokenDetection(networks)
@@ -85,10 +82,6 @@ def _listen(host: str, port: int) -> socket.socket:
     # Connections inherit it. Without it an answer's body waits 40 ms for the client's confirmation.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
-
-
-def _exit(_signal: int, _frame: object) -> None:
-    raise SystemExit(0)
 
 
 def define() -> None:

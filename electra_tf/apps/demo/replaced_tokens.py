@@ -25,7 +25,7 @@ from electra_tf.reporting import samples
 from electra_tf.tasks.encoding import encode_texts
 from electra_tf.text.rows import RowEncoder
 
-MOST_CANDIDATES = 8
+_MOST_CANDIDATES = 8
 """Candidates that are returned for a masked position."""
 _LIKELIEST = 64
 """Tokens among which they are chosen."""
@@ -64,11 +64,7 @@ class ReplacedTokenDetection:
     """The generator and the discriminator of a pre-training run, and the steps between them."""
 
     def __init__(self, networks: Pretrained):
-        """Takes the weights.
-
-        Raises:
-            UserError: one of the two networks isn't there, or gives no probabilities.
-        """
+        """Takes the weights; `UserError` unless both networks are there with output layers."""
         self.source = networks.source
         self._vocabulary = networks.text.vocabulary
         self.longest = networks.model.max_position_embeddings - 2
@@ -85,10 +81,10 @@ class ReplacedTokenDetection:
         Another temperature leaves the masks where they are; a higher rate adds to them.
 
         Returns:
-            "summary", the counts as a line, and "tokens" without [CLS] and [SEP]. Each token has
+            "summary", the counts as a line, and "tokens" without [CLS] and [SEP]. Each has
             "original" and "corrupted", WordPieces before and after; "replaced_probability", the
-            discriminator's; "outcome", one of `samples.Outcome`; and "filling", None where the
-            token was not masked. A filling is the generator's distribution at this temperature:
+            discriminator's; "outcome", one of `samples.Outcome`; and "filling", None where it was
+            not masked. A filling is the generator's distribution at this temperature:
             "candidates", the likeliest first, "original" and "sampled", each a token and its
             probability; "left_out", the share of likelier tokens that candidates leave out.
 
@@ -139,14 +135,8 @@ class ReplacedTokenDetection:
                  temperature: tf.Tensor) -> dict[str, tf.Tensor]:
         """Does all steps at every position, so that one graph serves all rates.
 
-        Args:
-            ids: int32 [1, L].
-            selected: bool [1, L].
-            uniforms: float32 [L], in [0, 1).
-            temperature: float32 [].
-
-        Returns:
-            By name, all [1, L] or [1, L, 64].
+        Takes int32 [1, L], bool [1, L], float32 [L] in [0, 1) and float32 []; returns [1, L] or
+        [1, L, 64] by name.
         """
         length = ids.shape[1]
         valid, segments = ids != self._vocabulary.pad_id, tf.zeros_like(ids)
@@ -192,12 +182,8 @@ def good_example(detection: ReplacedTokenDetection, rate: float = 0.25) -> Quest
 def positions(words: np.ndarray, question: Question) -> np.ndarray:
     """Returns bool [n], which of n tokens are masked: round(rate n) of them, one at least.
 
-    Words are masked before punctuation, numbers and pieces of words. A higher rate masks more
-    tokens beside those of a lower one.
-
-    Args:
-        words: bool [n], tokens that begin with a letter.
-        question: gives rate and seed.
+    Words, bool [n], are masked before punctuation, numbers and pieces of words. A higher rate masks
+    more tokens beside those of a lower one.
     """
     order = np.random.default_rng(question.seed).permutation(len(words))
     order = order[np.argsort(~words[order], kind="stable")]
@@ -211,16 +197,11 @@ def _is_word(token: str) -> bool:
 
 
 def _candidates(tokens: list[str], shares: np.ndarray) -> dict[str, Any]:
-    """Returns "candidates", words alone where some are likely enough, and "left_out".
-
-    Args:
-        tokens: the likeliest, in order.
-        shares: float [len(tokens)], their probabilities.
-    """
+    """Returns "candidates", words alone where some are likely enough, and "left_out"."""
     least, count = _LEAST
     pairs = list(zip(tokens, shares, strict=True))
     words = [pair for pair in pairs if _is_word(pair[0]) and pair[1] >= least * shares[0]]
-    shown = (words if len(words) >= count else pairs)[:MOST_CANDIDATES]
+    shown = (words if len(words) >= count else pairs)[:_MOST_CANDIDATES]
     left_out = sum(share for pair in pairs if pair not in shown and pair[1] > shown[-1][1]
                  for share in pair[1:])
     return {"candidates": [_candidate(*pair) for pair in shown], "left_out": float(left_out)}
@@ -237,7 +218,6 @@ def _uniforms(seed: int, length: int) -> tf.Tensor:
 
 
 def _require_both(networks: Pretrained) -> None:
-    """Raises `UserError` unless there are two networks, each with its output layer."""
     parts = {name.split("/")[0] for name in networks.weights}
     needed = {"generator_predictions", "discriminator_predictions"}
     if networks.model.tying is not Tying.EVERYTHING:

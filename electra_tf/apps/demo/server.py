@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from electra_tf.apps.demo.replaced_tokens import EXAMPLES, Question, ReplacedTokenDetection
+from electra_tf.apps.demo.replaced_tokens import Question, ReplacedTokenDetection
 from electra_tf.platform import http_server, strict_json
 from electra_tf.platform.errors import UserError, one_line
 from electra_tf.reporting import pages
@@ -22,23 +22,22 @@ _PAGE = pathlib.Path(__file__).with_name("page.html")
 _MOST_BYTES = 128 * 1024
 """Size of a request's body."""
 _MOST_CONNECTIONS = 64
-_EXAMPLE = Question(sentence=EXAMPLES[0], mask_rate=0.25, temperature=1.0, seed=1)
 _BODY_SECONDS = 20
 """Time in which a body has to arrive."""
 
 
-def server(detection: ReplacedTokenDetection, *, example: Question | None = None, level: str = "",
+def server(detection: ReplacedTokenDetection, *, example: Question, level: str = "",
            address: str = "127.0.0.1", max_waiting_requests: int = 32) -> uvicorn.Server:
     """Returns the server of the page; `run(sockets=[...])` answers until a signal.
 
     Args:
         detection: the networks, which compute one sentence after the other.
-        example: what the page shows first; None for a fixed sentence.
+        example: what the page shows first.
         level: how the run compares with others; "" if unknown.
         address: where it listens, for `http_server.config`.
         max_waiting_requests: further requests receive 503.
     """
-    page = pages.render(_PAGE, source=detection.source, level=level, example=example or _EXAMPLE)
+    page = pages.render(_PAGE, source=detection.source, level=level, example=example)
     places, networks = asyncio.Semaphore(max_waiting_requests), asyncio.Lock()
 
     async def show_page(_request: Request) -> Response:

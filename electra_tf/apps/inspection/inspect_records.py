@@ -4,14 +4,12 @@ r"""Shows what a directory of records holds, before a run is spent on it.
     python -m electra_tf.apps.inspection.inspect_records records --html=records.html \
         --set masking.rate=0.25
 
-Prints the manifest, the lengths of examples, words and [UNK] by script, frequent and rare pieces,
-text that is there more than once (also in held-out and training examples), and some examples with
-the masks that training would draw for them. --html writes the same as a page, with colors. All
-examples are read, in memory that does not grow with them: docs/how_to/data.md.
+Prints the manifest, copies of examples, their lengths, words and [UNK] by script, frequent and rare
+pieces, and some examples with the masks that training would draw for them. --html writes the same
+as a page, with colors. All examples are read: docs/how_to/data.md.
 """
 
 import pathlib
-import time
 
 from absl import flags
 
@@ -21,19 +19,14 @@ from electra_tf.config.pretraining import SIZES
 from electra_tf.platform import atomic_file, command_line, storage
 from electra_tf.platform.errors import UserError
 
-DIRECTORY = "DIR"
-DRAWS = 3
+_DRAWS = 3
 """Draws of masks, which the page shows one after another."""
 GROUPS = {"What is shown": ("examples", "seed", "html"),
           "Masking, section.field=value": ANY_SETTING}
 
 
 def main(directory: str) -> None:
-    """Reads, counts and prints the records of a directory; writes the page if one is asked for.
-
-    Raises:
-        UserError: no or damaged records, a wrong setting, or a page that cannot be written.
-    """
+    """Reads, counts and prints the records of a directory; writes the page if one is asked for."""
     values = flags.FLAGS
     masking = pretraining_flags.build_config(
         None, pretraining.PAPER, overrides.given_settings({})).masking
@@ -48,17 +41,13 @@ def main(directory: str) -> None:
         raise UserError("--html must name a file in a directory that exists, such as "
                         f"records.html. Received: {values.html!r}")
     # Imported here: TensorFlow takes seconds.
-    from electra_tf.apps.inspection import examples, reading, report, survey
+    from electra_tf.apps.inspection import examples, report, survey
 
-    records = reading.open_records(data_dir)
-    began = time.perf_counter()
+    records = survey.open_records(data_dir)
     found = survey.survey(records)
-    seconds = time.perf_counter() - began
-    masked = examples.masked_examples(found, values.examples, masking, seed=values.seed,
-                                      draws=DRAWS)
-    read = sum(counts.examples for counts in found.splits.values())
-    print(data_dir, report.text(found, masked), f"read {read:,} examples in {seconds:.1f} s: "
-          f"{read / seconds:,.0f} examples/s", sep="\n\n")
+    masked = examples.masked_examples(records, values.examples, masking, seed=values.seed,
+                                      draws=_DRAWS)
+    print(data_dir, report.text(found, masked), sep="\n\n")
     if page is not None:
         atomic_file.write_atomically(page, report.page(found, masked, str(data_dir)).encode())
         print(f"wrote {page}")
@@ -77,7 +66,7 @@ def define() -> None:
 def run() -> None:
     """Runs the command line."""
     define()
-    command_line.run(main, summary=__doc__, groups=GROUPS, operand=DIRECTORY)
+    command_line.run(main, summary=__doc__, groups=GROUPS, operand="DIR")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from electra_tf.apps.inspection.examples import SPLIT_NAMES, MaskedExample, Piece
-from electra_tf.apps.inspection.survey import Survey, Text
+from electra_tf.apps.inspection.survey import Survey
+from electra_tf.data.manifest import SPLITS
 from electra_tf.platform.errors import one_line
 from electra_tf.reporting import pages
 from electra_tf.reporting.tables import FIXED, Table, percent, table_text, wrapped
@@ -23,7 +24,7 @@ _FREQUENCIES = (("never", 0, 1), ("1 to 9 times", 1, 10), ("10 to 99 times", 10,
                 ("100 to 999 times", 100, 1000), ("1,000 times and more", 1000, np.inf))
 _LONGEST_NAME = 60
 """Characters of a source."""
-_MUCH = {"padding": 0.1, "repeated": 0.05, "leaked": 0.01, "unused": 0.1}
+_MUCH = {"padding": 0.1, "copies": 0.05, "leaked": 0.01, "unused": 0.1}
 """Shares above which a remark is made."""
 _TEMPLATE = pathlib.Path(__file__).with_name("page.html")
 _LEGEND = """\
@@ -54,7 +55,7 @@ def page(found: Survey, examples: Sequence[MaskedExample], title: str) -> str:
 
 def tables(found: Survey) -> list[Table]:
     """Returns the tables of a survey, from the general to the particular."""
-    return [_records(found), _lengths(found), _words(found), _pieces(found), _repeated(found)]
+    return [_records(found), _lengths(found), _words(found), _pieces(found)]
 
 
 def remarks(found: Survey) -> list[str]:
@@ -70,14 +71,13 @@ def remarks(found: Survey) -> list[str]:
     if counts.padding_positions > _MUCH["padding"] * positions:
         lines.append(f"{percent(counts.padding_positions, positions)} of the positions are padding "
                      "and cost time: --packing=full leaves none.")
-    passages = found.passages
-    if passages.copies > _MUCH["repeated"] * passages.total:
-        lines.append(f"{percent(passages.copies, passages.total)} of the training text is a copy "
-                     "of earlier text: --drop_near_duplicates and --drop_duplicate_lines of "
-                     "build_pretraining_data remove copies.")
-    leaked = np.zeros(1) if found.held_out is None else found.held_out.passages.seen
-    if leaked.sum() > _MUCH["leaked"] * leaked.size:
-        lines.append(f"{percent(leaked.sum(), leaked.size)} of the held-out text is also in the "
+    train, held_out = map(found.records.examples, SPLITS)
+    if found.copies > _MUCH["copies"] * train:
+        lines.append(f"{percent(found.copies, train)} of the training examples are copies: "
+                     "--drop_near_duplicates and --drop_duplicate_lines of "
+                     "build_pretraining_data remove repeated text.")
+    if found.leaked > _MUCH["leaked"] * held_out:
+        lines.append(f"{percent(found.leaked, held_out)} of the held-out examples are also "
                      "training examples, so evaluation scores are too high: "
                      "--drop_near_duplicates removes copies of documents.")
     unused = np.count_nonzero(found.pieces == 0)
@@ -100,6 +100,8 @@ def _records(found: Survey) -> Table:
              f"{_plural(len(manifest.shards_of(split)), 'shard')}")
             for split, name in SPLIT_NAMES.items()]
     rows += [
+        ("copies", f"{found.copies:,} training examples are equal to an earlier one, "
+         f"{found.leaked:,} held-out examples to a training example"),
         ("tokens", f"{counts.content_tokens + counts.special_tokens:,}, of which "
          f"{counts.special_tokens:,} are [CLS] and [SEP]"),
         ("tokens of an example", f"{manifest.max_seq_length} at most, packing {manifest.packing}; "
@@ -133,7 +135,7 @@ def _lengths(found: Survey) -> Table:
         cells, inside = [], 0
         for counts in found.splits.values():
             count = int(counts.lengths[first:past].sum())
-            cells += [f"{count:,}", percent(count, counts.examples)]
+            cells += [f"{count:,}", percent(count, counts.hashes.size)]
             inside += count
         rows.append((f"{first}" if past == first + 1 else f"{first} to {past - 1}", *cells))
         shares.append(inside)
@@ -152,9 +154,7 @@ def _words(found: Survey) -> Table:
     names, script = np.unique(scripts_of(vocabulary.tokens), return_inverse=True)
     pieces = np.bincount(script, text, len(names))
     starts = np.bincount(script, np.where(vocabulary.continues, 0, text), len(names))
-    known = counts.unknown_by_script is not None
-    unknown = dict(counts.unknown_by_script) if known else {
-        NOT_RECORDED: int(found.pieces[vocabulary.unk_id])}
+    unknown = counts.unknown_by_script or {NOT_RECORDED: counts.unknown_words}
     by_script = {str(names[index]): (starts[index], pieces[index])
                  for index in np.argsort(-pieces, kind="stable")}
     by_script |= {name: (0, 0) for name in sorted(unknown.keys() - by_script.keys())}
@@ -171,9 +171,7 @@ def _words(found: Survey) -> Table:
         heading=("script", "words", "share", "pieces a word", "[UNK]", "rate"),
         rows=tuple(rows), notes=(
             "A word's script is that of its first letter; signs are punctuation and symbols, a "
-            "word each.",
-            "[UNK]: counted when the records were built." if known else
-            "The scripts of [UNK] are not recorded; build the records again to have them counted."))
+            "word each. [UNK]: counted when the records were built.",))
 
 
 def _pieces(found: Survey) -> Table:
@@ -199,39 +197,6 @@ def _pieces(found: Survey) -> Table:
         (f"the {min(_RARE, len(used))} rarest that are there", rare),
         ("never there, for example", absent or "none")]
     return Table(title=f"Pieces: {len(order):,} besides the special tokens", rows=tuple(rows))
-
-
-def _repeated(found: Survey) -> Table:
-    facts = [(f"training {name} that are copies",
-              f"{_share(sample.copies, sample.total)}"
-              + (f" (a sample: one in {sample.one_in:,})" if sample.one_in > 1 else ""))
-             for name, sample in (("examples", found.rows), ("passages", found.passages))]
-    facts += [(f"  {text.copies:,} times", _passage(found, text))
-              for text in found.most_frequent]
-    notes = [f"A passage is {found.passage} tokens in a row within an example, [SEP] left "
-             "out; they overlap."]
-    held_out = found.held_out
-    if held_out is not None:
-        examples, seen = len(held_out.ids), held_out.passages.seen
-        sample = "" if examples == found.splits["eval"].examples else " (evenly spaced)"
-        facts += [
-            ("held-out examples in training",
-             f"{held_out.rows.seen.sum():,} of {examples:,}{sample} as a whole"),
-            ("  with a passage that is there",
-             _share(np.unique(held_out.hashes.row[seen]).size, examples)),
-            ("held-out passages in training", _share(seen.sum(), seen.size))]
-        facts += [(f"  {_plural(text.copies, 'passage')}", _passage(found, text))
-                  for text in found.leaked]
-    return Table(title="Repeated text", rows=tuple(facts), notes=tuple(notes))
-
-
-def _passage(found: Survey, text: Text) -> str:
-    return (f"{safe(found.records.vocabulary.render(text.ids))} "
-            f"({text.place.shard.name}, example {text.place.number:,})")
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{part:,} of {whole:,}, {percent(part, whole)}"
 
 
 def _plural(count: int, noun: str) -> str:

@@ -1,91 +1,160 @@
-"""Estimates a pre-training run: FLOPs, time, money, electricity; next to published models.
+"""Estimates a pre-training run: parameters, FLOPs, time and dollars, next to published models.
 
     python -m electra_tf.apps.planning.estimate_cost --model_size=small
-    python -m electra_tf.apps.planning.estimate_cost --model_size=base --devices=a100 --count=8 \
-        --region=eu
-    python -m electra_tf.apps.planning.estimate_cost --plot=scores.png --glue_dir=runs/glue
+    python -m electra_tf.apps.planning.estimate_cost --model_size=base --devices=a100 --count=8
 
-It trains nothing. docs/how_to/cost.md explains the counts and the sources of prices, powers
-and scores; --prices=FILE replaces them. The default of --max_seq_length is that of the published
-run: 128 tokens, 512 for base and large.
+It trains nothing. docs/how_to/cost.md explains the two counts of FLOPs. The default of
+--max_seq_length is that of the published run: 128 tokens, 512 for base and large.
 """
 
-from collections.abc import Iterator, Sequence
+import csv
+import dataclasses
+import pathlib
+from collections.abc import Sequence
+from typing import NamedTuple
 
+import numpy as np
 from absl import flags
 
-from electra_tf.apps.planning import prices, scores
-from electra_tf.apps.planning.prices import Device, Prices
-from electra_tf.apps.planning.workload import INFERENCE_LENGTH, PUBLISHED_LENGTHS, Workload
 from electra_tf.config import overrides, pretraining, pretraining_flags
 from electra_tf.config.overrides import ANY_SETTING
 from electra_tf.config.pretraining import SIZES, PretrainingConfig
-from electra_tf.modeling import weight_table
+from electra_tf.modeling import flops, paper_flops, weight_table
+from electra_tf.modeling.device_peaks import peak_flops
 from electra_tf.modeling.weight_table import Network
 from electra_tf.platform import command_line, storage
-from electra_tf.platform.errors import UserError
-from electra_tf.reporting.scores import draw_scores
+from electra_tf.platform.errors import UserError, shown
 from electra_tf.reporting.tables import Table, table_text
 
 SETTINGS = {flag: pretraining_flags.SETTINGS[flag] for flag in (
     "num_train_steps", "train_batch_size", "max_seq_length")}
-_DEVICES = ("v100", "a100", "h100", "tpu v3")
+PUBLISHED_LENGTHS = {"tiny": 128, "small": 128, "base": 512, "large": 512}
+"""Model size -> tokens of an example; the paper's (tables 6 and 7), and the longest of tiny."""
+INFERENCE_LENGTH = 128
+"""Tokens of the paper's inference FLOPs (table 1)."""
+LITERATURE = pathlib.Path(__file__).with_name("literature.csv")
 _MOST_DEVICES = 1_000_000
-_LONG = 512
-"""Tokens of the second answer that is counted."""
 _WIDE = 768
 """BERT-Base's hidden size; the assumed utilizations are of such networks."""
-_PUBLISHED_RUNS = {"small": "ELECTRA-Small", "base": "ELECTRA-Base", "large": "ELECTRA-400K"}
+
+
+class Device(NamedTuple):
+    """A kind of accelerator; `device_peaks` has its peak."""
+
+    dollars_per_hour: float
+    """Of one device with its share of the machine, on demand, rounded."""
+    price: str
+    """Where and when it cost that."""
+    utilization: float = 0.3
+    """Fraction of the peak that a step's matmuls reach; 0.3 is assumed."""
+
+
+DEVICES = {
+    "t4": Device(0.53, "AWS g4dn.xlarge, 2023"),
+    "l4": Device(0.80, "AWS g6.xlarge, 2024"),
+    # ELECTRA, table 1: ELECTRA-Small took four days of one V100, taken as float32.
+    "v100": Device(3.06, "AWS p3.2xlarge, 2023", 0.212),
+    "a100": Device(4.10, "an eighth of AWS p4d.24xlarge, 2023"),
+    "h100": Device(12.29, "an eighth of AWS p5.48xlarge, 2023, when it was new"),
+    "tpu v3": Device(2.00, "a quarter of Cloud TPU v3-8, 2023"),
+    "tpu v4": Device(3.22, "Cloud TPU v4, 2023")}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Workload:
+    """The computation of a whole pre-training run."""
+
+    networks: Sequence[Network]
+    """The network that is kept comes first."""
+    tokens: float
+    """Batch x length x steps, padding included."""
+    paper_flops: float
+    """The "Train FLOPs" of the paper."""
+    matmul_flops: float
+    """FLOPs of all matmuls, which a device's peak refers to."""
+
+    @classmethod
+    def of(cls, config: PretrainingConfig, length: int) -> "Workload":
+        """Returns the computation of a run whose examples have `length` tokens.
+
+        Raises:
+            UserError: examples longer than the positions, or no generator that the objective needs.
+        """
+        model, training = config.model, config.training
+        if length > model.max_position_embeddings:
+            raise UserError(
+                f"--max_seq_length={length} is more than the model's "
+                f"{model.max_position_embeddings} positions; give --set "
+                f"model.max_position_embeddings={length} too.")
+        objective = _objective(config)
+        networks = objective.networks()
+        tokens = float(training.train_batch_size * training.num_train_steps * length)
+        return cls(networks=networks, tokens=tokens,
+                   paper_flops=paper_flops.per_token(networks, length) * tokens,
+                   matmul_flops=objective.flops_per_token(length) * tokens)
+
+    def inference(self, length: int) -> tuple[float, float]:
+        """Returns the FLOPs of one answer about L tokens: the paper's count, and matmuls.
+
+        The first includes the discriminator's head in place of a task's, the second no head.
+        """
+        encoder = self.networks[0].encoder
+        return (paper_flops.inference(encoder, length),
+                length * flops.encoder_products_per_token(encoder, length))
+
+
+def _objective(config: PretrainingConfig):
+    """Returns a run's objective without records, which describes its networks."""
+    # Imported here: TensorFlow takes seconds, which --help does not need.
+    from electra_tf.checkpoints import formats
+    from electra_tf.modeling.masking import SpecialTokens, TokenKinds
+    from electra_tf.objectives.objective import Given, GivenGenerator
+    from electra_tf.objectives.registry import build_objective, objective_class
+
+    size = config.model.vocab_size
+    kinds = TokenKinds(SpecialTokens(pad=0, cls=1, sep=2, mask=3), size, np.zeros(size, bool))
+    generator = None
+    directory = config.objective.generator_dir(storage.path("."))
+    if directory is not None and not objective_class(config.objective.name).generator_objective:
+        found = formats.read(directory)
+        generator = GivenGenerator(source=found.source, model=found.model, weights=found.weights)
+    return build_objective(config, Given(
+        kinds=kinds, token_counts=lambda: np.ones(size, np.int64), generator=generator))
 
 
 def main() -> None:
-    """Prints the estimate, and draws the plot if --plot is given.
-
-    Raises:
-        UserError: a flag, a setting or a number of the prices is not acceptable.
-    """
+    """Prints the estimate."""
     values = flags.FLAGS
     size = values.model_size or "small"
     with overrides.naming_flags(SETTINGS):
         config = pretraining_flags.build_config(
             size, values.recipe, overrides.given_settings(SETTINGS))
     work = Workload.of(config, config.data.max_seq_length or PUBLISHED_LENGTHS[size])
-    table = prices.load(storage.path(values.prices) if values.prices else None)
-    devices = list(map(table.device, values.devices))
     if not 1 <= values.count <= _MOST_DEVICES:
         raise UserError(f"--count must be from 1 to {_MOST_DEVICES:,}. Received: {values.count}")
     if values.utilization is not None and not 0.0 < values.utilization <= 1.0:
         raise UserError("--utilization must be in (0, 1], a fraction of the peak. "
                         f"Received: {values.utilization}")
-    own = [*map(scores.given, values.own),
-           *(scores.of_glue(storage.path(name)) for name in values.glue_dir)]
-    tables = (_run(work, config, size), _flops(work), _bills(work, devices, table),
-              _sources(devices, work.networks[0].encoder.hidden_size), _published(work))
+    tables = (_run(work, config, size), _flops(work), _devices(work), _published(work))
     print("\n\n".join(map(table_text, tables)))
-    for point in own:
-        print(f"your run {point.name}: {scientific(point.flops)} FLOPs, GLUE {point.score:.1f}")
-    if values.plot:
-        draw_scores([*scores.literature(), *own], storage.path(values.plot),
-                    label="GLUE, average of eight development sets")
-        print(f"wrote {values.plot}")
 
 
-def scientific(value: float | None, digits: int = 2) -> str:
-    """Returns a number of FLOPs in the paper's notation; "-" for an unknown one.
+def scientific(value: float, digits: int = 2) -> str:
+    """Returns a number of FLOPs in the paper's notation.
 
-    >>> scientific(1.294e18), scientific(3.1e21, 1), scientific(None)
-    ('1.29e18', '3.1e21', '-')
+    >>> scientific(1.294e18), scientific(3.1e21, 1)
+    ('1.29e18', '3.1e21')
     """
-    return "-" if value is None else f"{value:.{digits}e}".replace("e+", "e")
+    return f"{value:.{digits}e}".replace("e+", "e")
 
 
-def brief(value: float | None) -> str:
-    """Returns a number with three digits, or all before the point; "-" for an unknown one.
+def brief(value: float) -> str:
+    """Returns a number with three digits, or all before the point.
 
-    >>> brief(1234.5), brief(12.345), brief(0.01234), brief(None)
-    ('1,234', '12.3', '0.0123', '-')
+    >>> brief(1234.5), brief(12.345), brief(0.01234)
+    ('1,234', '12.3', '0.0123')
     """
-    if value is None or value >= 1e9:
+    if value >= 1e9:
         return scientific(value)
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
@@ -96,24 +165,19 @@ def duration(hours: float) -> str:
     >>> duration(96.0), duration(6.0), duration(0.25), duration(20000.0), duration(1e-4)
     ('4.0 days', '6.0 h', '15 min', '2.3 years', '0.36 s')
     """
-    for seconds, unit, digits in ((365 * 86400, "years", 1), (86400, "days", 1), (3600, "h", 1),
-                                  (60, "min", 0)):
-        if hours * 3600 >= seconds * (2 if unit in ("years", "days") else 1):
-            return f"{hours * 3600 / seconds:,.{digits}f} {unit}"
+    for least, unit_hours, unit, digits in ((17520, 8760, "years", 1), (48, 24, "days", 1),
+                                            (1, 1, "h", 1), (1 / 60, 1 / 60, "min", 0)):
+        if hours >= least:
+            return f"{hours / unit_hours:,.{digits}f} {unit}"
     return f"{hours * 3600:.2g} s"
 
 
 def _run(work: Workload, config: PretrainingConfig, size: str) -> Table:
     training = config.training
-    rows = [("training", f"{training.num_train_steps:,} steps of {training.train_batch_size:,} "
-             f"examples, {brief(work.tokens / 1e6)} million tokens"),
-            ("parameters", _parameters(work.networks))]
-    if size in _PUBLISHED_RUNS:
-        published = Workload.of(SIZES[size], PUBLISHED_LENGTHS[size]).paper_flops
-        rows.append((f"part of the published {_PUBLISHED_RUNS[size]}",
-                     f"{100 * work.paper_flops / published:.4g} % of {scientific(published)}, by "
-                     "the paper's count"))
-    return Table(title=f"{size}, objective {config.objective.name}", rows=tuple(rows))
+    return Table(title=f"{size}, objective {config.objective.name}", rows=(
+        ("training", f"{training.num_train_steps:,} steps of {training.train_batch_size:,} "
+         f"examples, {brief(work.tokens / 1e6)} million tokens"),
+        ("parameters", _parameters(work.networks))))
 
 
 def _parameters(networks: Sequence[Network]) -> str:
@@ -130,61 +194,60 @@ def _parameters(networks: Sequence[Network]) -> str:
 
 
 def _flops(work: Workload) -> Table:
-    counts = {"training, per token": (work.paper_per_token, work.matmuls_per_token),
-              "training, whole run": (work.paper_flops, work.matmul_flops)}
-    for length in (INFERENCE_LENGTH, _LONG):
+    run = work.paper_flops, work.matmul_flops
+    counts = {"training, per token": [count / work.tokens for count in run],
+              "training, whole run": run}
+    for length in (INFERENCE_LENGTH, 512):
         counts[f"inference, {length} tokens"] = work.inference(length)
     return Table(title="FLOPs", heading=("", "the paper's count", "matmuls"), rows=tuple(
         (name, *map(scientific, both)) for name, both in counts.items()))
 
 
-def _bills(work: Workload, devices: Sequence[Device], table: Prices) -> Table:
-    values = flags.FLAGS
-    grid, rows = table.grid(values.region), []
-    for device in devices:
-        utilization = values.utilization or device.utilization.value
-        bill = prices.bill(work.matmul_flops, device, count=values.count, utilization=utilization,
-                           pue=table.pue.value, grams_co2_per_kwh=grid.value)
-        rows.append((f"{values.count:,} x {device.name}", f"{device.peak / 1e12:,.4g}",
-                     f"{utilization:.3g}", duration(bill.hours),
-                     *map(brief, (bill.hours * values.count, *bill[1:]))))
-    return Table(
-        title="Devices", rows=tuple(rows),
-        heading=("device", "peak, TFLOP/s", "utilization", "time", "device-h", "dollars", "kWh",
-                 "kg CO2"),
-        notes=("Time: FLOPs of matmuls / (peak x utilization); several devices share the work "
-               "without loss.",
-               f"Electricity: devices at full load, times {table.pue.value:g} for the data centre "
-               f"({table.pue.origin}); {values.region}: {grid.value:g} g CO2/kWh ({grid.origin})."))
+def _devices(work: Workload) -> Table:
+    values, rows, prices = flags.FLAGS, [], []
+    for name in values.devices:
+        key = " ".join(name.lower().replace("-", " ").replace("_", " ").split())
+        if key not in DEVICES:
+            raise UserError(f"--devices: no device {shown(name)}; known: {', '.join(DEVICES)}.")
+        device = DEVICES[key]
+        peak = peak_flops(key, "bfloat16") or peak_flops(key, "float32")
+        utilization = values.utilization or device.utilization
+        hours = device_hours(work.matmul_flops, peak, utilization)
+        rows.append((f"{values.count:,} x {key}", f"{peak / 1e12:,.4g}", f"{utilization:.3g}",
+                     duration(hours / values.count), brief(hours),
+                     brief(hours * device.dollars_per_hour)))
+        prices.append(f"{key} ${device.dollars_per_hour:.2f} an hour: {device.price}.")
+    notes = ["Time: FLOPs of matmuls / (peak x utilization); several devices share the work "
+             "without loss.", " ".join(["On-demand prices, approximate:", *prices])]
+    width = work.networks[0].encoder.hidden_size
+    if values.utilization is None:
+        notes.append("Utilization: 0.212 is the paper's V100; 0.3 is assumed"
+                     + (f" for a hidden size of {_WIDE} or more. This network has {width}: a fast "
+                        "device will take longer." if width < _WIDE else ".")
+                     + " Give the % of peak that run_pretraining.py shows as --utilization.")
+    return Table(title="Devices", rows=tuple(rows), notes=tuple(notes), heading=(
+        "device", "peak, TFLOP/s", "utilization", "time", "device-h", "dollars"))
 
 
-def _sources(devices: Sequence[Device], width: int) -> Table:
-    given, notes = flags.FLAGS.utilization, []
-    if width < _WIDE and given is None:
-        notes.append(f"Assumed utilizations are of networks with a hidden size of {_WIDE} or more. "
-                     f"This one has {width}: a fast device will take longer.")
-    notes.append("run_pretraining.py logs the % of peak that your device reaches; give it as "
-                 "--utilization.")
-    return Table(title="Sources", notes=tuple(notes), rows=tuple(
-        (device.name, "; ".join(_origins(device, given))) for device in devices))
+def device_hours(matmul_flops: float, peak: float, utilization: float) -> float:
+    """Returns the hours of one device for matmuls with so many FLOPs.
 
-
-def _origins(device: Device, given: float | None) -> Iterator[str]:
-    stated, price, watts = device.utilization, device.dollars_per_hour, device.watts
-    yield (f"utilization {given:g}: --utilization" if given
-           else f"utilization {stated.value:g}: {stated.origin}")
-    if price:
-        yield f"${price.value:,.2f} an hour: {price.origin}"
-    if watts:
-        yield f"{watts.value:g} W: {watts.origin}"
+    >>> device_hours(7.2e16, peak=2e12, utilization=0.5)
+    20.0
+    """
+    return matmul_flops / (peak * utilization) / 3600
 
 
 def _published(work: Workload) -> Table:
+    """Returns the models of the literature that have a cost and an average on GLUE."""
+    with LITERATURE.open(encoding="utf-8", newline="") as file:
+        rows = [(row["model"], float(row["train_flops"]), row["glue_dev"])
+                for row in csv.DictReader(file) if row["train_flops"] and row["glue_dev"]]
     return Table(
         title="Published models", heading=("", "training", "x this run", "GLUE dev"),
-        rows=tuple((point.name, scientific(point.flops, 1), brief(point.flops / work.paper_flops),
-                    f"{point.score:.1f}") for point in scores.literature()),
-        notes=("FLOPs as the paper's tables print them.",))
+        rows=tuple((name, scientific(train_flops, 1), brief(train_flops / work.paper_flops), score)
+                   for name, train_flops, score in rows),
+        notes=("FLOPs as the paper's tables print them. GLUE: average of eight development sets.",))
 
 
 def define() -> None:
@@ -192,23 +255,16 @@ def define() -> None:
     flags.DEFINE_string("model_size", None, "tiny, small, base or large. Default: small.")
     flags.DEFINE_string("recipe", pretraining.PAPER, "paper or short, as for run_pretraining.py.")
     overrides.define_setting_flags(SETTINGS, SIZES)
-    flags.DEFINE_list("devices", list(_DEVICES), "Kinds of devices, separated by commas.")
+    flags.DEFINE_list("devices", ["v100", "a100", "h100", "tpu v3"],
+                      f"Kinds of devices, separated by commas: {', '.join(DEVICES)}.")
     flags.DEFINE_integer("count", 1, "Number of devices of each kind.")
     flags.DEFINE_float("utilization", None, "Fraction of the peak that matmuls reach, in (0, 1]. "
                        "Default: the table's.")
-    flags.DEFINE_string("prices", None, "YAML file with your own prices, powers, utilizations and "
-                        "grids, in the form of electra_tf/apps/planning/prices.yaml.")
-    flags.DEFINE_string("region", "world", "Grid of the table that supplies the electricity.")
-    flags.DEFINE_string("plot", None, "PNG file for a plot of scores against FLOPs.")
-    flags.DEFINE_list("glue_dir", [], "Runs of run_finetuning.py --task=glue to plot; their cost "
-                      "is read from the pre-training runs.")
-    flags.DEFINE_multi_string("own", [], "name:FLOPs:score of another run to plot; repeatable.")
 
 
 GROUPS = {
     "The run": ["model_size", "recipe", *SETTINGS, *ANY_SETTING],
-    "Devices": ["devices", "count", "utilization", "prices", "region"],
-    "Scores": ["plot", "glue_dir", "own"]}
+    "Devices": ["devices", "count", "utilization"]}
 
 
 def run() -> None:

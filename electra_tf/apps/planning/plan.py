@@ -119,10 +119,7 @@ def _evaluation_flags(steps: int, evaluations: int, batches: int) -> list[str]:
 
 
 def seconds_of(text: str) -> float:
-    """Returns the seconds of a duration.
-
-    Raises:
-        UserError: the text is not a duration, or less than a minute.
+    """Returns the seconds of a duration; `UserError` for another text or less than a minute.
 
     >>> seconds_of("1h30m"), seconds_of("0.5h"), seconds_of("2d")
     (5400.0, 1800.0, 172800.0)
@@ -139,7 +136,7 @@ def seconds_of(text: str) -> float:
 
 
 def plan(network: Network, timing: Timing, seconds: float, length: int) -> Plan:
-    """Returns the longest run of a network within a budget in seconds.
+    """Returns the longest run of a network within a budget.
 
     Args:
         network: the network.
@@ -157,39 +154,35 @@ def plan(network: Network, timing: Timing, seconds: float, length: int) -> Plan:
                 evaluations=min(evaluations, steps), eval_batches=batches)
 
 
-def corrected(planned: Plan, tokens_per_second: float, elapsed: float) -> Plan | None:
-    """Returns the plan of a run that replaces another one, None if that one meets its budget.
-
-    Args:
-        planned: the run.
-        tokens_per_second: its own training throughput.
-        elapsed: seconds of its budget that are spent.
-    """
+def replanned(planned: Plan, tokens_per_second: float, seconds: float) -> Plan:
+    """Returns the plan of a run at its own throughput, for `seconds` of its budget."""
     timing = dataclasses.replace(planned.timing, tokens_per_second=tokens_per_second)
-    fitting = plan(planned.network, timing, planned.seconds, planned.length)
+    return plan(planned.network, timing, seconds, planned.length)
+
+
+def meets_budget(planned: Plan, tokens_per_second: float) -> bool:
+    """Returns True for a run that ends near the end of its budget at its own throughput."""
+    fitting = replanned(planned, tokens_per_second, planned.seconds)
     missed = (planned.steps - fitting.steps) * BATCH * planned.length / tokens_per_second
-    if abs(missed) <= TOLERANCE * planned.seconds:
-        return None
-    return plan(planned.network, timing, planned.seconds - elapsed, planned.length)
+    return abs(missed) <= TOLERANCE * planned.seconds
 
 
 def start(planned: Plan, data_dir: str, model_dir: str) -> None:
     """Trains a plan's run; starts it again with other steps if it would miss the budget."""
     process, began, measured = None, time.monotonic(), None
-    check = planned.timing.start_seconds + min(max(_CHECKED * planned.seconds, _CHECK_SECONDS[0]),
-                                               _CHECK_SECONDS[1])
+    least, most = _CHECK_SECONDS
+    check = planned.timing.start_seconds + min(max(_CHECKED * planned.seconds, least), most)
     try:
         process = _started(planned, data_dir, model_dir)
         while process.poll() is None and (measured is None or time.monotonic() - began < check):
             time.sleep(_POLL_SECONDS)
             measured = throughput.training_throughput(storage.path(model_dir), _WARM_UP_STEPS)
-        elapsed = time.monotonic() - began
-        other = measured and process.returncode is None and corrected(planned, measured, elapsed)
-        if other:
-            _stop(process)
+        if process.returncode is None and not meets_budget(planned, measured):
+            _stop(process)  # It saves its state, which takes some of the time.
+            other = replanned(planned, measured, planned.seconds - (time.monotonic() - began))
             print(f"the run trains at {measured:,.0f} tokens/s, not at "
                   f"{planned.timing.tokens_per_second:,.0f}. It starts again with {other.steps:,} "
-                  f"steps in the remaining {planned.seconds - elapsed:,.0f} s:\n"
+                  f"steps in the remaining {other.seconds:,.0f} s:\n"
                   f"python {shlex.join(other.command(data_dir, model_dir))}", flush=True)
             process = _started(other, data_dir, model_dir, "--restart")
         if process.wait():
@@ -211,18 +204,9 @@ def _stop(process: subprocess.Popen | None) -> None:
 
 
 def continued(data_dir: str, model_dir: Path, seconds: float | None) -> list[str] | None:
-    """Returns the words of the command that continues or extends the run in a directory.
+    """Returns the words of the command that continues the run in a directory; None without one.
 
-    Args:
-        data_dir: the records that it was started with.
-        model_dir: the directory.
-        seconds: the budget of an extension; None for no extension.
-
-    Returns:
-        None if the directory holds no run with a checkpoint.
-
-    Raises:
-        UserError: the run is finished, and there is no budget for an extension.
+    A finished run is extended by a budget of `seconds`; without a budget it is a `UserError`.
     """
     if not is_taken(model_dir):
         return None
@@ -264,11 +248,7 @@ def report(plans: Sequence[Plan], best: Plan, records: mixture.Mixture) -> str:
 
 
 def main() -> None:
-    """Measures, prints the plan, and trains the proposed run if --run is given.
-
-    Raises:
-        UserError: no budget, no records, --run without --model_dir, or a run that is finished.
-    """
+    """Measures, prints the plan, and trains the proposed run if --run is given."""
     values = flags.FLAGS
     seconds = seconds_of(values.budget) if values.budget else None
     if values.model_dir and values.data_dir:

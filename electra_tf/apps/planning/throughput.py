@@ -40,12 +40,8 @@ class Timing:
 def measure(flags: Sequence[str], tokens_per_step: int) -> Timing:
     """Returns the timing of a run in its own mode: its flags, precision and steps per loop.
 
-    Args:
-        flags: of run_pretraining.py, without --model_dir and --num_train_steps.
-        tokens_per_step: batch x length.
-
-    Raises:
-        UserError: the command fails; with its message.
+    The flags are those of run_pretraining.py, without --model_dir and --num_train_steps. If the
+    command fails, its message is that of a `UserError`.
     """
     with tempfile.TemporaryDirectory() as directory:
         run, clock = storage.path(directory) / "run", time.monotonic
@@ -69,7 +65,7 @@ def measure(flags: Sequence[str], tokens_per_step: int) -> Timing:
                     break
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate()
-        if warm is None:
+        if warm is None or last is warm:
             *_, reason = errors.strip().splitlines() or [f"status {process.returncode}"]
             raise UserError(f"run_pretraining.py: {reason.removeprefix('error: ')}")
         throughput = training_throughput(run, warm[0])

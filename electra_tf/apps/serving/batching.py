@@ -15,10 +15,13 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 import tensorflow as tf
+from prometheus_client import Histogram
 
-from electra_tf.apps.serving import metrics
 from electra_tf.apps.serving.saved_models import Arrays, Signature, num_rows
 from electra_tf.apps.serving.settings import ServerConfig
+
+_CALL_ROWS = Histogram("serving_call_rows", "Rows per model call.",
+                      buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256, 1024))
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
@@ -75,7 +78,7 @@ class Batcher:
         async with self._free_calls:  # Until a call is free, other requests still join.
             if self._open.get(key) is batch:
                 del self._open[key]
-            metrics.CALL_ROWS.observe(batch.rows)
+            _CALL_ROWS.observe(batch.rows)
             self._running += 1
             try:
                 return await asyncio.get_running_loop().run_in_executor(

@@ -11,8 +11,9 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 
+from starlette.exceptions import HTTPException
+
 from electra_tf.apps.serving import saved_models
-from electra_tf.apps.serving.errors import RequestError
 from electra_tf.apps.serving.saved_models import ServedModel
 from electra_tf.apps.serving.settings import ServerConfig
 from electra_tf.platform import storage
@@ -72,15 +73,15 @@ class ModelVersions:
                 del self.known[version.number]
 
     def find(self, number: str | None) -> ServedModel:
-        """Returns a version, the newest one for None; raises a RequestError if there is none."""
+        """Returns a version, the newest one for None; an HTTPException (404) if there is none."""
         served = {str(each): version.model for each, version in sorted(list(self.known.items()))
                   if version.model}
         if number is None and served:
             number = list(served)[-1]
         if number in served:
             return served[number]
-        raise RequestError(f"Servable not found for request: version {number or 'latest'} of "
-                           f"{self.name}; available: {', '.join(served) or 'none'}", 404)
+        raise HTTPException(404, f"Servable not found for request: version {number or 'latest'} of "
+                                 f"{self.name}; available: {', '.join(served) or 'none'}")
 
     def _look(self) -> list[Version]:
         """Returns the versions that are loaded, or that can be loaded: their files are complete."""

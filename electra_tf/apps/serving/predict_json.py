@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from starlette.exceptions import HTTPException
 
 from electra_tf.apps.serving import saved_models
-from electra_tf.apps.serving.errors import RequestError
 from electra_tf.apps.serving.saved_models import Arrays, ServedModel, Signature
 from electra_tf.apps.serving.settings import ServerConfig
 from electra_tf.platform.errors import shown
@@ -28,38 +28,38 @@ def parse(body: bytes, model: ServedModel, config: ServerConfig) -> tuple[Signat
     """Returns a request's signature and inputs, and whether it has the row format.
 
     Raises:
-        RequestError: invalid JSON, inputs that don't match the signature, or beyond a limit.
+        HTTPException: invalid JSON, inputs that don't match the signature, or beyond a limit.
     """
     if sum(map(body.count, (b",", b"[", b"{"))) > MOST_VALUES:  # Before they take memory.
-        raise RequestError(f"the body may have at most {MOST_VALUES:,} values, counted by its "
-                           "commas and brackets; send several requests")
+        raise HTTPException(400, f"the body may have at most {MOST_VALUES:,} values, counted by "
+                                 "its commas and brackets; send several requests")
     gc.disable()  # Collections visit TensorFlow's objects too: 1.1 s, not 0.06, for 1 M lists.
     try:
         content = json.loads(body)
     except (ValueError, RecursionError) as error:  # Also not UTF-8, or an integer too long to read.
-        raise RequestError(f"the body isn't JSON: {error}") from error
+        raise HTTPException(400, f"the body isn't JSON: {error}") from error
     finally:
         gc.enable()
     if not isinstance(content, dict) or ("instances" in content) == ("inputs" in content):
-        raise RequestError('the body must be an object with one of "instances" (row format) and '
-                           '"inputs" (column format)')
+        raise HTTPException(400, 'the body must be an object with one of "instances" (row format) '
+                                 'and "inputs" (column format)')
     name = content.get("signature_name") or saved_models.DEFAULT_SIGNATURE
     if not isinstance(name, str) or name not in model.signatures:
-        raise RequestError(f"unknown signature_name {shown(name)}; this model has "
-                           f"{', '.join(model.signatures)}")
+        raise HTTPException(400, f"unknown signature_name {shown(name)}; this model has "
+                                 f"{', '.join(model.signatures)}")
     signature, in_rows = model.signatures[name], "instances" in content
     columns = _columns(content["instances" if in_rows else "inputs"], in_rows,
                        list(signature.inputs))
     rows = max((len(value) for value in columns.values() if isinstance(value, list)), default=0)
     if rows > config.max_request_rows:
-        raise RequestError(f"a request may have at most {config.max_request_rows} rows "
-                           f"(--max_request_rows). Received: {rows}")
+        raise HTTPException(400, f"a request may have at most {config.max_request_rows} rows "
+                                 f"(--max_request_rows). Received: {rows}")
     inputs = {name: _to_array(value, signature.inputs[name]) for name, value in columns.items()}
     longest = max((len(text) for array in inputs.values() if array.dtype == object
                    for text in array.flat), default=0)
     if longest > config.max_text_mib * 2**20:
-        raise RequestError(f"a text may have at most {config.max_text_mib:g} MiB "
-                           f"(--max_text_mib). Received: {longest:,} bytes")
+        raise HTTPException(400, f"a text may have at most {config.max_text_mib:g} MiB "
+                                 f"(--max_text_mib). Received: {longest:,} bytes")
     return signature, inputs, in_rows
 
 
@@ -67,14 +67,14 @@ def render(outputs: Arrays, in_rows: bool) -> bytes:
     """Returns the answer's JSON in the request's format.
 
     Raises:
-        RequestError: row format, but the outputs have no common first dimension.
+        HTTPException: row format, but the outputs have no common first dimension.
     """
     columns = {name: _to_json(array, name) for name, array in sorted(outputs.items())}
     if not in_rows:
         answer = {"outputs": _without_name(columns)}
     elif len(sizes := {array.shape[:1] for array in outputs.values()}) > 1 or () in sizes:
-        raise RequestError('the outputs of this signature have no common first dimension; use the '
-                           'column format ("inputs")')
+        raise HTTPException(400, 'the outputs of this signature have no common first dimension; '
+                                 'use the column format ("inputs")')
     else:
         answer = {"predictions": [_without_name(dict(zip(columns, row, strict=True)))
                                   for row in zip(*columns.values(), strict=True)]}
@@ -84,7 +84,7 @@ def render(outputs: Arrays, in_rows: bool) -> bytes:
 def _columns(values: Any, in_rows: bool, names: list[str]) -> dict[str, Any]:
     """Returns the value of every input; a single input may come without its name."""
     if in_rows and not (isinstance(values, list) and values):
-        raise RequestError("'instances' must be a list of at least one row")
+        raise HTTPException(400, "'instances' must be a list of at least one row")
     objects = values if in_rows else [values]
     if len(names) == 1 and not any(isinstance(each, dict) and not _is_bytes(each)
                                    for each in objects):
@@ -92,8 +92,8 @@ def _columns(values: Any, in_rows: bool, names: list[str]) -> dict[str, Any]:
     for number, each in enumerate(objects):
         if not isinstance(each, dict) or each.keys() != set(names):
             where = f"row {number} of 'instances'" if in_rows else "'inputs'"
-            raise RequestError(f"{where} must be an object with {', '.join(names)}. "
-                               f"Received: {shown(each)}")
+            raise HTTPException(400, f"{where} must be an object with {', '.join(names)}. "
+                                     f"Received: {shown(each)}")
     return {name: [row[name] for row in values] for name in names} if in_rows else values
 
 
@@ -111,11 +111,11 @@ def _to_array(value: Any, spec: tf.TensorSpec) -> np.ndarray:
     leaves = np.array(value, object)  # Lists of different lengths stay lists.
     if leaves.ndim > 32 or any(  # NumPy iterates over at most 32 dimensions.
             isinstance(leaf, list) for leaf in leaves.flat):
-        raise RequestError(f"input {spec.name!r} is ragged or too deep: its lists must have equal "
-                           "lengths at every level")
+        raise HTTPException(400, f"input {spec.name!r} is ragged or too deep: its lists must have "
+                                 "equal lengths at every level")
     if not spec.shape.is_compatible_with(leaves.shape):
-        raise RequestError(f"input {spec.name!r} must have the shape {spec.shape}. "
-                           f"Received: {tf.TensorShape(leaves.shape)}")
+        raise HTTPException(400, f"input {spec.name!r} must have the shape {spec.shape}. "
+                                 f"Received: {tf.TensorShape(leaves.shape)}")
     try:
         if spec.dtype == tf.string:
             return np.vectorize(_to_bytes, otypes=[object])(leaves)
@@ -128,7 +128,7 @@ def _to_array(value: Any, spec: tf.TensorSpec) -> np.ndarray:
         with np.errstate(over="raise"):
             return leaves.astype(spec.dtype.as_numpy_dtype)
     except (TypeError, ValueError, ArithmeticError) as error:
-        raise RequestError(f"input {spec.name!r}: {error}") from error
+        raise HTTPException(400, f"input {spec.name!r}: {error}") from error
 
 
 def _to_bytes(leaf: Any) -> bytes:
@@ -147,7 +147,7 @@ def _to_json(array: np.ndarray, name: str) -> Any:
         return np.vectorize(write, otypes=[object])(array).tolist()
     dtype = tf.as_dtype(array.dtype)
     if not (dtype.is_bool or dtype.is_integer or dtype.is_floating):
-        raise RequestError(f"JSON cannot represent output {name!r} of type {dtype.name}", 501)
+        raise HTTPException(501, f"JSON cannot represent output {name!r} of type {dtype.name}")
     if dtype in (tf.float16, tf.bfloat16, tf.float32):
         # The shortest decimal that reads back as the same number: 0.1, not 0.10000000149011612.
         return array.astype(np.float32).astype(str).astype(np.float64).tolist()

@@ -12,33 +12,46 @@ without :classify, :regress and labels of versions. Every error is {"error": "..
 
 import asyncio
 import contextlib
+import dataclasses
 import html
+import http
+import json
 import pathlib
 import socket
+import sys
+import time
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import prometheus_client
 import tensorflow as tf
 import uvicorn
+from prometheus_client import Counter, Gauge, Histogram
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from electra_tf.apps.serving import errors, metrics, predict_json
+from electra_tf.apps.serving import predict_json
 from electra_tf.apps.serving.batching import Batcher
-from electra_tf.apps.serving.errors import RequestError
 from electra_tf.apps.serving.model_versions import ModelVersions
-from electra_tf.apps.serving.saved_models import num_rows
+from electra_tf.apps.serving.saved_models import num_rows, reason_of
 from electra_tf.apps.serving.settings import ServerConfig
 from electra_tf.platform import http_server
+from electra_tf.platform.errors import one_line
 
 _LARGE_BODY = 64 * 1024
 _PAGE = pathlib.Path(__file__).with_name("page.html").read_text(encoding="utf-8")
+_REQUESTS = Counter("serving_requests", "Requests, including errors; 499: the client left.",
+                   ("model", "version", "status"))
+_SECONDS = Histogram(
+    "serving_request_seconds", "From a request's headers to the end of its answer.",
+    ("model", "version"), buckets=(.002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60))
+_WAITING_ROWS = Gauge("serving_waiting_rows", "Rows of unanswered requests.")
+_BUFFERED_BYTES = Gauge("serving_buffered_bytes", "Size of the bodies of unanswered requests.")
 
 
 def application(models: Mapping[str, ModelVersions], config: ServerConfig) -> ASGIApp:
@@ -49,9 +62,9 @@ def application(models: Mapping[str, ModelVersions], config: ServerConfig) -> AS
         routes += [Route(f"{path}:predict", api.predict, methods=["GET", "POST"]),
                    Route(path, api.status), Route(f"{path}/metadata", api.metadata)]
     routed = Starlette(routes=routes, exception_handlers=dict.fromkeys(
-        (RequestError, tf.errors.OpError, HTTPException, ClientDisconnect, 500), errors.respond))
+        (tf.errors.OpError, HTTPException, ClientDisconnect, 500), _respond))
     routed.router.redirect_slashes = False
-    return metrics.counted(routed)
+    return _counted(routed)
 
 
 class Server(uvicorn.Server):
@@ -93,10 +106,10 @@ class _Api:
         self._models = models
         self._config = config
         self._max_bytes = int(config.max_body_mib * 2**20)
-        self._rows = metrics.Limit(
-            config.max_waiting_rows, "--max_waiting_rows", metrics.WAITING_ROWS)
-        self._bytes = metrics.Limit(
-            int(config.max_buffered_mib * 2**20), "--max_buffered_mib", metrics.BUFFERED_BYTES)
+        self._rows = _Limit(
+            config.max_waiting_rows, "--max_waiting_rows", _WAITING_ROWS)
+        self._bytes = _Limit(
+            int(config.max_buffered_mib * 2**20), "--max_buffered_mib", _BUFFERED_BYTES)
         self._batcher = Batcher(config)
         self._parsing = asyncio.Lock()
 
@@ -139,16 +152,16 @@ class _Api:
         request.state.served = model.name, str(served.version)
         encoding = request.headers.get("content-encoding", "identity")
         if encoding != "identity":
-            raise RequestError(f"Content-Encoding: {encoding[:40]} isn't supported; send plain "
-                               "JSON", 415)
+            raise HTTPException(415, f"Content-Encoding: {encoding[:40]} isn't supported; send "
+                                     "plain JSON")
         size = request.headers.get("content-length")
         if size is None:
-            raise RequestError("a body with Content-Length is needed", 411)
+            raise HTTPException(411, "a body with Content-Length is needed")
         if int(size) > self._max_bytes:  # The HTTP parser has checked that it is a number.
             async for _ in request.stream():
                 pass  # A client that is still sending would miss the answer.
-            raise RequestError(f"the body is longer than {self._max_bytes} bytes "
-                               "(--max_body_mib)", 413)
+            raise HTTPException(413, f"the body is longer than {self._max_bytes} bytes "
+                                     "(--max_body_mib)")
         with self._bytes.taken(int(size)):
             body = await request.body()
             # One large body at a time: they take little memory, and small ones do not wait.
@@ -165,6 +178,75 @@ class _Api:
 
     def _find(self, name: str) -> ModelVersions:
         if name not in self._models:
-            raise RequestError(f"Servable not found for request: {name[:100]}; this server has "
-                               f"{', '.join(self._models)}", 404)
+            raise HTTPException(404, f"Servable not found for request: {name[:100]}; this server "
+                                     f"has {', '.join(self._models)}")
         return self._models[name]
+
+
+async def _respond(request: Request, error: Exception) -> Response:
+    """Returns the response to a request that raised an exception: `{"error": "one line"}`."""
+    if isinstance(error, ClientDisconnect):
+        return Response(status_code=499)  # nginx's code; only the metrics receive it.
+    message, status = f"the server failed: {type(error).__name__}; see its log", 500
+    if isinstance(error, HTTPException):
+        message, status = error.detail, error.status_code
+        if message == http.HTTPStatus(status).phrase:  # Of the router.
+            message += f": {request.method} {request.url.path}"
+    elif isinstance(error, tf.errors.OpError):
+        status = 400 if isinstance(error, (  # As TensorFlow Serving does.
+            tf.errors.InvalidArgumentError, tf.errors.FailedPreconditionError,
+            tf.errors.OutOfRangeError)) else 500
+        what = "refused the inputs" if status == 400 else "failed"
+        message = f"the model {what}: {reason_of(error)}"
+        if status == 500:
+            print(one_line(f"{request.url.path}: {message}"), file=sys.stderr, flush=True)
+    body = json.dumps({"error": one_line(message, 500)}, ensure_ascii=False) + "\n"
+    return Response(body, status, {"Retry-After": "1"} if status == 503 else {},
+                    "application/json")
+
+
+def _counted(application: ASGIApp) -> ASGIApp:
+    """Returns an application that counts requests; `state["served"]` is (model, version)."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        begin, status, state = time.perf_counter(), 499, scope.setdefault("state", {})
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await application(scope, receive, sending)
+        finally:
+            served = state.get("served", ("", ""))
+            _REQUESTS.labels(*served, status).inc()
+            _SECONDS.labels(*served).observe(time.perf_counter() - begin)
+
+    return answer
+
+
+@dataclasses.dataclass
+class _Limit:
+    """An amount of waiting work, in rows or bytes, that has an upper limit."""
+
+    most: int
+    flag: str
+    gauge: Gauge
+    amount: int = 0
+
+    @contextlib.contextmanager
+    def taken(self, amount: int) -> Iterator[None]:
+        """Adds an amount until the context ends, or raises an HTTPException (503).
+
+        A request that waits alone is always accepted.
+        """
+        if self.amount and self.amount + amount > self.most:
+            raise HTTPException(503, f"too many requests are waiting ({self.flag}); retry later")
+        self.amount += amount
+        self.gauge.inc(amount)
+        try:
+            yield
+        finally:
+            self.amount -= amount
+            self.gauge.dec(amount)

@@ -45,7 +45,7 @@ class StateValue(Value):
     """A tensor of the state."""
 
     result: int | None
-    """Index of the step's result that is its new value; None if a step does not change it."""
+    """Index of the result that is its new value; None if a step does not change it."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -88,11 +88,6 @@ class Layout:
     reading: Reading | None
     """None for a step that was made without records."""
 
-    @property
-    def inputs(self) -> tuple[Value, ...]:
-        """All arguments, in order."""
-        return self.batch + self.state
-
     def means(self, results: Mapping[str, float]) -> dict[str, float]:
         """Returns every loss and statistic from `results`, which are summed over any steps."""
         names = [name.removesuffix("/sum") for name in self.results if name.endswith("/sum")]
@@ -112,8 +107,7 @@ class LiftedStep:
 def require_name(path: Path) -> None:
     """Raises `UserError` unless a path is one that `write` takes."""
     if path.suffix != SUFFIX:
-        raise UserError(f"the file of a step ends in {SUFFIX}, for example step{SUFFIX}. "
-                        f"Received: {shown(str(path))}")
+        raise UserError(f"the file of a step ends in {SUFFIX}. Received: {shown(str(path))}")
 
 
 def write(step: LiftedStep, path: Path) -> None:
@@ -125,12 +119,7 @@ def write(step: LiftedStep, path: Path) -> None:
 
 
 def read(path: Path) -> LiftedStep:
-    """Reads what `write` wrote.
-
-    Raises:
-        UserError: a file is missing, damaged or of another format version, or the files do not
-            belong together.
-    """
+    """Reads what `write` wrote; `UserError` if a file is missing, damaged or of another step."""
     require_name(path)
     beside = path.with_suffix(".json")
     layout = strict_json.read(beside, Layout, most=_MOST_BYTES, fix=_FIX, absent=(
@@ -139,9 +128,8 @@ def read(path: Path) -> LiftedStep:
     if layout.format_version != FORMAT_VERSION:
         raise UserError(f"{beside} has format version {layout.format_version}, this program reads "
                         f"{FORMAT_VERSION}; {_FIX}")
-    names = [value.name for value in layout.state]
-    if len(set(names)) < len(names) or STEP not in names:
-        raise UserError(f"{beside} is damaged: its state has no {STEP}, or a name twice; {_FIX}")
+    if STEP not in {value.name for value in layout.state}:
+        raise UserError(f"{beside} is damaged: its state has no {STEP}; {_FIX}")
     try:
         module = path.read_bytes()
     except OSError as error:
@@ -158,13 +146,10 @@ def write_state(state: State, layout: Layout, path: Path) -> None:
 
 
 def read_state(path: Path, layout: Layout) -> dict[str, np.ndarray]:
-    """Reads what `write_state` wrote.
+    """Reads what `write_state` wrote; `UserError` if it is missing, damaged or of another step.
 
     Names, shapes and types are compared with the layout before the values are read: a damaged
     header cannot ask for more memory than the state has.
-
-    Raises:
-        UserError: the file is missing, damaged, or the state of another step.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -177,11 +162,6 @@ def read_state(path: Path, layout: Layout) -> dict[str, np.ndarray]:
             zipfile.BadZipFile, zlib.error, tokenize.TokenError) as error:
         raise UserError(f"{path} is damaged: {one_line(str(error), 200)}; take an earlier state, "
                         "or export the step again.") from error
-
-
-def step_of(state: State) -> int:
-    """Returns how many steps led to a state."""
-    return int(state[STEP])
 
 
 def _require_same(path: Path, archive: zipfile.ZipFile, layout: Layout) -> None:

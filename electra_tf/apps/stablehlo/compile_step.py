@@ -1,32 +1,30 @@
-r"""Compiles a training step for TPUs or GPUs that aren't there, or writes it for other runtimes.
+r"""Compiles a training step for TPUs that aren't there, or writes it for other runtimes.
 
-    python -m electra_tf.apps.stablehlo.compile_step --topology=v5e:2x4 --model_size=base
-    python -m electra_tf.apps.stablehlo.compile_step --topology=v3:2x2,v4:2x2x1 --model_size=large \
-        --max_seq_length=128 --train_batch_size=256
+    python -m electra_tf.apps.stablehlo.compile_step --topology=v5e:2x4,v4:2x2x1 --model_size=base
     python -m electra_tf.apps.stablehlo.compile_step --export=step.stablehlo --model_size=small \
         --data_dir=records --model_dir=runs/small
     python -m electra_tf.apps.stablehlo.compile_step --take_back=trained.npz \
         --export=step.stablehlo --model_size=small --data_dir=records --model_dir=runs/small
 
-The first two need what `make compile-env` installs, no records and no TPU; a step of ELECTRA-Base
-takes minutes. --topology=h100:1, for GPUs, needs `make compile-cuda` besides. The third writes what
-`electra_tf.apps.stablehlo.run_step` trains with, the fourth makes a checkpoint of the result, and
-run_pretraining.py with the same flags goes on from there. docs/how_to/accelerators.md lists what
-compiles where.
+The first needs what `make compile-env` installs, no records and no TPU; a step of ELECTRA-Base
+takes minutes. The second writes what `electra_tf.apps.stablehlo.run_step` trains with, the third
+makes a checkpoint of the result, and run_pretraining.py with the same flags goes on from there.
+docs/how_to/accelerators.md lists what compiles where.
 """
 
 import concurrent.futures
 import multiprocessing
+import os
 import pathlib
-import sys
+import signal
+import subprocess
 import tempfile
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from absl import flags
 
-from electra_tf.apps.stablehlo import artefact, compile_environment
-from electra_tf.apps.stablehlo.compile_environment import Cores, Report
+from electra_tf.apps.stablehlo import artefact
 from electra_tf.config import overrides, pretraining_flags
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform import command_line, native_logging, storage
@@ -34,6 +32,8 @@ from electra_tf.platform.errors import UserError
 
 Result = TypeVar("Result")
 
+ROOT = pathlib.Path(__file__).parents[3]
+VARIABLE = "COMPILE_PYTHON"
 GROUPS = {
     "What to do": ("topology", "export", "take_back"),
     "The run": ("model_size", "recipe", "data_dir", "model_dir", "vocab_file", "init_checkpoint",
@@ -45,48 +45,51 @@ GROUPS = {
 
 def main() -> None:
     """Does what the flags ask for."""
-    with overrides.naming_flags(pretraining_flags.SETTINGS):
-        _run()
-
-
-def _run() -> None:
     values = flags.FLAGS
-    if not values.topology and not values.export:
-        raise UserError("--topology or --export is needed: for which TPUs to compile, or where to "
-                        "write the step.")
-    if values.topology and (values.export or values.take_back):
-        raise UserError("--topology compiles, --export and --take_back don't; give one of them.")
-    config = pretraining_flags.build_config(
-        values.model_size, values.recipe, overrides.given_settings(pretraining_flags.SETTINGS))
-    if values.topology:
-        _compile(config, values.topology.split(","))
-    else:
-        _exchange(config)
+    with overrides.naming_flags(pretraining_flags.SETTINGS):
+        if not values.topology and not values.export:
+            raise UserError("--topology or --export is needed: for which TPUs to compile, or where "
+                            "to write the step.")
+        if values.topology and (values.export or values.take_back):
+            raise UserError("--topology compiles, --export and --take_back don't; give one of "
+                            "them.")
+        config = pretraining_flags.build_config(
+            values.model_size, values.recipe,
+            overrides.given_settings(pretraining_flags.SETTINGS))
+        if values.topology:
+            _compile(config, values.topology)
+        else:
+            _exchange(config)
 
 
-def _compile(config: PretrainingConfig, topologies: list[str]) -> None:
+def compile_python() -> pathlib.Path:
+    """Returns the interpreter of the environment with JAX, which need not be there."""
+    return pathlib.Path(os.environ.get(VARIABLE, ROOT / ".venv-compile" / "bin" / "python"))
+
+
+def _compile(config: PretrainingConfig, topology: str) -> None:
     """Lifts the step once and compiles it for each, after all of them are known to be possible."""
-    for name in topologies:
-        cores = compile_environment.ask(Cores, f"--topology={name}")
-        batch = config.training.train_batch_size
-        if batch % cores.count:
-            raise UserError(
-                f"training.train_batch_size={batch} can't be split over the {cores.count} cores of "
-                f"{name}. Take a multiple of {cores.count}, for example "
-                f"{max(cores.count, batch // cores.count * cores.count)}.")
-    problems = 0
+    _ahead_of_time(f"--topology={topology}", f"--batch_size={config.training.train_batch_size}")
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory) / f"step{artefact.SUFFIX}"
-        batch_size, length = in_a_process(_write_lifted, config, path)
-        print(f"batch {batch_size}, L = {length}; memory, FLOPs and bytes are of one core and step"
-              f"\n{compile_environment.HEADING}", flush=True)
-        for name in topologies:
-            found = compile_environment.ask(Report, f"--step={path}", f"--topology={name}")
-            print(compile_environment.line(found), flush=True)
-            problems += found.problem is not None
-    if problems:
-        print(f"error: {problems} of {len(topologies)} don't compile.", file=sys.stderr)
-        raise SystemExit(1)
+        in_a_process(_write_lifted, config, path)
+        _ahead_of_time(f"--topology={topology}", f"--step={path}")
+
+
+def _ahead_of_time(*given: str) -> None:
+    """Runs `ahead_of_time` in the environment with JAX; ends with its status if that is not 0."""
+    python = compile_python()
+    if not python.exists():
+        raise UserError(f"there is no {python}: run `make compile-env`, or set {VARIABLE} to a "
+                        "Python with the packages of requirements/compile.txt.")
+    ended = subprocess.run(
+        [str(python.absolute()), "-m", "electra_tf.apps.stablehlo.ahead_of_time", *given],
+        cwd=ROOT, check=False)
+    if ended.returncode == -signal.SIGKILL:
+        raise UserError("the compiler was killed, most likely for want of memory: ELECTRA-Large "
+                        "takes 5 GB and more.")
+    if ended.returncode:
+        raise SystemExit(ended.returncode)  # Its reason is on stderr already.
 
 
 def in_a_process(function: Callable[..., Result], *args: Any) -> Result:
@@ -100,14 +103,11 @@ def in_a_process(function: Callable[..., Result], *args: Any) -> Result:
                         "memory: ELECTRA-Large takes 10 GB.") from error
 
 
-def _write_lifted(config: PretrainingConfig, path: pathlib.Path) -> tuple[int, int]:
-    """Writes a step; returns its batch and its length."""
+def _write_lifted(config: PretrainingConfig, path: pathlib.Path) -> None:
     native_logging.quiet()
     from electra_tf.apps.stablehlo.lift import lift_without_records
 
-    step = lift_without_records(config)
-    artefact.write(step, path)
-    return step.layout.batch[0].shape
+    artefact.write(lift_without_records(config), path)
 
 
 def _exchange(config: PretrainingConfig) -> None:
@@ -118,31 +118,28 @@ def _exchange(config: PretrainingConfig) -> None:
     path = storage.require_local(storage.path(values.export), "--export", "it is a file to carry")
     artefact.require_name(path)
 
-    from electra_tf.apps.stablehlo import exchange
-    from electra_tf.apps.stablehlo.lift import for_one_device
+    from electra_tf.apps.stablehlo import lift
     from electra_tf.checkpoints import formats
     from electra_tf.pretraining import setup
 
     initial = (formats.read(storage.path(values.init_checkpoint))
                if values.init_checkpoint else None)
     run = setup.prepare(
-        for_one_device(config), values.data_dir, storage.path(values.model_dir),
+        lift.for_one_device(config), values.data_dir, storage.path(values.model_dir),
         storage.path(values.vocab_file) if values.vocab_file else None, initial, here=False)
     if values.take_back:
-        print(f"saved {exchange.take_back(run, path, storage.path(values.take_back))}")
+        print(f"saved {lift.take_back(run, path, storage.path(values.take_back))}")
         return
-    step = exchange.export(run, path)
-    count = sum(1 for _ in step.layout.state)
+    step = lift.export(run, path)
     print(f"{path}: {len(step.module) / 1e6:,.1f} MB; {path.with_suffix('.json').name}: its "
-          f"layout; {path.with_suffix('.npz').name}: {count:,} tensors of state")
+          f"layout; {path.with_suffix('.npz').name}: {len(step.layout.state):,} tensors of state")
 
 
 def define() -> None:
     """Defines the flags."""
     pretraining_flags.define()
-    flags.DEFINE_string("topology", "", "What to compile for: TPUs, generation and chips, v2:2x2, "
-                        "v3:2x2, v4:2x2x1, v5e:2x4, v5p:2x2x1, v6e:2x4; GPUs of a machine, a100:8, "
-                        "h100:8, h200:8; or several, with commas.")
+    flags.DEFINE_string("topology", "", "TPUs to compile for, generation and chips: v2:2x2, "
+                        "v3:2x2, v4:2x2x1, v5e:2x4, v5p:2x2x1, v6e:2x4; or several, with commas.")
     flags.DEFINE_string("export", "", "File to write the step to, ending in .stablehlo; layout and "
                         "state go beside it. With --take_back: the step that was exported.")
     flags.DEFINE_string("take_back", "", "State that run_step wrote, to become a checkpoint of "

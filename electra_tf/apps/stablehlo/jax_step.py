@@ -1,7 +1,7 @@
-"""A lifted step on JAX's runtime, its batch split over devices; knows nothing of TensorFlow.
+"""A lifted step on JAX's runtime; needs no TensorFlow.
 
-The partitioner of XLA makes of one program for the whole batch a program per device, with sums
-over devices where gradients need them.
+XLA's partitioner splits the program for the whole batch over devices, with sums over devices where
+gradients need them.
 """
 
 import dataclasses
@@ -24,12 +24,11 @@ import numpy as np
 from jax import export
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from electra_tf.apps.stablehlo.artefact import Layout, LiftedStep, Value
+from electra_tf.apps.stablehlo.artefact import LiftedStep, Value
 from electra_tf.platform.errors import UserError
 
 jax.config.update("jax_enable_x64", True)  # The step and Philox's counters have 64 bits.
 
-AXIS = "data"
 _CALLING_CONVENTION = 10
 """Of JAX's exports: a module whose arguments are just those of the function."""
 
@@ -40,21 +39,16 @@ class JaxStep:
     """Calls a lifted step, or compiles it for devices that aren't there."""
 
     def __init__(self, step: LiftedStep, devices: Sequence[jax.Device], platform: str):
-        """Takes the devices, which share the batch.
-
-        Args:
-            step: what to run.
-            devices: all of one kind.
-            platform: theirs: "cpu", "cuda", "rocm" or "tpu".
+        """Takes devices of one kind, which share the batch, and their platform, see `platform_of`.
 
         Raises:
             UserError: they can't share the batch evenly.
         """
         self._layout = step.layout
         require_even_split(step.layout.batch_size, len(devices), f"{len(devices)} devices")
-        mesh = Mesh(np.asarray(devices), (AXIS,))
+        mesh = Mesh(np.asarray(devices), ("data",))
         self._whole = NamedSharding(mesh, PartitionSpec())
-        self._split = NamedSharding(mesh, PartitionSpec(AXIS))
+        self._split = NamedSharding(mesh, PartitionSpec("data"))
         exported = _exported(step, platform)
         names = [value.name for value in step.layout.state]
 
@@ -86,7 +80,7 @@ class JaxStep:
 
 
 def platform_of(device: jax.Device) -> str:
-    """Returns a device's platform as exports call it; JAX's own name of NVIDIA's is "gpu"."""
+    """Returns "cpu", "cuda", "rocm" or "tpu"; JAX's own name of NVIDIA's is "gpu"."""
     return {"gpu": "cuda"}.get(device.platform, device.platform)
 
 
@@ -101,8 +95,11 @@ def require_even_split(batch_size: int, devices: int, whose: str) -> None:
 def _exported(step: LiftedStep, platform: str) -> export.Exported:
     """Returns a step as if JAX had exported it."""
     layout = step.layout
-    inputs = tuple(_aval(value.shape, value.dtype) for value in layout.inputs)
-    outputs = _outputs(layout)
+    inputs = tuple(_aval(value.shape, value.dtype) for value in (*layout.batch, *layout.state))
+    found = {index: _aval((), "float32") for index in range(len(layout.results))}
+    found |= {value.result: _aval(value.shape, value.dtype) for value in layout.state
+              if value.result is not None}
+    outputs = tuple(found[index] for index in range(len(found)))
     nowhere = (None,) * len(inputs), (None,) * len(outputs)
     # JAX 0.10 asks whether shardings have names; in 0.11 all have.
     fields = {field.name for field in dataclasses.fields(export.Exported)}
@@ -118,13 +115,6 @@ def _exported(step: LiftedStep, platform: str) -> export.Exported:
         calling_convention_version=_CALLING_CONVENTION,
         module_kept_var_idx=tuple(range(len(inputs))), uses_global_constants=False, _get_vjp=None,
         **named)
-
-
-def _outputs(layout: Layout) -> tuple[jax.core.ShapedArray, ...]:
-    found = {index: _aval((), "float32") for index in range(len(layout.results))}
-    found |= {value.result: _aval(value.shape, value.dtype) for value in layout.state
-              if value.result is not None}
-    return tuple(found[index] for index in range(len(found)))
 
 
 def _aval(shape: tuple[int, ...], dtype: str) -> jax.core.ShapedArray:

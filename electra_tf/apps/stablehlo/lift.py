@@ -2,25 +2,21 @@
 
 The same step that `run_pretraining.py` runs, for one replica with the whole batch. A compiler
 splits the batch over devices, which changes no draw: every draw is a function of the example's
-index in the global batch.
+index in the global batch. `export` writes a run's step and state for another machine, `take_back`
+makes a checkpoint of the state that was trained there.
 """
 
 import hashlib
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.compiler.mlir.stablehlo import stablehlo
 
-from electra_tf.apps.stablehlo import dialect
-from electra_tf.apps.stablehlo.artefact import (
-    FORMAT_VERSION,
-    STEP,
-    Layout,
-    LiftedStep,
-    Reading,
-    StateValue,
-    Value,
-)
+from electra_tf.apps.stablehlo import artefact
+from electra_tf.apps.stablehlo.artefact import STEP, Layout, LiftedStep, Reading, StateValue, Value
+from electra_tf.checkpoints import run_directory
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import Precision, PretrainingConfig
 from electra_tf.data.example import Batch
@@ -29,11 +25,31 @@ from electra_tf.modeling.masking import SpecialTokens, TokenKinds
 from electra_tf.objectives.objective import Given, GivenGenerator, Objective
 from electra_tf.objectives.registry import build_objective
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
+from electra_tf.pretraining import training_run
+from electra_tf.pretraining.setup import Run
+from electra_tf.reporting.metrics_log import MetricsLog, read_metrics
 from electra_tf.training.assembly import build_model, build_state, build_step
 from electra_tf.training.step import TrainState
 
-LONGEST = 512
+_LONGEST = 512
 """Tokens of an example without records and without a flag."""
+_MODULE = re.compile(r"(?m)^module @\S+(?: attributes (?P<attributes>\{.*\}))? \{$")
+_ALIAS = re.compile(r"parameter_number = (\d+) : i64\}, output_index = array<i64: (\d+)>")
+_PORTABLE = tuple((re.compile(pattern), replacement) for pattern, replacement in (
+    # Where in Python every op comes from: half of the text, another on every machine.
+    (r"(?m)^#loc.*\n", ""),
+    (r' loc\((?:[^()"]|"(?:[^"\\]|\\.)*"|\((?:[^()"]|"(?:[^"\\]|\\.)*")*\))*\)', ""),
+    (_MODULE.pattern, "module @step {"),
+    (r" \{mhlo\.frontend_attributes = \{[^{}]*\}\}", ""),  # Hints.
+    # A copy is only a matter of memory. The error function is called as JAX's exports call it.
+    (r"= mhlo\.copy (%\S+) : (\S+)", r"= stablehlo.reshape \1 : (\2) -> \2"),
+    (r"= mhlo\.erf (%\S+) : (\S+)",
+     r"= stablehlo.custom_call @mhlo.erf(\1) {mhlo.attributes = {}, mhlo.version = 1 : i64} : "
+     r"(\2) -> \2")))
+"""What makes TensorFlow's module one of StableHLO alone. No other program has to understand XLA's
+own dialect, `mhlo`."""
+_FOREIGN = re.compile(r"= \"?((?:mhlo|chlo)\.\w+)")
 
 
 def for_one_device(config: PretrainingConfig) -> PretrainingConfig:
@@ -47,14 +63,6 @@ def for_one_device(config: PretrainingConfig) -> PretrainingConfig:
         "runtime.cpu_parts": 1, "runtime.xla": "off",
         "training.precision":
             Precision.BFLOAT16 if precision is Precision.AUTO else precision})
-
-
-def batch_spec(config: PretrainingConfig) -> Batch:
-    """Returns the tensors of a global batch, [B, L]."""
-    shape = [config.training.train_batch_size, config.data.max_seq_length]
-    return Batch(ids=tf.TensorSpec(shape, tf.int32, "ids"),
-                 valid=tf.TensorSpec(shape, tf.bool, "valid"),
-                 segment_ids=tf.TensorSpec(shape, tf.int32, "segment_ids"))
 
 
 def lift(config: PretrainingConfig, objective: Objective, state: TrainState,
@@ -71,21 +79,33 @@ def lift(config: PretrainingConfig, objective: Objective, state: TrainState,
     Raises:
         UserError: it has an op that StableHLO or XLA doesn't have.
     """
-    step = build_step(config, objective, state, strategy, config.training.num_train_steps)
-    spec = batch_spec(config)
+    training = config.training
+    shape = [training.train_batch_size, config.data.max_seq_length]
+    batch = Batch(ids=tf.TensorSpec(shape, tf.int32, "ids"),
+                  valid=tf.TensorSpec(shape, tf.bool, "valid"),
+                  segment_ids=tf.TensorSpec(shape, tf.int32, "segment_ids"))
+    step = build_step(config, objective, state, strategy, training.num_train_steps)
     with fused.compiled_as_a_whole():
         function = tf.function(lambda *parts: strategy.run(step, args=(Batch(*parts),)),
                                jit_compile=True, autograph=False)
-        concrete = function.get_concrete_function(*spec)
-        text = function.experimental_get_compiler_ir(*spec)(stage="stablehlo", platform_name="CPU")
-    module = dialect.portable(text)
+        concrete = function.get_concrete_function(*batch)
+        text = function.experimental_get_compiler_ir(*batch)(
+            stage="stablehlo", platform_name="CPU")
+    module, new_values = portable(text), updates(text)
+    by_handle = {id(variable.handle): variable for variable in state.variables}
+    variables = [by_handle[id(handle)] for handle in concrete.captured_inputs]
+    names = [state_name(variable) for variable in variables]
+    if len(set(names)) < len(names) or STEP not in names:
+        raise ValueError(f"the state needs a {STEP} and names that differ. Received: {names}")
     return LiftedStep(module=module, layout=Layout(
-        format_version=FORMAT_VERSION, sha256=hashlib.sha256(module).hexdigest(),
-        batch_size=config.training.train_batch_size,
-        num_train_steps=config.training.num_train_steps,
+        format_version=artefact.FORMAT_VERSION, sha256=hashlib.sha256(module).hexdigest(),
+        batch_size=training.train_batch_size, num_train_steps=training.num_train_steps,
         batch=tuple(Value(name=part.name, shape=tuple(part.shape), dtype=part.dtype.name)
-                    for part in spec),
-        state=_state_values(_captured(concrete, state), dialect.updates(text), len(spec)),
+                    for part in batch),
+        state=tuple(StateValue(name=name, shape=tuple(variable.shape), dtype=variable.dtype.name,
+                               result=new_values.get(index))
+                    for index, (name, variable) in enumerate(
+                        zip(names, variables, strict=True), start=len(batch))),
         results=tuple(f"{name}/{part}" for name in sorted(concrete.structured_outputs)
                       for part in ("sum", "weight")),
         reading=reading))
@@ -101,38 +121,16 @@ def lift_without_records(config: PretrainingConfig) -> LiftedStep:
         UserError: the length is past the model's positions, or the vocabulary has no room.
     """
     config = for_one_device(config)
-    length = config.data.max_seq_length or min(LONGEST, config.model.max_position_embeddings)
-    if length > config.model.max_position_embeddings:
+    positions = config.model.max_position_embeddings
+    length = config.data.max_seq_length or min(_LONGEST, positions)
+    if length > positions:
         raise UserError(f"data.max_seq_length={length}, but the model has "
-                        f"model.max_position_embeddings={config.model.max_position_embeddings}.")
+                        f"model.max_position_embeddings={positions}.")
     config = override(config, {"data.max_seq_length": length})
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     objective = build_objective(config, _given(config))
     model = build_model(objective, config, strategy, seed=config.training.seed)
     return lift(config, objective, build_state(config, model, strategy), strategy)
-
-
-def state_name(variable: tf.Variable) -> str:
-    """Returns the name of a variable of the state in layouts."""
-    return variable.name.split(":")[0]
-
-
-def _captured(concrete: tf.types.experimental.ConcreteFunction,
-              state: TrainState) -> list[tf.Variable]:
-    """Returns the variables that a traced step uses, in the order of its parameters."""
-    by_handle = {id(variable.handle): variable for variable in state.variables}
-    return [by_handle[id(handle)] for handle in concrete.captured_inputs]
-
-
-def _state_values(variables: Sequence[tf.Variable], updates: dict[int, int],
-                  first: int) -> tuple[StateValue, ...]:
-    names = [state_name(variable) for variable in variables]
-    if len(set(names)) < len(names) or STEP not in names:
-        raise ValueError(f"the state needs a {STEP} and names that differ. Received: {names}")
-    return tuple(
-        StateValue(name=name, shape=tuple(variable.shape), dtype=variable.dtype.name,
-                   result=updates.get(first + index))
-        for index, (name, variable) in enumerate(zip(names, variables, strict=True)))
 
 
 def _given(config: PretrainingConfig) -> Given:
@@ -146,3 +144,113 @@ def _given(config: PretrainingConfig) -> Given:
                  for path, shape in weight_table.generator(config.model).weights.items()})
     return Given(kinds=TokenKinds(special, size, np.zeros(size, bool)), generator=generator,
                  token_counts=lambda: np.ones(size, np.int64))
+
+
+def state_name(variable: tf.Variable) -> str:
+    """Returns the name of a variable of the state in layouts."""
+    return variable.name.split(":")[0]
+
+
+def updates(module: str) -> Mapping[int, int]:
+    """Returns number of a parameter -> number of the result that is its new value.
+
+    Args:
+        module: as TensorFlow writes it, with a resource variable's value as a parameter.
+    """
+    found = _MODULE.search(module)
+    return {int(parameter): int(result)
+            for parameter, result in _ALIAS.findall(found["attributes"] or "")}
+
+
+def portable(module: str) -> bytes:
+    """Returns TensorFlow's module as a portable artefact: StableHLO that later versions read.
+
+    Raises:
+        UserError: it has an op that isn't StableHLO's.
+    """
+    for pattern, replacement in _PORTABLE:
+        module = pattern.sub(replacement, module)
+    foreign = _FOREIGN.search(module)
+    if foreign:
+        raise UserError(f"the step has the op {foreign[1]}, which StableHLO doesn't have, so it "
+                        "can't be written for other compilers.")
+    return stablehlo.serialize_portable_artifact_str(module, stablehlo.get_current_version())
+
+
+def export(run: Run, path: Path) -> LiftedStep:
+    """Writes a run's step, and the state of its newest checkpoint, or as it begins.
+
+    The run's directory belongs to it afterwards, as if it had been started there.
+
+    Args:
+        run: its settings by `for_one_device`.
+        path: ends in ".stablehlo".
+
+    Raises:
+        UserError: the directory belongs to another run, or the run has another stage.
+    """
+    config = run.config
+    if run.finished_at:
+        raise UserError(f"{run.model_dir} holds an extended run, whose schedule can't be exported; "
+                        "begin a new run with --init_checkpoint.")
+    if config.objective.generator_steps(config.training.num_train_steps):
+        raise UserError(f"objective.name={config.objective.name} is two runs; export each by "
+                        "itself: objective.name=mlm, then objective.name=frozen_generator with "
+                        "that run as objective.generator and --init_checkpoint.")
+    run_directory.claim(run.model_dir, run.identity, of_the_start="initialization")
+    with run_directory.only_process(run.model_dir):
+        run.vocabulary.save(run.model_dir / run_directory.VOCABULARY_FILE)
+        state, _, _ = training_run.restored_state(run)
+        step = lift(config, run.objective, state, run.strategy, _reading(run))
+        artefact.write(step, path)
+        values = {state_name(variable): variable for variable in state.variables}
+        artefact.write_state({value.name: values[value.name].numpy()
+                              for value in step.layout.state},
+                             step.layout, path.with_suffix(".npz"))
+    return step
+
+
+def take_back(run: Run, path: Path, state_path: Path) -> str:
+    """Makes a checkpoint of a state that was trained elsewhere, and returns its path.
+
+    Args:
+        run: that `export` wrote the step of.
+        path: of the step.
+        state_path: what `run_step` wrote; records of its progress beside it go to the run's.
+
+    Raises:
+        UserError: another run's state, an older one than the newest checkpoint, or damaged files.
+    """
+    layout = artefact.read(path).layout
+    if layout.reading != _reading(run):
+        raise UserError(f"{path} is a step of other records or settings than this command's; give "
+                        "the flags with which it was exported.")
+    run_directory.claim(run.model_dir, run.identity, of_the_start="initialization")
+    with run_directory.only_process(run.model_dir):
+        state, manager, _ = training_run.restored_state(run)
+        values, before = artefact.read_state(state_path, layout), int(state.step.numpy())
+        step = int(values[STEP])
+        if step <= before:
+            raise UserError(f"{state_path} is of step {step:,}, and the run has a checkpoint of "
+                            f"step {before:,} already; name a newer state.")
+        variables = {state_name(variable): variable for variable in state.variables}
+        for name, value in values.items():
+            if name not in variables or tuple(variables[name].shape) != value.shape:
+                raise UserError(f"{state_path} is of another model: {name} isn't this run's.")
+            variables[name].assign(value)
+        saved = manager.save(step, check_interval=False)
+        metrics = state_path.with_suffix(".jsonl")
+        if metrics.exists():
+            log = MetricsLog(run.model_dir / run_directory.METRICS_FILE)
+            log.rewind(before)
+            for record in read_metrics(metrics):
+                if before < record["step"] <= step:
+                    log.append(record)
+    return saved
+
+
+def _reading(run: Run) -> Reading:
+    config = run.config
+    return Reading(fingerprint=run.records.fingerprint, seed=config.training.seed,
+                   shuffle_window=config.data.shuffle_window, length=run.length,
+                   pad_id=run.vocabulary.pad_id)

@@ -39,13 +39,7 @@ _WATCHED = "loss/sum", "gradient_norm/sum"
 
 
 def main() -> None:
-    """Trains up to a step; saves the state regularly and at the end.
-
-    Raises:
-        UserError: a file is missing or damaged, the records are not those of the run, devices
-            cannot share the batch, or a loss is not finite.
-        Interrupted: a signal stopped it; the state of its last step is saved.
-    """
+    """Trains up to a step; saves the state regularly, at the end and at a signal."""
     values = flags.FLAGS
     for name in GROUPS["What"]:
         if not values[name].value:
@@ -64,7 +58,7 @@ def main() -> None:
     records = _records(values.data_dir, step)
     state = artefact.read_state(
         state_path if state_path.exists() else step_path.with_suffix(".npz"), step.layout)
-    first, last = artefact.step_of(state), values.last_step or step.layout.num_train_steps
+    first, last = int(state[artefact.STEP]), values.last_step or step.layout.num_train_steps
     if not first < last <= step.layout.num_train_steps:
         raise UserError(f"--last_step={last} must be past step {first:,}, which the state is of, "
                         f"and at most {step.layout.num_train_steps:,}, the run's last.")

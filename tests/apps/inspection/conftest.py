@@ -1,6 +1,6 @@
 import pytest
 
-from electra_tf.apps.inspection import reading, survey
+from electra_tf.apps.inspection import survey
 from electra_tf.platform import storage
 from tests import tiny_records
 
@@ -17,4 +17,4 @@ def found(tmp_path_factory):
     """What is found in such records."""
     directory = tmp_path_factory.mktemp("tiny") / "records"
     tiny_records.write(directory)
-    return survey.survey(reading.open_records(storage.path(directory)))
+    return survey.survey(survey.open_records(storage.path(directory)))

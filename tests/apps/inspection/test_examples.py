@@ -5,14 +5,15 @@ import dataclasses
 import numpy as np
 import pytest
 
-from electra_tf.apps.inspection import examples, reading, report
+from electra_tf.apps.inspection import examples, report, survey
 from electra_tf.config.model import MaskingConfig
 from electra_tf.data import manifest
 from electra_tf.text.vocabulary import MASK, SPECIAL_TOKENS
 
 
 def masked(found, count=20, seed=1, draws=3, **masking):
-    return examples.masked_examples(found, count, MaskingConfig(**masking), seed=seed, draws=draws)
+    return examples.masked_examples(found.records, count, MaskingConfig(**masking), seed=seed,
+                                    draws=draws)
 
 
 def test_an_example_is_the_one_at_its_place(found):
@@ -48,18 +49,11 @@ def test_every_draw_is_another_and_a_seed_repeats_them(found):
     assert [each.place for each in first] != [each.place for each in masked(found, seed=2)]
 
 
-def test_random_tokens_are_a_setting(found):
-    made = masked(found, rate=0.5, mask_token_rate=0.0, random_token_rate=1.0)
-    read = [(piece.token, piece.read[0]) for example in made for piece in example.pieces
-            if piece.read[0]]
-    assert len({instead for _, instead in read} - {MASK}) > 20
-    assert sum(token != instead for token, instead in read) > 0.8 * len(read)
-
-
 def test_held_out_examples_are_shown_where_there_are_no_others(found):
-    none = dataclasses.replace(found.splits["train"], examples=0)
-    held_out = dataclasses.replace(found, splits={**found.splits, "train": none})
-    assert {example.split for example in masked(held_out, count=5)} == {"eval"}
+    made = found.records.manifest
+    held_out = dataclasses.replace(found, records=dataclasses.replace(
+        found.records, manifest=dataclasses.replace(made, shards=made.shards_of("eval"))))
+    assert {example.place.shard.split for example in masked(held_out, count=5)} == {"eval"}
     assert masked(found, count=0) == []
     assert len(masked(found, count=500)) == 86
 
@@ -68,7 +62,7 @@ def example_of(*tokens, name="a", border=4):
     """One example of two segments, whose third token is hidden in the only draw."""
     shard = manifest.Shard(name=name, split="train", examples=1, tokens=8, bytes=9,
                            sha256="0" * 64)
-    return examples.MaskedExample(place=reading.Place(shard, 0), split="train", pieces=tuple(
+    return examples.MaskedExample(place=survey.Place(shard, 0), pieces=tuple(
         examples.Piece(token=token, segment=int(index >= border),
                        read=(MASK if index == 2 else None,))
         for index, token in enumerate(tokens)))

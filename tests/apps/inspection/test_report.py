@@ -1,14 +1,19 @@
-"""Tables and remarks hold true numbers; their text fits a terminal."""
+"""Tables and remarks hold true numbers, in a terminal and on the page; mistakes are one line."""
 
 import dataclasses
+import html
+import re
 
 import pytest
 
-from electra_tf.apps.inspection import examples, reading, report, survey
+from electra_tf.apps.inspection import examples, inspect_records, report, survey
 from electra_tf.config.model import MaskingConfig
+from electra_tf.platform.errors import UserError
 from electra_tf.reporting.tables import columns, percent
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests import tiny_records
+from tests import command_flags, tiny_records
+from tests.apps.inspection.test_examples import example_of
+from tests.apps.serving import browser
 
 
 def with_counts(found, **changes):
@@ -62,9 +67,9 @@ def test_words_are_counted_by_script_with_their_pieces(found):
     splits = {name: dataclasses.replace(counts, pieces=counts.pieces * 0)
               for name, counts in found.splits.items()}
     splits["train"].pieces[[1, 5, 6, 7, 9]] = 2, 4, 6, 3, 1
-    rows = rows_of(dataclasses.replace(
-        found, splits=splits,
-        records=dataclasses.replace(found.records, vocabulary=vocabulary)), "Words")
+    other = dataclasses.replace(found, splits=splits, records=dataclasses.replace(
+        found.records, vocabulary=vocabulary))
+    rows = rows_of(with_counts(other, unknown_words=2), "Words")
     assert rows == {"Latin": ("4", "50.0 %", "2.50", "0", "0 %"),
                     "Cyrillic": ("3", "37.5 %", "1.00", "0", "0 %"),
                     "signs": ("1", "12.5 %", "1.00", "0", "0 %"),
@@ -79,27 +84,13 @@ def test_what_is_unusual_is_remarked_with_the_fix(found):
         after = report.remarks(with_counts(found, **{"padding_positions": 0, **changes}))
         (added,) = set(after) - set(before)
         assert words in added
-
-
-def test_copies_and_leaks_are_remarked(found):
-    # The words of an example follow from its first one, of which there are 35.
-    copies, leaks = report.remarks(with_counts(found, padding_positions=0))
-    assert "training text" in copies and "--drop_near_duplicates" in copies
-    assert "held-out text" in leaks and "--drop_near_duplicates" in leaks
-    rows = rows_of(found, "Repeated text")
-    assert rows["training examples that are copies"][0].startswith(f"{found.rows.copies} of 86, ")
-    assert rows["held-out examples in training"][0].startswith(
-        f"{found.held_out.rows.seen.sum()} of 10 as a whole")
-
-
-def test_records_without_held_out_examples(tmp_path):
-    made = tiny_records.write(tmp_path / "records")
-    shards = made.shards_of("train")
-    dataclasses.replace(made, shards=shards, counts=tiny_records.counts_of(shards)).save(
-        tmp_path / "records")
-    found = survey.survey(reading.open_records(tmp_path / "records"))
+    copies, leaks = set(report.remarks(dataclasses.replace(found, copies=5, leaked=1))) - set(
+        report.remarks(found))
+    assert "--drop_near_duplicates" in copies and "--drop_near_duplicates" in leaks
+    records = found.records
+    made = dataclasses.replace(records.manifest, shards=records.manifest.shards_of("train"))
+    found = dataclasses.replace(found, records=dataclasses.replace(records, manifest=made))
     assert any("--held_out_fraction" in line for line in report.remarks(found))
-    assert "held-out passages in training" not in rows_of(found, "Repeated text")
 
 
 @pytest.mark.parametrize("piece", ["word", "漢字", "a\u0301", "\u202edlrow", "\u200b", "ไทย" * 40])
@@ -107,10 +98,84 @@ def test_text_fits_100_columns_and_no_piece_disturbs_the_terminal(tmp_path, piec
     vocabulary = Vocabulary((*SPECIAL_TOKENS, piece, *(f"word{index}" for index in range(34))))
     tiny_records.write(tmp_path / "records", vocabulary)
     found = with_counts(
-        survey.survey(reading.open_records(tmp_path / "records")),
+        survey.survey(survey.open_records(tmp_path / "records")),
         unknown_words=5, tokenizer_words=9, unknown_by_script={"Old Italic": 5})
-    text = report.text(found, examples.masked_examples(found, 4, MaskingConfig(), seed=1, draws=1))
+    text = report.text(found, examples.masked_examples(
+        found.records, 4, MaskingConfig(), seed=1, draws=1))
     assert all(char.isprintable() for char in text.replace("\n", "")) and "«" in text
     assert all(line == line.rstrip() for line in text.splitlines())
     if columns(piece) < 50:
         assert max(map(columns, text.splitlines())) <= 100
+
+
+@pytest.fixture(scope="module")
+def shown(found):
+    return examples.masked_examples(found.records, 3, MaskingConfig(rate=0.3), seed=1, draws=2)
+
+
+def test_the_page_is_one_file_that_loads_nothing(found, shown):
+    text = report.page(found, shown, "records")
+    assert re.findall(r"(?:(?:src|href)\s*=|url\()\s*[\"']?(?!data:)\w", text) == []
+    assert "<script" not in text and "{{" not in text and "default-src 'none'" in text
+    assert report.page(found, [], "records").count("<h3>") == 0
+
+
+def test_records_hold_no_markup(found):
+    evil = "<script>alert(1)</script>{{title}}"
+    text = report.page(
+        found, [example_of("[CLS]", evil, "&amp;", "a", "b", name="<b>.tfrecord")], evil)
+    assert evil not in text and html.escape(evil) in text
+    assert "&amp;amp;" in text and "&lt;b&gt;.tfrecord" in text
+    assert text.count("<h1>") == 1
+
+
+@browser.in_a_browser
+def test_a_choice_shows_the_masks_of_an_epoch(tmp_path, found, shown):
+    with browser.browser() as page:
+        (tmp_path / "page.html").write_text(report.page(found, shown, "x"), encoding="utf-8")
+        page.open(f"file://{tmp_path}/page.html")
+        seen = []
+        for draw in (1, 0, 2):
+            page.script("document.getElementById(arguments[0]).click()", f"draw-{draw}")
+            seen.append(page.script("return [...document.querySelectorAll('.text')]"
+                                      ".map(node => node.innerText)"))
+            assert [text.count("[MASK]") for text in seen[-1]] == [
+                sum(piece.read[draw - 1] == "[MASK]" for piece in example.pieces) if draw else 0
+                for example in shown]
+        assert seen[0] != seen[2]
+        page.script("document.getElementById('draw-1').focus()")
+        page.keys("\ue014")  # The right arrow.
+        assert page.script("return document.querySelector('input:checked').id") == "draw-2"
+
+
+def call(directory, *arguments):
+    with command_flags.defined(inspect_records.define):
+        command_flags.call(lambda: inspect_records.main(str(directory)), *arguments)
+
+
+def test_everything_is_printed_and_the_page_holds_the_same(found, tmp_path, capsys):
+    page = tmp_path / "records.html"
+    call(found.records.data_dir, f"--html={page}", "--examples=2", "--set=masking.rate=0.5")
+    printed = capsys.readouterr().out
+    titles = re.findall(r"^(?=[A-Z])\S.*$", printed, re.MULTILINE)
+    assert titles == ["Records", "Lengths", "Words, and those that became [UNK], by script",
+                      "Pieces: 35 besides the special tokens",
+                      "Examples, and what masking does to them", "What to look at"]
+    assert printed.count("to be found\n") == 2
+    assert printed.endswith(f"wrote {page}\n")
+    text = page.read_text(encoding="utf-8")
+    assert all(f">{title}</h2>" in text for title in titles)
+    assert text.count("<h3>") == 2
+
+
+def test_mistakes_are_one_line(found, tmp_path):
+    records = found.records.data_dir
+    for directory, argument, words in (
+            (tmp_path / "nowhere", "", "nowhere is no directory; name one directory of records"),
+            (tmp_path, "", "manifest.json does not exist"),
+            (records, "--html=", "--html must name a file"),
+            (records, f"--html={tmp_path}/nowhere/page.html", "in a directory that exists"),
+            (records, "--set=masking.rate=2", r"masking.rate must be in \(0, 1\)")):
+        with pytest.raises(UserError, match=words) as error:
+            call(directory, *filter(None, [argument]))
+        assert "\n" not in str(error.value)

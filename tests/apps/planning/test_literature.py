@@ -1,16 +1,22 @@
-"""Google's table of FLOPs comes out: its Transformer encoders, with the shapes of their papers."""
+"""What whole runs compute: Google's table of FLOPs comes out, and other counts by hand."""
 
 import json
 import pathlib
 
 import pytest
 
-from electra_tf.apps.planning.workload import INFERENCE_LENGTH, Workload
+from electra_tf.apps.planning.estimate_cost import (
+    INFERENCE_LENGTH,
+    PUBLISHED_LENGTHS,
+    Workload,
+)
 from electra_tf.config.model import EncoderConfig
+from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import SIZES
 from electra_tf.modeling import paper_flops
 from electra_tf.modeling.weight_table import language_model, whole_encoder
+from electra_tf.platform.errors import UserError
 
 GOLDEN = json.loads((pathlib.Path(__file__).parent / "golden" / "flops.json").read_text())
 
@@ -27,9 +33,10 @@ def masked(hidden, layers, *, batch, steps, embedding=0, vocabulary=30522, lengt
     return batch * length * steps * paper_flops.per_token([network], length)
 
 
-def electra(size, length, **training):
-    return Workload.of(override(SIZES[size], {
-        f"training.{name}": value for name, value in training.items()}), length).paper_flops
+def work(size, **changes):
+    config = override(SIZES[size], {name.replace("__", "."): value
+                                    for name, value in changes.items()})
+    return Workload.of(config, PUBLISHED_LENGTHS[size])
 
 
 @pytest.mark.parametrize(("name", "counted"), [
@@ -39,10 +46,11 @@ def electra(size, length, **training):
     ("bert_large", lambda: masked(1024, 24, batch=256, steps=1e6)),
     ("roberta", lambda: masked(1024, 24, batch=8000, steps=500_000, vocabulary=50265)),
     ("albert", lambda: masked(4096, 12, batch=4096, steps=1.5e6, embedding=128, vocabulary=30000)),
-    ("electra_small", lambda: electra("small", 128)),
-    ("electra_base", lambda: electra("base", 512)),
-    ("electra_400k", lambda: electra("large", 512)),
-    ("electra_1.75M", lambda: electra("large", 512, num_train_steps=1_750_000))])
+    ("electra_small", lambda: work("small").paper_flops),
+    ("electra_base", lambda: work("base").paper_flops),
+    ("electra_400k", lambda: work("large").paper_flops),
+    ("electra_1.75M", lambda: work(
+        "large", training__num_train_steps=1_750_000).paper_flops)])
 def test_rows_of_googles_table_come_out(name, counted):
     assert counted() == pytest.approx(GOLDEN["train_flops"][name], rel=1e-12)
 
@@ -50,3 +58,33 @@ def test_rows_of_googles_table_come_out(name, counted):
 def test_an_answer_of_electra_small_comes_out():
     assert paper_flops.inference(
         SIZES["small"].model.discriminator, INFERENCE_LENGTH) == GOLDEN["small_inference_128"]
+
+
+def test_steps_and_objectives_are_counted():
+    whole, part = work("small"), work("small", training__num_train_steps=62_500)
+    assert part.paper_flops == whole.paper_flops / 16
+    assert part.matmul_flops == whole.matmul_flops / 16
+    bert = work("small", objective__name="mlm", training__num_train_steps=1_450_000)
+    assert bert.paper_flops == pytest.approx(1.4187399146496e18, rel=1e-12)
+    assert bert.matmul_flops / bert.tokens < whole.matmul_flops / whole.tokens
+
+
+def test_every_objective_is_counted_and_stages_cost_their_share():
+    counted = {name: work("small", objective__name=name).matmul_flops
+               for name in OBJECTIVES if name != "frozen_generator"}
+    # Every objective that trains the encoder over all tokens costs three forward passes of it.
+    encoder = 3 * work("small").inference(128)[1] / 128 * work("small").tokens
+    assert all(value > encoder for value in counted.values())
+    # Half of two stages is a masked language model. The other half trains the discriminator,
+    # which reads what a masked language model writes in a forward pass, a third of its step.
+    second = counted["fixed_generator"] + counted["mlm"] / 3
+    assert counted["two_stage"] == pytest.approx((counted["mlm"] + second) / 2)
+
+
+@pytest.mark.parametrize(("changes", "length", "words"), [
+    ({"objective.name": "frozen_generator"}, 128, "--set objective.generator=DIRECTORY"),
+    ({}, 513, "--max_seq_length=513 is more than the model's 512 positions")])
+def test_what_cant_be_counted_is_one_line(changes, length, words):
+    with pytest.raises(UserError, match=words):
+        Workload.of(override(SIZES["small"], changes), length)
+    assert Workload.of(SIZES["small"], 512).tokens == 4 * work("small").tokens

@@ -79,21 +79,15 @@ def test_a_plan_fills_its_budget_and_evaluations_take_a_tenth_at_most(
     assert 0.96 * seconds < spent < seconds or proposed.steps < 20
 
 
-def test_the_papers_recipe_begins_where_the_papers_tokens_fit():
-    a_day = plan.plan(QUICK, timing(10_000.0), 86_400.0, length=128)
-    a_month = plan.plan(QUICK, timing(10_000.0), 30 * 86_400.0, length=128)
-    assert (a_day.recipe, a_month.recipe) == ("short", "paper")
-
-
 def test_a_run_that_is_faster_than_measured_starts_again_with_the_rest_of_its_budget():
     planned = plan.plan(QUICK, timing(36_000.0), 300.0, length=128)
-    assert plan.corrected(planned, 36_500.0, 50.0) is None
-    other = plan.corrected(planned, 49_000.0, 50.0)
+    assert plan.meets_budget(planned, 36_500.0) and not plan.meets_budget(planned, 49_000.0)
+    other = plan.replanned(planned, 49_000.0, 250.0)
     assert other.steps > planned.steps and other.seconds == 250.0
     evaluated = other.evaluations * other.eval_batches * planned.timing.eval_seconds
     spent = 50.0 + 20.0 + other.tokens / 49_000 + evaluated + plan.END_SECONDS
     assert 0.95 * 300 < spent < 300
-    assert plan.corrected(planned, 30_000.0, 50.0).steps < planned.steps
+    assert not plan.meets_budget(planned, 30_000.0)
 
 
 def test_a_run_is_continued_and_a_finished_one_extended(tmp_path, capsys):

@@ -30,30 +30,16 @@ class Browser:
     def __init__(self, session: str):
         self._session = session
 
-    def command(self, name: str, **arguments: Any) -> Any:
-        """What a WebDriver command answers."""
-        return _post(f"{self._session}/{name}", arguments)
-
     def open(self, address: str) -> None:
-        self.command("url", url=address)
+        _post(f"{self._session}/url", {"url": address})
 
     def script(self, code: str, *arguments: Any) -> Any:
-        return self.command("execute/sync", script=code, args=arguments)
+        return _post(f"{self._session}/execute/sync", {"script": code, "args": arguments})
 
     def texts_of(self, selector: str) -> list[str]:
         """The text of every element that a selector finds."""
         return self.script("return [...document.querySelectorAll(arguments[0])]"
                            ".map(node => node.textContent)", selector)
-
-    @contextlib.contextmanager
-    def as_phone(self) -> Iterator[None]:
-        """Makes the window 360 wide meanwhile."""
-        width = {"width": 360, "height": 700, "deviceScaleFactor": 1, "mobile": True}
-        self.command("goog/cdp/execute", cmd="Emulation.setDeviceMetricsOverride", params=width)
-        try:
-            yield
-        finally:
-            self.command("goog/cdp/execute", cmd="Emulation.clearDeviceMetricsOverride", params={})
 
     def wait_for(self, expression: str) -> Any:
         """The value of an expression once it is true."""
@@ -65,13 +51,15 @@ class Browser:
 
     def keys(self, text: str) -> None:
         """Types on the keyboard, wherever the focus is; "\ue004" is Tab, "\ue009" Ctrl."""
-        presses = [{"type": kind, "value": key} for key in text for kind in ("keyDown", "keyUp")]
-        self.command("actions", actions=[{"type": "key", "id": "keyboard", "actions": presses}])
+        self._press([(kind, key) for key in text for kind in ("keyDown", "keyUp")])
 
     def hold(self, modifier: str, key: str) -> None:
-        presses = [("keyDown", modifier), ("keyDown", key), ("keyUp", key), ("keyUp", modifier)]
-        self.command("actions", actions=[{"type": "key", "id": "keyboard", "actions": [
-            {"type": kind, "value": value} for kind, value in presses]}])
+        self._press([("keyDown", modifier), ("keyDown", key), ("keyUp", key), ("keyUp", modifier)])
+
+    def _press(self, presses: list[tuple[str, str]]) -> None:
+        actions = [{"type": kind, "value": value} for kind, value in presses]
+        _post(f"{self._session}/actions", {"actions": [
+            {"type": "key", "id": "keyboard", "actions": actions}]})
 
 
 @contextlib.contextmanager
@@ -82,7 +70,11 @@ def browser() -> Iterator[Browser]:
     address = f"http://127.0.0.1:{port}"
     driver = subprocess.Popen([DRIVER, f"--port={port}"], stdout=subprocess.DEVNULL)
     try:
-        _wait_until_ready(address)
+        for _ in range(200):
+            with contextlib.suppress(urllib.error.URLError):
+                if _send(urllib.request.Request(f"{address}/status"))["ready"]:
+                    break
+            time.sleep(0.05)
         capabilities = {"alwaysMatch": {"goog:chromeOptions": _OPTIONS}}
         session = _post(f"{address}/session", {"capabilities": capabilities})["sessionId"]
         try:
@@ -92,15 +84,6 @@ def browser() -> Iterator[Browser]:
     finally:
         driver.terminate()
         driver.wait()
-
-
-def _wait_until_ready(address: str) -> None:
-    for _ in range(200):
-        with contextlib.suppress(urllib.error.URLError):
-            if _send(urllib.request.Request(f"{address}/status"))["ready"]:
-                return
-        time.sleep(0.05)
-    raise AssertionError("ChromeDriver didn't start")
 
 
 def _post(address: str, content: dict) -> Any:

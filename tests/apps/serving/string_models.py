@@ -115,11 +115,6 @@ class Numbers(tf.Module):
         return {"tokens": self._tokenizer.tokenize(text).to_tensor(-1)}
 
     @tf.function(input_signature=_signature("text"))
-    def words(self, text):
-        """An output that is padded."""
-        return {"words": tf.strings.split(text).to_tensor("")}
-
-    @tf.function(input_signature=_signature("text"))
     def slow(self, text):
         """Half a second or so, for tests of what happens meanwhile."""
         x = tf.random.stateless_uniform([300, 300], [1, 2])
@@ -142,7 +137,6 @@ def save_texts(path: Path) -> None:
 
 def save_numbers(path: Path) -> None:
     module = Numbers()
-    names = ("mixed", "batch_size", "refuses_bad", "count", "raw", "divide", "tokens", "words",
-             "slow")
+    names = ("mixed", "batch_size", "refuses_bad", "count", "raw", "divide", "tokens", "slow")
     tf.saved_model.save(module, str(path), signatures={
         "serving_default": module.mixed, **{name: getattr(module, name) for name in names}})

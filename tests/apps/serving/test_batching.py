@@ -92,19 +92,3 @@ def test_outputs_without_rows_are_never_joined(patient):
 
     assert joined(patient, [count("a"), count("b", "c")]) == [
         (200, {"outputs": {"count": number, "unit": "texts"}}) for number in (1, 2)]
-
-
-def test_joined_answers_keep_the_padding_of_the_call(patient):
-    answers = joined(patient, [asking(patient, "words", text) for text in ("one", "a b c")])
-    assert answers == [[["one", "", ""]], [["a", "b", "c"]]]
-
-
-def test_64_clients_get_their_own_answers(numbers):
-    def client(number):
-        return [numbers.rows("batch_size", [f"{number}-{turn}"]) for turn in range(5)]
-
-    answers = at_once([lambda number=number: client(number) for number in range(64)])
-    assert [[row["text"] for (row,) in turns] for turns in answers] == [
-        [f"{number}-{turn}" for turn in range(5)] for number in range(64)]
-    # Requests gather while the model is busy.
-    assert max(row["batch"] for turns in answers for (row,) in turns) > 1

@@ -41,10 +41,3 @@ def test_requests_are_answered_as_printed(models, tmp_path):
             status, content = client.send("GET" if body is None else "POST", path, body)
             assert status == (400 if "error" in printed else 200), (path, body, content)
             assert rounded(json.loads(content)) == rounded(printed), (path, body)
-
-
-def test_the_proxy_configuration_is_well_formed():
-    lines = (ROOT / "docs" / "deploy" / "nginx.conf").read_text(encoding="utf-8").splitlines()
-    code = [line.partition("#")[0].strip() for line in lines]
-    assert [line for line in code if line and line[-1] not in ";{}"] == []
-    assert sum(line.count("{") - line.count("}") for line in code) == 0

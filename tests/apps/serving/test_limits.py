@@ -4,7 +4,6 @@ import concurrent.futures
 import contextlib
 import gzip
 import json
-import random
 import re
 import socket
 import struct
@@ -14,12 +13,14 @@ import time
 import numpy as np
 import pytest
 import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
 
 from electra_tf.apps.serving.model_versions import ModelVersions, Version
 from electra_tf.apps.serving.saved_models import ServedModel, Signature
 from tests.apps.serving import running
 from tests.apps.serving.running import until
-from tests.fuzz.attempts import CASES, tally
+from tests.fuzz.attempts import cases, tally
 
 
 def model_of(function):
@@ -55,31 +56,23 @@ def measured(client, name):
     return float(re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)[1])
 
 
-def test_beyond_the_limit_of_rows_clients_are_told_to_come_again():
-    with (held(max_waiting_rows=10) as (client, let_go),
+@pytest.mark.parametrize(("limit", "metric", "rows"), [
+    ({"max_waiting_rows": 10}, "serving_waiting_rows", 20),
+    ({"max_buffered_mib": 1e-4}, "serving_buffered_bytes", 30)])
+def test_beyond_a_limit_clients_are_told_to_come_again(limit, metric, rows):
+    with (held(**limit) as (client, let_go),
           concurrent.futures.ThreadPoolExecutor(1) as thread):
-        accepted = thread.submit(client.rows, "", ["a"] * 20)  # Alone it is always accepted.
-        until(lambda: measured(client, "serving_waiting_rows") == 20)
-        assert "--max_waiting_rows" in client.error({"instances": ["b"]}, 503)
-        let_go.set()
-        assert accepted.result() == ["a"] * 20
-        until(lambda: measured(client, "serving_waiting_rows") == 0)
-        assert client.rows("", ["b"]) == ["b"]
-
-
-def test_beyond_the_limit_of_bytes_too():
-    with (held(max_buffered_mib=0.01) as (client, let_go),
-          concurrent.futures.ThreadPoolExecutor(1) as thread):
-        accepted = thread.submit(client.rows, "", ["a" * 9000])
-        until(lambda: measured(client, "serving_buffered_bytes") > 9000)
+        accepted = thread.submit(client.rows, "", ["a"] * rows)  # Alone it is always accepted.
+        until(lambda: measured(client, metric) >= rows)
         with contextlib.closing(client.connection()) as connection:
-            connection.request("POST", f"{client.path}:predict", b" " * 3000)
+            connection.request("POST", f"{client.path}:predict", '{"instances": ["b"]}')
             answer = connection.getresponse()
             assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
-            assert b"--max_buffered_mib" in answer.read()
+            assert f"--{next(iter(limit))}" in answer.read().decode()
         let_go.set()
-        assert accepted.result() == ["a" * 9000]
-        until(lambda: measured(client, "serving_buffered_bytes") == 0)
+        assert accepted.result() == ["a"] * rows
+        until(lambda: measured(client, metric) == 0)
+        assert client.rows("", ["b"]) == ["b"]
 
 
 def test_large_bodies_and_many_rows_are_refused(models):
@@ -95,21 +88,9 @@ def test_large_bodies_and_many_rows_are_refused(models):
         assert status.startswith(b"HTTP/1.1 411 ")
 
 
-def test_one_connection_too_many_is_refused(models):
-    with (running.client(models / "echo", max_connections=2) as client,
-          contextlib.closing(client.connection()) as first,
-          contextlib.closing(client.connection()) as second):
-        for connection, status in ((first, 200), (second, 503)):
-            connection.request("GET", client.path)
-            assert connection.getresponse().status == status
-
-
-def test_pages_of_other_hosts_are_refused(echo):
-    assert echo.send("GET", "/", headers={"Host": "evil.example"})[0] == 400
-    assert echo.send("GET", "/", headers={"Host": "localhost:8501"})[0] == 200
-
-
-def test_pages_of_other_sites_are_refused(echo):
+def test_pages_of_other_hosts_and_sites_are_refused(echo):
+    for host, status in (("evil.example", 400), ("localhost:8501", 200)):
+        assert echo.send("GET", "/", headers={"Host": host})[0] == status
     for origin, status in (("http://evil.example", 403), ("null", 403), (echo.address, 200),
                            ("http://127.0.0.1:9", 200)):
         found, text = echo.send("POST", f"{echo.path}:predict", '{"instances": ["a"]}',
@@ -178,51 +159,28 @@ def test_a_failing_model_is_told_to_everybody_and_the_server_goes_on(error, word
         assert lines == [f"{client.path}:predict: {words}"] * 5
 
 
-SEED = 20261122
 ODD = (None, True, False, 0, -1, 2**31, 2**63, 10**400, 1.5, 1e308, float("nan"), float("inf"), "",
        "a", "\ud800", "\x00", "😀" * 50, "a" * 5000, [], {}, [[]], [{}], {"b64": "YQ=="},
        {"b64": "é"}, {"b64": "\ud800"}, {"b64": "a"}, {"b64": 1}, {"b64": None}, {"text": "a"},
        {"text": {"b64": "YQ=="}, "more": 1}, {"": ""}, {"x": [1], "n": 1, "flag": True})
 KEYS = ("instances", "inputs", "signature_name", "text", "x", "n", "flag", "", "b64", "\ud800")
-SIGNATURES = ("mixed", "batch_size", "raw", "divide", "tokens", "count", "words", "", "\ud800", 1)
-
-
-def value(draw: random.Random, depth: int):
-    """Any JSON value."""
-    kind = draw.random()
-    if depth == 0 or kind < 0.5:
-        return draw.choice(ODD)
-    if kind < 0.75:
-        return [value(draw, depth - 1) for _ in range(draw.randrange(4))]
-    return {draw.choice(KEYS): value(draw, depth - 1) for _ in range(draw.randrange(4))}
-
-
-def body(draw: random.Random) -> bytes:
-    """A request of the right form, or nearly, with anything in it; sometimes damaged."""
-    content = {draw.choice(KEYS[:2]): [value(draw, 3) for _ in range(draw.randrange(1, 4))]
-               if draw.random() < 0.7 else value(draw, 4)}
-    if draw.random() < 0.8:
-        content["signature_name"] = draw.choice(SIGNATURES)
-    if draw.random() < 0.1:
-        content[draw.choice(KEYS)] = value(draw, 2)
-    text = bytearray(json.dumps(content).encode())
-    while draw.random() < 0.2:
-        text[draw.randrange(len(text))] = draw.randrange(256)
-    return bytes(text)
+SIGNATURES = ("mixed", "batch_size", "raw", "divide", "tokens", "count", "", "\ud800", 1)
+JSON = st.recursive(st.sampled_from(ODD), lambda inner: st.lists(inner, max_size=3)
+                    | st.dictionaries(st.sampled_from(KEYS), inner, max_size=3), max_leaves=8)
 
 
 @pytest.mark.fuzz
-def test_bodies_of_all_kinds_are_answered_or_refused(numbers, capfd):
-    draw, statuses = random.Random(SEED + CASES), []  # Others in `make fuzz`.
-    for _ in range(max(500, 3 * CASES)):
-        content = body(draw)
-        status, text = numbers.send("POST", f"{numbers.path}:predict", content)
-        answer = json.loads(text)
-        assert status in (200, 400), (content, text)
-        if status == 400:
-            assert answer.keys() == {"error"} and answer["error"].isprintable()
-            assert 0 < len(answer["error"]) <= 500
-        statuses.append(status)
-    assert statuses.count(200) > 5 and statuses.count(400) > 200
-    tally["HTTP bodies"].update(accepted=statuses.count(200), refused=statuses.count(400))
-    assert capfd.readouterr() == ("", "")
+@cases(16)
+@given(kind=st.sampled_from(KEYS[:2]), rows=st.lists(JSON, max_size=3) | JSON,
+       name=st.sampled_from(SIGNATURES),
+       damage=st.none() | st.tuples(st.integers(0, 1000), st.integers(0, 255)))
+def test_bodies_of_all_kinds_are_answered_or_refused(numbers, kind, rows, name, damage):
+    body = bytearray(json.dumps({kind: rows, "signature_name": name}).encode())
+    if damage:
+        body[damage[0] % len(body)] = damage[1]
+    status, text = numbers.send("POST", f"{numbers.path}:predict", bytes(body))
+    answer = json.loads(text)
+    tally["HTTP bodies"]["accepted" if status == 200 else "refused"] += 1
+    if status != 200:
+        assert (status, answer.keys()) == (400, {"error"}), (body, text)
+        assert answer["error"].isprintable() and 0 < len(answer["error"]) <= 500

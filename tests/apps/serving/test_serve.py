@@ -3,7 +3,6 @@
 import concurrent.futures
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,7 +15,6 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.settings import define_flags
 from tests import command_flags
 from tests.apps.serving import running, string_models
-from tests.own_lines import own_lines
 
 ROOT = Path(__file__).parents[3]
 
@@ -47,16 +45,6 @@ def test_mistakes_are_one_line(tmp_path):
     assert "--model_dir must be" in refused()
     assert "contains no version" in refused(f"--model_dir={tmp_path}")
     assert "--model_dir" in refused("--model_dir=gs://bucket/model")
-
-
-@pytest.mark.slow
-def test_a_port_in_use_is_one_line(model_dir):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        process = subprocess.run(
-            [sys.executable, "-m", "electra_tf.apps.serving.serve", f"--model_dir={model_dir}",
-             f"--port={taken.getsockname()[1]}"], cwd=ROOT, capture_output=True, text=True)
-    (line,) = own_lines(process.stderr)
-    assert process.returncode and "address already in use" in line
 
 
 def started(*arguments):

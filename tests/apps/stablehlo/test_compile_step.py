@@ -5,79 +5,57 @@ import signal
 
 import pytest
 
-from electra_tf.apps.stablehlo import compile_environment, compile_step, run_step
-from electra_tf.apps.stablehlo.compile_environment import Cores
+from electra_tf.apps.stablehlo import ahead_of_time, compile_step, run_step
 from electra_tf.platform.errors import UserError
 from tests import command_flags
 
 
-def compiles(*given):
-    with command_flags.defined(compile_step.define):
-        command_flags.call(compile_step.main, *given)
+def call(module, *given):
+    with command_flags.defined(module.define):
+        command_flags.call(module.main, *given)
 
 
-def trains(*given):
-    with command_flags.defined(run_step.define):
-        command_flags.call(run_step.main, *given)
-
-
-@pytest.fixture
-def eight_cores(monkeypatch):
-    monkeypatch.setattr(compile_environment, "ask", lambda form, *flags: Cores(
-        topology="v5e:2x4", kind="TPU v5 lite", count=8))
-
-
-@pytest.mark.parametrize(("given", "said"), [
-    ((), "--topology or --export is needed"),
-    (("--topology=v5e:2x4", "--export=a.stablehlo"), "give one of them"),
-    (("--export=a.stablehlo",), "--data_dir is needed"),
-    (("--export=a.mlir", "--data_dir=here", "--model_dir=there"), r"ends in \.stablehlo"),
-    (("--export=gs://b/a.stablehlo", "--data_dir=here", "--model_dir=there"),
+@pytest.mark.parametrize(("module", "given", "said"), [
+    (compile_step, (), "--topology or --export is needed"),
+    (compile_step, ("--topology=v5e:2x4", "--export=a.stablehlo"), "give one of them"),
+    (compile_step, ("--export=a.stablehlo",), "--data_dir is needed"),
+    (compile_step, ("--export=a.mlir", "--data_dir=here", "--model_dir=there"),
+     r"ends in \.stablehlo"),
+    (compile_step, ("--export=gs://b/a.stablehlo", "--data_dir=here", "--model_dir=there"),
      "must be a path of this machine"),
-    (("--topology=v5e:2x4",), "no /nowhere/python: run `make compile-env`"),
+    (compile_step, ("--topology=v5e:2x4",), "no /nowhere/python: run `make compile-env`"),
+    (run_step, ("--step=a.stablehlo", "--data_dir=b"), "--state is needed"),
+    (run_step, ("--step=a.stablehlo", "--data_dir=b", "--state=c"), r"must end in \.npz"),
+    (run_step, ("--step=a.stablehlo", "--data_dir=b", "--state=c.npz"),
+     "no jax here; run .*compile-env"),
 ])
-def test_what_cant_be_compiled_or_exported_is_refused(monkeypatch, given, said):
+def test_what_cant_be_done_is_refused(monkeypatch, module, given, said):
     monkeypatch.setenv("COMPILE_PYTHON", "/nowhere/python")
     with pytest.raises(UserError, match=said):
-        compiles(*given)
+        call(module, *given)
 
 
-def test_a_compiler_without_memory_is_one_line(monkeypatch, tmp_path):
+def test_processes_without_memory_are_one_line(monkeypatch, tmp_path):
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\nkill -KILL $$\n")
     python.chmod(0o755)
     monkeypatch.setenv("COMPILE_PYTHON", str(python))
     with pytest.raises(UserError, match="the compiler was killed, most likely for want of memory"):
-        compiles("--topology=v5e:2x4")
+        call(compile_step, "--topology=v5e:2x4")
+    with pytest.raises(UserError, match="was killed, most likely for want of memory"):
+        compile_step.in_a_process(killed)
 
 
-def test_a_batch_that_cores_cant_share_is_refused_before_it_is_traced(eight_cores):
-    with pytest.raises(UserError, match=(
-            r"--train_batch_size \(training\.train_batch_size\)=100 can't be split over the 8 "
-            r"cores of v5e:2x4\. Take a multiple of 8, for example 96")):
-        compiles("--topology=v5e:2x4", "--train_batch_size=100")
-
-
-def killed(*_args):
+def killed():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_a_process_without_memory_is_one_line(eight_cores, monkeypatch):
-    monkeypatch.setattr(compile_step, "_write_lifted", killed)
-    with pytest.raises(UserError, match="was killed, most likely for want of memory"):
-        compiles("--topology=v5e:2x4")
-
-
-@pytest.mark.slow
-def test_a_length_past_the_positions_is_refused(eight_cores):
-    with pytest.raises(UserError, match="model.max_position_embeddings=128"):
-        compiles("--topology=v5e:2x4", "--model_size=tiny", "--max_seq_length=512")
-
-
-@pytest.mark.parametrize(("given", "said"), [
-    (("--step=a.stablehlo", "--data_dir=b"), "--state is needed"),
-    (("--step=a.stablehlo", "--data_dir=b", "--state=c"), r"--state must end in \.npz"),
-    (("--step=a.stablehlo", "--data_dir=b", "--state=c.npz"), "no jax here; run .*compile-env")])
-def test_training_says_what_it_needs(given, said):
-    with pytest.raises(UserError, match=said):
-        trains(*given)
+@pytest.mark.parametrize(("said", "problem"), [
+    ("RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. "
+     "Used 28.50G of 15.48G hbm. Exceeded hbm capacity by 13.02G.\n\nTotal hbm usage",
+     "does not fit: 28.50G of 15.48G HBM per core"),
+    ("RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for HLO temporaries "
+     "(19.00G) exceeds available HBM (15.48G).", "does not fit: 19.00G of 15.48G HBM per core"),
+    ("UNIMPLEMENTED: the op\n  sort", "UNIMPLEMENTED: the op sort")])
+def test_why_a_step_doesnt_compile_is_a_line(said, problem):
+    assert ahead_of_time.problem(said) == problem

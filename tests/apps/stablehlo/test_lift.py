@@ -1,16 +1,46 @@
-"""The exported step is the trainer's own: the same losses, the same weights, nothing left out."""
+"""The exported step is the trainer's own: the same losses, the same weights, nothing left out.
+
+TensorFlow has an op for other programs' StableHLO, which runs it here.
+"""
+
+import dataclasses
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.compiler.mlir.stablehlo import stablehlo
+from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 
-from electra_tf.apps.stablehlo.lift import for_one_device, lift, state_name
+from electra_tf.apps.stablehlo import artefact, lift
+from electra_tf.apps.stablehlo.lift import export, for_one_device, state_name, take_back
+from electra_tf.checkpoints import directory, run_directory
+from electra_tf.config.objectives import TwoStageConfig
 from electra_tf.data.pipeline import training_batches
 from electra_tf.modeling import attention
+from electra_tf.platform.errors import UserError
+from electra_tf.pretraining import training_run
+from electra_tf.pretraining.setup import prepare
+from electra_tf.reporting.metrics_log import MetricsLog, read_metrics
 from tests import tiny_records, tiny_run
-from tests.apps.stablehlo import module_in_tensorflow
 
 STEPS = 3
+MODULE = """\
+#loc1 = loc("a \\"name\\" (of)")
+module @a_inference__1.2 attributes {mhlo.input_output_alias = [{alias = {kind = "may_alias", \
+parameter_index = array<i64>, parameter_number = 1 : i64}, output_index = array<i64: 0>}], \
+mhlo.is_dynamic = false} {
+  func.func @main(%arg0: tensor<2x2xf32> loc("XLA_Args"), %arg1: tensor<2x2xf32> \
+loc("x;(y)")) -> tensor<2x2xf32> {
+    %0 = stablehlo.dot %arg0, %arg1, precision = [DEFAULT, DEFAULT] \
+{mhlo.frontend_attributes = {grad_x = "false", grad_y = "false"}} : (tensor<2x2xf32>, \
+tensor<2x2xf32>) -> tensor<2x2xf32> loc(#loc2)
+    %1 = mhlo.erf %0 : tensor<2x2xf32> loc(fused["a", #loc1])
+    %2 = mhlo.copy %1 : tensor<2x2xf32> loc(#loc)
+    return %2 : tensor<2x2xf32> loc(#loc)
+  } loc(#loc)
+} loc(#loc)
+#loc2 = loc(fused[#loc1, #loc1])
+"""
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +56,7 @@ def run_of(records, **changes):
 
 
 def lifted(run, state):
-    return lift(for_one_device(run.config), run.objective, state, run.strategy)
+    return lift.lift(for_one_device(run.config), run.objective, state, run.strategy)
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +65,33 @@ def exported(records):
     run = run_of(records)
     state = tiny_run.state_of(run)
     return run, state, lifted(run, state)
+
+
+def function_of(step):
+    """Returns a compiled function of the module's arguments that returns its results."""
+    layout = step.layout
+    outputs = {index: ((), tf.float32) for index in range(len(layout.results))}
+    outputs |= {value.result: (value.shape, tf.as_dtype(value.dtype)) for value in layout.state
+                if value.result is not None}
+
+    @tf.function(jit_compile=True, autograph=False)
+    def call(*arguments):
+        return gen_xla_ops.xla_call_module(
+            list(arguments), version=9, module=step.module, platforms=["CPU"],
+            Sout=[outputs[index][0] for index in range(len(outputs))],
+            Tout=[outputs[index][1] for index in range(len(outputs))])
+
+    return call
+
+
+def results_of(call, step, batch, state):
+    """Returns the results by name, and the new state, of a function by `function_of`."""
+    outputs = call(*(tf.constant(part) for part in batch),
+                   *(tf.constant(state[value.name]) for value in step.layout.state))
+    new = {value.name: state[value.name] if value.result is None
+           else outputs[value.result].numpy() for value in step.layout.state}
+    return {name: float(np.asarray(outputs[index]))
+            for index, name in enumerate(step.layout.results)}, new
 
 
 def values_of(state):
@@ -50,11 +107,11 @@ def batches_of(run):
 def test_the_module_computes_what_the_trainer_computes(exported):
     run, state, step = exported
     ours = tiny_run.step_function(run, state)
-    theirs = module_in_tensorflow.function_of(step)
+    theirs = function_of(step)
     values = values_of(state)
     for batch in batches_of(run):
         expected = ours(batch)
-        results, values = module_in_tensorflow.run(theirs, step, batch, values)
+        results, values = results_of(theirs, step, batch, values)
         assert sorted(expected) == sorted(step.layout.means(results))
         for name, ratio in expected.items():
             assert results[f"{name}/sum"] == pytest.approx(float(ratio.sum), rel=1e-4)
@@ -74,9 +131,6 @@ def test_every_weight_and_slot_goes_in_and_comes_out_changed(exported):
     assert len(set(trained + slots)) == 3 * len(trained)
     results = [values[name].result for name in (*trained, *slots, "step")]
     assert None not in results and len(set(results)) == len(results)
-    for variable in state.variables:
-        if state_name(variable) in values:
-            assert values[state_name(variable)].shape == tuple(variable.shape)
 
 
 def test_batch_and_results_are_described(exported):
@@ -98,3 +152,85 @@ def test_two_traces_are_the_same_bytes_whatever_this_machine_multiplies(records,
     monkeypatch.setattr(attention, "cpu_multiplies_bfloat16",
                         lambda before=attention.cpu_multiplies_bfloat16: not before())
     assert module() == found
+
+
+def test_a_module_becomes_portable():
+    found = lift.portable(MODULE)
+    assert found.startswith(b"ML\xefR") and b"StableHLO_v" in found[:20]  # MLIR's byte code.
+    assert b"frontend_attributes" not in found and b"mhlo.copy" not in found
+    assert b"mhlo.erf" in found and b"reshape_v1" in found and b"custom_call_v1" in found
+    assert stablehlo.deserialize_portable_artifact_str(found)
+
+
+def test_new_values_are_found():
+    assert lift.updates(MODULE) == {1: 0}
+
+
+def test_a_foreign_op_is_named():
+    with pytest.raises(UserError, match=r"the op mhlo\.topk, which StableHLO doesn't have"):
+        lift.portable(MODULE.replace("mhlo.copy", "mhlo.topk"))
+
+
+def run_in(records, model_dir, **changes):
+    config = for_one_device(tiny_run.config(**changes))
+    return prepare(config, records, model_dir, here=False)
+
+
+@pytest.fixture(scope="module")
+def carried(records, tmp_path_factory):
+    """A run's directory, its step, and a state of step 4 that came back."""
+    place = tmp_path_factory.mktemp("carried")
+    step = export(run_in(records, place / "run"), place / "step.stablehlo")
+    state = artefact.read_state(place / "step.npz", step.layout)
+    trained = {name: value + 4 if name == "step" else np.asarray(value + 0.5, value.dtype)
+               for name, value in state.items()}
+    artefact.write_state(trained, step.layout, place / "trained.npz")
+    log = MetricsLog(place / "trained.jsonl")
+    for number in (2, 4, 6):
+        log.append({"kind": "train", "step": number, "loss": 1.0})
+    return place
+
+
+def test_the_exported_state_is_that_of_the_run(records, carried):
+    run = run_in(records, carried / "run")
+    layout = artefact.read(carried / "step.stablehlo").layout
+    state = artefact.read_state(carried / "step.npz", layout)
+    fresh, _, _ = training_run.restored_state(run_in(records, carried / "other"))
+    values = {state_name(variable): variable.numpy() for variable in fresh.variables}
+    for name, value in state.items():
+        np.testing.assert_array_equal(value, values[name], err_msg=name)
+    assert layout.reading.fingerprint == run.records.fingerprint
+    assert (carried / "run" / run_directory.SETTINGS_FILE).exists()
+
+
+def test_a_state_that_comes_back_is_a_checkpoint(records, carried):
+    run = run_in(records, carried / "run")
+    saved = take_back(run, carried / "step.stablehlo", carried / "trained.npz")
+    assert saved == directory.prefix(carried / "run" / "checkpoints", 4)
+    restored, _, _ = training_run.restored_state(run)
+    assert int(restored.step) == 4
+    values = {state_name(variable): variable.numpy() for variable in restored.variables}
+    layout = artefact.read(carried / "step.stablehlo").layout
+    for name, value in artefact.read_state(carried / "trained.npz", layout).items():
+        np.testing.assert_array_equal(values[name], value, err_msg=name)
+    log = read_metrics(carried / "run" / run_directory.METRICS_FILE)
+    assert [record["step"] for record in log if record["kind"] == "train"] == [2, 4]
+    with pytest.raises(UserError, match="is of step 4, and the run has a checkpoint of step 4"):
+        take_back(run, carried / "step.stablehlo", carried / "trained.npz")
+
+
+def test_a_state_of_other_settings_is_refused(records, carried):
+    with pytest.raises(UserError, match="is a step of other records or settings"):
+        take_back(run_in(records, carried / "new", training__seed=5),
+                           carried / "step.stablehlo", carried / "trained.npz")
+    with pytest.raises(UserError, match="holds a run with other settings"):
+        take_back(run_in(records, carried / "run", optimizer__learning_rate=1.0),
+                           carried / "step.stablehlo", carried / "trained.npz")
+
+
+def test_a_run_of_two_stages_is_refused(records, tmp_path):
+    run = run_in(records, tmp_path / "run")
+    run = dataclasses.replace(
+        run, config=dataclasses.replace(run.config, objective=TwoStageConfig()))
+    with pytest.raises(UserError, match="two_stage is two runs; export each by itself"):
+        export(run, tmp_path / "step.stablehlo")
