@@ -9,7 +9,7 @@ import jinja2
 import yaml
 
 from electra_tf.checkpoints import run_directory
-from electra_tf.checkpoints.hugging_face.networks import ARCHITECTURES, DISCRIMINATOR
+from electra_tf.checkpoints.hugging_face import ARCHITECTURES, DISCRIMINATOR
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.run_directory import RESULTS_FILE, SETTINGS_FILE
 from electra_tf.data.manifest import MANIFEST_NAME, Manifest
@@ -46,10 +46,6 @@ def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title:
         records: directories that a run was trained on, with their manifests.
         transformers: name or directory that transformers loads; "" for none.
         saved_model: the directory is a SavedModel.
-
-    Raises:
-        UserError: a file of the run is damaged.
-        OSError: the card can't be written.
     """
     saved = run_directory.read_identity(source) if (source / SETTINGS_FILE).exists() else {}
     task = TaskSpec.of_facts(networks.task) if networks.task else None

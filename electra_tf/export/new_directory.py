@@ -38,36 +38,27 @@ def appearing_whole(final: Path) -> Iterator[pathlib.Path]:
     """
     make_directory(final.parent)
     remove_abandoned(final.parent)
+    remote = isinstance(final, RemotePath)
+    unfinished = (pathlib.Path(tempfile.mkdtemp(prefix="electra-"), final.name) if remote
+                  else final.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{final.name}"))
     try:
-        with (_copied if isinstance(final, RemotePath) else _renamed)(final) as unfinished:
-            yield unfinished
+        yield unfinished
+        _copy(unfinished, final) if remote else unfinished.rename(final)
     except OSError as error:
         raise write_error(final, error) from error
     except tf.errors.OpError as error:
         raise UserError(f"cannot write {final}: {reason(error)}. Make room, or choose another "
                         "directory.") from error
-
-
-@contextlib.contextmanager
-def _renamed(final: pathlib.Path) -> Iterator[pathlib.Path]:
-    unfinished = final.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{final.name}")
-    try:
-        yield unfinished
-        unfinished.rename(final)
     finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+        shutil.rmtree(unfinished.parent if remote else unfinished, ignore_errors=True)
 
 
-@contextlib.contextmanager
-def _copied(final: RemotePath) -> Iterator[pathlib.Path]:
-    with tempfile.TemporaryDirectory(prefix="electra-") as scratch:
-        unfinished = pathlib.Path(scratch, final.name)
-        yield unfinished
-        files = [path for path in unfinished.rglob("*") if path.is_file()]
-        for path in sorted(files, key=lambda path: path.name == "saved_model.pb"):
-            copy = final / str(path.relative_to(unfinished))
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(path.read_bytes())
+def _copy(directory: pathlib.Path, final: RemotePath) -> None:
+    files = [path for path in directory.rglob("*") if path.is_file()]
+    for path in sorted(files, key=lambda path: path.name == "saved_model.pb"):
+        copy = final / str(path.relative_to(directory))
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(path.read_bytes())
 
 
 def write_checksums(directory: pathlib.Path) -> None:
@@ -80,11 +71,7 @@ def write_checksums(directory: pathlib.Path) -> None:
 
 
 def require_whole(directory: pathlib.Path) -> None:
-    """Compares a directory with its checksums; one without them passes.
-
-    Raises:
-        UserError: names a file that is missing or damaged.
-    """
+    """Compares a directory with its checksums, if it has any; `UserError` names a damaged file."""
     if not (directory / CHECKSUMS).exists():
         return
     checksums = strict_json.read(directory / CHECKSUMS, dict[str, str], most=MIB)

@@ -121,13 +121,6 @@ def test_damaged_ones_stay_until_something_newer_is_whole(trained):
     assert checkpoints.steps(trained) == [62]
 
 
-@pytest.mark.parametrize("name", ["[run]", "a*b?", "back\\slash", "{x} %41"])
-def test_a_directory_may_be_called_anything(tmp_path, name):
-    (tmp_path / name).mkdir()
-    write(tmp_path / name)
-    assert restored(tmp_path / name) == 60
-
-
 def test_checkpoints_live_on_another_file_system_too(tmp_path, capsys):
     remote = storage.path(f"ram:/{tmp_path}/run/checkpoints")
     write(remote, steps=(52, 56, 60, 64))

@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from electra_tf.checkpoints import formats
-from electra_tf.checkpoints.hugging_face.weight_files import read_weights
+from electra_tf.checkpoints.hugging_face import read_weights
 from electra_tf.platform.errors import UserError
 from tests.checkpoints import keras_files
 
@@ -55,7 +55,7 @@ def test_weights_of_keras_that_are_left_over_are_named_with_their_file(keras):
         name = "tf_electra_for_pre_training/electra/pooler/dense/bias:0"
         group.create_dataset(name, data=np.zeros(3, np.float32))
         group.attrs["weight_names"] = [*group.attrs["weight_names"], name]
-    with pytest.raises(UserError, match="tf_model.h5 has no place in ELECTRA for 1 weights: "
+    with pytest.raises(UserError, match="tf_model.h5 has no place for 1 weights: "
                        "electra.pooler.dense.bias"):
         formats.read(keras)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.export.signatures import Detector
+from electra_tf.export.servable import Detector
 from electra_tf.modeling import chunks
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.tasks import glue

@@ -20,9 +20,8 @@ GROUPS = {"Model": ("model_dir",), "Export": tuple(ExportFlags.__dataclass_field
 def main() -> None:
     """Reads the networks and writes the SavedModel."""
     values = flags.FLAGS
-    for name in ("model_dir", "export_dir"):
-        if not values[name].value:
-            raise UserError(f"--{name} is needed: {values[name].help}")
+    if not values.export_dir:
+        raise UserError(f"--export_dir is needed: {values['export_dir'].help}")
     from electra_tf.checkpoints import formats  # TensorFlow takes seconds to import.
     from electra_tf.export import card, saved_model, servable
 
@@ -38,7 +37,7 @@ def main() -> None:
 def define() -> None:
     """Defines the flags."""
     flags.DEFINE_string("model_dir", None, "Directory of a pre-training run, or another checkpoint "
-                        "with a discriminator.")
+                        "with a discriminator.", required=True)
     define_flags(ExportFlags)
 
 

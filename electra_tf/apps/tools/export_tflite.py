@@ -14,31 +14,32 @@ import contextlib
 from absl import flags
 
 from electra_tf.platform import command_line, storage
+from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 
-GROUPS = {"Model": ("model_dir", "output"),
-          "Form": ("quantization", "sequence_length")}
+GROUPS = {"Model": ("model_dir", "output"), "Form": ("quantization", "sequence_length")}
 
 
 def main() -> None:
     """Reads, converts, compares."""
     values = flags.FLAGS
-    for name in ("model_dir", "output"):
-        if not values[name].value:
-            raise UserError(f"--{name} is needed: {values[name].help}")
+    path = storage.require_local(storage.path(values.output), "--output",
+                                 "TensorFlow Lite reads files of this machine alone")
+    if path.exists():
+        raise UserError(f"{path} exists already; give another --output.")
     import tensorflow as tf  # TensorFlow takes seconds to import.
 
     from electra_tf.export import tflite
 
-    target = tflite.TfliteTarget.of(values.output, values.quantization, values.sequence_length)
     with contextlib.suppress(RuntimeError):  # TensorFlow has its devices already.
         tf.config.set_visible_devices([], "GPU")  # TensorFlow Lite computes on the CPU.
-    tflite.export(_servable(storage.path(values.model_dir)), target)
+    model = _servable(storage.path(values.model_dir))
+    make_directory(path.parent)
+    tflite.export(model, path, tflite.Quantization(values.quantization), values.sequence_length)
 
 
 def _servable(model_dir: Path):
-    """Returns the network of a directory."""
     from electra_tf.checkpoints import formats
     from electra_tf.export import servable
     from electra_tf.finetuning import outputs, setup
@@ -55,12 +56,13 @@ def _servable(model_dir: Path):
 
 def define() -> None:
     """Defines the flags."""
-    flags.DEFINE_string("model_dir", None, "Directory of the run.")
-    flags.DEFINE_string("output", None, "File to write, which must not exist.")
-    flags.DEFINE_string("quantization", "none", "Weights: none, float16 or dynamic_int8.")
+    flags.DEFINE_string("model_dir", None, "Directory of the run.", required=True)
+    flags.DEFINE_string("output", None, "File to write, which must not exist.", required=True)
+    flags.DEFINE_enum("quantization", "none", ["none", "float16", "dynamic_int8"],
+                      "Weights: none, float16 or dynamic_int8.")
     flags.DEFINE_integer("sequence_length", None, "Accept one row of this many tokens, which "
                          "some accelerators need; pad shorter texts with 0 in attention_mask. "
-                         "Default: any number of rows of any length.")
+                         "Default: any number of rows of any length.", lower_bound=1)
 
 
 def run() -> None:

@@ -24,7 +24,7 @@ GROUPS = {"Upload": ("private", "license", "data_dir")}
 def main(model: str, name: str) -> None:
     """Reads, writes Hugging Face's files and the card, uploads."""
     from electra_tf.checkpoints.formats import Format  # TensorFlow takes seconds to import.
-    from electra_tf.checkpoints.hugging_face.networks import DISCRIMINATOR, GENERATOR
+    from electra_tf.checkpoints.hugging_face import DISCRIMINATOR, GENERATOR
     from electra_tf.export import card, conversion
 
     values, source = flags.FLAGS, storage.path(model)
@@ -58,11 +58,7 @@ def _records(data_dir: str, run: Path):
 
 
 def _upload(folder: pathlib.Path, name: str, *, private: bool) -> str:
-    """Uploads a directory as one commit of a repository, and returns the repository's address.
-
-    Raises:
-        UserError: no valid name, no access, no connection.
-    """
+    """Uploads a directory as one commit of a repository, and returns the repository's address."""
     from electra_tf.checkpoints import hub
 
     with hub.one_line_errors(name, None):

@@ -23,15 +23,8 @@ _MOST_BYTES = 64 * MIB
 
 
 def main() -> None:
-    """Scores every line and prints them in order.
-
-    Raises:
-        UserError: no model, no sentences, too many, or one that is longer than the model reads.
-    """
+    """Scores every line and prints them in order."""
     values = flags.FLAGS
-    for name in ("model_dir", "input"):
-        if not values[name].value:
-            raise UserError(f"--{name} is needed: {values[name].help}")
     sentences = _sentences(values.input)
 
     from electra_tf.checkpoints import formats
@@ -52,16 +45,11 @@ def main() -> None:
 
 def _sentences(source: str) -> list[str]:
     """Returns the lines that are not empty."""
-    if source == "-":
-        content = sys.stdin.buffer.read(_MOST_BYTES + 1)
-        if len(content) > _MOST_BYTES:
-            raise UserError(f"--input=- is larger than {_MOST_BYTES / MIB:.4g} MiB; split it into "
-                            "files and score them one by one.")
-    else:
-        try:
-            content = read_bytes(storage.path(source), _MOST_BYTES)
-        except OSError as error:
-            raise cannot_read(storage.path(source), error) from error
+    try:
+        content = (sys.stdin.buffer.read() if source == "-"
+                   else read_bytes(storage.path(source), _MOST_BYTES))
+    except OSError as error:
+        raise cannot_read(storage.path(source), error) from error
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -74,9 +62,10 @@ def _sentences(source: str) -> list[str]:
 
 def define() -> None:
     """Registers the flags."""
-    flags.DEFINE_string("model_dir", None, "A pre-training run, or a converted checkpoint.")
+    flags.DEFINE_string("model_dir", None, "A pre-training run, or a converted checkpoint.",
+                        required=True)
     flags.DEFINE_string("input", None, "Text file with one sentence per line; - reads standard "
-                        "input.")
+                        "input.", required=True)
     flags.DEFINE_string("network", None, "Network whose score decides the order: generator or "
                         "discriminator. Default: the discriminator for Electric, the generator "
                         "for other objectives.")

@@ -43,7 +43,7 @@ def test_a_fine_tuned_run_from_the_command_line(networks, tmp_path):
 
 def test_mistakes_are_one_line_and_write_nothing(run, tmp_path):
     for arguments, words in (
-            ([], "--output is needed"),
+            ([f"--output={run}"], "exists already"),
             ([f"--output={tmp_path / 'x'}", f"--model_dir={tmp_path}"], "holds no checkpoint")):
         with pytest.raises(UserError, match=words) as error:
             command_flags.call(export_tflite.main, f"--model_dir={run}", *arguments)

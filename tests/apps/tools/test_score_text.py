@@ -51,21 +51,11 @@ def test_scores_per_token_of_standard_input(run, monkeypatch, capsys):
             scores[number] / len(SENTENCES[number].split()), abs=6e-4)
 
 
-def test_standard_input_past_the_limit_is_an_error(run, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(score_text, "_MOST_BYTES", 12)
-    (tmp_path / "in.txt").write_bytes(b"word1\nword2\nword3\n")
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"word1\nword2\nword3\n")))
-    for source in ("-", str(tmp_path / "in.txt")):
-        with pytest.raises(UserError, match="larger than"):
-            lines_of(capsys, model_dir=str(run), input=source)
-
-
 def test_mistakes_are_named(run, tmp_path, capsys):
     for content, given, words in (
             (b"", {}, "holds no sentences"), (b"\n \n", {}, "holds no sentences"),
             (b"\xff\xfe", {}, "is not UTF-8"),
             (b"word1 " * 40, {}, "42 tokens; the model reads 32"),
-            (b"word1", {"model_dir": None}, "--model_dir is needed"),
             (b"word1", {"input": str(tmp_path / "nowhere.txt")}, "nowhere.txt"),
             (b"word1", {"network": "judge"}, "--network=judge.*generator and discriminator")):
         (tmp_path / "in.txt").write_bytes(content)

@@ -14,7 +14,7 @@ from electra_tf.platform.bounded import MIB
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.text.normalization import Normalization
-from electra_tf.text.vocabulary import CLS, CONTINUATION, MASK, PAD, SEP, UNK, Vocabulary
+from electra_tf.text.vocabulary import CONTINUATION, PAD, UNK, Vocabulary
 
 CONFIG_FILE = "config.json"
 TOKENIZER_SETTINGS_FILE, TOKENIZER_FILE = "tokenizer_config.json", "tokenizer.json"
@@ -32,11 +32,8 @@ FIXED = {"model_type": "electra", "hidden_act": "gelu", "layer_norm_eps": 1e-12}
 _OTHERWISE = {"position_embedding_type": "absolute", "is_decoder": False,
               "add_cross_attention": False}
 """What would make another network of it; ours never writes these."""
-_MOST_CONFIG = 4 * MIB
-"""Of config.json: 1 KB, and the names of labels."""
-_MOST_TOKENIZER = 256 * MIB
-"""Of tokenizer.json; one of 500,000 tokens has 30 MB."""
-_MOST_SETTINGS = MIB
+_MOST_CONFIG = 4 * MIB  # A config has 1 KB, and the names of labels.
+_MOST_TOKENIZER = 256 * MIB  # A tokenizer.json of 500,000 tokens has 30 MB.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -68,76 +65,47 @@ class Config:
         """Name of the network's class; empty if the file doesn't say."""
         return ", ".join(self.architectures or ())
 
+    def settings(self) -> dict[str, Any]:
+        """Returns the encoder's settings by our names."""
+        return {ours: getattr(self, theirs) for ours, theirs in (SIZES | OTHERS).items()}
 
-def read_config(directory: Path) -> Config:
-    """Returns what config.json says of a network.
 
-    Raises:
-        UserError: no such file, no JSON, no ELECTRA; a value that is missing or of another type.
-    """
+def read_config(directory: Path) -> tuple[Config, ModelConfig]:
+    """Returns what config.json says of a network; `UserError` if it isn't ELECTRA's."""
     path = directory / CONFIG_FILE
-    found = strict_json.read(path, Any, most=_MOST_CONFIG)
-    if not isinstance(found, dict):
-        raise UserError(f"{path} must hold a JSON object. Received: {shown(found)}")
+    found = strict_json.read(path, dict[str, Any], most=_MOST_CONFIG)
     for name, value in (FIXED | _OTHERWISE).items():
         other = found.get(name, value)
         if other != value or isinstance(other, bool) != isinstance(value, bool):
             raise UserError(f"{path}: {name} is {shown(other)}; ELECTRA's is {value!r}.")
-    return strict_json.read(path, Config, most=_MOST_CONFIG)
-
-
-def model_config(config: Config, directory: Path) -> ModelConfig:
-    """Returns the shape of an encoder as our settings; `UserError` for a size that none has."""
+    config = strict_json.read(path, Config, most=_MOST_CONFIG)
     try:
-        return ModelConfig(**encoder_sizes(config))
+        return config, ModelConfig(**config.settings())
     except UserError as error:
-        raise UserError(f"{directory / CONFIG_FILE}: {error}") from error
+        raise UserError(f"{path}: {error}") from error
 
 
-def encoder_sizes(config: Config) -> dict[str, Any]:
-    """Returns the sizes of an encoder by the names of our settings."""
-    return {ours: getattr(config, theirs) for ours, theirs in (SIZES | OTHERS).items()}
-
-
-def require_architecture(config: Config, directory: Path, wanted: str) -> None:
-    """Raises `UserError` if config.json says that a network is of another class than wanted."""
-    found = config.architecture or wanted
-    if found != wanted:
-        raise UserError(f"{directory / CONFIG_FILE}: the architecture is {found}; {wanted} is "
-                        "expected. A generator is read beside its discriminator: name the "
-                        "directory that holds discriminator/ and generator/.")
-
-
-def read_text(directory: Path, vocab_size: int, pad_id: int | None = None) -> TextSettings:
-    """Returns how a directory's network, of this size and padding, reads text.
+def read_text(directory: Path, config: Config) -> TextSettings:
+    """Returns how a directory's network reads text.
 
     Raises:
         UserError: no vocabulary, one of another size, or settings that can't be read.
     """
-    path = directory / TOKENIZER_SETTINGS_FILE
-    settings = _TokenizerSettings()
+    path, settings = directory / TOKENIZER_SETTINGS_FILE, _TokenizerSettings()
     if path.exists():
-        settings = strict_json.read(path, _TokenizerSettings, most=_MOST_SETTINGS)
-    _require_ours(path, settings)
+        settings = strict_json.read(path, _TokenizerSettings, most=MIB)
+    normalization = Normalization.of(settings.do_lower_case, settings.strip_accents)
+    if not normalization.strip_accents and (directory / TOKENIZER_FILE).exists():
+        normalization = dataclasses.replace(normalization, nfc=_read_tokenizer(directory).composes)
     vocabulary = _read_vocabulary(directory)
-    if vocabulary.size != vocab_size:
+    if vocabulary.size != config.vocab_size:
         raise UserError(f"{vocabulary.source} has {vocabulary.size} entries, but vocab_size of "
-                        f"{directory / CONFIG_FILE} is {vocab_size}; the vocabulary is another "
-                        "network's.")
-    if pad_id not in (None, vocabulary.pad_id):
-        raise UserError(f"{directory / CONFIG_FILE}: pad_token_id is {pad_id}, but {PAD} stands at "
-                        f"{vocabulary.pad_id} of {vocabulary.source}.")
-    return TextSettings(vocabulary=vocabulary, normalization=_normalization(directory, settings))
-
-
-def _normalization(directory: Path, settings: "_TokenizerSettings") -> Normalization:
-    """Returns what the tokenizer does to text; only tokenizer.json tells that it composes it."""
-    found = Normalization.of(settings.do_lower_case, settings.strip_accents)
-    path = directory / TOKENIZER_FILE
-    if found.strip_accents or not path.exists():
-        return found
-    tokenizer = strict_json.read(path, _Tokenizer, most=_MOST_TOKENIZER)
-    return dataclasses.replace(found, nfc=_composes(tokenizer.normalizer))
+                        f"{directory / CONFIG_FILE} is {config.vocab_size}; the vocabulary is "
+                        "another network's.")
+    if config.pad_token_id not in (None, vocabulary.pad_id):
+        raise UserError(f"{directory / CONFIG_FILE}: pad_token_id is {config.pad_token_id}, but "
+                        f"{PAD} stands at {vocabulary.pad_id} of {vocabulary.source}.")
+    return TextSettings(vocabulary=vocabulary, normalization=normalization)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -150,17 +118,10 @@ class _TokenizerSettings:
     strip_accents: bool | None = None
     tokenize_chinese_chars: Literal[True] | None = None
     do_basic_tokenize: Literal[True] | None = None
-    pad_token: str | dict[str, Any] | None = None
-    unk_token: str | dict[str, Any] | None = None
-    cls_token: str | dict[str, Any] | None = None
-    sep_token: str | dict[str, Any] | None = None
-    mask_token: str | dict[str, Any] | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _WordPiece:
-    """The vocabulary of tokenizer.json; ELECTRA's tokenizer has no other values."""
-
     __pydantic_config__ = strict_json.OPEN
 
     type: Literal["WordPiece"]
@@ -170,37 +131,39 @@ class _WordPiece:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class _Normalizer:
+    __pydantic_config__ = strict_json.OPEN
+
+    type: str | None = None
+    normalizers: tuple[dict[str, Any], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class _Tokenizer:
     """What we read of tokenizer.json."""
 
     __pydantic_config__ = strict_json.OPEN
 
     model: _WordPiece
-    normalizer: dict[str, Any] | None = None
+    normalizer: _Normalizer | None = None
+
+    @property
+    def composes(self) -> bool:
+        """Tells whether an NFC step composes text, which no other file tells."""
+        found = self.normalizer
+        return found is not None and "NFC" in (
+            found.type, *(step.get("type") for step in found.normalizers))
 
 
-def _composes(normalizer: dict[str, Any] | None) -> bool:
-    """Tells whether the normalizer of a tokenizer.json has an NFC step."""
-    steps = normalizer.get("normalizers", [normalizer]) if normalizer else []
-    return isinstance(steps, list) and any(
-        isinstance(step, dict) and step.get("type") == "NFC" for step in steps)
-
-
-def _require_ours(path: Path, settings: _TokenizerSettings) -> None:
-    """Refuses special tokens that aren't ELECTRA's."""
-    for name, token in (("pad_token", PAD), ("unk_token", UNK), ("cls_token", CLS),
-                        ("sep_token", SEP), ("mask_token", MASK)):
-        found = getattr(settings, name)
-        found = found.get("content") if isinstance(found, dict) else found
-        if found not in (None, token):
-            raise UserError(f"{path}: {name} is {shown(found)}; ELECTRA's is {token!r}.")
+def _read_tokenizer(directory: Path) -> _Tokenizer:
+    return strict_json.read(directory / TOKENIZER_FILE, _Tokenizer, most=_MOST_TOKENIZER)
 
 
 def _read_vocabulary(directory: Path) -> Vocabulary:
     path = directory / TOKENIZER_FILE
     if (directory / VOCABULARY_FILE).exists() or not path.exists():
         return Vocabulary.load(directory / VOCABULARY_FILE)
-    ids = strict_json.read(path, _Tokenizer, most=_MOST_TOKENIZER).model.vocab
+    ids = _read_tokenizer(directory).model.vocab
     tokens = sorted(ids, key=ids.__getitem__)
     if [ids[token] for token in tokens] != list(range(len(tokens))):
         raise UserError(f"{path}: the ids of its {len(tokens)} tokens aren't 0, 1, 2 and so on.")
