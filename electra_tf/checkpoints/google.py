@@ -1,7 +1,7 @@
-"""Checkpoints of Google's ELECTRA code: TensorFlow 1's format, the names that are ours too.
+"""TensorFlow checkpoints of others: Google's ELECTRA code, whose names are ours, and Model Garden.
 
-They don't say how many attention heads a network has. `bert_config.json` beside one may, in BERT's
-form: we write it, and others have.
+Google's don't say how many attention heads a network has. `bert_config.json` beside one may, in
+BERT's form: we write it, and others have.
 """
 
 import dataclasses
@@ -11,9 +11,10 @@ from typing import Annotated
 import tensorflow as tf
 from annotated_types import Ge
 
+from electra_tf.checkpoints import model_garden
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
-from electra_tf.checkpoints.weights import SLOTS, Weights, reading, require_networks
+from electra_tf.checkpoints.weights import GRAPH, SLOTS, Weights, reading, require_networks
 from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.platform import storage, strict_json
 from electra_tf.platform.bounded import MIB
@@ -42,13 +43,13 @@ def find(path: Path) -> str | None:
 
 def read(prefix: str, vocab_file: Path | None = None,
          normalization: Normalization | None = None, num_heads: int | None = None) -> Pretrained:
-    """Returns the networks of a checkpoint, without Adam's slots and the step.
+    """Returns the networks of a checkpoint, without Adam's slots and other heads.
 
     Args:
         prefix: of the checkpoint's files.
         vocab_file: `vocab.txt` beside the checkpoint if None.
         normalization: of text; that of the manifest beside the vocabulary if None, or uncased.
-        num_heads: of the discriminator; if None it is that of `bert_config.json` beside the
+        num_heads: of Google's discriminator; if None it is that of `bert_config.json` beside the
             checkpoint, or the published model's of this size.
 
     Raises:
@@ -57,23 +58,21 @@ def read(prefix: str, vocab_file: Path | None = None,
     directory = storage.path(prefix).parent
     text = TextSettings.load(vocab_file or directory / VOCABULARY_FILE, normalization)
     with reading(prefix) as reader:
-        weights = {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()
-                   if not name.endswith(SLOTS) and name != "global_step"}
-    model = model_of_weights(weights, prefix, num_heads=num_heads or _heads_beside(directory))
-    return checked(Pretrained(source=prefix, model=model, text=text, weights=weights))
+        if reader.has_tensor(GRAPH):
+            model, weights = model_garden.read(reader, prefix)
+        else:
+            weights = {name: reader.get_tensor(name)
+                       for name in reader.get_variable_to_shape_map()
+                       if not name.endswith(SLOTS) and name != "global_step"}
+            model = model_of_weights(weights, prefix, num_heads or _heads_beside(directory))
+    if model.vocab_size != text.vocabulary.size:
+        raise UserError(f"{text.vocabulary.source} has {text.vocabulary.size} entries, {prefix} "
+                        f"{model.vocab_size}.")
+    require_networks(weights, model, prefix)
+    return Pretrained(source=prefix, model=model, text=text, weights=weights)
 
 
-def checked(networks: Pretrained) -> Pretrained:
-    """Returns networks with exactly ELECTRA's weights; `UserError` for others."""
-    vocabulary, size = networks.text.vocabulary, networks.model.vocab_size
-    if size != vocabulary.size:
-        raise UserError(
-            f"{vocabulary.source} has {vocabulary.size} entries, {networks.source} {size}.")
-    require_networks(networks.weights, networks.model, networks.source)
-    return networks
-
-
-def model_of_weights(weights: Weights, source: str, *, num_heads: int | None = None) -> ModelConfig:
+def model_of_weights(weights: Weights, source: str, num_heads: int | None = None) -> ModelConfig:
     """Returns the shape of networks from their weights, with or without a generator.
 
     `num_heads` is the encoder's; a published model's is known by its size. Raises `UserError` for

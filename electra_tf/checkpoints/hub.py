@@ -39,9 +39,7 @@ def is_name(path: Path) -> bool:
 def fetch(path: Path, *, generator: bool) -> tuple[pathlib.Path, pathlib.Path | None]:
     """Returns the local directories of a model and of a generator with a name of its own, or None.
 
-    Raises:
-        UserError: no such model or revision, no access, no connection, an interrupted download, or
-            another architecture.
+    Raises `UserError` if there is no such model or revision, no access or no connection.
     """
     match = _NAME.fullmatch(str(path))
     if match is None:
@@ -108,12 +106,12 @@ def one_line_errors(model: str, revision: str | None) -> Iterator[None]:
             raise _MissingModel(
                 f"{model} is neither a local path nor a public model at {endpoint}.{hint} For a "
                 "private model, log in first: hf auth login.") from error
-        if gated or {status_of(error), status_of(error.__cause__)} & {401, 403}:
+        if gated or {_status_of(error), _status_of(error.__cause__)} & {401, 403}:
             raise UserError(f"{model} is gated or needs another token: accept its terms at "
                             f"{endpoint}/{model}, then log in with hf auth login or set "
                             "HF_TOKEN.") from error
         if not isinstance(error, errors.LocalEntryNotFoundError):
-            raise UserError(f"the download of {model} was interrupted; repeat the command to "
+            raise UserError(f"the transfer of {model} was interrupted; repeat the command to "
                             f"resume it: {error}") from error
         problem = f"{model} is not a local path and not whole in the cache {constants.HF_HUB_CACHE}"
         if constants.HF_HUB_OFFLINE:
@@ -123,6 +121,6 @@ def one_line_errors(model: str, revision: str | None) -> Iterator[None]:
                         f"{error.__cause__ or error}") from error
 
 
-def status_of(error: BaseException | None) -> int | None:
+def _status_of(error: BaseException | None) -> int | None:
     """Returns the HTTP status of an error; None if it has none."""
     return getattr(getattr(error, "response", None), "status_code", None)

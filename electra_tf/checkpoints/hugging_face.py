@@ -58,10 +58,7 @@ def is_directory_of(path: Path) -> bool:
 def read(path: Path, beside: Path | None = None, *, generator: bool = True) -> Pretrained:
     """Returns the networks of a directory: a pair, or a discriminator, with generator/ or alone.
 
-    Args:
-        path: of the directory.
-        beside: directory of the generator, if it is elsewhere.
-        generator: False leaves a generator unread.
+    `beside` is the directory of a generator that is elsewhere; `generator=False` leaves it unread.
 
     Raises:
         UserError: a file is missing or damaged, another architecture, or not exactly ELECTRA's
@@ -109,8 +106,7 @@ def _read_finetuned(directory: Path, config: Config, model: ModelConfig) -> Pret
         {name: value for name, value in found.items() if name not in head},
         whole_encoder(model.discriminator), directory)
     return Pretrained(source=str(directory), model=model, weights=weights,
-                      text=files.read_text(directory, config),
-                      their_head=(config, head))
+                      text=files.read_text(directory, config), their_head=(config, head))
 
 
 def theirs_of(name: str) -> str:
@@ -151,9 +147,8 @@ def _weights_file(directory: Path) -> Path:
 def read_weights(directory: Path) -> dict[str, np.ndarray]:
     """Returns arrays by PyTorch's names.
 
-    Raises:
-        UserError: there are no weights, or damaged ones, or weights of another type than float32,
-            float64 and float16; or they are pickled and PyTorch is not installed.
+    Refuses damaged weights, others than float32, float64 and float16, and pickled ones if PyTorch
+    is not installed.
     """
     path = _weights_file(directory)
     reader = {WEIGHTS_FILE: _read_safetensors, KERAS_FILE: _read_keras,

@@ -86,11 +86,7 @@ def read_config(directory: Path) -> tuple[Config, ModelConfig]:
 
 
 def read_text(directory: Path, config: Config) -> TextSettings:
-    """Returns how a directory's network reads text.
-
-    Raises:
-        UserError: no vocabulary, one of another size, or settings that can't be read.
-    """
+    """Returns how a directory's network reads text; refuses another network's vocabulary."""
     path, settings = directory / TOKENIZER_SETTINGS_FILE, _TokenizerSettings()
     if path.exists():
         settings = strict_json.read(path, _TokenizerSettings, most=MIB)

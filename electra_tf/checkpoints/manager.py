@@ -23,17 +23,12 @@ class CheckpointManager:
                  keep: int, is_chief: bool = True):
         """Takes a training state and the directory of its checkpoints.
 
-        Args:
-            checkpoint: the state.
-            directory: of the run's checkpoints.
-            interval: steps between checkpoints.
-            keep: how many to keep; 0 for all.
-            is_chief: other workers save into a directory that `close` removes, but restore what
-                the chief saved.
+        Keeps `keep` of them, or all if it is 0; `interval` is in steps. Workers that aren't the
+        chief save into a directory that `close` removes, but restore what the chief saved.
         """
         checkpoint.save_counter  # noqa: B018  Made at first use; checkpoints hold it.
         self.checkpoint, self._restore_from = checkpoint, directory
-        self.checkpoint_interval, self._keep = interval, keep if is_chief else 1
+        self._interval, self._keep = interval, keep if is_chief else 1
         self._newest: int | None = None
         self._scratch = None if is_chief else tempfile.TemporaryDirectory(prefix="electra-worker-")
         self.directory = directory if is_chief else storage.path(self._scratch.name)
@@ -50,7 +45,7 @@ class CheckpointManager:
         `UserError`; earlier checkpoints are intact.
         """
         step = int(checkpoint_number)
-        if step == self._newest or (check_interval and step % self.checkpoint_interval):
+        if step == self._newest or (check_interval and step % self._interval):
             return None
         path = checkpoints.prefix(self.directory, step)
         try:
@@ -70,10 +65,9 @@ class CheckpointManager:
         return path
 
     def restore_or_initialize(self) -> str | None:
-        """Restores the newest whole checkpoint; returns its path, or None if there was never one.
+        """Restores the newest whole checkpoint and returns its path; None if there was never one.
 
-        Raises:
-            UserError: none is whole any more, or it doesn't fit this run.
+        Raises `UserError` if none is whole any more, or it doesn't fit this run.
         """
         step = checkpoints.newest(self._restore_from)
         if step is None:
@@ -93,11 +87,7 @@ class CheckpointManager:
 
 
 def restore_weights(model: tf.Module, step: tf.Variable, directory: Path) -> None:
-    """Restores the newest whole checkpoint's weights and step, without the optimizer's slots.
-
-    Raises:
-        UserError: there is no checkpoint, or it lacks a weight of the model.
-    """
+    """Restores weights and step of the newest whole checkpoint, without the optimizer's slots."""
     newest = checkpoints.newest(directory)
     if newest is None:
         raise UserError(f"{directory} holds no checkpoint yet; train first (--mode=train) or name "

@@ -13,22 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from electra_tf.checkpoints.google import checked
-from electra_tf.checkpoints.pretrained import Pretrained
-from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
-from electra_tf.checkpoints.weights import GRAPH, Weights, objects, reading, with_generator
+from electra_tf.checkpoints.weights import Weights, objects, with_generator
 from electra_tf.config.model import EncoderConfig, ModelConfig
 from electra_tf.modeling.weight_table import Shapes, binary_head, vocabulary_head, whole_encoder
-from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
-from electra_tf.text.normalization import Normalization
-from electra_tf.text.tokenization import TextSettings
 
 PREFIX = "electra"
 _ENCODER, _GENERATOR = "discriminator_network", "generator_network"
 _PLACES = (f"model/{_ENCODER}", _ENCODER, "encoder", "model")
-"""Where checkpoints hold the discriminator; Model Garden's trainers write "model" and "encoder"."""
+"""Where checkpoints hold the discriminator; trainers write "model" and "encoder"."""
 _RENAMED = (
     ("^discriminator_predictions/dense_1/", "discriminator_head/"),
     ("^discriminator_predictions/dense/", "discriminator_projection/"),
@@ -61,35 +54,21 @@ def theirs_of(name: str) -> str:
     return name
 
 
-def is_checkpoint(prefix: str) -> bool:
-    """Returns whether a checkpoint holds objects; `UserError` for a damaged one."""
-    with reading(prefix) as reader:
-        return reader.has_tensor(GRAPH)
-
-
-def read(prefix: str, vocab_file: Path | None = None,
-         normalization: Normalization | None = None) -> Pretrained:
-    """Returns the networks of a checkpoint, without the pooler and the next-sentence head.
-
-    Takes the arguments of `google.read`; `UserError` for a damaged checkpoint, or another model's.
-    """
-    text = TextSettings.load(
-        vocab_file or storage.path(prefix).parent / VOCABULARY_FILE, normalization)
-    with reading(prefix) as reader:
-        found = _Objects(reader, prefix)
-        place = next((place for place in _PLACES if found.node(f"{place}/_transformer_layers")), "")
-        if not place:
-            raise UserError(f"{prefix} holds no encoder of Model Garden (model or encoder).")
-        above = "model/" if place == _PLACES[0] else ""
-        sizes, weights = found.network(above, place, lambda config: binary_head(
-            "discriminator_predictions", config))
-        model = ModelConfig(**sizes)
-        if found.node(above + _GENERATOR):
-            own_sizes, own = found.network(above, above + _GENERATOR, lambda config: (
-                vocabulary_head("generator_predictions", config)))
-            model, theirs = with_generator(sizes, own_sizes, own, weights, prefix)
-            weights |= theirs
-    return checked(Pretrained(source=prefix, model=model, text=text, weights=weights))
+def read(reader: Any, source: str) -> tuple[ModelConfig, Weights]:
+    """Returns the shape of the networks, and their weights by our names."""
+    found = _Objects(reader, source)
+    place = next((place for place in _PLACES if found.node(f"{place}/_transformer_layers")), "")
+    if not place:
+        raise UserError(f"{source} holds no encoder of Model Garden (model or encoder).")
+    above = "model/" if place == _PLACES[0] else ""
+    sizes, weights = found.network(above, place, lambda config: binary_head(
+        "discriminator_predictions", config))
+    if not found.node(above + _GENERATOR):
+        return ModelConfig(**sizes), weights
+    own_sizes, own = found.network(above, above + _GENERATOR, lambda config: vocabulary_head(
+        "generator_predictions", config))
+    model, theirs = with_generator(sizes, own_sizes, own, weights, source)
+    return model, weights | theirs
 
 
 class _Objects:

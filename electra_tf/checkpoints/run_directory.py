@@ -36,11 +36,10 @@ METRICS_FILE = "metrics.jsonl"
 FINISHED = "finished_at"
 """Fact of a run that was extended: its earlier numbers of steps, in order."""
 STEPS = "training.num_train_steps"
-WRITTEN = (CHECKPOINTS, METRICS_FILE, "tensorboard", "loss_curves.png", "eval_results.json",
-           RESULTS_FILE, "predictions", "submission", "learning_curve.png",
-           "confusion_matrix.png", "blimp_results.json", VOCABULARY_FILE,
-           VOCABULARY_FILE + tokenization.SUFFIX, SETTINGS_FILE)
-"""All that a run leaves in its directory."""
+_WRITTEN = (CHECKPOINTS, METRICS_FILE, "tensorboard", "loss_curves.png", "eval_results.json",
+            RESULTS_FILE, "predictions", "submission", "learning_curve.png",
+            "confusion_matrix.png", "blimp_results.json", VOCABULARY_FILE,
+            VOCABULARY_FILE + tokenization.SUFFIX, SETTINGS_FILE)
 TASK = "task_"
 """Prefix of the facts of a task, whose meaning `tasks` knows."""
 _MAY_CHANGE = frozenset({"training.num_trials"})
@@ -127,7 +126,7 @@ def restart(model_dir: Path) -> None:
     if not (model_dir / SETTINGS_FILE).exists():
         return
     with only_process(model_dir):
-        for name in WRITTEN:
+        for name in _WRITTEN:
             path = model_dir / name
             remove_tree(path) if path.is_dir() else path.unlink(missing_ok=True)
 

@@ -29,22 +29,20 @@ GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 """Key of the objects of a checkpoint of TensorFlow 2."""
 SLOTS = ("/adam_m", "/adam_v")
 _WORDS = f"{ENCODER}embeddings/word_embeddings"
-_BASE = "generator/embeddings/word_embeddings"
 _DIFFERENCE = f"{ENCODER}embeddings/difference/word_embeddings"
 """See `Tying.DISENTANGLED`."""
 
 
-def read_weights(model_dir: Path, wanted: Callable[[str], bool] = lambda name: True) -> Weights:
-    """Returns weights of the checkpoint in use of a run, without the optimizer's slots.
+def read_weights(model_dir: Path) -> Weights:
+    """Returns the weights of the checkpoint in use of a run, without the optimizer's slots.
 
-    `wanted` selects names. A table of words that a run keeps as a difference from the generator's
-    comes as the sum. Raises `UserError` if there is no checkpoint, or a damaged one.
+    A table of words that a run keeps as a difference from the generator's comes as the sum. Raises
+    `UserError` if there is no checkpoint, or it can't be read.
     """
-    found = _read(model_dir, lambda name: "/" in name and not name.endswith(SLOTS) and (
-        wanted(name) or name in (_BASE, _DIFFERENCE)))
+    found = _read(model_dir, lambda name: "/" in name and not name.endswith(SLOTS))
     if _DIFFERENCE in found:
-        found[_WORDS] = found[_BASE] + found.pop(_DIFFERENCE)
-    return {name: value for name, value in found.items() if wanted(name)}
+        found[_WORDS] = found["generator/embeddings/word_embeddings"] + found.pop(_DIFFERENCE)
+    return found
 
 
 def read_step(model_dir: Path) -> int:
@@ -104,8 +102,7 @@ def write_weights(weights: Weights, model_dir: Path) -> None:
 def assign_weights(variables: Iterable[tf.Variable], weights: Weights, source: str) -> None:
     """Sets every variable from the weight of its full name; all of them, or none.
 
-    Raises:
-        UserError: weights that are missing, or of another shape; names them.
+    Raises `UserError` that names the weights that are missing, or of another shape.
     """
     by_name = {variable.name.split(":")[0]: variable for variable in variables}
     missing = sorted(by_name.keys() - weights.keys())
@@ -123,11 +120,8 @@ def assign_weights(variables: Iterable[tf.Variable], weights: Weights, source: s
 def assign_parts(variables: Iterable[tf.Variable], weights: Weights, source: str) -> list[str]:
     """Sets the variables of all parts that the weights have: each part whole, or not at all.
 
-    A part is the first component of a name, "generator" for example. Returns the parts of the
-    variables that the weights don't have, which keep their values.
-
-    Raises:
-        UserError: no encoder, a part with gaps, or a weight of another shape.
+    A part is the first component of a name, "generator" for example; the encoder must be there.
+    Returns the parts of the variables that the weights don't have, which keep their values.
     """
     variables = list(variables)
     there = {_part(name) for name in weights} | {_part(ENCODER)}
@@ -179,15 +173,9 @@ def with_generator(sizes: Mapping[str, Any], own_sizes: Mapping[str, Any], own: 
                    other: Weights, source: str) -> tuple[ModelConfig, Weights]:
     """Returns the shape of two networks, and the generator's weights that aren't shared.
 
-    Args:
-        sizes: settings of `ModelConfig` that describe the discriminator.
-        own_sizes: likewise of the generator.
-        own: the generator's weights, named as if it were alone: "electra/...".
-        other: the discriminator's.
-        source: where they come from, for errors.
-
-    Raises:
-        UserError: a generator that this discriminator can't have.
+    `sizes` and `own_sizes` are settings of `ModelConfig` that describe discriminator and generator;
+    `other` and `own` are their weights, the generator's named as if it were alone: "electra/...".
+    Refuses a generator that this discriminator can't have.
     """
     def shared(beginning: str) -> bool:
         return all(name in own and np.array_equal(own[name], value)

@@ -48,7 +48,7 @@ class Servable(abc.ABC):
         self.encoder, self.head, self.texts = encoder, head, texts
 
     @abc.abstractmethod
-    def on(self, encoder: InferenceEncoder) -> "Servable":
+    def _on(self, encoder: InferenceEncoder) -> "Servable":
         """Returns head and texts above another encoder."""
 
     @property
@@ -70,7 +70,7 @@ class Servable(abc.ABC):
         odd = config.num_heads % _TENSOR_PARALLEL or config.intermediate_size % _TENSOR_PARALLEL
         encoder = InferenceEncoder(config, dtype, 1 if odd else _TENSOR_PARALLEL)
         encoder.take(self.encoder)
-        return self.on(encoder)
+        return self._on(encoder)
 
     def save(self, directory: str, signatures: Signatures) -> None:
         """Writes a SavedModel; `OSError` or `tf.errors.OpError` if it can't be written."""
@@ -115,16 +115,13 @@ class Detector(Servable):
 
     columns = ("text",)
 
-    def on(self, encoder: InferenceEncoder) -> "Detector":
-        """Returns head and texts above another encoder."""
+    def _on(self, encoder: InferenceEncoder) -> "Detector":
         return Detector(encoder, self.head, self.texts)
 
     def answer(self, *columns: tf.Tensor) -> Outputs:
-        """Maps texts, string [B], of any length.
+        """Maps texts, string [B], to `words`, string [B, W], and `replaced_probability`.
 
-        Returns:
-            `words`, string [B, W], and `replaced_probability`, float32 [B, W], of a word's most
-            suspicious piece.
+        It is float32 [B, W], of a word's most suspicious piece. Texts may have any length.
         """
         split = words.split_as_tokenized(self.texts, *columns)
         rows = words.in_rows(self.texts, split)
@@ -188,8 +185,7 @@ class ServedTask(Servable):
         super().__init__(network.encoder, network.head, network.texts)
         self._network, self._kind = network, KINDS[network.spec.kind]
 
-    def on(self, encoder: InferenceEncoder) -> "ServedTask":
-        """Returns head and texts above another encoder."""
+    def _on(self, encoder: InferenceEncoder) -> "ServedTask":
         return ServedTask(dataclasses.replace(self._network, encoder=encoder))
 
     @property

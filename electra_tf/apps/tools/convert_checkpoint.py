@@ -52,7 +52,7 @@ def define() -> None:
                         required=True)
     flags.DEFINE_string("to", None, "Directory to write, which must not exist.", required=True)
     flags.DEFINE_enum("to_format", None, ["run", "google", "hugging_face", "model_garden"],
-                      "Format to write: run, google, hugging_face or model_garden.", required=True)
+                      "Format to write.", required=True)
     flags.DEFINE_string("vocab_file", None, "Vocabulary. Default: vocab.txt beside the checkpoint.")
     flags.DEFINE_bool("lower_case", None, "Vocabulary is uncased. Default: what "
                       "vocab.txt.manifest.json beside it says, or true.")

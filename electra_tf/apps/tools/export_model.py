@@ -3,8 +3,7 @@ r"""Exports the discriminator of a pre-training run as a SavedModel that takes s
     python -m electra_tf.apps.tools.export_model --model_dir=runs/small --export_dir=served/small
 
 Writes served/small/1 for TensorFlow Serving: its signatures detect replaced words and embed texts.
-run_finetuning.py --mode=export does the same for a fine-tuned model. See
-docs/how_to/serving.md.
+run_finetuning.py --mode=export does the same for a fine-tuned model. See docs/how_to/serving.md.
 """
 
 from absl import flags

@@ -11,15 +11,11 @@ made for this (Clark et al., EMNLP 2020). Scores of different models are not com
 sentences score lower: --per_token divides by the number of tokens.
 """
 
-import sys
-
 from absl import flags
 
 from electra_tf.platform import command_line, storage
-from electra_tf.platform.bounded import MIB, cannot_read, read_bytes
 from electra_tf.platform.errors import UserError
-
-_MOST_BYTES = 64 * MIB
+from electra_tf.tasks.tables import read_lines
 
 
 def main() -> None:
@@ -45,16 +41,8 @@ def main() -> None:
 
 def _sentences(source: str) -> list[str]:
     """Returns the lines that are not empty."""
-    try:
-        content = (sys.stdin.buffer.read() if source == "-"
-                   else read_bytes(storage.path(source), _MOST_BYTES))
-    except OSError as error:
-        raise cannot_read(storage.path(source), error) from error
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{source} is not UTF-8: bad byte at offset {error.start}.") from error
-    lines = [line.strip().replace("\t", " ") for line in text.split("\n")]
+    path = storage.path("/dev/stdin" if source == "-" else source)
+    lines = [line.strip().replace("\t", " ") for _, line in read_lines(path)]
     if not any(lines):
         raise UserError(f"{source} holds no sentences: a line each.")
     return [line for line in lines if line]
