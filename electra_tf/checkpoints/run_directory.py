@@ -42,8 +42,6 @@ _WRITTEN = (CHECKPOINTS, METRICS_FILE, "tensorboard", "loss_curves.png", "eval_r
             VOCABULARY_FILE + tokenization.SUFFIX, SETTINGS_FILE)
 TASK = "task_"
 """Prefix of the facts of a task, whose meaning `tasks` knows."""
-_MAY_CHANGE = frozenset({"training.num_trials"})
-"""Settings that decide a result and are not kept: trials can be added."""
 _MOST_SETTING_BYTES = 4 * MIB  # Settings take 3 KB; the names of 30,000 labels fit.
 _PATTERN = re.compile(r"[][*?\\]")
 _Saved = dict[str, str | int | float | bool | list[str] | list[int] | None]
@@ -168,7 +166,7 @@ def read_identity(model_dir: Path, known: Any = None) -> dict[str, Any]:
 
 def _problem(saved: Identity, known: Any) -> str:
     settings, facts = settings_of(saved), {field.name for field in dataclasses.fields(_Facts)}
-    for name in saved.keys() - facts:
+    for name in sorted(saved.keys() - facts):
         if name.startswith("runtime.") or not ("." in name or name.startswith(TASK)):
             return f"{shown(name)} is unknown"
     if known is None and any(name.startswith(TASK) for name in saved):
@@ -180,7 +178,7 @@ def _problem(saved: Identity, known: Any) -> str:
             return f"{name} can't be {shown(value)}"
     sections = {"model", *(name.partition(".")[0] for name in settings)}
     gaps = [name for name in found if name.partition(".")[0] in sections
-            and name not in settings and name not in _MAY_CHANGE]
+            and name not in settings and name != "training.num_trials"]  # Trials can be added.
     return f"{gaps[0]!r} is missing" if gaps else ""
 
 

@@ -134,11 +134,6 @@ def test_another_architecture_is_refused_before_its_weights_are_downloaded(serve
     assert not any("safetensors" in name for name in server.fetched())
 
 
-def test_a_model_without_a_config_is_refused(server, pair):
-    (pair / "discriminator" / "config.json").unlink()
-    assert "holds no config.json; it is no model of transformers" in refusal(SMALL)
-
-
 @pytest.mark.parametrize("name", ["hf://alone", "hf://a/b/c", "hf://a/b@", "hf://a--b/c..d"])
 def test_what_is_no_name_is_refused(server, name):
     assert "is no name of a model" in refusal(name)

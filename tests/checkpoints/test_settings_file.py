@@ -21,6 +21,12 @@ def written(directory, name, **changes):
     return path.parent
 
 
+def test_a_directory_that_tensorflow_takes_for_a_pattern_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"\[run\] contains one of .* choose another name"):
+        run_directory.claim(storage.path(tmp_path / "[run]"), {})
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("name", ["electra", "mlm"])
 def test_settings_come_back(tmp_path, name):
     saved = run_directory.read_identity(written(tmp_path, name))
