@@ -16,9 +16,6 @@ from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.text.normalization import Normalization
 
-GROUPS = {"Networks": ("from", "to", "to_format"),
-          "For checkpoints of Google and Model Garden": ("vocab_file", "lower_case", "num_heads")}
-
 
 def main() -> None:
     """Reads, checks, writes."""
@@ -64,7 +61,9 @@ def define() -> None:
 def run() -> None:
     """Runs the command line."""
     define()
-    command_line.run(main, summary=__doc__, groups=GROUPS)
+    command_line.run(main, summary=__doc__, groups={
+        "Networks": ["from", "to", "to_format"],
+        "For checkpoints of Google and Model Garden": ["vocab_file", "lower_case", "num_heads"]})
 
 
 if __name__ == "__main__":

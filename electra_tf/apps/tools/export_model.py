@@ -13,8 +13,6 @@ from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.section_flags import define_flags
 
-GROUPS = {"Model": ("model_dir",), "Export": tuple(ExportFlags.__dataclass_fields__)}
-
 
 def main() -> None:
     """Reads the networks and writes the SavedModel."""
@@ -43,7 +41,8 @@ def define() -> None:
 def run() -> None:
     """Runs the command line."""
     define()
-    command_line.run(main, summary=__doc__, groups=GROUPS)
+    command_line.run(main, summary=__doc__, groups={
+        "Model": ["model_dir"], "Export": list(ExportFlags.__dataclass_fields__)})
 
 
 if __name__ == "__main__":

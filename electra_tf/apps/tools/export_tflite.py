@@ -15,8 +15,6 @@ from electra_tf.platform import command_line, storage
 from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.errors import UserError
 
-GROUPS = {"Model": ("model_dir", "output"), "Form": ("quantization", "sequence_length")}
-
 
 def main() -> None:
     """Reads, converts, compares."""
@@ -60,7 +58,8 @@ def define() -> None:
 def run() -> None:
     """Runs the command line."""
     define()
-    command_line.run(main, summary=__doc__, groups=GROUPS)
+    command_line.run(main, summary=__doc__, groups={
+        "Model": ["model_dir", "output"], "Form": ["quantization", "sequence_length"]})
 
 
 if __name__ == "__main__":

@@ -17,8 +17,6 @@ from absl import flags
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
 
-GROUPS = {"Upload": ("private", "license", "data_dir")}
-
 
 def main(model: str, name: str) -> None:
     """Reads, writes Hugging Face's files and the card, uploads."""
@@ -78,7 +76,8 @@ def define() -> None:
 def run() -> None:
     """Runs the command line."""
     define()
-    command_line.run(main, summary=__doc__, groups=GROUPS, operand="RUN NAME")
+    command_line.run(main, summary=__doc__, operand="RUN NAME",
+                     groups={"Upload": ["private", "license", "data_dir"]})
 
 
 if __name__ == "__main__":
