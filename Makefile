@@ -198,7 +198,7 @@ $(TOOLS_STAMP): requirements/tools.lock
 
 # Of these tests one reads golden numbers, one a page, one starts a command, one reads the checkout.
 BAZEL_TESTS := $(addprefix //tests:,data/test_manifest apps/planning/test_literature \
-	apps/tools/test_list_settings reporting/test_curves supply_chain/test_locks)
+	config/test_configuration_page reporting/test_curves supply_chain/test_locks)
 
 bazel-check: $(STAMP) ## Build all with Bazel, run a command and five of the tests; without Bazel, say so.
 	@if ! command -v bazel >/dev/null; then \

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import numpy as np
+
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.modeling.weight_table import discriminator, own_generator
 from electra_tf.tasks.examples import Kind
@@ -37,3 +39,10 @@ def finetuned(networks: Pretrained, kind: Kind, labels: tuple[str, ...], head: d
                     offset=offset)
     return dataclasses.replace(networks, weights=weights, task=task.facts(),
                                head_settings=settings or {})
+
+
+def require_equal_weights(first: Pretrained, second: Pretrained) -> None:
+    """Fails unless two networks have the same weights, bit for bit."""
+    assert first.weights.keys() == second.weights.keys()
+    for name, value in first.weights.items():
+        np.testing.assert_array_equal(second.weights[name], value)

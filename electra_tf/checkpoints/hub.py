@@ -8,26 +8,21 @@ import contextlib
 import difflib
 import pathlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from electra_tf.checkpoints.hugging_face.files import (
+from electra_tf.checkpoints.hugging_face import GENERATOR, KERAS_FILE, PICKLED_FILE, WEIGHTS_FILE
+from electra_tf.checkpoints.hugging_face_files import (
     CONFIG_FILE,
     TOKENIZER_FILE,
     TOKENIZER_SETTINGS_FILE,
     read_config,
 )
-from electra_tf.checkpoints.hugging_face.networks import GENERATOR
-from electra_tf.checkpoints.hugging_face.weight_files import (
-    KERAS_FILE,
-    PICKLED_FILE,
-    WEIGHTS_FILE,
-)
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 
-PUBLISHED = [f"google/electra-{size}-{network}" for size in ("small", "base", "large")
-             for network in ("discriminator", "generator")]
+_PUBLISHED = [f"google/electra-{size}-{network}" for size in ("small", "base", "large")
+              for network in ("discriminator", "generator")]
 _NAME = re.compile(r"(hf://)?([\w-][\w.-]*/[\w-][\w.-]*)(?:@([^@]+))?")
 _SMALL_FILES = [CONFIG_FILE, VOCABULARY_FILE, TOKENIZER_FILE, TOKENIZER_SETTINGS_FILE]
 
@@ -44,15 +39,13 @@ def is_name(path: Path) -> bool:
 def fetch(path: Path, *, generator: bool) -> tuple[pathlib.Path, pathlib.Path | None]:
     """Returns the local directories of a model and of a generator with a name of its own, or None.
 
-    Raises:
-        UserError: no such model or revision, no access, no connection, an interrupted download, or
-            another architecture.
+    Raises `UserError` if there is no such model or revision, no access or no connection.
     """
     match = _NAME.fullmatch(str(path))
     if match is None:
         raise UserError(f"{path} is no name of a model: hf://OWNER/NAME or hf://OWNER/NAME@REVISION.")
     _, model, revision = match.groups()
-    directory = _fetch(model, revision, within=[GENERATOR] if generator else [])
+    directory = _fetch(model, revision, generator_within=generator)
     if not generator or not model.endswith("-discriminator"):
         return directory, None
     try:
@@ -65,19 +58,15 @@ class _MissingModel(UserError):
     """A model or revision that is not on the Hub, or not in the cache while offline."""
 
 
-def _fetch(model: str, revision: str | None, within: Sequence[str] = ()) -> pathlib.Path:
-    """Returns the directory of a model with one file of weights; config.json is checked first.
-
-    `within` names directories of the model whose files are fetched too, where there are any.
-    """
+def _fetch(model: str, revision: str | None, generator_within: bool = False) -> pathlib.Path:
+    """Returns the directory of a model with one file of weights; config.json is checked first."""
+    places = ("", f"{GENERATOR}/") if generator_within else ("",)
     with one_line_errors(model, revision):
         from huggingface_hub import snapshot_download
 
         def download(*more: str) -> pathlib.Path:
-            files = [*_SMALL_FILES, *more]
             return pathlib.Path(snapshot_download(model, revision=revision, allow_patterns=[
-                f"{place}{name}" for place in ("", *(f"{one}/" for one in within))
-                for name in files]))
+                place + name for place in places for name in (*_SMALL_FILES, *more)]))
 
         directory = download()
         if not (directory / CONFIG_FILE).exists():
@@ -100,47 +89,38 @@ def one_line_errors(model: str, revision: str | None) -> Iterator[None]:
     except ModuleNotFoundError as error:
         raise UserError(f"{model} is no local path, and models of the Hugging Face Hub need: "
                         "pip install 'electra-tf[hub]'") from error
+    endpoint = constants.ENDPOINT
     try:
         yield
-    except errors.GatedRepoError as error:
-        raise _no_access(model, constants.ENDPOINT) from error
-    except errors.RepositoryNotFoundError as error:
-        raise _MissingModel(
-            f"{model} is neither a local path nor a public model at {constants.ENDPOINT}."
-            f"{_suggestion(model)} For a private model, log in first: hf auth login.") from error
-    except errors.RevisionNotFoundError as error:
-        raise _MissingModel(f"{model} has no revision {revision!r}; {constants.ENDPOINT}/{model}/"
-                            "commits lists them.") from error
-    except errors.LocalEntryNotFoundError as error:
-        if status_of(error.__cause__) in (401, 403):
-            raise _no_access(model, constants.ENDPOINT) from error
-        if constants.HF_HUB_OFFLINE:
-            raise _MissingModel(
-                f"{model} is not a local path and not whole in the cache {constants.HF_HUB_CACHE}, "
-                "and HF_HUB_OFFLINE is set; unset it to download the model.") from error
-        raise UserError(f"{model} is not a local path and not whole in the cache "
-                        f"{constants.HF_HUB_CACHE}, and {constants.ENDPOINT} can't be reached: "
-                        f"{error.__cause__ or error}") from error
     except errors.HFValidationError as error:
         raise UserError(f"{model} is no name of a model: {error}") from error
+    except errors.RevisionNotFoundError as error:
+        raise _MissingModel(f"{model} has no revision {revision!r}; {endpoint}/{model}/commits "
+                            "lists them.") from error
     # errors.HTTPError is the HTTP client's own, which is another package in other versions.
     except (errors.HTTPError, OSError) as error:
-        if status_of(error) in (401, 403):
-            raise _no_access(model, constants.ENDPOINT) from error
-        raise UserError(f"the download of {model} was interrupted; repeat the command to resume "
-                        f"it: {error}") from error
+        gated = isinstance(error, errors.GatedRepoError)
+        if isinstance(error, errors.RepositoryNotFoundError) and not gated:
+            close = " or ".join(difflib.get_close_matches(model, _PUBLISHED, n=3, cutoff=0.7))
+            hint = close and f" Did you mean {close}?"
+            raise _MissingModel(
+                f"{model} is neither a local path nor a public model at {endpoint}.{hint} For a "
+                "private model, log in first: hf auth login.") from error
+        if gated or {_status_of(error), _status_of(error.__cause__)} & {401, 403}:
+            raise UserError(f"{model} is gated or needs another token: accept its terms at "
+                            f"{endpoint}/{model}, then log in with hf auth login or set "
+                            "HF_TOKEN.") from error
+        if not isinstance(error, errors.LocalEntryNotFoundError):
+            raise UserError(f"the transfer of {model} was interrupted; repeat the command to "
+                            f"resume it: {error}") from error
+        problem = f"{model} is not a local path and not whole in the cache {constants.HF_HUB_CACHE}"
+        if constants.HF_HUB_OFFLINE:
+            raise _MissingModel(f"{problem}, and HF_HUB_OFFLINE is set; unset it to download the "
+                                "model.") from error
+        raise UserError(f"{problem}, and {endpoint} can't be reached: "
+                        f"{error.__cause__ or error}") from error
 
 
-def status_of(error: BaseException | None) -> int | None:
+def _status_of(error: BaseException | None) -> int | None:
     """Returns the HTTP status of an error; None if it has none."""
     return getattr(getattr(error, "response", None), "status_code", None)
-
-
-def _no_access(model: str, endpoint: str) -> UserError:
-    return UserError(f"{model} is gated or needs another token: accept its terms at "
-                     f"{endpoint}/{model}, then log in with hf auth login or set HF_TOKEN.")
-
-
-def _suggestion(model: str) -> str:
-    close = difflib.get_close_matches(model, PUBLISHED, n=3, cutoff=0.7)
-    return f" Did you mean {' or '.join(close)}?" if close else ""

@@ -2,7 +2,6 @@
 
 import contextlib
 import re
-import sys
 import tempfile
 from collections.abc import Iterator
 
@@ -24,17 +23,12 @@ class CheckpointManager:
                  keep: int, is_chief: bool = True):
         """Takes a training state and the directory of its checkpoints.
 
-        Args:
-            checkpoint: the state.
-            directory: of the run's checkpoints.
-            interval: steps between checkpoints.
-            keep: how many to keep; 0 for all.
-            is_chief: other workers save into a directory that `close` removes, but restore what
-                the chief saved.
+        Keeps `keep` of them, or all if it is 0; `interval` is in steps. Workers that aren't the
+        chief save into a directory that `close` removes, but restore what the chief saved.
         """
         checkpoint.save_counter  # noqa: B018  Made at first use; checkpoints hold it.
         self.checkpoint, self._restore_from = checkpoint, directory
-        self.checkpoint_interval, self._keep = interval, keep if is_chief else 1
+        self._interval, self._keep = interval, keep if is_chief else 1
         self._newest: int | None = None
         self._scratch = None if is_chief else tempfile.TemporaryDirectory(prefix="electra-worker-")
         self.directory = directory if is_chief else storage.path(self._scratch.name)
@@ -47,14 +41,11 @@ class CheckpointManager:
     def save(self, checkpoint_number: int, check_interval: bool = True) -> str | None:
         """Writes `ckpt-<step>` if the step is due (or `check_interval` is off) and not there.
 
-        Returns:
-            Its path, or None if nothing was written.
-
-        Raises:
-            UserError: the directory can't be written; earlier checkpoints are intact.
+        Returns its path, or None if nothing was written. If the directory can't be written, raises
+        `UserError`; earlier checkpoints are intact.
         """
         step = int(checkpoint_number)
-        if step == self._newest or (check_interval and step % self.checkpoint_interval):
+        if step == self._newest or (check_interval and step % self._interval):
             return None
         path = checkpoints.prefix(self.directory, step)
         try:
@@ -63,33 +54,28 @@ class CheckpointManager:
             checkpoints.seal(self.directory, step)
         except (tf.errors.OpError, OSError, UserError) as error:
             checkpoints.remove(self.directory, {step})
+            last = ("the start" if self._newest is None
+                    else checkpoints.prefix(self._restore_from, self._newest))
             raise UserError(
                 f"the checkpoint of step {step} can't be written to {self.directory}: "
-                f"{reason(error)}. "
-                "Make room or make it writable and run the same command again; it continues from "
-                f"{self._last_path()}.") from error
+                f"{reason(error)}. Make room or make it writable and run the same command again; "
+                f"it continues from {last}.") from error
         self._newest = step
         self._remove_older()
         return path
 
     def restore_or_initialize(self) -> str | None:
-        """Restores the newest whole checkpoint and says if newer ones are damaged.
+        """Restores the newest whole checkpoint and returns its path; None if there was never one.
 
-        Returns:
-            Its path, or None if none was ever finished.
-
-        Raises:
-            UserError: none is whole any more, or it doesn't fit this run.
+        Raises `UserError` if none is whole any more, or it doesn't fit this run.
         """
-        found = checkpoints.newest(self._restore_from)
-        if found is None:
+        step = checkpoints.newest(self._restore_from)
+        if step is None:
             return None
-        if found.note and self._scratch is None:
-            print(f"note: {found.note}", file=sys.stderr, flush=True)
-        with _matching(found.prefix) as path:
+        with _one_line_errors(path := checkpoints.prefix(self._restore_from, step)):
             self.checkpoint.restore(path).assert_consumed()
-        self._newest = found.step
-        return found.prefix
+        self._newest = step
+        return path
 
     def _remove_older(self) -> None:
         """Keeps the newest up to the one just saved; what is newer is damaged, and stays."""
@@ -99,42 +85,27 @@ class CheckpointManager:
                 step for step in checkpoints.steps(self.directory)
                 if step < self._newest and step not in kept[:self._keep]})
 
-    def _last_path(self) -> str:
-        if self._newest is None:
-            return "the start"
-        return checkpoints.prefix(self._restore_from, self._newest)
-
 
 def restore_weights(model: tf.Module, step: tf.Variable, directory: Path) -> None:
-    """Restores the newest whole checkpoint's weights and step, without the optimizer's slots.
-
-    Raises:
-        UserError: there is no checkpoint, or it lacks a weight of the model.
-    """
-    found = checkpoints.newest(directory)
-    if found is None:
+    """Restores weights and step of the newest whole checkpoint, without the optimizer's slots."""
+    newest = checkpoints.newest(directory)
+    if newest is None:
         raise UserError(f"{directory} holds no checkpoint yet; train first (--mode=train) or name "
                         "the --model_dir of a run that has one.")
-    if found.note:
-        print(f"note: {found.note}", file=sys.stderr, flush=True)
-    with _matching(found.prefix) as path:
+    with _one_line_errors(path := checkpoints.prefix(directory, newest)):
         status = tf.train.Checkpoint(model=model, step=step).restore(path)
         status.assert_existing_objects_matched().expect_partial()
 
 
 @contextlib.contextmanager
-def _matching(prefix: str) -> Iterator[str]:
-    """Yields a checkpoint for TensorFlow's readers; `UserError` if it doesn't match the objects."""
+def _one_line_errors(path: str) -> Iterator[None]:
     try:
-        with checkpoints.found_by_tensorflow(prefix) as path:
-            yield path
+        yield
     except (AssertionError, ValueError, tf.errors.OpError) as error:
-        raise UserError(
-            f"the checkpoint {prefix} doesn't fit this run: {reason(error)}") from error
+        raise UserError(f"the checkpoint {path} doesn't fit this run: {reason(error)}") from error
 
 
 def reason(error: Exception) -> str:
     """Returns the message on one line, without the place in TensorFlow's graph."""
     text = str(error).removeprefix("Graph execution error:").split("[Op:")[0]
-    text = re.sub(r"\{\{.*?\}\}", "", text)
-    return " ".join(text.split())[:200]
+    return " ".join(re.sub(r"\{\{.*?\}\}", "", text).split())[:200]

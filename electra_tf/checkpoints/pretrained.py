@@ -4,8 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from electra_tf.checkpoints import run_directory
-from electra_tf.checkpoints.run_directory import VOCABULARY_FILE, read_identity
+from electra_tf.checkpoints.run_directory import TASK, VOCABULARY_FILE, Identity, read_identity
 from electra_tf.checkpoints.weights import ENCODER, Weights, read_step, read_weights
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
@@ -15,18 +14,8 @@ from electra_tf.platform.storage import Path
 from electra_tf.text.tokenization import VOCABULARY_FACT, Normalization, TextSettings
 from electra_tf.text.vocabulary import Vocabulary
 
-HEAD_SETTINGS = ("task.hidden_layer", "task.feature_based", "task.ends_given_starts",
-                 "task.answerability")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class UnconvertedHead:
-    """An output layer in Hugging Face's form; `export/hugging_face_heads.py` converts it."""
-
-    config: Any
-    """`hugging_face.files.Config`, which names the layer's class and labels."""
-    weights: Weights
-    """By their names."""
+_HEAD_SETTINGS = ("task.hidden_layer", "task.feature_based", "task.ends_given_starts",
+                  "task.answerability")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,8 +34,9 @@ class Pretrained:
     """Facts of the task that it was fine-tuned for, as settings.json holds them; else None."""
     head_settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Settings of fine-tuning, by name, that decide the form of the head."""
-    unconverted_head: UnconvertedHead | None = None
-    """Head of a fine-tuned Hugging Face model, whose `weights` are the encoder's alone."""
+    their_head: tuple[Any, Weights] | None = None
+    """Head of a fine-tuned Hugging Face model, by their names, which `export/conversion.py`
+    converts; and before it the `hugging_face_files.Config`. `weights` are the encoder's alone."""
 
     @property
     def encoder_weights(self) -> Weights:
@@ -55,40 +45,27 @@ class Pretrained:
 
 
 def read_run(model_dir: Path) -> Pretrained:
-    """Returns the newest checkpoint of a run, of pre-training or of fine-tuning.
-
-    Raises:
-        UserError: no run or no checkpoint is there, or a file of it is damaged.
-    """
+    """Returns the newest checkpoint of a run; `UserError` if there is none, or a damaged one."""
     saved = read_identity(model_dir)
+    model = override(PretrainingConfig(), {
+        name: value for name, value in saved.items() if name.startswith("model.")}).model
     found = Pretrained(
-        source=f"{model_dir}, step {read_step(model_dir):,}", model=model_of(saved),
+        source=f"{model_dir}, step {read_step(model_dir):,}", model=model,
         objective=saved.get("objective.name", Pretrained.objective),
         text=text_settings(model_dir), weights=read_weights(model_dir), task=task_facts(saved),
-        head_settings={name: saved[name] for name in HEAD_SETTINGS if name in saved})
+        head_settings={name: saved[name] for name in _HEAD_SETTINGS if name in saved})
     if not found.encoder_weights:
         raise UserError(f"the checkpoint in {model_dir} holds no {ENCODER}... weights.")
     return found
 
 
-def task_facts(saved: run_directory.Identity) -> dict[str, Any] | None:
+def task_facts(saved: Identity) -> dict[str, Any] | None:
     """Returns the facts of the task that a run was fine-tuned for; None after pre-training."""
-    return {name: value for name, value in saved.items()
-            if name.startswith(run_directory.TASK)} or None
-
-
-def model_of(saved: run_directory.Identity) -> ModelConfig:
-    """Returns the shape of a run's networks."""
-    return override(PretrainingConfig(), {
-        name: value for name, value in saved.items() if name.startswith("model.")}).model
+    return {name: value for name, value in saved.items() if name.startswith(TASK)} or None
 
 
 def text_settings(model_dir: Path) -> TextSettings:
-    """Returns how the run in a directory reads text.
-
-    Raises:
-        UserError: its vocabulary is missing, or isn't the one that it was trained with.
-    """
+    """Returns how a run reads text; refuses another vocabulary than it was trained with."""
     saved = read_identity(model_dir)
     vocabulary = Vocabulary.load(model_dir / VOCABULARY_FILE)
     digest = saved.get(VOCABULARY_FACT)

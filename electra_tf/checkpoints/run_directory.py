@@ -3,15 +3,13 @@
     settings.json    what decides the result; a run that resumes must agree with it
     vocab.txt        the vocabulary of its records
     checkpoints/     newest checkpoints
-
-Pre-training adds metrics.jsonl, tensorboard/ and loss_curves.png, fine-tuning its results and
-predictions.
 """
 
-import contextlib
 import dataclasses
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Annotated, Any, TypeVar
 
 from annotated_types import Ge
@@ -24,40 +22,47 @@ from electra_tf.platform.atomic_file import make_directory, write_atomically
 from electra_tf.platform.errors import UserError, one_line, shown
 from electra_tf.platform.storage import MIB, Path, remove_tree
 from electra_tf.text import tokenization
+from electra_tf.text.tokenization import Normalization
 
 SETTINGS_FILE = "settings.json"
 VOCABULARY_FILE = "vocab.txt"
 CHECKPOINTS = "checkpoints"
 RESULTS_FILE = "results.json"
-MOST_RESULT_BYTES = 64 * MIB
-"""Of results.json: a trial of ten epochs takes 5 KB."""
+MOST_RESULT_BYTES = 64 * MIB  # A trial of ten epochs takes 5 KB.
 CHECKPOINT_KEY = "checkpoint"
 """Of results.json: the number of the checkpoint that its best scores are of."""
 METRICS_FILE = "metrics.jsonl"
 FINISHED = "finished_at"
 """Fact of a run that was extended: its earlier numbers of steps, in order."""
 STEPS = "training.num_train_steps"
-WRITTEN = (CHECKPOINTS, METRICS_FILE, "tensorboard", "loss_curves.png", "eval_results.json",
-           RESULTS_FILE, "predictions", "submission", "learning_curve.png",
-           "confusion_matrix.png", "blimp_results.json", VOCABULARY_FILE,
-           VOCABULARY_FILE + tokenization.SUFFIX, SETTINGS_FILE)
-"""All that a run leaves in its directory."""
-
+_WRITTEN = (CHECKPOINTS, METRICS_FILE, "tensorboard", "loss_curves.png", "eval_results.json",
+            RESULTS_FILE, "predictions", "submission", "learning_curve.png",
+            "confusion_matrix.png", "blimp_results.json", VOCABULARY_FILE,
+            VOCABULARY_FILE + tokenization.SUFFIX, SETTINGS_FILE)
 TASK = "task_"
 """Prefix of the facts of a task, whose meaning `tasks` knows."""
-_FACTS = {"dataset": str, "data": str, FINISHED: list, "vocabulary": str,
-          "initial": (str, type(None)), **dict.fromkeys(tokenization.FACTS, bool)}
-"""Facts of a run beside its settings and its task."""
-_NEEDED = (*tokenization.NEEDED_FACTS, "model.vocab_size")
-_MAY_CHANGE = frozenset({"training.num_trials"})
-"""Settings that decide a result and are not kept: trials can be added."""
-_MOST_SETTING_BYTES = 4 * MIB
-"""Of settings.json: settings take 3 KB; the names of 30,000 labels fit."""
+_MOST_SETTING_BYTES = 4 * MIB  # Settings take 3 KB; the names of 30,000 labels fit.
+_PATTERN = re.compile(r"[][*?\\]")
 _Saved = dict[str, str | int | float | bool | list[str] | list[int] | None]
 
 Config = TypeVar("Config")
 Identity = Mapping[str, Any]
 """What decides a run's result: settings by names with a dot, other facts by names without."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Facts(Normalization):
+    """What settings.json holds beside the settings and the facts of a task."""
+
+    __pydantic_config__ = strict_json.OPEN
+
+    lower_case: bool = dataclasses.field()  # Without the defaults of `Normalization`.
+    strip_accents: bool = dataclasses.field()
+    dataset: str = ""
+    data: str = ""
+    vocabulary: str = ""
+    initial: str | None = None
+    finished_at: tuple[int, ...] = ()
 
 
 def identity(config: Any, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -73,23 +78,18 @@ def settings_of(saved: Identity) -> dict[str, Any]:
 
 
 def claim(model_dir: Path, wanted: Identity, *, of_the_start: str = "") -> list[str]:
-    """Makes the directory belong to a run, or checks that it already does.
+    """Makes the directory belong to the run of an `identity`, or checks that it already does.
 
     A directory without a checkpoint or results is free. A finished run can be extended: `wanted`
-    then has its number of steps last in `FINISHED`.
-
-    Args:
-        model_dir: created if need be.
-        wanted: the run's `identity`.
-        of_the_start: section of settings that decide nothing once a checkpoint is there; "" for
-            none.
-
-    Returns:
-        Settings of that section whose value isn't the one that the run began with, in words.
+    then has its number of steps last in `FINISHED`. `of_the_start` names a section of settings that
+    decide nothing once a checkpoint is there; returns those that changed, in words.
 
     Raises:
         UserError: it belongs to a run with other settings (all are named), or isn't writable.
     """
+    if _PATTERN.search(str(model_dir)):
+        raise UserError(f"--model_dir={model_dir} contains one of []*?\\, which TensorFlow takes "
+                        "for a pattern of names; choose another name.")
     if not is_taken(model_dir):
         make_directory(model_dir / CHECKPOINTS)
         _write_identity(model_dir, wanted)
@@ -119,34 +119,23 @@ def is_taken(model_dir: Path) -> bool:
 
 
 def restart(model_dir: Path) -> None:
-    """Removes what a run left in its directory, and nothing else; no run, nothing happens.
-
-    Raises:
-        UserError: another process trains in it.
-    """
+    """Removes what a run left in its directory; `UserError` if another process trains in it."""
     if not (model_dir / SETTINGS_FILE).exists():
         return
     with only_process(model_dir):
-        for name in WRITTEN:
+        for name in _WRITTEN:
             path = model_dir / name
             remove_tree(path) if path.is_dir() else path.unlink(missing_ok=True)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Results:
-    """What of results.json says which checkpoint it is of."""
-
     __pydantic_config__ = strict_json.OPEN
-
     checkpoint: Annotated[int, Ge(1)] | None = None
 
 
 def checkpoint_of_results(model_dir: Path) -> int | None:
-    """Returns the number of the checkpoint that results.json is of; None where it names none.
-
-    Raises:
-        UserError: the file is damaged.
-    """
+    """Returns the number of the checkpoint that results.json is of; None if it names none."""
     path = model_dir / RESULTS_FILE
     if not path.exists():
         return None
@@ -155,72 +144,48 @@ def checkpoint_of_results(model_dir: Path) -> int | None:
 
 
 def read_identity(model_dir: Path, known: Any = None) -> dict[str, Any]:
-    """Returns what `claim` wrote.
+    """Returns what `claim` wrote; `UserError` if there is no run, or its settings are damaged.
 
-    Args:
-        model_dir: of the run.
-        known: settings of the run's kind, against which its own are checked. If None, all settings
-            of pre-training are checked, but of fine-tuning the model's alone.
-
-    Raises:
-        UserError: there is no run, or its settings are damaged: no JSON, or a value that is
-            missing, unknown, of another type or out of range.
+    The settings are checked against `known`. If it is None, all settings of pre-training are
+    checked, but of fine-tuning the model's alone.
     """
     path, fix = model_dir / SETTINGS_FILE, "restore it or start a new --model_dir."
     saved = strict_json.read(path, _Saved, most=_MOST_SETTING_BYTES, fix=fix, absent=(
         f"{path} does not exist: no run was started in {model_dir}. Train first, or name "
         "another directory."))
+    strict_json.read(path, _Facts, most=_MOST_SETTING_BYTES, fix=fix)
     try:
-        problem = _problem_of_facts(saved) or _problem_of_settings(saved, known)
-    except ValueError as error:
+        problem = _problem(saved, known)
+    except UserError as error:
         problem = str(error).rstrip(".")
     if problem:
         raise UserError(f"{path} is damaged: {problem}; {fix}")
     return saved
 
 
-def _problem_of_facts(saved: Identity) -> str:
-    for name in saved:
-        if "." in name or name.startswith(TASK):
-            continue
-        if name not in _FACTS:
+def _problem(saved: Identity, known: Any) -> str:
+    settings, facts = settings_of(saved), {field.name for field in dataclasses.fields(_Facts)}
+    for name in sorted(saved.keys() - facts):
+        if name.startswith("runtime.") or not ("." in name or name.startswith(TASK)):
             return f"{shown(name)} is unknown"
-        if not isinstance(saved[name], _FACTS[name]):
-            return f"{name!r} can't be {shown(saved[name])}"
-    ends = saved.get(FINISHED, [0])
-    if not ends or ends != sorted(set(ends)) or not isinstance(ends[0], int):
-        return f"{FINISHED!r} can't be {shown(ends)}"
-    missing = [name for name in _NEEDED if name not in saved]
-    if missing:
-        return f"{missing[0]!r} is missing"
-    tokenization.Normalization.of_facts(saved)
-    return ""
-
-
-def _problem_of_settings(saved: Identity, known: Any) -> str:
-    settings = settings_of(saved)
     if known is None and any(name.startswith(TASK) for name in saved):
         settings = {name: settings[name] for name in settings if name.startswith("model.")}
     found = flatten(override(known or PretrainingConfig(), settings))
     for name, value in settings.items():
-        if name.startswith("runtime."):
-            return f"{shown(name)} is unknown"
         # No type is converted into another; 1 and 1.0 are both numbers of JSON.
         if value != found[name] or isinstance(value, bool) != isinstance(found[name], bool):
             return f"{name} can't be {shown(value)}"
-    sections = {name.partition(".")[0] for name in settings}
+    sections = {"model", *(name.partition(".")[0] for name in settings)}
     gaps = [name for name in found if name.partition(".")[0] in sections
-            and name not in settings and name not in _MAY_CHANGE]
+            and name not in settings and name != "training.num_trials"]  # Trials can be added.
     return f"{gaps[0]!r} is missing" if gaps else ""
 
 
 def saved_config(model_dir: Path, config: Config, given: Collection[str]) -> Config:
     """Returns the configuration of the run in a directory, with `config`'s runtime settings.
 
-    `given` are the names of settings, or of whole sections, that the command line sets itself.
-
-    Raises:
-        UserError: there is no run, or a given setting has another value there.
+    `given` are the names of settings, or of whole sections, that the command line sets itself;
+    refuses other values of these than the run's.
     """
     saved = read_identity(model_dir)
     asked = {name: value for name, value in flatten(config).items()
@@ -250,13 +215,11 @@ def _differences(saved: Identity, wanted: Identity, names: Iterable[str] | None 
             if saved.get(name) != wanted.get(name)]
 
 
-@contextlib.contextmanager
-def only_process(model_dir: Path) -> Iterator[None]:
+def only_process(model_dir: Path) -> AbstractContextManager[None]:
     """Holds the directory's lock; `UserError` if another live process trains in it."""
-    with atomic_file.only_process(
-            model_dir, f"another process is training in --model_dir={model_dir}; wait for it or "
-            "name another directory."):
-        yield
+    return atomic_file.only_process(
+        model_dir, f"another process is training in --model_dir={model_dir}; wait for it or name "
+        "another directory.")
 
 
 def _shown(name: str, value: Any) -> str:

@@ -5,8 +5,7 @@
 """
 
 import contextlib
-import functools
-import sys
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -16,9 +15,10 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints import run_directory
-from electra_tf.checkpoints.directory import Checkpoint
-from electra_tf.checkpoints.manager import CheckpointManager
+from electra_tf.checkpoints.manager import CheckpointManager, reason
 from electra_tf.checkpoints.run_directory import CHECKPOINTS
+from electra_tf.config.model import ModelConfig, Tying
+from electra_tf.modeling.weight_table import Shapes, discriminator, own_generator
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 
@@ -27,51 +27,67 @@ Weights = Mapping[str, np.ndarray]
 ENCODER = "electra/"
 GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 """Key of the objects of a checkpoint of TensorFlow 2."""
-_SLOTS = ("/adam_m", "/adam_v")
+SLOTS = ("/adam_m", "/adam_v")
 _WORDS = f"{ENCODER}embeddings/word_embeddings"
-_BASE = "generator/embeddings/word_embeddings"
 _DIFFERENCE = f"{ENCODER}embeddings/difference/word_embeddings"
 """See `Tying.DISENTANGLED`."""
 
 
-def read_weights(model_dir: Path, wanted: Callable[[str], bool] = lambda name: True) -> Weights:
-    """Returns weights of the checkpoint in use of a run, without the optimizer's slots.
+def read_weights(model_dir: Path) -> Weights:
+    """Returns the weights of the checkpoint in use of a run, without the optimizer's slots.
 
-    `wanted` selects names. A table of words that a run keeps as a difference from the generator's
-    comes as the sum.
-
-    Raises:
-        UserError: there is no checkpoint, or it can't be read.
+    A table of words that a run keeps as a difference from the generator's comes as the sum. Raises
+    `UserError` if there is no checkpoint, or it can't be read.
     """
-    found = dict(_read(model_dir, lambda name: "/" in name and not name.endswith(_SLOTS) and (
-        wanted(name) or name in (_BASE, _DIFFERENCE))))
+    found = _read(model_dir, lambda name: "/" in name and not name.endswith(SLOTS))
     if _DIFFERENCE in found:
-        found[_WORDS] = found[_BASE] + found.pop(_DIFFERENCE)
-    return {name: value for name, value in found.items() if wanted(name)}
-
-
-def checkpoint_in_use(model_dir: Path) -> Checkpoint:
-    """Returns the whole checkpoint that a run's directory stands for.
-
-    It is the newest, in fine-tuning the one that results.json names: its scores are of these
-    weights, whatever a trial that was killed left beside them.
-
-    Raises:
-        UserError: there is none, or it is damaged.
-    """
-    number = run_directory.checkpoint_of_results(model_dir)
-    if number is not None:
-        return checkpoints.of_step(model_dir / CHECKPOINTS, number)
-    found = checkpoints.newest(model_dir / CHECKPOINTS)
-    if found is None:
-        raise UserError(f"{model_dir} holds no checkpoint; name the --model_dir of a run that has "
-                        "one.")
+        found[_WORDS] = found["generator/embeddings/word_embeddings"] + found.pop(_DIFFERENCE)
     return found
 
 
 def read_step(model_dir: Path) -> int:
     """Returns the step of a run's checkpoint in use; `UserError` as `read_weights`."""
     return int(_read(model_dir, lambda name: name == "step")["step"])
+
+
+def checkpoint_in_use(model_dir: Path) -> str:
+    """Returns the prefix of the whole checkpoint that a run's directory stands for.
+
+    It is the newest, in fine-tuning the one that results.json names: its scores are of these
+    weights, whatever a trial that was killed left beside them. Raises `UserError` if there is none.
+    """
+    directory = model_dir / CHECKPOINTS
+    step = run_directory.checkpoint_of_results(model_dir)
+    if step is not None:
+        checkpoints.require_whole(directory, step)
+    elif (step := checkpoints.newest(directory)) is None:
+        raise UserError(f"{model_dir} holds no checkpoint; name the --model_dir of a run that has "
+                        "one.")
+    return checkpoints.prefix(directory, step)
+
+
+def _read(model_dir: Path, wanted: Callable[[str], bool]) -> dict[str, np.ndarray]:
+    with reading(checkpoint_in_use(model_dir)) as reader:
+        keys = {value.full_name: value.checkpoint_key
+                for node in objects(reader) for value in node.attributes}
+        return {name: reader.get_tensor(key) for name, key in keys.items() if wanted(name)}
+
+
+@contextlib.contextmanager
+def reading(prefix: str) -> Iterator[Any]:
+    """Yields TensorFlow's reader of a checkpoint; `UserError` if the checkpoint is damaged."""
+    try:
+        yield tf.compat.v1.train.NewCheckpointReader(prefix)
+    except UserError:
+        raise
+    except (tf.errors.OpError, ValueError, IndexError) as error:  # IndexError: cut short.
+        raise UserError(f"the checkpoint {prefix} can't be read: {reason(error)}") from error
+
+
+def objects(reader: Any) -> Any:
+    """Returns the nodes of the object graph of a TensorFlow 2 checkpoint."""
+    return trackable_object_graph_pb2.TrackableObjectGraph.FromString(
+        reader.get_tensor(GRAPH)).nodes
 
 
 def write_weights(weights: Weights, model_dir: Path) -> None:
@@ -86,8 +102,7 @@ def write_weights(weights: Weights, model_dir: Path) -> None:
 def assign_weights(variables: Iterable[tf.Variable], weights: Weights, source: str) -> None:
     """Sets every variable from the weight of its full name; all of them, or none.
 
-    Raises:
-        UserError: weights that are missing, or of another shape; names them.
+    Raises `UserError` that names the weights that are missing, or of another shape.
     """
     by_name = {variable.name.split(":")[0]: variable for variable in variables}
     missing = sorted(by_name.keys() - weights.keys())
@@ -105,13 +120,8 @@ def assign_weights(variables: Iterable[tf.Variable], weights: Weights, source: s
 def assign_parts(variables: Iterable[tf.Variable], weights: Weights, source: str) -> list[str]:
     """Sets the variables of all parts that the weights have: each part whole, or not at all.
 
-    A part is the first component of a name, "generator" for example. The encoder must be there.
-
-    Returns:
-        The parts of the variables that the weights don't have, which keep their values.
-
-    Raises:
-        UserError: no encoder, a part with gaps, or a weight of another shape.
+    A part is the first component of a name, "generator" for example; the encoder must be there.
+    Returns the parts of the variables that the weights don't have, which keep their values.
     """
     variables = list(variables)
     there = {_part(name) for name in weights} | {_part(ENCODER)}
@@ -123,35 +133,68 @@ def _part(name: str) -> str:
     return name.split("/")[0]
 
 
-def _read(model_dir: Path, wanted: Callable[[str], bool]) -> Weights:
-    found = checkpoint_in_use(model_dir)
-    _say_once(found.note)
-    with reading(found.prefix) as reader:
-        graph = trackable_object_graph_pb2.TrackableObjectGraph()
-        graph.ParseFromString(reader.get_tensor(GRAPH))
-        keys = {value.full_name: value.checkpoint_key
-                for node in graph.nodes for value in node.attributes}
-        return {name: reader.get_tensor(key) for name, key in keys.items() if wanted(name)}
-
-
-@contextlib.contextmanager
-def reading(prefix: str) -> Iterator[Any]:
-    """Yields TensorFlow's reader of a checkpoint; `UserError` if the checkpoint is damaged."""
-    try:
-        with checkpoints.found_by_tensorflow(prefix) as path:
-            yield tf.compat.v1.train.NewCheckpointReader(path)
-    except UserError:
-        raise
-    except (tf.errors.OpError, ValueError, IndexError) as error:  # IndexError: cut short.
-        raise UserError(f"the checkpoint {prefix} can't be read: "
-                        f"{' '.join(str(error).split())[:200]}") from error
-
-
-@functools.cache
-def _say_once(note: str) -> None:
-    if note:
-        print(f"note: {note}", file=sys.stderr, flush=True)
-
-
 def _shape(shape: Iterable[int]) -> str:
     return " x ".join(map(str, shape))
+
+
+def has_generator(weights: Weights) -> bool:
+    """Tells whether weights hold a generator, or its head at least."""
+    return any(name.startswith("generator") for name in weights)
+
+
+def require_networks(weights: Weights, model: ModelConfig, source: str) -> None:
+    """Refuses weights that aren't exactly a discriminator's, or those of it and a generator."""
+    shapes = discriminator(model.discriminator).weights
+    if has_generator(weights):
+        shapes |= own_generator(model)
+    require_exactly(weights, shapes, source)
+
+
+def require_exactly(weights: Weights, shapes: Shapes, source: str) -> None:
+    """Raises `UserError` that names weights that are missing, left over or of another shape."""
+    other = [f"{name} {weights[name].shape} instead of {shapes[name]}"
+             for name in shapes.keys() & weights.keys() if weights[name].shape != shapes[name]]
+    for problem, names in (("lacks", shapes.keys() - weights.keys()),
+                           ("has no place for", weights.keys() - shapes.keys()),
+                           ("has another shape for", other)):
+        if names:
+            raise UserError(f"{source} {problem} {len(names)} weights: {', '.join(sorted(names))}.")
+
+
+def require_finite(weights: Weights, source: str) -> None:
+    """Refuses weights with a value that is no finite number; `UserError` names the first."""
+    for name, value in weights.items():
+        if not np.isfinite(value).all():
+            raise UserError(f"{source}: {name} holds values that are no finite numbers (of a "
+                            "training that diverged, perhaps); take another checkpoint.")
+
+
+def with_generator(sizes: Mapping[str, Any], own_sizes: Mapping[str, Any], own: Weights,
+                   other: Weights, source: str) -> tuple[ModelConfig, Weights]:
+    """Returns the shape of two networks, and the generator's weights that aren't shared.
+
+    `sizes` and `own_sizes` are settings of `ModelConfig` that describe discriminator and generator;
+    `other` and `own` are their weights, the generator's named as if it were alone: "electra/...".
+    Refuses a generator that this discriminator can't have.
+    """
+    def shared(beginning: str) -> bool:
+        return all(name in own and np.array_equal(own[name], value)
+                   for name, value in other.items() if name.startswith(beginning))
+
+    tyings = {ENCODER: Tying.EVERYTHING, f"{ENCODER}embeddings/": Tying.ALL_EMBEDDINGS,
+              _WORDS: Tying.TOKEN_EMBEDDINGS}
+    tying = next((tying for beginning, tying in tyings.items() if shared(beginning)), Tying.NONE)
+    if tying is Tying.NONE and own_sizes["embedding_size"] != own_sizes["hidden_size"]:
+        raise UserError(f"{source}: the generator's word_embeddings isn't the discriminator's; a "
+                        "generator with embeddings of its own has embedding_size equal to "
+                        "hidden_size.")
+    model = ModelConfig(
+        **sizes, tying=tying,
+        generator_width=own_sizes["hidden_size"] / sizes["hidden_size"],
+        generator_depth=own_sizes["num_layers"] / sizes["num_layers"])
+    for name, found in own_sizes.items():
+        if getattr(model.generator, name) != found:
+            raise UserError(f"{source}: the generator's {name} is {found}; the generator of this "
+                            f"discriminator has {getattr(model.generator, name)}.")
+    return model, {name: own[re.sub("^generator/", "electra/", name)]
+                   for name in own_generator(model)}

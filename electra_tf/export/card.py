@@ -9,10 +9,9 @@ import jinja2
 import yaml
 
 from electra_tf.checkpoints import run_directory
-from electra_tf.checkpoints.hugging_face.networks import ARCHITECTURES, DISCRIMINATOR
+from electra_tf.checkpoints.hugging_face import ARCHITECTURES, DISCRIMINATOR
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.run_directory import RESULTS_FILE, SETTINGS_FILE
-from electra_tf.data.manifest import MANIFEST_NAME, Manifest
 from electra_tf.platform import strict_json
 from electra_tf.platform.storage import MIB, Path
 from electra_tf.tasks.kinds.registry import KINDS
@@ -21,9 +20,8 @@ from electra_tf.tasks.task import TaskSpec
 FILE = "README.md"
 LICENSE = "apache-2.0"
 """Default; that of this program and of Google's networks."""
-_TEMPLATES = pathlib.Path(__file__).with_name("templates")
+_TEMPLATE = pathlib.Path(__file__).parent / "templates" / "card.md"
 _CURVES = ("loss_curves.png", "learning_curve.png")
-_EVALUATION_FILE = "eval_results.json"
 _PIPELINES = {"ElectraForSequenceClassification": "text-classification",
               "ElectraForTokenClassification": "token-classification",
               "ElectraForQuestionAnswering": "question-answering"}
@@ -32,7 +30,7 @@ _MODEL_NAME = re.compile(r"(?:hf://)?([\w-][\w.-]*/[\w-][\w.-]*)(?:@.+)?")
 
 
 def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title: str,
-          license: str = LICENSE, records: Sequence[tuple[Path, Manifest]] = (),
+          license: str = LICENSE, manifests: Sequence[Any] = (),
           transformers: str = "", saved_model: bool = False) -> None:
     """Writes the card and what it shows into a model's directory.
 
@@ -42,31 +40,23 @@ def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title:
         source: where it was read; a run's directory has settings, scores and curves.
         title: name or directory that users will load it by.
         license: the Hub's identifier of a licence.
-        records: directories that a run was trained on, with their manifests.
+        manifests: `data.manifest.Manifest`s of the records that a run was trained on.
         transformers: name or directory that transformers loads; "" for none.
         saved_model: the directory is a SavedModel.
-
-    Raises:
-        UserError: a file of the run is damaged.
-        OSError: the card can't be written.
     """
     saved = run_directory.read_identity(source) if (source / SETTINGS_FILE).exists() else {}
     task = TaskSpec.of_facts(networks.task) if networks.task else None
     architecture = (ARCHITECTURES[DISCRIMINATOR] if task is None
                     else KINDS[task.kind].hugging_face.architecture)
-    for number, (data_dir, _) in enumerate(records):
-        name = f"{number}-{MANIFEST_NAME}" if number else MANIFEST_NAME
-        (directory / name).write_bytes((data_dir / MANIFEST_NAME).read_bytes())
     curves = next((name for name in _CURVES if saved and (source / name).exists()), "")
     if curves:
         (directory / curves).write_bytes((source / curves).read_bytes())
     base = saved.get("initial", networks.source) if saved else networks.source
     base = "" if base in (None, "none") else _public(base)
     columns, scores = _scores(source) if saved else ((), {})
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES), undefined=jinja2.StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True)
-    text = environment.get_template("card.md").render(
+    template = jinja2.Template(_TEMPLATE.read_text(encoding="utf-8"), trim_blocks=True,
+                               lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    text = template.render(
         metadata=_metadata(base, license, architecture), title=title, task=task,
         model=networks.model, source=_public(networks.source), base=base, license=license,
         objective=networks.objective,
@@ -74,7 +64,7 @@ def write(directory: pathlib.Path, networks: Pretrained, source: Path, *, title:
         generator=any(name.startswith("generator/") for name in networks.weights),
         normalization=networks.text.normalization, curves=curves, columns=columns, scores=scores,
         parameters=sum(value.size for value in networks.weights.values()),
-        manifests=[manifest for _, manifest in records],
+        manifests=manifests,
         digest=saved.get("dataset", saved.get("data")),
         settings=run_directory.settings_of(saved), transformers=transformers,
         architecture=architecture, saved_model=saved_model)
@@ -102,11 +92,10 @@ def _scores(source: Path) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
     if (source / RESULTS_FILE).exists():
         results = strict_json.read(
             source / RESULTS_FILE, Any, most=run_directory.MOST_RESULT_BYTES)
-        summary = results["summary"]
         return ("mean", "best"), {
             f"{split}, {metric}": tuple(_shown(values[name]) for name in ("mean", "best"))
-            for split, metrics in summary.items() for metric, values in metrics.items()}
-    path = source / _EVALUATION_FILE
+            for split, metrics in results["summary"].items() for metric, values in metrics.items()}
+    path = source / "eval_results.json"
     if not path.exists():
         return (), {}
     found = strict_json.read(path, dict[str, float | None], most=MIB)

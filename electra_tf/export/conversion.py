@@ -13,12 +13,16 @@ from electra_tf.checkpoints import formats, google, model_garden, run_directory
 from electra_tf.checkpoints.formats import Format
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
-from electra_tf.checkpoints.shapes import has_generator, require_finite, require_networks
-from electra_tf.checkpoints.weights import write_weights
+from electra_tf.checkpoints.weights import (
+    has_generator,
+    require_finite,
+    require_networks,
+    write_weights,
+)
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.export import hugging_face, hugging_face_heads
+from electra_tf.export import hugging_face
 from electra_tf.modeling.weight_table import discriminator, generator
 from electra_tf.platform.atomic_file import make_directory, write_atomically
 from electra_tf.platform.errors import UserError
@@ -28,24 +32,16 @@ from electra_tf.tasks.task import TaskSpec
 
 
 def read(path: Path, **facts: Any) -> Pretrained:
-    """Returns the networks at a path, with the head of a fine-tuned model in our form.
-
-    Args:
-        path: of a directory, or the prefix of a TensorFlow 1 checkpoint.
-        **facts: of Google's format; see `formats.read`.
-
-    Raises:
-        UserError: what `formats.read` refuses, or a head without a counterpart here.
-    """
+    """Returns what `formats.read` does, with the head of a fine-tuned model in our form."""
     networks = formats.read(path, **facts)
-    if networks.unconverted_head is None:
+    if networks.their_head is None:
         return networks
-    spec, settings, head = hugging_face_heads.from_theirs(
-        networks.unconverted_head, networks.source)
+    config, weights = networks.their_head
+    spec, settings, head = hugging_face.head_from_theirs(config, weights, networks.source)
     require_finite(head, networks.source)
     return dataclasses.replace(
         networks, weights={**networks.weights, **head}, task=spec.facts(), head_settings=settings,
-        unconverted_head=None)
+        their_head=None)
 
 
 def write(networks: Pretrained, directory: Path, form: Format) -> None:
@@ -54,12 +50,17 @@ def write(networks: Pretrained, directory: Path, form: Format) -> None:
     Raises:
         UserError: the format has no place for a weight; the directory can't be written.
     """
-    writers = {Format.RUN: write_run, Format.HUGGING_FACE: hugging_face.write,
-               Format.GOOGLE: write_google, Format.MODEL_GARDEN: write_model_garden}
+    if form in (Format.GOOGLE, Format.MODEL_GARDEN):
+        if networks.task is not None:
+            raise UserError(f"{networks.source} is a fine-tuned model; this format is written for "
+                            "pre-trained networks alone.")
+        require_networks(networks.weights, networks.model, networks.source)
+    writers = {Format.RUN: _write_run, Format.HUGGING_FACE: hugging_face.write,
+               Format.GOOGLE: _write_google, Format.MODEL_GARDEN: _write_model_garden}
     writers[form](networks, directory)
 
 
-def write_run(networks: Pretrained, directory: Path) -> None:
+def _write_run(networks: Pretrained, directory: Path) -> None:
     """Writes a run's directory with a checkpoint of step 0.
 
     Another run can begin with it; it can't be continued itself, because it has no optimizer state.
@@ -80,14 +81,8 @@ def write_run(networks: Pretrained, directory: Path) -> None:
     write_weights(networks.weights, directory)
 
 
-def write_google(networks: Pretrained, directory: Path) -> None:
-    """Writes `model.ckpt.*`, as TensorFlow 1's saver does, and `vocab.txt`.
-
-    Raises:
-        UserError: the weights aren't exactly those of a discriminator, or of it and a generator;
-            the model was fine-tuned.
-    """
-    _require_pretrained(networks)
+def _write_google(networks: Pretrained, directory: Path) -> None:
+    """Writes `model.ckpt.*`, as TensorFlow 1's saver does, `vocab.txt` and `bert_config.json`."""
     make_directory(directory)
     names = sorted(networks.weights)
     tf.raw_ops.SaveV2(
@@ -100,16 +95,12 @@ def write_google(networks: Pretrained, directory: Path) -> None:
     write_atomically(directory / google.CONFIG_FILE, f"{json.dumps(sizes, indent=1)}\n".encode())
 
 
-def write_model_garden(networks: Pretrained, directory: Path) -> None:
+def _write_model_garden(networks: Pretrained, directory: Path) -> None:
     """Writes a checkpoint that Model Garden's encoders and ElectraPretrainer restore.
 
     Both networks hold the embeddings, shared or not: Model Garden may tie them or not. The poolers,
     which ELECTRA does not train, get new values; the next-sentence head is left out.
-
-    Raises:
-        UserError: as `write_google`.
     """
-    _require_pretrained(networks)
     model, values = networks.model, {}
     parts = {"electra": (model.discriminator, discriminator(model.discriminator).weights)}
     if has_generator(networks.weights):
@@ -153,10 +144,3 @@ def _objects(values: Mapping[str, np.ndarray]) -> tf.Module:
             node = getattr(node, name)
         setattr(node, leaf, tf.Variable(value))
     return root
-
-
-def _require_pretrained(networks: Pretrained) -> None:
-    if networks.task is not None:
-        raise UserError(f"{networks.source} is a fine-tuned model; this format is written for "
-                        "pre-trained networks alone.")
-    require_networks(networks.weights, networks.model, networks.source)

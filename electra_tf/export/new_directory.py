@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 
 import tensorflow as tf
@@ -18,6 +19,8 @@ from electra_tf.platform.storage import MIB, Path, RemotePath, file_sha256
 
 CHECKSUMS = "assets.extra/sha256.json"
 """File of a SavedModel, whose readers leave `assets.extra` alone: path -> SHA-256."""
+ABANDONED_SECONDS = 3600.0
+"""Age of an unfinished directory that a killed export left: no export takes that long."""
 
 
 @contextlib.contextmanager
@@ -31,36 +34,30 @@ def appearing_whole(final: Path) -> Iterator[pathlib.Path]:
         UserError: the directory can't be written.
     """
     make_directory(final.parent)
+    remote = isinstance(final, RemotePath)
+    for left in () if remote else final.parent.glob(f"{TEMPORARY_PREFIX}*"):
+        if time.time() - left.stat().st_mtime > ABANDONED_SECONDS:
+            shutil.rmtree(left, ignore_errors=True)
+    unfinished = (pathlib.Path(tempfile.mkdtemp(prefix="electra-"), final.name) if remote
+                  else final.with_name(f"{TEMPORARY_PREFIX}{os.getpid()}-{final.name}"))
     try:
-        with (_copied if isinstance(final, RemotePath) else _renamed)(final) as unfinished:
-            yield unfinished
+        yield unfinished
+        _copy(unfinished, final) if remote else unfinished.rename(final)
     except OSError as error:
         raise write_error(final, error) from error
     except tf.errors.OpError as error:
         raise UserError(f"cannot write {final}: {reason(error)}. Make room, or choose another "
                         "directory.") from error
-
-
-@contextlib.contextmanager
-def _renamed(final: pathlib.Path) -> Iterator[pathlib.Path]:
-    unfinished = final.with_name(f"{TEMPORARY_PREFIX}{os.urandom(4).hex()}-{final.name}")
-    try:
-        yield unfinished
-        unfinished.rename(final)
     finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+        shutil.rmtree(unfinished.parent if remote else unfinished, ignore_errors=True)
 
 
-@contextlib.contextmanager
-def _copied(final: RemotePath) -> Iterator[pathlib.Path]:
-    with tempfile.TemporaryDirectory(prefix="electra-") as scratch:
-        unfinished = pathlib.Path(scratch, final.name)
-        yield unfinished
-        files = [path for path in unfinished.rglob("*") if path.is_file()]
-        for path in sorted(files, key=lambda path: path.name == "saved_model.pb"):
-            copy = final / str(path.relative_to(unfinished))
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(path.read_bytes())
+def _copy(directory: pathlib.Path, final: RemotePath) -> None:
+    files = [path for path in directory.rglob("*") if path.is_file()]
+    for path in sorted(files, key=lambda path: path.name == "saved_model.pb"):
+        copy = final / str(path.relative_to(directory))
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(path.read_bytes())
 
 
 def write_checksums(directory: pathlib.Path) -> None:
@@ -73,11 +70,7 @@ def write_checksums(directory: pathlib.Path) -> None:
 
 
 def require_whole(directory: pathlib.Path) -> None:
-    """Compares a directory with its checksums; one without them passes.
-
-    Raises:
-        UserError: names a file that is missing or damaged.
-    """
+    """Compares a directory with its checksums, if it has any; `UserError` names a damaged file."""
     if not (directory / CHECKSUMS).exists():
         return
     checksums = strict_json.read(directory / CHECKSUMS, dict[str, str], most=MIB)

@@ -1,82 +1,192 @@
-"""Trained networks with head and texts to export, on the trained encoder or a faster one."""
+"""Trained networks to export: strings in, answers out, decoded inside the graph.
 
+Every signature takes batches and texts of any size. Words and tags of a batch's shorter texts are
+filled up with empty strings.
+"""
+
+import abc
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
+import tf_keras
 
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import EncoderConfig
-from electra_tf.export.signatures import Detector, Outputs, Served
+from electra_tf.modeling import chunks
 from electra_tf.modeling.electra import Discriminator, TaskModel, electra_encoder
 from electra_tf.modeling.encoder import Encoder
+from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
+from electra_tf.modeling.task_heads import first_vectors
 from electra_tf.objectives.registry import objective_class
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.kinds.kind import ServedNetwork
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
+from electra_tf.text import words
 from electra_tf.text.rows import RowEncoder, Tokens
 from electra_tf.text.tokenization import TextSettings
 
-TENSOR_PARALLEL = 2
+Outputs = Mapping[str, tf.Tensor]
+Signatures = dict[str, tf.types.experimental.ConcreteFunction]
+"""Traced functions by the name that a request gives."""
+DEFAULT, TOKEN_IDS = "serving_default", "token_ids"
+TOKEN_INPUTS = ("input_ids", "token_type_ids", "attention_mask")
+"""Inputs of the signature `token_ids`, int32 [B, L], with BERT's names."""
+_TENSOR_PARALLEL = 2
 """Parts of a layer's computation: one request takes two cores."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Servable:
-    """What can be exported."""
+class Servable(abc.ABC):
+    """A network with a head in float32, and how its answers are read, as signatures."""
 
-    encoder: Encoder
-    """The trained encoder."""
-    served_by: Callable[[InferenceEncoder | Encoder], Served]
-    """Puts head and texts above an encoder."""
+    def __init__(self, encoder: InferenceEncoder | Encoder, head: tf_keras.layers.Layer,
+                 texts: RowEncoder):
+        self.encoder, self.head, self.texts = encoder, head, texts
 
-    def trained(self) -> Served:
-        """Returns it on the trained encoder itself."""
-        return self.served_by(self.encoder)
+    @abc.abstractmethod
+    def _on(self, encoder: InferenceEncoder) -> "Servable":
+        """Returns head and texts above another encoder."""
 
-    def for_inference(self, dtype: tf.DType) -> Served:
+    @property
+    @abc.abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """Names of the texts that `answer` takes."""
+
+    @abc.abstractmethod
+    def answer(self, *columns: tf.Tensor) -> Outputs:
+        """Maps string [B] for every column to answers."""
+
+    @abc.abstractmethod
+    def score(self, tokens: Tokens) -> Outputs:
+        """Maps token ids to what is computed of them, undecoded."""
+
+    def for_inference(self, dtype: tf.DType) -> "Servable":
         """Returns it on an encoder that answers faster; `dtype` is float32 or bfloat16."""
         config = self.encoder.config
-        encoder = InferenceEncoder(config, dtype, _tensor_parallel(config))
+        odd = config.num_heads % _TENSOR_PARALLEL or config.intermediate_size % _TENSOR_PARALLEL
+        encoder = InferenceEncoder(config, dtype, 1 if odd else _TENSOR_PARALLEL)
         encoder.take(self.encoder)
-        return self.served_by(encoder)
+        return self._on(encoder)
+
+    def save(self, directory: str, signatures: Signatures) -> None:
+        """Writes a SavedModel; `OSError` or `tf.errors.OpError` if it can't be written."""
+        weights = tf.Module()  # Keras's layers themselves would be saved with their own graphs.
+        weights.all = [*self.encoder.variables, *self.head.variables]
+        tf.saved_model.save(weights, directory, signatures=signatures, options=(
+            tf.saved_model.SaveOptions(experimental_custom_gradients=False)))
+
+    def signatures(self) -> Signatures:
+        """Traces the functions."""
+        return {DEFAULT: self._traced(self._answer_columns, self._text_specs()),
+                TOKEN_IDS: self._traced(self._score_checked, _token_specs((None, None)))}
+
+    def for_token_ids(self, shape: tuple[int | None, int | None]
+                      ) -> tf.types.experimental.ConcreteFunction:
+        """Returns `score`, traced for inputs [B, L], unchecked; None where a size varies."""
+        return self._traced(lambda ids, segment_ids, mask: self.score(
+            Tokens(ids, segment_ids, mask > 0)), _token_specs(shape))
+
+    def _score_checked(self, *inputs: tf.Tensor) -> Outputs:
+        return self.score(_checked_tokens(inputs, self.encoder.config))
+
+    def _answer_columns(self, *columns: tf.Tensor) -> Outputs:
+        named = dict(zip(self.columns, columns, strict=True))
+        return self.answer(*_checked_shapes(named, "as many texts each"))
+
+    def _text_specs(self) -> list[tf.TensorSpec]:
+        return [tf.TensorSpec([None], tf.string, name) for name in self.columns]
+
+    @staticmethod
+    def _traced(function, specs: Sequence[tf.TensorSpec]):
+        with inference_mode():
+            return tf.function(function, autograph=False).get_concrete_function(*specs)
 
 
-def of_discriminator(networks: Pretrained) -> Servable:
-    """Returns a pre-trained discriminator.
-
-    Raises:
-        UserError: the networks have none, or one whose outputs are energies.
-    """
-    if objective_class(networks.objective).energies:
-        raise UserError(f"{networks.source} is of objective.name={networks.objective}: its outputs "
-                        "are energies, not the probability of a replaced token. `python -m "
-                        "electra_tf.apps.tools.score_text` ranks texts by them; fine-tuning takes "
-                        "its encoder.")
-    if not any(name.startswith("discriminator_predictions/") for name in networks.weights):
-        raise UserError(f"{networks.source} has no discriminator to export (not every "
-                        "objective trains one). Fine-tuned models are exported by "
-                        "run_finetuning.py --mode=export.")
-    config = networks.model.discriminator
-    discriminator = Discriminator(
-        electra_encoder(config, seed=0, policy="float32"), seed=0, policy="float32")
-    assign_weights(discriminator.variables, networks.weights, networks.source)
-    texts = RowEncoder(networks.text, config.max_position_embeddings)
-    return Servable(encoder=discriminator.encoder, served_by=lambda encoder: Detector(
-        encoder, discriminator.head, texts))
+def _token_specs(shape: tuple[int | None, int | None]) -> list[tf.TensorSpec]:
+    return [tf.TensorSpec(shape, tf.int32, name) for name in TOKEN_INPUTS]
 
 
-class ServedTask(Served):
-    """A fine-tuned network."""
+class Detector(Servable):
+    """The pre-trained discriminator: which words of a text look replaced."""
+
+    columns = ("text",)
+
+    def _on(self, encoder: InferenceEncoder) -> "Detector":
+        return Detector(encoder, self.head, self.texts)
+
+    def answer(self, *columns: tf.Tensor) -> Outputs:
+        """Maps texts, string [B], to `words`, string [B, W], and `replaced_probability`.
+
+        It is float32 [B, W], of a word's most suspicious piece. Texts may have any length.
+        """
+        split = words.split_as_tokenized(self.texts, *columns)
+        rows = words.in_rows(self.texts, split)
+        pieces = tf.ragged.range(rows.sizes)
+        word = tf.cast(pieces.value_rowids(), tf.int32)
+        first = tf.gather(rows.first_piece, word)
+        places = tf.stack([first[:, 0], first[:, 1] + pieces.flat_values], axis=1)
+        shares = tf.gather_nd(chunks.in_chunks(
+            lambda *part: self.score(Tokens(*part))["replaced_probability"], rows.tokens,
+            chunks.rows_of(tf.shape(rows.tokens.ids)[1]),
+            tf.TensorSpec([None, None], tf.float32)), places)
+        of_words = tf.math.segment_max(shares, word)
+        return {"words": split.texts.to_tensor(""),
+                "replaced_probability": words.per_text(split, of_words, 0.0)}
+
+    def score(self, tokens: Tokens) -> Outputs:
+        """Returns `replaced_probability`, float32 [B, L], of every position."""
+        return {"replaced_probability": tf.sigmoid(self.head(self._hidden(tokens)))}
+
+    def _hidden(self, tokens: Tokens) -> tf.Tensor:
+        """Returns float32 [B, L, H]."""
+        return tf.cast(self.encoder(*tokens), tf.float32)
+
+    def signatures(self) -> Signatures:
+        """Adds `detect`, the default's other name, `embed` and `embed_tokens`."""
+        found = super().signatures()
+        return found | {"detect": found[DEFAULT],
+                        "embed": self._traced(self.embed, self._text_specs()),
+                        "embed_tokens": self._traced(self.embed_tokens, self._text_specs())}
+
+    def embed(self, text: tf.Tensor) -> Outputs:
+        """Returns of texts, string [B], cut at the encoder's length, `pooled` and `cls`.
+
+        They are float32 [B, H]: the mean over word pieces, and the vector of [CLS].
+        """
+        found = self.embed_tokens(text)
+        return {name: found[name] for name in ("pooled", "cls")}
+
+    def embed_tokens(self, text: tf.Tensor) -> Outputs:
+        """Returns what `embed` does, and `tokens` with their `token_ids`.
+
+        They are float32 [B, L, H] and int32 [B, L] of [CLS], pieces, [SEP]; zeros where a text has
+        fewer.
+        """
+        tokens = self.texts.encode(text)
+        hidden = self._hidden(tokens)
+        hidden = tf.where(tokens.valid[:, :, tf.newaxis], hidden, 0.0)
+        special = [self.texts.vocabulary.cls_id, self.texts.vocabulary.sep_id]
+        pieces = tokens.valid & tf.reduce_all(
+            tokens.ids[:, :, tf.newaxis] != tf.constant(special), axis=-1)
+        shares = tf.cast(pieces, tf.float32)[:, :, tf.newaxis]
+        return {"pooled": tf.math.divide_no_nan(
+                    tf.reduce_sum(hidden * shares, axis=1), tf.reduce_sum(shares, axis=1)),
+                "cls": first_vectors(hidden), "tokens": hidden, "token_ids": tokens.ids}
+
+
+class ServedTask(Servable):
+    """A fine-tuned network, whose kind of task reads texts and decodes answers."""
 
     def __init__(self, network: ServedNetwork):
         super().__init__(network.encoder, network.head, network.texts)
-        self._network = network
-        self._kind = KINDS[network.spec.kind]
+        self._network, self._kind = network, KINDS[network.spec.kind]
+
+    def _on(self, encoder: InferenceEncoder) -> "ServedTask":
+        return ServedTask(dataclasses.replace(self._network, encoder=encoder))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -92,19 +202,71 @@ class ServedTask(Served):
         return self._kind.served_scores(self._network, tokens)
 
 
+def of_discriminator(networks: Pretrained) -> Detector:
+    """Returns a pre-trained discriminator; refuses networks without one, and energies."""
+    if objective_class(networks.objective).energies:
+        raise UserError(f"{networks.source} is of objective.name={networks.objective}: its outputs "
+                        "are energies, not the probability of a replaced token. `python -m "
+                        "electra_tf.apps.tools.score_text` ranks texts by them; fine-tuning takes "
+                        "its encoder.")
+    if not any(name.startswith("discriminator_predictions/") for name in networks.weights):
+        raise UserError(f"{networks.source} has no discriminator to export (not every "
+                        "objective trains one). Fine-tuned models are exported by "
+                        "run_finetuning.py --mode=export.")
+    config = networks.model.discriminator
+    discriminator = Discriminator(
+        electra_encoder(config, seed=0, policy="float32"), seed=0, policy="float32")
+    assign_weights(discriminator.variables, networks.weights, networks.source)
+    return Detector(discriminator.encoder, discriminator.head,
+                    RowEncoder(networks.text, config.max_position_embeddings))
+
+
 def of_task(model: TaskModel, spec: TaskSpec, config: TaskConfig, text: TextSettings,
-            threshold: float | None) -> Servable:
+            threshold: float | None) -> ServedTask:
     """Returns a fine-tuned model with float32 weights and arithmetic.
 
     `threshold` is the logit of "no answer" above which no answer is given; None gives every answer.
     """
-    texts = RowEncoder(
-        text, min(config.max_seq_length, model.encoder.config.max_position_embeddings))
-    return Servable(encoder=model.encoder, served_by=lambda encoder: ServedTask(ServedNetwork(
-        encoder=encoder, head=model.head, texts=texts, spec=spec, config=config,
-        threshold=threshold)))
+    length = min(config.max_seq_length, model.encoder.config.max_position_embeddings)
+    return ServedTask(ServedNetwork(
+        encoder=model.encoder, head=model.head, texts=RowEncoder(text, length), spec=spec,
+        config=config, threshold=threshold))
 
 
-def _tensor_parallel(config: EncoderConfig) -> int:
-    sizes: Sequence[int] = (config.num_heads, config.intermediate_size)
-    return TENSOR_PARALLEL if all(size % TENSOR_PARALLEL == 0 for size in sizes) else 1
+def _checked_tokens(inputs: Sequence[tf.Tensor], config: EncoderConfig) -> Tokens:
+    """Returns what the signature `token_ids` was given, `TOKEN_INPUTS`, or stops."""
+    ids, segment_ids, mask = _checked_shapes(
+        dict(zip(TOKEN_INPUTS, inputs, strict=True)), "one shape")
+    valid = mask > 0
+    positions = config.max_position_embeddings
+
+    def below(values: tf.Tensor, size: int, name: str) -> tf.Operation:
+        fits = (values >= 0) & (values < size) | ~valid
+        return _require(tf.reduce_all(fits), f"{name} must be from 0 to {size - 1}")
+
+    checks = [
+        _require(tf.reduce_all(tf.reduce_any(valid, axis=1)),
+                 "attention_mask must have a 1 in every row"),
+        _require(tf.logical_not(tf.reduce_any(valid[:, positions:])),
+                 f"attention_mask: the model reads rows of at most {positions} tokens; received "
+                 "a 1 beyond"),
+        below(ids, config.vocab_size, TOKEN_INPUTS[0]),
+        below(segment_ids, config.type_vocab_size, TOKEN_INPUTS[1])]
+    rows, length = tf.unstack(tf.shape(ids))
+    with tf.control_dependencies(checks):
+        # No rows may come without columns; heads read the first.
+        shape = tf.stack([rows, tf.maximum(length, 1)])
+    return Tokens(*(tf.reshape(values, shape) for values in (ids, segment_ids, valid)))
+
+
+def _checked_shapes(inputs: Mapping[str, tf.Tensor], wanted: str) -> list[tf.Tensor]:
+    """Returns tensors of one rank if they have one shape, or stops."""
+    shapes = [tf.shape(value) for value in inputs.values()]
+    same = tf.reduce_all(tf.stack(shapes) == shapes[0])
+    message = f"{', '.join(inputs)} must have {wanted}. Received:"
+    with tf.control_dependencies([tf.debugging.Assert(same, [message, *shapes])]):
+        return [tf.identity(value) for value in inputs.values()]
+
+
+def _require(condition: tf.Tensor, message: str) -> tf.Operation:
+    return tf.debugging.Assert(condition, [message])

@@ -4,7 +4,6 @@ It holds TensorFlow Lite's own ops alone, so that every runtime of it can run th
 into ids and ids into words is left to the program around it.
 """
 
-import dataclasses
 import enum
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -13,19 +12,16 @@ import numpy as np
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 
-from electra_tf.export import verification
-from electra_tf.export.servable import Servable
-from electra_tf.export.signatures import TOKEN_IDS, TOKEN_INPUTS, Served
+from electra_tf.export.saved_model import probes
+from electra_tf.export.servable import TOKEN_IDS, TOKEN_INPUTS, Servable
 from electra_tf.modeling.task_heads import RecurrentHead
-from electra_tf.platform import native_logging, storage
-from electra_tf.platform.atomic_file import make_directory, replacing
+from electra_tf.platform import native_logging
+from electra_tf.platform.atomic_file import replacing
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.text.rows import RowEncoder, Tokens
+from electra_tf.text.rows import Tokens
 
 Answers = Mapping[str, np.ndarray]
-Network = Callable[[Sequence[np.ndarray]], Answers]
-"""Maps ids, segment ids and mask, int32 [B, L] each, to outputs."""
 
 
 class Quantization(enum.StrEnum):
@@ -36,104 +32,63 @@ class Quantization(enum.StrEnum):
     DYNAMIC_INT8 = "dynamic_int8"
 
 
-TOLERANCE = {Quantization.NONE: 1e-4, Quantization.FLOAT16: 1e-2, Quantization.DYNAMIC_INT8: 0.5}
+_TOLERANCE = {Quantization.NONE: 1e-4, Quantization.FLOAT16: 1e-2, Quantization.DYNAMIC_INT8: 0.5}
 """Largest difference of a number, as a share of it above 1. Eight bits are refused nonsense alone:
 what they cost is a matter of the task, and printed."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TfliteTarget:
-    """The file to write."""
-
-    path: Path
-    """Path that doesn't exist yet."""
-    quantization: Quantization
-    sequence_length: int | None
-    """Tokens of the single row that the file takes; None: any rows of any length."""
-
-    @classmethod
-    def of(cls, output: str, quantization: str, sequence_length: int | None) -> "TfliteTarget":
-        """Checks what flags say.
-
-        Raises:
-            UserError: another quantization, no length, a file that exists already.
-        """
-        if quantization not in set(Quantization):
-            raise UserError(f"--quantization must be one of {', '.join(Quantization)}. "
-                            f"Received: {quantization!r}")
-        if sequence_length is not None and sequence_length < 1:
-            raise UserError("--sequence_length must be at least 1; leave it out for rows of any "
-                            f"length. Received: {sequence_length}")
-        path = storage.require_local(storage.path(output), "--output",
-                                     "TensorFlow Lite reads files of this machine alone")
-        if path.exists():
-            raise UserError(f"{path} exists already; give another --output.")
-        make_directory(path.parent)
-        return cls(path=path, quantization=Quantization(quantization),
-                   sequence_length=sequence_length)
-
-
-def export(model: Servable, target: TfliteTarget) -> None:
+def export(model: Servable, path: Path, quantization: Quantization, length: int | None) -> None:
     """Converts a model, runs the result, and keeps it if its outputs equal the model's.
 
     Args:
         model: with float32 weights.
-        target: the file.
+        path: the file.
+        quantization: storage of weights.
+        length: tokens of the single row that the file takes; None: any rows of any length.
 
     Raises:
         UserError: a length that the network hasn't got or must have; a file that can't be written
             or answers otherwise.
     """
-    trained, length = model.trained(), target.sequence_length
-    _check_length(trained, length)
-    tokens = _probes(trained.texts, trained.columns, length)
-    with replacing(target.path) as unfinished:
-        unfinished.write_bytes(_converted(trained, target))
-        difference = compare(_answers(unfinished, tokens, length), network(trained), tokens,
-                             TOLERANCE[target.quantization])
-    takes = "rows of any length" if length is None else f"one row of {length} tokens"
-    print(f"exported {target.path}: quantization {target.quantization}, "
-          f"{target.path.stat().st_size / 1e6:,.1f} MB, takes {takes}\n"
-          f"compared with the trained network: within {difference:.1e}", flush=True)
-
-
-def _check_length(trained: Served, length: int | None) -> None:
-    positions = trained.encoder.config.max_position_embeddings
+    positions = model.encoder.config.max_position_embeddings
     if length is not None and length > positions:
         raise UserError(f"--sequence_length={length} is more than the network's {positions} "
                         "positions.")
-    if length is None and isinstance(trained.head, RecurrentHead):
+    if length is None and isinstance(model.head, RecurrentHead):
         raise UserError("the recurrent head of --feature_based can be converted for one length "
                         "alone; give --sequence_length.")
+    whole, _ = probes(model.columns)
+    texts = Tokens(*model.texts.encode(*map(tf.constant, whole.values())))
+    tokens = [tf.cast(part, tf.int32).numpy()[:, :length] for part in texts]
+    score = model.for_token_ids((None, None))
 
-
-def _converted(trained: Served, target: TfliteTarget) -> bytes:
-    """Returns the file's content."""
-    fixed = target.sequence_length
-    function = trained.for_token_ids((None, None) if fixed is None else (1, fixed))
-    with tempfile.TemporaryDirectory() as directory:
-        # By way of a SavedModel the signature keeps its name.
-        trained.save(directory, {TOKEN_IDS: function})
-        converter = tf.lite.TFLiteConverter.from_saved_model(
-            directory, signature_keys=[TOKEN_IDS])
-        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-        if target.quantization is not Quantization.NONE:
-            converter.optimizations = [tf.lite.Optimize.DEFAULT]
-        if target.quantization is Quantization.FLOAT16:
-            converter.target_spec.supported_types = [tf.float16]
-        with native_logging.stderr_closed():  # It lists the options that it ignores.
-            return converter.convert()
-
-
-def network(trained: Served) -> Network:
-    """Returns a function of arrays that asks a trained network."""
-    score = trained.for_token_ids((None, None))
-
-    def ask(inputs: Sequence[np.ndarray]) -> Answers:
+    def trained(inputs: Sequence[np.ndarray]) -> Answers:
         named = zip(TOKEN_INPUTS, map(tf.constant, inputs), strict=True)
         return {name: value.numpy() for name, value in score(**dict(named)).items()}
 
-    return ask
+    with replacing(path) as unfinished:
+        unfinished.write_bytes(_converted(model, quantization, length))
+        difference = compare(_answers(unfinished, tokens, length), trained, tokens,
+                             _TOLERANCE[quantization])
+    takes = "rows of any length" if length is None else f"one row of {length} tokens"
+    print(f"exported {path}: quantization {quantization}, {path.stat().st_size / 1e6:,.1f} MB, "
+          f"takes {takes}\ncompared with the trained network: within {difference:.1e}", flush=True)
+
+
+def _converted(model: Servable, quantization: Quantization, length: int | None) -> bytes:
+    function = model.for_token_ids((None, None) if length is None else (1, length))
+    with tempfile.TemporaryDirectory() as directory:
+        # By way of a SavedModel the signature keeps its name.
+        model.save(directory, {TOKEN_IDS: function})
+        converter = tf.lite.TFLiteConverter.from_saved_model(
+            directory, signature_keys=[TOKEN_IDS])
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
+        if quantization is not Quantization.NONE:
+            converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        if quantization is Quantization.FLOAT16:
+            converter.target_spec.supported_types = [tf.float16]
+        with native_logging.stderr_closed():  # It lists the options that it ignores.
+            return converter.convert()
 
 
 def _answers(path: Path, tokens: Sequence[np.ndarray], length: int | None) -> Answers:
@@ -150,28 +105,18 @@ def _answers(path: Path, tokens: Sequence[np.ndarray], length: int | None) -> An
     return {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
 
 
-def _probes(texts: RowEncoder, columns: Sequence[str], length: int | None) -> list[np.ndarray]:
-    """Returns rows of several lengths: ids, segment ids and mask, cut at `length`."""
-    whole, *_ = verification.requests(columns)
-    tokens = Tokens(*texts.encode(*(tf.constant(column) for column in whole.values())))
-    return [tf.cast(part, tf.int32).numpy()[:, :length] for part in tokens]
-
-
-def compare(found: Answers, trained: Network, tokens: Sequence[np.ndarray],
-            tolerance: float) -> float:
+def compare(found: Answers, trained: Callable[[Sequence[np.ndarray]], Answers],
+            tokens: Sequence[np.ndarray], tolerance: float) -> float:
     """Compares a file's answers to padded rows with a network's to each row alone.
 
     Args:
         found: to rows padded to the longest, or beyond.
-        trained: the network.
-        tokens: the rows.
+        trained: the network; maps ids, segment ids and mask, int32 [B, L] each, to outputs.
+        tokens: the rows, likewise.
         tolerance: largest difference, as a share of a number above 1.
 
     Returns:
-        The largest difference.
-
-    Raises:
-        UserError: they differ by more.
+        The largest difference; raises `UserError` if it is beyond the tolerance.
     """
     largest = 0.0
     for row, size in enumerate(tokens[2].sum(axis=1)):
@@ -190,7 +135,7 @@ def compare(found: Answers, trained: Network, tokens: Sequence[np.ndarray],
 
 
 def _comparable(answers: Answers, length: int) -> Answers:
-    """Turns beams, whose order is anyone's where two are as likely, into spans' probabilities."""
+    """Turns beams, whose order is arbitrary where two are as likely, into spans' probabilities."""
     if "start_index" not in answers:
         return answers
     rows = np.arange(len(answers["start_index"]))[:, np.newaxis, np.newaxis]

@@ -110,14 +110,17 @@ def _targets(names):
 
 
 def _export(model_dir, target, changes=()) -> None:
-    from electra_tf.export import saved_model, servable
+    from electra_tf.checkpoints.pretrained import read_run
+    from electra_tf.export import card, saved_model, servable
     from electra_tf.finetuning import outputs, setup
 
     run = setup.prepare_trained(model_dir, dict(changes) | {
         "training.precision": "float32", "runtime.distribution_strategy": "one_device"})
     saved_model.export(servable.of_task(
         run.trained_model(), run.spec, run.config.task, run.text, outputs.threshold_of(model_dir)),
-        target)
+        target, lambda directory: card.write(
+            directory, read_run(model_dir), model_dir, title=str(target.directory),
+            saved_model=True))
 
 
 if __name__ == "__main__":

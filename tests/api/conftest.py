@@ -27,7 +27,7 @@ def networks():
 @pytest.fixture(scope="session")
 def directory(networks, tmp_path_factory):
     path = tmp_path_factory.mktemp("api") / "run"
-    conversion.write_run(networks, path)
+    conversion.write(networks, path, Format.RUN)
     return path
 
 
@@ -41,8 +41,8 @@ def task_directories(networks, tmp_path_factory):
     """Directory of a fine-tuned model for each kind in `HEADS`."""
     folder = tmp_path_factory.mktemp("tasks")
     for kind, (labels, head, settings) in HEADS.items():
-        conversion.write_run(tiny_networks.finetuned(
-            networks, kind, labels, head, settings=settings), folder / kind)
+        conversion.write(tiny_networks.finetuned(
+            networks, kind, labels, head, settings=settings), folder / kind, Format.RUN)
     return {kind: folder / kind for kind in HEADS}
 
 

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 import electra_tf
+from docs.generate_reference import api_page as page
 from electra_tf.api import encoder, runs
-from electra_tf.apps.tools.list_api import page
 from electra_tf.tasks.examples import Kind
 from tests import tiny_records
 

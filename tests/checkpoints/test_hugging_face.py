@@ -53,9 +53,7 @@ def test_a_finetuned_model_has_the_names_that_transformers_wants(
     again = conversion.read(tmp_path / "out")
     assert (again.task["task_kind"], again.task["task_labels"]) == (kind, list(labels))
     if again.head_settings == settings:
-        assert again.weights.keys() == model.weights.keys()
-        for name, value in model.weights.items():
-            np.testing.assert_array_equal(again.weights[name], value)
+        tiny_networks.require_equal_weights(again, model)
 
 
 @pytest.mark.parametrize(("kind", "labels", "more"), [
@@ -102,7 +100,6 @@ def test_the_vocabulary_may_be_in_tokenizer_json(networks, pair):
 
 @pytest.mark.parametrize(("model", "words"), [
     ({"type": "BPE", "vocab": {}}, "json: model: 'type' must be 'WordPiece'. Received: 'BPE'"),
-    ({"type": "WordPiece", "continuing_subword_prefix": "@@"}, "must be '##'. Received: '@@'"),
     ({"type": "WordPiece", "continuing_subword_prefix": "##", "vocab": {"[PAD]": 0, "a": 2}},
      "the ids of its 2 tokens aren't 0, 1, 2"),
 ])
@@ -125,10 +122,6 @@ def test_classes_are_called_by_words_and_come_back_as_the_tasks(networks, tmp_pa
     change_json(path, finetuning_task=None)
     found = TaskSpec.of_facts(conversion.read(tmp_path / "out").task)
     assert (found.name, found.labels) == ("classification", ("unacceptable", "acceptable"))
-    change_json(path, finetuning_task="cola", id2label={"0": "0", "1": "1"},
-                label2id={"0": 0, "1": 1})
-    found = TaskSpec.of_facts(conversion.read(tmp_path / "out").task)
-    assert found.label_words == ("0", "1")
 
 
 def test_two_labels_may_have_no_names(networks, tmp_path):
@@ -149,10 +142,10 @@ def test_two_labels_may_have_no_names(networks, tmp_path):
     (lambda weights: weights.pop("electra.encoder.layer.1.output.dense.bias"),
      ["lacks 1 weights", "electra.encoder.layer.1.output.dense.bias"]),
     (lambda weights: weights.update({"classifier.weight": np.zeros(3, np.float32)}),
-     ["no place in ELECTRA for 1 weights", "classifier.weight"]),
+     ["no place for 1 weights", "classifier.weight"]),
     (lambda weights: weights.update({
         "discriminator_predictions.dense.bias": np.zeros(5, np.float32)}),
-     ["another shape for 1 weights", "discriminator_predictions/dense/bias (5,) instead of (32,)"]),
+     ["another shape for 1 weights", "discriminator_predictions.dense.bias (5,) instead of (32,)"]),
 ])
 def test_weights_that_dont_fit_are_named(pair, change, words):
     path = pair / "discriminator" / "model.safetensors"
@@ -179,13 +172,9 @@ def test_a_generator_with_words_of_its_own_must_have_them_at_its_own_size(tmp_pa
 @pytest.mark.parametrize(("changes", "words"), [
     ({"hidden_act": "relu"}, "hidden_act is 'relu'"),
     ({"architectures": ["ElectraForCausalLM"]}, "the architecture is ElectraForCausalLM"),
-    ({"num_hidden_layers": 3}, "lacks 16 weights: electra.encoder.layer.2"),
     ({"hidden_size": "32"}, "config.json: 'hidden_size' must be a whole number. Received: '32'"),
-    ({"num_attention_heads": True}, "'num_attention_heads' must be a whole number. Received: True"),
-    ({"num_hidden_layers": 10**12}, "config.json: model.num_layers must be"),
     ({"hidden_dropout_prob": 1.5}, "config.json: model.hidden_dropout must be in"),
     ({"position_embedding_type": "relative_key"}, "position_embedding_type is 'relative_key'"),
-    ({"layer_norm_eps": True}, "layer_norm_eps is"),
     ({"pad_token_id": 1}, "pad_token_id is 1, but .PAD. stands at 0"),
     ({"vocab_size": 41}, r"vocab.txt has 40 entries, but vocab_size of .*config.json is 41"),
 ])
@@ -208,18 +197,3 @@ def test_a_generator_alone_is_refused_with_the_place_to_name_instead(pair):
     with pytest.raises(UserError, match="the architecture is ElectraForMaskedLM; .* name the "
                        "directory that holds discriminator/ and generator/"):
         formats.read(pair / "generator")
-
-
-def test_damaged_and_missing_files_are_one_line(pair):
-    path = pair / "discriminator" / "model.safetensors"
-    content = path.read_bytes()
-    for length in (100, len(content) - 1):
-        path.write_bytes(content[:length])
-        with pytest.raises(UserError, match="model.safetensors is damaged"):
-            formats.read(pair)
-    path.unlink()
-    with pytest.raises(UserError, match="holds no model.safetensors, tf_model.h5 or pytorch_m"):
-        formats.read(pair)
-    (pair / "discriminator" / "config.json").write_text('{"model_type": ')
-    with pytest.raises(UserError, match="config.json: not JSON"):
-        formats.read(pair)

@@ -5,8 +5,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.checkpoints import formats
-from electra_tf.checkpoints.weights import ENCODER, assign_parts, assign_weights, read_weights
-from electra_tf.export import conversion
+from electra_tf.checkpoints.weights import assign_parts, assign_weights, read_weights
 from electra_tf.modeling.electra import electra_encoder
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
@@ -22,14 +21,10 @@ def trained(tmp_path_factory):
     return directory, state, tiny_run.config(model__vocab_size=tiny_records.VOCABULARY.size).model
 
 
-def is_encoders(name):
-    return name.startswith(ENCODER)
-
-
 def test_an_encoder_takes_its_part(trained):
     directory, state, config = trained
     encoder = electra_encoder(config.discriminator, seed=5, policy="float32")
-    assign_weights(encoder.trainable_variables, read_weights(directory, is_encoders), "a run")
+    assign_weights(encoder.trainable_variables, read_weights(directory), "a run")
     expected = tiny_run.weights(state)
     assert len(encoder.trainable_variables) > 30
     for variable in encoder.trainable_variables:
@@ -48,12 +43,8 @@ def test_disentangled_words_are_read_as_the_sum(tmp_path):
     own = networks.weights["electra/embeddings/word_embeddings"]
     assert own.shape == base.shape and 0 < np.abs(own - base).max() < 0.1
     encoder = electra_encoder(networks.model.discriminator, seed=5, policy="float32")
-    assign_weights(encoder.trainable_variables, read_weights(
-        storage.path(tmp_path), is_encoders), "a run")
+    assign_weights(encoder.trainable_variables, networks.weights, "a run")
     np.testing.assert_array_equal(encoder.embeddings.words.table, own)
-    conversion.write(networks, storage.path(tmp_path / "converted"), formats.Format.HUGGING_FACE)
-    assert formats.read(storage.path(tmp_path / "converted" / "discriminator")).weights.keys() == {
-        name for name in networks.weights if not name.startswith("generator")}
 
 
 def test_a_missing_weight_is_named_and_nothing_is_assigned():
@@ -71,19 +62,6 @@ def test_another_shape_is_named_and_nothing_is_assigned():
     with pytest.raises(UserError, match=r"electra/b \(3 x 2 there, 1 x 2 here\)"):
         assign_weights(variables, weights, "a run")
     assert float(variables[0][0]) == 1.0
-
-
-def test_a_directory_without_a_checkpoint_and_a_damaged_one_are_one_line(trained, tmp_path):
-    with pytest.raises(UserError, match="holds no checkpoint"):
-        read_weights(tmp_path)
-    directory, _, _ = trained
-    copy = tmp_path / "checkpoints"
-    copy.mkdir()
-    for path in (directory / "checkpoints").iterdir():
-        data = path.read_bytes()
-        (copy / path.name).write_bytes(data[:len(data) // 2] if "index" in path.name else data)
-    with pytest.raises(UserError, match="ckpt-7 is damaged"):
-        read_weights(tmp_path)
 
 
 def test_parts_come_whole_or_not_at_all():

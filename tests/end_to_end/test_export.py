@@ -78,7 +78,9 @@ def test_a_trained_model_is_exported_later_in_another_precision(trained, capsys)
              "--serving_precision=bfloat16")
     printed = capsys.readouterr().out
     assert f"exported {trained / 'served' / '2'}: bfloat16" in printed
-    assert "compared with the trained model in a new process" in printed
+    assert "compared with the trained model" in printed
+    card = (trained / "served" / "2" / "README.md").read_text()
+    assert "fine-tuned on classification" in card and "labels: no, yes" in card
 
 
 @pytest.mark.slow

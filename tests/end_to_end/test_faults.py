@@ -47,7 +47,7 @@ def logged(model_dir) -> list[int]:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory, records):
-    model_dir = tmp_path_factory.mktemp("finished") / "[run] \\1"
+    model_dir = tmp_path_factory.mktemp("finished") / "{run} 1"
     train(records, model_dir)
     return model_dir
 

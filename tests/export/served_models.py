@@ -8,8 +8,7 @@ import tensorflow as tf
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.export import servable
-from electra_tf.export.servable import ServedTask
-from electra_tf.export.signatures import Detector
+from electra_tf.export.servable import Detector, ServedTask
 from electra_tf.finetuning.finetuner import TrialSettings
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.modeling.electra import Discriminator, electra_encoder

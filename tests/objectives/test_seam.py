@@ -158,5 +158,5 @@ def test_a_run_that_is_interrupted_before_or_at_the_turn_ends_with_the_same_weig
 def test_its_encoder_can_be_read_and_its_discriminator_served(trained):
     networks = formats.read(storage.path(trained[0]))
     assert networks.encoder_weights
-    detector = servable.of_discriminator(networks).trained()
+    detector = servable.of_discriminator(networks)
     assert detector.encoder.config == networks.model.discriminator

@@ -29,7 +29,8 @@ def compute(root: Path) -> None:
         name = str(directory.relative_to(root))
         found, report[name] = _run(directory, batch, root / "saved" / name)
         arrays |= {f"{name}|{key}": value for key, value in found.items()}
-        tokenizer = transformers.AutoTokenizer.from_pretrained(directory)
+        place, within = _place(directory)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(place, **within)
         tokenizer.save_pretrained(root / "saved" / name)
         report[name]["ids"] = tokenizer(texts)["input_ids"]
     np.savez(root / "outputs.npz", **arrays)
@@ -39,9 +40,10 @@ def compute(root: Path) -> None:
 def _run(directory: Path, batch: dict[str, torch.Tensor], saved: Path) -> tuple[dict, dict]:
     config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
     kind = getattr(transformers, config["architectures"][0])
-    model, loading = kind.from_pretrained(directory, output_loading_info=True)
+    place, within = _place(directory)
+    model, loading = kind.from_pretrained(place, **within, output_loading_info=True)
     encoder, encoders_loading = transformers.AutoModel.from_pretrained(
-        directory, output_loading_info=True)
+        place, **within, output_loading_info=True)
     model.save_pretrained(saved)
     with torch.inference_mode():
         outputs = model.eval()(**batch, output_hidden_states=True)
@@ -51,6 +53,13 @@ def _run(directory: Path, batch: dict[str, torch.Tensor], saved: Path) -> tuple[
     arrays |= {name: outputs[name].numpy() for name in LOGITS if name in outputs}
     return arrays | {"last_hidden_of_auto_model": last.numpy()}, {
         "model": _listed(loading), "auto_model": _listed(encoders_loading)}
+
+
+def _place(directory: Path) -> tuple[Path, dict[str, str]]:
+    """Returns what users give to load a network: a generator is a subfolder of its pair."""
+    if directory.name == "generator":
+        return directory.parent, {"subfolder": directory.name}
+    return directory, {}
 
 
 def _listed(loading: dict) -> dict[str, list[str]]:

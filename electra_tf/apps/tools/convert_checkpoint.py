@@ -16,24 +16,15 @@ from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.text.tokenization import Normalization
 
-GROUPS = {"Networks": ("from", "to", "to_format"),
-          "For checkpoints of Google and Model Garden": ("vocab_file", "lower_case", "num_heads")}
-
 
 def main() -> None:
     """Reads, checks, writes."""
     values = flags.FLAGS
-    for name in ("from", "to", "to_format"):
-        if not values[name].value:
-            raise UserError(f"--{name} is needed: {values[name].help}")
     from electra_tf.checkpoints.formats import Format  # TensorFlow takes seconds to import.
-    from electra_tf.checkpoints.hugging_face.networks import DISCRIMINATOR
+    from electra_tf.checkpoints.hugging_face import DISCRIMINATOR
     from electra_tf.export import card, conversion
     from electra_tf.export.new_directory import appearing_whole
 
-    if values.to_format not in set(Format):
-        raise UserError(f"--to_format must be one of {', '.join(Format)}. "
-                        f"Received: {values.to_format!r}")
     source = storage.path(values["from"].value)
     target = storage.require_local(storage.path(values.to), "--to",
                                    "the directory is renamed when it is whole")
@@ -54,10 +45,11 @@ def main() -> None:
 
 def define() -> None:
     """Defines the flags."""
-    flags.DEFINE_string("from", None, "Directory of the networks, or a checkpoint's prefix.")
-    flags.DEFINE_string("to", None, "Directory to write, which must not exist.")
-    flags.DEFINE_string("to_format", None, "Format to write: run, google, hugging_face "
-                        "or model_garden.")
+    flags.DEFINE_string("from", None, "Directory of the networks, or a checkpoint's prefix.",
+                        required=True)
+    flags.DEFINE_string("to", None, "Directory to write, which must not exist.", required=True)
+    flags.DEFINE_enum("to_format", None, ["run", "google", "hugging_face", "model_garden"],
+                      "Format to write.", required=True)
     flags.DEFINE_string("vocab_file", None, "Vocabulary. Default: vocab.txt beside the checkpoint.")
     flags.DEFINE_bool("lower_case", None, "Vocabulary is uncased. Default: what "
                       "vocab.txt.manifest.json beside it says, or true.")
@@ -69,7 +61,9 @@ def define() -> None:
 def run() -> None:
     """Runs the command line."""
     define()
-    command_line.run(main, summary=__doc__, groups=GROUPS)
+    command_line.run(main, summary=__doc__, groups={
+        "Networks": ["from", "to", "to_format"],
+        "For checkpoints of Google and Model Garden": ["vocab_file", "lower_case", "num_heads"]})
 
 
 if __name__ == "__main__":

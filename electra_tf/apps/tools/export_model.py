@@ -3,8 +3,7 @@ r"""Exports the discriminator of a pre-training run as a SavedModel that takes s
     python -m electra_tf.apps.tools.export_model --model_dir=runs/small --export_dir=served/small
 
 Writes served/small/1 for TensorFlow Serving: its signatures detect replaced words and embed texts.
-run_finetuning.py --mode=export does the same for a fine-tuned model. See
-docs/how_to/serving.md.
+run_finetuning.py --mode=export does the same for a fine-tuned model. See docs/how_to/serving.md.
 """
 
 from absl import flags
@@ -14,15 +13,12 @@ from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.settings import define_flags
 
-GROUPS = {"Model": ("model_dir",), "Export": tuple(ExportFlags.__dataclass_fields__)}
-
 
 def main() -> None:
     """Reads the networks and writes the SavedModel."""
     values = flags.FLAGS
-    for name in ("model_dir", "export_dir"):
-        if not values[name].value:
-            raise UserError(f"--{name} is needed: {values[name].help}")
+    if not values.export_dir:
+        raise UserError(f"--export_dir is needed: {values['export_dir'].help}")
     from electra_tf.checkpoints import formats  # TensorFlow takes seconds to import.
     from electra_tf.export import card, saved_model, servable
 
@@ -38,14 +34,15 @@ def main() -> None:
 def define() -> None:
     """Defines the flags."""
     flags.DEFINE_string("model_dir", None, "Directory of a pre-training run, or another checkpoint "
-                        "with a discriminator.")
+                        "with a discriminator.", required=True)
     define_flags(ExportFlags)
 
 
 def run() -> None:
     """Runs the command line."""
     define()
-    command_line.run(main, summary=__doc__, groups=GROUPS)
+    command_line.run(main, summary=__doc__, groups={
+        "Model": ["model_dir"], "Export": list(ExportFlags.__dataclass_fields__)})
 
 
 if __name__ == "__main__":

@@ -9,64 +9,57 @@ outputs of the signature token_ids that run_finetuning.py --mode=export writes (
 discriminator). It is run and compared with the trained network before it is renamed.
 """
 
-import contextlib
-
 from absl import flags
 
 from electra_tf.platform import command_line, storage
+from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import Path
-
-GROUPS = {"Model": ("model_dir", "output"),
-          "Form": ("quantization", "sequence_length")}
 
 
 def main() -> None:
     """Reads, converts, compares."""
     values = flags.FLAGS
-    for name in ("model_dir", "output"):
-        if not values[name].value:
-            raise UserError(f"--{name} is needed: {values[name].help}")
+    path = storage.require_local(storage.path(values.output), "--output",
+                                 "TensorFlow Lite reads files of this machine alone")
+    if path.exists():
+        raise UserError(f"{path} exists already; give another --output.")
     import tensorflow as tf  # TensorFlow takes seconds to import.
 
-    from electra_tf.export import tflite
-
-    target = tflite.TfliteTarget.of(values.output, values.quantization, values.sequence_length)
-    with contextlib.suppress(RuntimeError):  # TensorFlow has its devices already.
-        tf.config.set_visible_devices([], "GPU")  # TensorFlow Lite computes on the CPU.
-    tflite.export(_servable(storage.path(values.model_dir)), target)
-
-
-def _servable(model_dir: Path):
-    """Returns the network of a directory."""
     from electra_tf.checkpoints import formats
-    from electra_tf.export import servable
+    from electra_tf.export import servable, tflite
     from electra_tf.finetuning import outputs, setup
 
-    networks = formats.read(model_dir)
+    tf.config.set_visible_devices([], "GPU")  # TensorFlow Lite computes on the CPU.
+    source = storage.path(values.model_dir)
+    networks = formats.read(source)
     if networks.task is None:
-        return servable.of_discriminator(networks)
-    run = setup.prepare_trained(model_dir, {
-        "training.precision": "float32", "runtime.distribution_strategy": "one_device",
-        "runtime.cpu_parts": 1})  # More would set threads for training.
-    return servable.of_task(run.trained_model(), run.spec, run.config.task, run.text,
-                             outputs.threshold_of(model_dir))
+        model = servable.of_discriminator(networks)
+    else:
+        run = setup.prepare_trained(source, {
+            "training.precision": "float32", "runtime.distribution_strategy": "one_device",
+            "runtime.cpu_parts": 1})  # More would set threads for training.
+        model = servable.of_task(run.trained_model(), run.spec, run.config.task, run.text,
+                                 outputs.threshold_of(source))
+    make_directory(path.parent)
+    tflite.export(model, path, tflite.Quantization(values.quantization), values.sequence_length)
 
 
 def define() -> None:
     """Defines the flags."""
-    flags.DEFINE_string("model_dir", None, "Directory of the run.")
-    flags.DEFINE_string("output", None, "File to write, which must not exist.")
-    flags.DEFINE_string("quantization", "none", "Weights: none, float16 or dynamic_int8.")
+    flags.DEFINE_string("model_dir", None, "Directory of the run.", required=True)
+    flags.DEFINE_string("output", None, "File to write, which must not exist.", required=True)
+    flags.DEFINE_enum("quantization", "none", ["none", "float16", "dynamic_int8"],
+                      "Storage of weights.")
     flags.DEFINE_integer("sequence_length", None, "Accept one row of this many tokens, which "
                          "some accelerators need; pad shorter texts with 0 in attention_mask. "
-                         "Default: any number of rows of any length.")
+                         "Default: any number of rows of any length.", lower_bound=1)
 
 
 def run() -> None:
     """Runs the command line."""
     define()
-    command_line.run(main, summary=__doc__, groups=GROUPS)
+    command_line.run(main, summary=__doc__, groups={
+        "Model": ["model_dir", "output"], "Form": ["quantization", "sequence_length"]})
 
 
 if __name__ == "__main__":

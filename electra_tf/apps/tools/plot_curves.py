@@ -7,21 +7,15 @@
 from absl import flags
 
 from electra_tf.checkpoints.run_directory import METRICS_FILE
-from electra_tf.platform import command_line, errors, storage
+from electra_tf.platform import command_line, storage
 from electra_tf.reporting.curves import draw_curves
 from electra_tf.reporting.metrics_log import read_metrics
 
 
 def main() -> None:
-    """Reads the records of every run, draws them and prints the file's name.
-
-    Raises:
-        UserError: no --model_dir, a run without records, or an unwritable --output.
-    """
+    """Reads the records of every run, draws them and prints the file's name."""
     values = flags.FLAGS
-    directories = [storage.path(name) for name in values.model_dir or ()]
-    if not directories:
-        raise errors.UserError("--model_dir is missing; name the directory of a run.")
+    directories = [storage.path(name) for name in values.model_dir]
     runs = {str(path): read_metrics(path / METRICS_FILE) for path in directories}
     home = directories[0] if len(directories) == 1 else storage.path(".")
     output = storage.path(values.output) if values.output else home / "loss_curves.png"
@@ -32,7 +26,7 @@ def main() -> None:
 def define() -> None:
     """Defines the flags."""
     flags.DEFINE_list("model_dir", None, "Directory of a run, with its metrics.jsonl; or several, "
-                      "separated by commas.")
+                      "separated by commas.", required=True)
     flags.DEFINE_string("output", None, "PNG file to write. Default: loss_curves.png in the run's "
                         "directory, or in the current one for several runs.")
 

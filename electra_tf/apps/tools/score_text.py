@@ -11,27 +11,16 @@ made for this (Clark et al., EMNLP 2020). Scores of different models are not com
 sentences score lower: --per_token divides by the number of tokens.
 """
 
-import sys
-
 from absl import flags
 
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.storage import MIB, cannot_read, read_bytes
-
-_MOST_BYTES = 64 * MIB
+from electra_tf.tasks.tables import read_lines
 
 
 def main() -> None:
-    """Scores every line and prints them in order.
-
-    Raises:
-        UserError: no model, no sentences, too many, or one that is longer than the model reads.
-    """
+    """Scores every line and prints them in order."""
     values = flags.FLAGS
-    for name in ("model_dir", "input"):
-        if not values[name].value:
-            raise UserError(f"--{name} is needed: {values[name].help}")
     sentences = _sentences(values.input)
 
     from electra_tf.checkpoints import formats
@@ -52,21 +41,8 @@ def main() -> None:
 
 def _sentences(source: str) -> list[str]:
     """Returns the lines that are not empty."""
-    if source == "-":
-        content = sys.stdin.buffer.read(_MOST_BYTES + 1)
-        if len(content) > _MOST_BYTES:
-            raise UserError(f"--input=- is larger than {_MOST_BYTES / MIB:.4g} MiB; split it into "
-                            "files and score them one by one.")
-    else:
-        try:
-            content = read_bytes(storage.path(source), _MOST_BYTES)
-        except OSError as error:
-            raise cannot_read(storage.path(source), error) from error
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{source} is not UTF-8: bad byte at offset {error.start}.") from error
-    lines = [line.strip().replace("\t", " ") for line in text.split("\n")]
+    path = storage.path("/dev/stdin" if source == "-" else source)
+    lines = [line.strip().replace("\t", " ") for _, line in read_lines(path)]
     if not any(lines):
         raise UserError(f"{source} holds no sentences: a line each.")
     return [line for line in lines if line]
@@ -74,9 +50,10 @@ def _sentences(source: str) -> list[str]:
 
 def define() -> None:
     """Registers the flags."""
-    flags.DEFINE_string("model_dir", None, "A pre-training run, or a converted checkpoint.")
+    flags.DEFINE_string("model_dir", None, "A pre-training run, or a converted checkpoint.",
+                        required=True)
     flags.DEFINE_string("input", None, "Text file with one sentence per line; - reads standard "
-                        "input.")
+                        "input.", required=True)
     flags.DEFINE_string("network", None, "Network whose score decides the order: generator or "
                         "discriminator. Default: the discriminator for Electric, the generator "
                         "for other objectives.")

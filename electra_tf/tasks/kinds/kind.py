@@ -61,7 +61,7 @@ class Split:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HuggingFaceHead:
-    """Hugging Face's head of a kind; `export/hugging_face_heads.py` converts weights by it."""
+    """Hugging Face's head of a kind; `export/hugging_face.py` converts weights by it."""
 
     architecture: str
     """Class in transformers."""

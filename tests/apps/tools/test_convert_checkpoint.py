@@ -64,8 +64,6 @@ def test_mistaken_flags_are_one_line_and_write_nothing(pair, tmp_path):
     target = tmp_path / "new" / "run"
     (tmp_path / "file").touch()
     for arguments, words in (
-            (["--to_format=torch"], "--to_format must be one of run, google, hugging_face"),
-            ([], "--to_format is needed"),
             (["--to_format=run", f"--from={tmp_path}"], "holds no checkpoint"),
             (["--to_format=run", f"--to={pair}"], f"--to={pair} exists already"),
             (["--to_format=run", f"--to={tmp_path / 'file' / 'run'}"], "cannot write"),

@@ -91,6 +91,6 @@ def test_refusals_are_one_line(server, tmp_path, monkeypatch):
             call(run, name, *options)
         assert "\n" not in str(error.value)
     monkeypatch.setenv("HF_TOKEN", "hf_wrong")
-    with pytest.raises(UserError, match="refuses to write user/name with this token: log in"):
+    with pytest.raises(UserError, match="user/name is gated or needs another token"):
         call(run, "user/name")
     assert "user/name" not in server.models

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from electra_tf.checkpoints.hugging_face.networks import FINETUNED
+from electra_tf.checkpoints.hugging_face import FINETUNED
 from electra_tf.config.finetuning import FinetuningConfig, TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override

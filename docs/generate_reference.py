@@ -1,28 +1,59 @@
-"""Prints the public interface as the Markdown page docs/reference/python.md, from its docstrings.
+"""Writes docs/configuration.md from the settings and docs/reference/python.md from docstrings.
 
-    python -m electra_tf.apps.tools.list_api > docs/reference/python.md
+    python -m docs.generate_reference
 """
 
 import ast
-import importlib
+import dataclasses
 import inspect
+import pathlib
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from absl import flags
+import electra_tf
+from electra_tf.config import finetuning_flags, pretraining_flags
+from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
+from electra_tf.config.overrides import SettingFlags, defaults, override, setting_of
+from electra_tf.config.pretraining import SIZES
+from electra_tf.platform.settings import Section, settings_of
 
-from electra_tf.platform import command_line
+SETTINGS_HEAD = """\
+# Configuration
 
-INTERFACE = importlib.import_module("electra_tf")
-"""Imported by name: the page describes `electra_tf.api`, which apps do not use."""
-HEAD = '''\
+Every setting of `run_pretraining.py`, then of `run_finetuning.py`, with its default for each model
+size and its bounds. Set one by its flag, by `--set section.field=value`, or in a YAML file named by
+`--config`:
+
+```yaml
+masking:
+  rate: 0.2
+optimizer:
+  learning_rate: 1e-3
+```
+
+Flags win over `--set`, `--set` over the file, the file over the size. A misspelt name or a value
+out of bounds is an error. All sections but `runtime` decide the result of a run: a run that resumes
+must have the same values. The settings of `runtime` may change, and those of `initialization` too
+once there is a checkpoint. `--recipe=short` changes some defaults:
+[short runs](explanation/short_runs.md). Printed by `python -m docs.generate_reference`.
+
+# Pre-training
+"""
+FINETUNING_HEAD = """\
+# Fine-tuning
+
+Defaults are the general recipe's. RTE and STS-B take 10 epochs; extractive QA takes 2 and rows of
+512 tokens; MRPC and STS-B swap pairs; warm-up is a tenth of the run. The shapes of `model` are the
+encoder's and its dropout is 0.1. `initialization` (from scratch) and `runtime` are as above.
+"""
+API_HEAD = '''\
 # Python API
 
 `import electra_tf` gives pre-trained and fine-tuned networks to other programs. The import takes no
 time. TensorFlow loads with the first name that is used. A [notebook](../tutorials/python_api.ipynb)
-uses all of it. `python -m electra_tf.apps.tools.list_api` writes this page from docstrings.
+uses all of it. `python -m docs.generate_reference` writes this page from docstrings.
 
 ```python
 import electra_tf
@@ -91,20 +122,71 @@ electra_tf.load_task("runs/films").predict(["A fine film."])
 Both functions continue an interrupted run in `model_dir`. [Settings](../configuration.md) lists all
 fields. [How-to guides](../README.md) describe records and files.
 '''
+_SHARED = ("model", "initialization", "runtime")
+"""Sections of both programs, listed once."""
+
+
+def settings_page() -> str:
+    """Returns docs/configuration.md."""
+    recipes = {size: finetuning_config(config.model) for size, config in SIZES.items()}
+    sections = [field.name for field in dataclasses.fields(FinetuningConfig)
+                if field.name not in _SHARED]
+    parts = [
+        SETTINGS_HEAD,
+        *_sections(SIZES, [field.name for field in dataclasses.fields(SIZES["small"])],
+                   pretraining_flags.SETTINGS),
+        FINETUNING_HEAD, *_sections(recipes, sections, finetuning_flags.SETTINGS)]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _sections(sizes: Mapping[str, Any], names: Sequence[str],
+              setting_flags: SettingFlags) -> Iterator[str]:
+    short = {setting: name for name, setting in setting_flags.items()}
+    for name in names:
+        here = getattr(sizes["small"], name)
+        yield f"## {name}\n"
+        yield f"{_first_line(here)}\n"
+        yield from _table(name, settings_of(type(here)), sizes, short)
+        variants = {other: there for other, there in here.variants().items() if other != here.name}
+        for other, there in variants.items():
+            fields = [field for field in settings_of(type(there)) if field != "name"]
+            others = {size: override(config, {f"{name}.name": other})
+                      for size, config in sizes.items()}
+            yield f"With `{name}.name={other}` ({_first_line(there)[:-1]}) instead:\n"
+            yield from _table(name, fields, others, short)
+
+
+def _first_line(section: Section) -> str:
+    return inspect.getdoc(section).splitlines()[0]
+
+
+def _table(section: str, fields: Iterable[str], sizes: Mapping[str, Any],
+           short: Mapping[str, str]) -> Iterator[str]:
+    yield "| setting | default | meaning | allowed |"
+    yield "|---|---|---|---|"
+    for field in fields:
+        name = f"{section}.{field}"
+        flag = f" (`--{short[name]}`)" if name in short else ""
+        setting = setting_of(sizes["small"], name)
+        yield (f"| `{name}`{flag} | {defaults(sizes, name)} | {setting.meaning} "
+               f"| {setting.allowed} |")
+    yield ""
+
+
 _SETTINGS = ("FinetuningConfig", "PretrainingConfig")
 """Classes whose fields are on a page of their own."""
 _SECTION = re.compile(r"^(Args|Attributes|Returns|Raises|Example):\n((?: {4}.*\n?|\n)+)", re.M)
 _ITEM = re.compile(r"^(\*{0,2}\w+)( \(.*?\))?: ", re.M)
 
 
-def page() -> str:
-    """Returns the whole page."""
-    names = sorted(INTERFACE.__all__, key=str.lower)
-    return "\n".join([HEAD, *(line for name in names for line in _entry(name))]).rstrip() + "\n"
+def api_page() -> str:
+    """Returns docs/reference/python.md."""
+    names = sorted(electra_tf.__all__, key=str.lower)
+    return "\n".join([API_HEAD, *(line for name in names for line in _entry(name))]).rstrip() + "\n"
 
 
 def _entry(name: str) -> Iterator[str]:
-    found = getattr(INTERFACE, name)
+    found = getattr(electra_tf, name)
     yield f"## {name}\n"
     if name in _SETTINGS:
         yield f"{inspect.getdoc(found).splitlines()[0]} See [settings](../configuration.md).\n"
@@ -148,12 +230,7 @@ def _section(match: re.Match[str]) -> str:
     return f"**{title}**\n\n{items}\n\n"
 
 
-def run() -> None:
-    """Runs the command line."""
-    command_line.run(
-        lambda: print(page(), end=""), summary=__doc__,
-        groups={"All flags": [name for name in flags.FLAGS if name == "help"]})
-
-
 if __name__ == "__main__":
-    run()
+    here = pathlib.Path(__file__).parent
+    (here / "configuration.md").write_text(settings_page(), encoding="utf-8")
+    (here / "reference" / "python.md").write_text(api_page(), encoding="utf-8")

@@ -1,7 +1,7 @@
 import dataclasses
 from pathlib import Path
 
-from electra_tf.apps.tools.list_settings import page
+from docs.generate_reference import settings_page as page
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.objectives import OBJECTIVES
 from electra_tf.config.overrides import flatten
@@ -9,7 +9,7 @@ from electra_tf.config.pretraining import PretrainingConfig
 
 
 def test_the_page_in_docs_is_the_one_that_the_tool_prints():
-    assert (Path(__file__).parents[3] / "docs" / "configuration.md").read_text() == page()
+    assert (Path(__file__).parents[2] / "docs" / "configuration.md").read_text() == page()
 
 
 def test_every_setting_is_on_the_page_with_its_meaning():
