@@ -28,11 +28,11 @@ COUNTED_EXAMPLES = 1 << 16
 
 def token_counts(records: Mixture, special: SpecialTokens) -> np.ndarray:
     """Returns the count of every token in `COUNTED_EXAMPLES`, int64 [V], 0 for special tokens."""
-    _, tokens = token_pairs(records, special)
+    _, tokens = _token_pairs(records, special)
     return np.bincount(tokens, minlength=records.vocabulary.size)
 
 
-def token_pairs(records: Mixture, special: SpecialTokens) -> tuple[np.ndarray, np.ndarray]:
+def _token_pairs(records: Mixture, special: SpecialTokens) -> tuple[np.ndarray, np.ndarray]:
     """Returns the previous token, int32 [T], and the token, int32 [T], of all counted tokens."""
     before, tokens = [], []
     for source in records.sources:
@@ -45,27 +45,19 @@ def token_pairs(records: Mixture, special: SpecialTokens) -> tuple[np.ndarray, n
     return np.concatenate(before), np.concatenate(tokens)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class Successors:
     """Counts of the tokens that follow each of C contexts, for drawing."""
 
-    starts: tf.Tensor
-    """int64 [C + 1]; the successors of context c are numbers starts[c] to starts[c + 1]."""
-    tokens: tf.Tensor
-    """int32 [K]."""
-    ends: tf.Tensor
-    """int64 [K], cumulative sum of their counts."""
-
-    @classmethod
-    def of(cls, contexts: np.ndarray, tokens: np.ndarray, *, num_contexts: int,
-           vocab_size: int) -> "Successors":
+    def __init__(self, contexts: np.ndarray, tokens: np.ndarray, *, num_contexts: int,
+                 vocab_size: int):
         """Counts pairs of a context below `num_contexts`, int [T], and the token after it."""
         pairs, counts = np.unique(
             contexts.astype(np.int64) * vocab_size + tokens, return_counts=True)
+        # Successors of context c are the numbers from starts[c] to starts[c + 1].
         starts = np.searchsorted(pairs, np.arange(num_contexts + 1) * np.int64(vocab_size))
-        return cls(starts=tf.constant(starts, tf.int64),
-                   tokens=tf.constant(pairs % vocab_size, tf.int32),
-                   ends=tf.constant(np.cumsum(counts), tf.int64))
+        self._tokens = tf.constant(pairs % vocab_size, tf.int32)
+        self._ends = tf.constant(np.cumsum(counts), tf.int64)
+        self._bounds = tf.constant(np.concatenate([[0], np.cumsum(counts)])[starts], tf.int64)
 
     def draw(self, contexts: tf.Tensor, uniforms: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Draws a successor of every context, int32 [M], by uniforms, float32 [M] in [0, 1).
@@ -73,14 +65,12 @@ class Successors:
         Returns:
             int32 [M], and bool [M], False for a context without successors.
         """
-        ends = tf.concat([tf.zeros([1], tf.int64), self.ends], axis=0)
-        first = tf.gather(ends, tf.gather(self.starts, contexts))
-        last = tf.gather(ends, tf.gather(self.starts, contexts + 1))
+        first, last = tf.gather(self._bounds, contexts), tf.gather(self._bounds, contexts + 1)
         wanted = tf.cast(tf.cast(uniforms, tf.float64) * tf.cast(last - first, tf.float64),
                          tf.int64)
-        index = tf.searchsorted(self.ends, first + wanted, side="right")
-        index = tf.minimum(index, tf.size(self.tokens) - 1)
-        return tf.gather(self.tokens, index), last > first
+        index = tf.searchsorted(self._ends, first + wanted, side="right")
+        index = tf.minimum(index, tf.size(self._tokens) - 1)
+        return tf.gather(self._tokens, index), last > first
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -95,32 +85,28 @@ class FixedCorruption:
 
     @classmethod
     def of_records(cls, records: Mixture, special: SpecialTokens) -> "FixedCorruption":
-        """Counts tokens and pairs of the training records (`token_pairs`)."""
-        contexts, tokens = token_pairs(records, special)
+        """Counts tokens and pairs of `COUNTED_EXAMPLES`."""
+        contexts, tokens = _token_pairs(records, special)
         size = records.vocabulary.size
         return cls(
-            unigram=Successors.of(np.zeros_like(tokens), tokens, num_contexts=1, vocab_size=size),
-            bigram=Successors.of(contexts, tokens, num_contexts=size, vocab_size=size),
+            unigram=Successors(np.zeros_like(tokens), tokens, num_contexts=1, vocab_size=size),
+            bigram=Successors(contexts, tokens, num_contexts=size, vocab_size=size),
             special=special)
 
     def __call__(self, batch: Batch) -> Mapping[str, Corrupted]:
         """Returns each kind's corruption of a batch; for `tf.data`, not for accelerators."""
         chosen, uniforms = _draws(batch.ids)
         candidates = (chosen < RATE) & maskable(batch.ids, batch.valid, self.special)
-        shape = tf.shape(batch.ids)
         before = tf.reshape(tf.pad(batch.ids, [[0, 0], [1, 0]])[:, :-1], [-1])
         flat = tf.reshape(uniforms, [-1])
         common, _ = self.unigram.draw(tf.zeros_like(before), flat)
         following, seen = self.bigram.draw(before, flat)
-        draws = {"unigram": common, "bigram": tf.where(seen, following, common)}
-        return {kind: _written(batch, candidates, tf.reshape(draw, shape))
-                for kind, draw in draws.items()}
-
-
-def _written(batch: Batch, chosen: tf.Tensor, drawn: tf.Tensor) -> Corrupted:
-    ids = tf.where(chosen, drawn, batch.ids)
-    return Corrupted(tf.ensure_shape(ids, batch.ids.shape),
-                     tf.ensure_shape(ids != batch.ids, batch.ids.shape))
+        found = {}
+        for kind, drawn in zip(KINDS, (common, tf.where(seen, following, common)), strict=True):
+            ids = tf.where(candidates, tf.reshape(drawn, tf.shape(batch.ids)), batch.ids)
+            found[kind] = Corrupted(tf.ensure_shape(ids, batch.ids.shape),
+                                    tf.ensure_shape(ids != batch.ids, batch.ids.shape))
+        return found
 
 
 def _draws(ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:

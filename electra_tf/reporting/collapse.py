@@ -10,8 +10,8 @@ CHANCE = 0.01
 """Largest distance of an AUC from 0.50 that counts as chance."""
 PATIENCE = 1000
 """Steps, after the warm-up, that an AUC may stay at chance."""
-FIX = ("Begin again with half the --learning_rate or with more --warmup_steps; with "
-       "--recipe=short, if it isn't that.")
+_FIX = ("Begin again with half the --learning_rate or with more --warmup_steps; with "
+        "--recipe=short, if it isn't that.")
 
 
 class CollapseWatch:
@@ -29,15 +29,14 @@ class CollapseWatch:
 
     def take(self, record: Mapping[str, Any]) -> str:
         """Returns a warning about a record; mostly ""."""
-        if self._said:
-            return ""
-        found = self._lost_deviation(record) or self._chance(record)
-        self._said = bool(found)
-        return found and f"warning  {found} {FIX}"
+        found = not self._said and (self._lost_deviation(record) or self._chance(record))
+        self._said = self._said or bool(found)
+        return f"warning  {found} {_FIX}" if found else ""
 
     def _lost_deviation(self, record: Mapping[str, Any]) -> str:
-        mean, square = (record.get(f"discriminator_logit{end}") for end in ("", "_squared"))
-        if mean is None or square is None or not math.isfinite(square):
+        mean, square = (record.get(f"discriminator_logit{end}", math.nan)
+                        for end in ("", "_squared"))
+        if not math.isfinite(square):
             return ""
         deviation = math.sqrt(max(0.0, square - mean**2))
         self._largest = max(self._largest, deviation)
@@ -52,10 +51,9 @@ class CollapseWatch:
             return ""
         if not abs(auc - 0.5) <= CHANCE:
             self._chance_since = None
-            return ""
-        if self._chance_since is None:
+        elif self._chance_since is None:
             self._chance_since = step
-        if step - self._chance_since < PATIENCE:
-            return ""
-        return (f"the discriminator guesses: its AUC is {auc:.3f} at step {step:,}, as it was at "
-                f"step {self._chance_since:,}.")
+        elif step - self._chance_since >= PATIENCE:
+            return (f"the discriminator guesses: its AUC is {auc:.3f} at step {step:,}, as it was "
+                    f"at step {self._chance_since:,}.")
+        return ""

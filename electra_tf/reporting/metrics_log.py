@@ -29,7 +29,7 @@ class MetricsLog:
     def append(self, record: Mapping[str, Any]) -> None:
         """Writes one record as one line and hands it to the operating system.
 
-        What isn't finite becomes null, and is NaN when it is read.
+        A number that isn't finite becomes null, and is NaN when it is read.
 
         Raises:
             UserError: the file cannot be written.
@@ -37,32 +37,26 @@ class MetricsLog:
                 a value that is no number.
         """
         _check(record)
-        line = json.dumps(plain(record), allow_nan=False) + "\n"
         try:
             with self.path.open("a", encoding="utf-8") as file:
-                file.write(line)
+                file.write(_line(record))
         except OSError as error:
             raise atomic_file.write_error(self.path, error) from error
 
     def rewind(self, step: int) -> None:
-        """Drops the records after `step` and a last line cut short, so that a resumed run
-        writes each step once. The file is replaced as a whole or not at all.
+        """Drops the records after `step` and a last line cut short; a damaged file is refused.
 
-        Raises:
-            UserError: a complete line is not a JSON object, or the file cannot be replaced.
+        So a resumed run writes each step once. The file is replaced as a whole or not at all.
         """
-        if not self.path.exists():
-            return
-        kept = [record for record in read_metrics(self.path) if record["step"] <= step]
-        lines = [json.dumps(plain(record), allow_nan=False) + "\n" for record in kept]
-        atomic_file.write_atomically(self.path, "".join(lines).encode())
+        if self.path.exists():
+            kept = [_line(record) for record in read_metrics(self.path) if record["step"] <= step]
+            atomic_file.write_atomically(self.path, "".join(kept).encode())
 
 
 def read_metrics(path: str | Path) -> list[Record]:
     """Returns the records of a metrics file, in its order; a last line cut short is left out.
 
-    Args:
-        path: of a file that `MetricsLog` writes, perhaps at this moment.
+    A `MetricsLog` may write the file at this moment.
 
     Raises:
         UserError: no such file, or a complete line that is none of its records.
@@ -84,9 +78,12 @@ def read_metrics(path: str | Path) -> list[Record]:
 
 def saved_steps(path: Path) -> list[int]:
     """Returns the steps of which a checkpoint was saved; none if there is no metrics file."""
-    if not path.exists():
-        return []
-    return [record["step"] for record in read_metrics(path) if record["kind"] == CHECKPOINT]
+    return [record["step"] for record in (read_metrics(path) if path.exists() else ())
+            if record["kind"] == CHECKPOINT]
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    return json.dumps(plain(record), allow_nan=False) + "\n"
 
 
 def _parse(line: bytes, path: Path, row: int) -> Record:

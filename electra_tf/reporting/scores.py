@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.reporting import plot_style
 from electra_tf.reporting.plot_style import INK
@@ -39,18 +38,10 @@ class Point:
 
 
 def draw_scores(points: Sequence[Point], path: Path, *, label: str) -> None:
-    """Draws every model as a dot with its name beside it, the user's as stars.
+    """Draws every model as a dot with its name beside it, the user's as stars, into a PNG.
 
-    Args:
-        points: the models.
-        path: of the PNG, replaced as a whole.
-        label: of the vertical axis.
-
-    Raises:
-        UserError: nothing to draw, or the file can't be written.
+    `label` is that of the vertical axis. A file that can't be written is a `UserError`.
     """
-    if not points:
-        raise UserError(f"no models to draw into {path}.")
     figure, (axes,) = plot_style.figure(1, 1, (9, 5.6))
     for kind, (name, colour, size) in _STYLES.items():
         shown = [point for point in points if point.kind == kind]
@@ -77,18 +68,19 @@ def _name(renderer: Any, axes: Any, points: Sequence[Point]) -> None:
     taken.append(axes.get_legend().get_window_extent(renderer))
     frame = axes.get_window_extent(renderer)
     for point in sorted(points, key=lambda point: (point.kind != OWN, -point.flops)):
-        candidates = []
-        for right, up, horizontal, vertical in _PLACES:
-            text = axes.annotate(
-                point.name, (point.flops, point.score), textcoords="offset points",
-                xytext=(_GAP * right, _GAP * up), ha=horizontal, va=vertical, fontsize=8,
-                color=_STYLES[point.kind][1], parse_math=False)
+        texts = [axes.annotate(
+            point.name, (point.flops, point.score), textcoords="offset points",
+            xytext=(_GAP * right, _GAP * up), ha=horizontal, va=vertical, fontsize=8,
+            color=_STYLES[point.kind][1], parse_math=False)
+            for right, up, horizontal, vertical in _PLACES]
+
+        def cost(text: Any) -> int:
             box = text.get_window_extent(renderer)
-            hidden = sum(box.overlaps(other) for other in taken)
             outside = not (frame.x0 <= box.x0 and box.x1 <= frame.x1)
-            candidates.append((hidden + 2 * outside, text, box))
-        _, text, box = min(candidates, key=lambda candidate: candidate[0])
-        for _, other, _ in candidates:
-            if other is not text:
-                other.remove()
-        taken.append(box)
+            return sum(box.overlaps(other) for other in taken) + 2 * outside
+
+        kept = min(texts, key=cost)
+        taken.append(kept.get_window_extent(renderer))
+        for text in texts:
+            if text is not kept:
+                text.remove()

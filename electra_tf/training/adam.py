@@ -1,6 +1,6 @@
-"""Adam as BERT and ELECTRA use it: decoupled weight decay, and no bias correction by default."""
+"""Adam as BERT and ELECTRA use it, and LAMB, Adam for batches of thousands of examples."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -15,8 +15,8 @@ NOT_DECAYED = ("bias", "output_bias", "gamma", "beta")
 class Adam(tf.Module):
     """m, v = moments; w -= rate * (m / (sqrt(v) + epsilon) + decay * w).
 
-    With bias correction, m and v are divided by 1 - beta^t there, t from 1 (Kingma and Ba, 2015,
-    algorithm 1).
+    The weight decay is decoupled. With bias correction, which is off by default, m and v are
+    divided by 1 - beta^t there, t from 1 (Kingma and Ba, 2015, algorithm 1).
 
     The decay is applied to the weight before the step, which is the same sum, so that the rest
     is TensorFlow's fused Adam kernel with its bias corrections switched off (powers of beta 0).
@@ -28,19 +28,18 @@ class Adam(tf.Module):
 
     def __init__(self, config: OptimizerConfig, variables: Sequence[tf.Variable],
                  rate_factors: Sequence[float] | None = None):
-        """Creates two slots per variable; call it under the strategy's scope.
+        """Creates two slots per variable, in the order of gradients; under the strategy's scope.
 
-        Args:
-            config: betas, epsilon, weight decay, clip norm.
-            variables: trainable weights, in the order that gradients will come in.
-            rate_factors: multiplies the learning rate of each variable; 1 by default.
+        `rate_factors` multiply the learning rate of each variable; 1 by default.
         """
         super().__init__(name="adam")
         self._config = config
         self._variables = list(variables)
-        mask = decay_mask(variable.name for variable in variables)
-        self._decays = [decays and config.weight_decay > 0.0 for decays in mask]
-        first, second = (_rounding(beta) for beta in (config.beta_1, config.beta_2))
+        self._decays = [decays(variable.name) and config.weight_decay > 0.0
+                        for variable in variables]
+        # What float32 makes of 1 - beta, as a fraction of the true value.
+        first, second = (float(1.0 - np.float32(beta)) / (1.0 - beta)
+                         for beta in (config.beta_1, config.beta_2))
         self._kernel_rate = second**0.5 / first
         self._kernel_epsilon = config.epsilon * second**0.5
         self._rate_factors = list(rate_factors or [1.0] * len(self._variables))
@@ -116,23 +115,55 @@ class Adam(tf.Module):
             var=variable.handle, m=first.handle, v=second.handle, lr=rate, grad=gradient, **kernel)
 
 
+class Lamb(Adam):
+    """u = m / (sqrt(v) + epsilon) + decay * w; w -= rate * |w| / |u| * u (You et al., 2020).
+
+    Algorithm 2 of "Large Batch Optimization for Deep Learning: Training BERT in 76 minutes", with
+    the identity for its phi. A weight or a step of length 0 takes the plain rate, and so do
+    weights that don't decay, biases and layer norms, as in the authors' code. Bias correction is
+    the setting's: the ratio cancels it but for them, the decay and epsilon.
+    """
+
+    def __init__(self, config: OptimizerConfig, variables: Sequence[tf.Variable],
+                 rate_factors: Sequence[float] | None = None):
+        """Creates Adam's slots, with Adam's arguments."""
+        super().__init__(config, variables, rate_factors)
+        # Weights that decay are adapted even if the decay is 0.
+        self._decays = [decays(variable.name) for variable in variables]
+
+    def _numbers(self, rate: tf.Tensor, step: tf.Tensor, usable: tf.Tensor) -> tuple[
+            Mapping[float, tf.Tensor], Mapping[float, tf.Tensor], Mapping[str, tf.Tensor]]:
+        kernel = self._betas(usable) | {
+            "correction1": tf.ones([]), "correction2": tf.ones([]),
+            "epsilon": tf.constant(self._config.epsilon)}
+        if self._config.bias_correction:
+            kernel["correction1"], kernel["correction2"] = self._corrections(step)
+        rates = {factor: rate * factor for factor in self._distinct_factors}
+        return rates, dict.fromkeys(rates, tf.constant(self._config.weight_decay)), kernel
+
+    def _update(self, variable: tf.Variable, first: tf.Variable, second: tf.Variable,
+                gradient: tf.Tensor, rate: tf.Tensor, decay: tf.Tensor | None,
+                kernel: Mapping[str, tf.Tensor]) -> None:
+        m = first.assign(kernel["beta1"] * first + (1.0 - kernel["beta1"]) * gradient)
+        v = second.assign(kernel["beta2"] * second + (1.0 - kernel["beta2"]) * tf.square(gradient))
+        update = (m / kernel["correction1"]) / (
+            tf.sqrt(v) / kernel["correction2"] + kernel["epsilon"])
+        if decay is not None:
+            update += decay * variable
+            length, step = tf.norm(variable), tf.norm(update)
+            rate *= tf.where((length > 0.0) & (step > 0.0),
+                             tf.math.divide_no_nan(length, step), 1.0)
+        variable.assign_sub(rate * update)
+
+
 def clip_scale(gradients: Sequence[tf.Tensor], clip_norm: float) -> tuple[tf.Tensor, tf.Tensor]:
-    """Finds out how much to shorten gradients so that their joint norm is at most `clip_norm`.
+    """Returns what to multiply gradients by so that their joint norm is at most `clip_norm`.
 
-    Args:
-        gradients: float32 tensors, already summed over replicas.
-        clip_norm: largest joint norm.
-
-    Returns:
-        The factor float32 [], 1 if they are short enough, and their norm float32 [] without it.
+    The gradients are float32 and summed over replicas. The factor is float32 [], 1 if they are
+    short enough; their norm, float32 [], without it, is returned too.
     """
     norm = tf.linalg.global_norm(gradients)
     return clip_norm / tf.maximum(norm, clip_norm), norm
-
-
-def _rounding(beta: float) -> float:
-    """Returns what float32 makes of 1 - beta, as a fraction of the true value."""
-    return float(1.0 - np.float32(beta)) / (1.0 - beta)
 
 
 def _slot(variable: tf.Variable, kind: str) -> tf.Variable:
@@ -141,27 +172,15 @@ def _slot(variable: tf.Variable, kind: str) -> tf.Variable:
 
 
 def decays(path: str) -> bool:
-    """Tells whether a weight is subject to weight decay (all but biases and layer norms).
+    """Tells whether a weight is subject to weight decay, by its full name.
 
-    Args:
-        path: full name, for example "electra/embeddings/LayerNorm/gamma".
+    Biases and layer norms, such as "electra/embeddings/LayerNorm/gamma", are not.
 
     Raises:
         ValueError: the last part of the name is in neither group.
     """
     last = path.split(":")[0].rsplit("/", maxsplit=1)[-1]
-    if last in DECAYED:
-        return True
-    if last in NOT_DECAYED:
-        return False
-    raise ValueError(f"no weight-decay group for the weight {path!r}; known last parts: "
-                     f"{', '.join(DECAYED + NOT_DECAYED)}")
-
-
-def decay_mask(paths: Iterable[str]) -> list[bool]:
-    """Returns `decays` of each path, refusing two weights of one name."""
-    paths = list(paths)
-    repeated = {path for path in paths if paths.count(path) > 1}
-    if repeated:
-        raise ValueError(f"several weights are named {sorted(repeated)}")
-    return [decays(path) for path in paths]
+    if last not in DECAYED + NOT_DECAYED:
+        raise ValueError(f"no weight-decay group for the weight {path!r}; known last parts: "
+                         f"{', '.join(DECAYED + NOT_DECAYED)}")
+    return last in DECAYED

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 import tensorflow as tf
 import tf_keras
 
+from electra_tf.config.initialization import InitializationConfig
+from electra_tf.config.model import ModelConfig
 from electra_tf.config.optimization import OptimizerConfig
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Objective, Ratio
@@ -18,13 +20,13 @@ Sums = dict[str, tf.Tensor]
 
 
 class Settings(Protocol):
-    """The settings that a step reads; pre-training and fine-tuning have these sections."""
+    """The settings that training reads; pre-training and fine-tuning have these sections."""
 
+    model: ModelConfig
+    initialization: InitializationConfig
     training: Any
-    """With the `seed` and the global `train_batch_size`."""
     optimizer: OptimizerConfig
     runtime: Any
-    """With `gradient_accumulation_steps` and `cpu_parts`."""
 
 
 class LossScale(tf.Module):

@@ -14,7 +14,7 @@ import tensorflow as tf
 from electra_tf.config.runtime import RuntimeConfig, Strategy
 from electra_tf.platform import native_logging, signals
 from electra_tf.platform.errors import UserError
-from electra_tf.training import cluster
+from electra_tf.training import workers
 
 TPU_CONNECT_SECONDS = 10
 LIBRARIES = ("libcudart.so.12", "libcublas.so.12", "libcublasLt.so.12", "libcudnn.so.9",
@@ -30,15 +30,15 @@ def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:
     Raises:
         UserError: no such TPU, too few GPUs, or a TF_CONFIG that doesn't describe a cluster.
     """
-    kind = config.distribution_strategy
-    if kind is Strategy.AUTO:
-        kind = _choose(config)
+    kind = _kind(config)
     if kind is Strategy.TPU:
         return _tpu(config.tpu)
     if kind is Strategy.MULTI_WORKER_MIRRORED:
-        return _multi_worker()
+        workers.announce_waiting(workers.parse(os.environ.get(workers.VARIABLE, "")))
+        with signals.left_to_the_system():
+            return tf.distribute.MultiWorkerMirroredStrategy()
     if config.num_replicas:
-        if cluster.VARIABLE in os.environ:
+        if workers.VARIABLE in os.environ:
             raise UserError("--num_replicas splits the CPU of a single process; TF_CONFIG makes "
                             "this one of several. Leave either out.")
         return tf.distribute.MirroredStrategy(_virtual_cpus(config.num_replicas))
@@ -50,31 +50,28 @@ def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:
 
 def is_one_cpu(config: RuntimeConfig) -> bool:
     """Tells whether `create_strategy` will choose a single CPU; starts no device."""
-    kind = config.distribution_strategy
-    if kind is Strategy.AUTO:
-        kind = _choose(config)
-    return kind is Strategy.ONE_DEVICE and not _gpu_names(config.num_gpus)
+    return _kind(config) is Strategy.ONE_DEVICE and not _gpu_names(config.num_gpus)
 
 
-def _choose(config: RuntimeConfig) -> Strategy:
+def _kind(config: RuntimeConfig) -> Strategy:
+    if config.distribution_strategy is not Strategy.AUTO:
+        return config.distribution_strategy
     if config.tpu:
         return Strategy.TPU
     if config.num_replicas:
         return Strategy.MIRRORED
-    if cluster.VARIABLE in os.environ:
+    if workers.VARIABLE in os.environ:
         return Strategy.MULTI_WORKER_MIRRORED
-    if len(_gpu_names(config.num_gpus)) > 1:
-        return Strategy.MIRRORED
-    return Strategy.ONE_DEVICE
+    return Strategy.MIRRORED if len(_gpu_names(config.num_gpus)) > 1 else Strategy.ONE_DEVICE
 
 
 def _gpu_names(wanted: int) -> list[str]:
     """Returns the first `wanted` GPUs of this machine; all for -1."""
     names = [f"GPU:{index}" for index in range(len(tf.config.list_physical_devices("GPU")))]
     if wanted < 0 and not names:
-        note_unused_gpu()
+        _note_unused_gpu()
     if wanted > len(names):
-        reason = why_no_gpu() if not names else ""
+        reason = _why_no_gpu() if not names else ""
         raise UserError(f"--num_gpus={wanted}, but " + (reason or (
             f"this machine has {len(names)}. Ask for at most that many"))
             + "; --num_gpus=0 runs on the CPU.")
@@ -97,12 +94,6 @@ def _virtual_cpus(count: int) -> list[str]:
 def _cpu_names() -> list[str]:
     """Logical CPU devices: one, unless the program split the CPU to try replicas out."""
     return [f"CPU:{index}" for index in range(len(tf.config.list_logical_devices("CPU")))]
-
-
-def _multi_worker() -> tf.distribute.Strategy:
-    cluster.announce_waiting(cluster.parse(os.environ.get(cluster.VARIABLE, "")))
-    with signals.left_to_the_system():
-        return tf.distribute.MultiWorkerMirroredStrategy()
 
 
 def _tpu(name: str) -> tf.distribute.Strategy:
@@ -128,18 +119,17 @@ def _tpu(name: str) -> tf.distribute.Strategy:
 
 def _check_reachable(name: str) -> None:
     """Tries a plain connection first: TensorFlow would wait for minutes."""
-    if name == "local" or not name.startswith("grpc://"):
+    if not name.startswith("grpc://"):
         return
     host, _, port = name.removeprefix("grpc://").partition(":")
     try:
-        port_number = int(port or 8470)
-        socket.create_connection((host, port_number), timeout=TPU_CONNECT_SECONDS).close()
+        socket.create_connection((host, int(port or 8470)), timeout=TPU_CONNECT_SECONDS).close()
     except (OSError, ValueError, OverflowError) as error:
         raise UserError(f"--tpu={name} can't be reached: {error}. Check the address and that the "
                         "TPU is running.") from error
 
 
-def why_no_gpu() -> str:
+def _why_no_gpu() -> str:
     """Returns why TensorFlow found none, and what to do; "" where none is to be expected."""
     if not _DRIVER.exists() or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return ""
@@ -151,28 +141,24 @@ def why_no_gpu() -> str:
 
 
 @functools.cache
-def note_unused_gpu() -> None:
+def _note_unused_gpu() -> None:
     """Says on stderr, once, that a run goes on a CPU although a GPU may be there."""
-    reason = why_no_gpu()
-    if reason:
+    if reason := _why_no_gpu():
         print(f"note: {reason}. Going on with the CPU; --num_gpus=0 says that it is meant.",
               file=sys.stderr, flush=True)
 
 
 def missing_libraries() -> list[str]:
     """Returns which of `LIBRARIES` neither pip installed nor the system has."""
-    return [name for name in LIBRARIES if not _of_pip(name) and not _of_the_system(name)]
+    def is_there(name: str) -> bool:
+        # TensorFlow looks into NVIDIA's wheels by itself.
+        if any(any(pathlib.Path(folder).glob(f"nvidia/*/lib/{name}"))
+               for folder in site.getsitepackages()):
+            return True
+        try:
+            ctypes.CDLL(name)
+        except OSError:
+            return False
+        return True
 
-
-def _of_pip(name: str) -> bool:
-    """Tells whether one of NVIDIA's wheels brought a library: TensorFlow looks there by itself."""
-    return any(any(pathlib.Path(folder).glob(f"nvidia/*/lib/{name}"))
-               for folder in site.getsitepackages())
-
-
-def _of_the_system(name: str) -> bool:
-    try:
-        ctypes.CDLL(name)
-    except OSError:
-        return False
-    return True
+    return [name for name in LIBRARIES if not is_there(name)]

@@ -1,7 +1,6 @@
 """What holds for every objective in the registry, the next one too."""
 
 import functools
-import io
 import shutil
 
 import pytest
@@ -129,10 +128,8 @@ def test_an_evaluation_is_the_same_twice_and_its_scores_and_samples_can_be_shown
     assert all(measures()[score].unit for score in results)
     assert evaluator.evaluate() == pytest.approx(results, nan_ok=True)
     assert ("unigram_auc" in results) == (run.objective.judge is not None)
-    samples = evaluator.samples(2, run.vocabulary)
+    samples = evaluator.samples(2)
     assert len(samples) == 2
     assert "tokens filled in" in terminal_page(samples)
     assert "word31" in markdown_page(samples)
-    printed = io.StringIO()
-    report(run, results, 3, printed)
-    assert "evaluation at step 3" in printed.getvalue()
+    assert "evaluation at step 3" in report(run, results, 3, run.model_dir)

@@ -33,8 +33,8 @@ def random_rows(count: int, seed: int = 0) -> np.ndarray:
 
 
 def test_draws_follow_the_counts():
-    table = Successors.of(np.array([0, 0, 0, 0, 2]), np.array([7, 7, 7, 9, 8]), num_contexts=4,
-                          vocab_size=10)
+    table = Successors(np.array([0, 0, 0, 0, 2]), np.array([7, 7, 7, 9, 8]), num_contexts=4,
+                       vocab_size=10)
     uniforms = (tf.range(8, dtype=tf.float32) + 0.5) / 8
     drawn, seen = table.draw(tf.zeros([8], tf.int32), uniforms)
     assert drawn.numpy().tolist() == [7] * 6 + [9] * 2
