@@ -13,7 +13,7 @@ from electra_tf.data.pipeline import training_batches
 from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.pretraining import training_run
-from electra_tf.pretraining.timetable import Timetable
+from electra_tf.pretraining.trainer import Timetable
 from electra_tf.tasks.kinds.texts import ClassificationObjective
 from electra_tf.training import devices
 from electra_tf.training.workers import has_several_workers, is_chief
