@@ -1,7 +1,7 @@
 """Runs training steps under a strategy, and knows the steps at which they are interrupted."""
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import tensorflow as tf
@@ -22,22 +22,19 @@ preempted machine is given."""
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Timetable:
-    """The events of a run, by the number of finished steps."""
+    """The events of a run from `first_step` to `num_steps`, by the number of finished steps."""
 
     first_step: int
-    """Step from which this process continues."""
     num_steps: int
-    """Steps of the whole run."""
     runtime: RuntimeConfig
     """Intervals of the events."""
     steps_per_loop: int = 1
     """Most steps of one loop on the devices."""
 
-    def steps_in_one_go(self, step: int, turns: Collection[int] = ()) -> int:
-        """Returns the number of steps until the next event or the next step of `turns`."""
+    def steps_in_one_go(self, step: int) -> int:
+        """Returns the number of steps until the next event."""
         count = 1
-        while (count < self.steps_per_loop and not self.reads(step + count)
-               and step + count not in turns):
+        while count < self.steps_per_loop and not self.reads(step + count):
             count += 1
         return count
 
@@ -52,31 +49,33 @@ class Timetable:
 
     def records(self, step: int) -> bool:
         """Tells whether an interval of metrics.jsonl ends, as at every checkpoint."""
-        return self.saves(step) or step % self.runtime.log_every_steps == 0
+        return self.saves(step) or _due(step, self.runtime.log_every_steps)
 
     def saves(self, step: int) -> bool:
         """Tells whether a checkpoint is due."""
-        return step == self.num_steps or step % self.runtime.save_checkpoints_steps == 0
+        return step == self.num_steps or _due(step, self.runtime.save_checkpoints_steps)
 
     def samples(self, step: int) -> bool:
         """Tells whether sample corruptions are due."""
-        every = self.runtime.sample_every_steps
-        return bool(every) and step % every == 0
+        return _due(step, self.runtime.sample_every_steps)
 
     def evaluates(self, step: int) -> bool:
         """Tells whether an evaluation is due."""
-        every = self.runtime.eval_every_steps
-        return step == self.num_steps or (bool(every) and step > 0 and step % every == 0)
+        return step == self.num_steps or _due(step, self.runtime.eval_every_steps)
 
     def to_come(self, step: int) -> dict[str, int]:
         """Returns the number of future events of each kind, by `Loop`'s names."""
         def times(every: int, *, at_the_end: bool) -> int:
-            extra = at_the_end and step < self.num_steps and (not every or self.num_steps % every)
-            return (self.num_steps // every - step // every if every else 0) + bool(extra)
+            extra = at_the_end and step < self.num_steps and not _due(self.num_steps, every)
+            return (self.num_steps // every - step // every if every else 0) + extra
 
         return {"checkpoint": times(self.runtime.save_checkpoints_steps, at_the_end=True),
                 "samples": times(self.runtime.sample_every_steps, at_the_end=False),
                 "evaluation": times(self.runtime.eval_every_steps, at_the_end=True)}
+
+
+def _due(step: int, every: int) -> bool:
+    return step > 0 and every > 0 and step % every == 0
 
 
 class Trainer:

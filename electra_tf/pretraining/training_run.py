@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import TextIO
 
 import tensorflow as tf
@@ -84,7 +84,7 @@ def _train(run: Run, report_dir: Path, out: TextIO) -> None:
         stopped_by = Loop(
             timetable=table, trainer=_trainer(run, state, table), manager=manager,
             reporter=reporter, evaluator=evaluator_of(run, state.model), request=request,
-            workers=Agreement(run.strategy), turns=run.objective.turns(state.model)).run()
+            workers=Agreement(run.strategy)).run()
     if stopped_by:
         raise Interrupted(stopped_by, "" if out is not sys.stdout else (
             f"stopped by {stopped_by.name} at step {int(state.step.numpy()):,} of "
@@ -153,8 +153,6 @@ class Loop:
     """None if nothing was held out."""
     request: StopRequest
     workers: Agreement
-    turns: Mapping[int, Callable[[], None]]
-    """Hooks that change weights, by the step that they precede."""
 
     def run(self) -> signal.Signals | None:
         """Trains; reads losses only where needed, so that the devices don't wait.
@@ -165,9 +163,7 @@ class Loop:
         table, step = self.timetable, self.timetable.first_step
         stopped = self._evaluate(step) if table.evaluates(step) else None
         while step < table.num_steps and not stopped:
-            if step in self.turns:
-                self.turns[step]()
-            count = table.steps_in_one_go(step, self.turns)
+            count = table.steps_in_one_go(step)
             self.trainer.run(count)
             step += count
             stopped = self._stopped()

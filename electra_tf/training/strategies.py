@@ -1,11 +1,9 @@
 """From settings to a `tf.distribute` strategy; one clear line where the hardware is missing."""
 
 import contextlib
-import ctypes
 import functools
 import os
 import pathlib
-import site
 import socket
 import sys
 
@@ -17,10 +15,6 @@ from electra_tf.platform.errors import UserError
 from electra_tf.training import workers
 
 TPU_CONNECT_SECONDS = 10
-LIBRARIES = ("libcudart.so.12", "libcublas.so.12", "libcublasLt.so.12", "libcudnn.so.9",
-             "libcufft.so.11", "libcusolver.so.11", "libcusparse.so.12")
-"""What TensorFlow 2.20 loads when it looks for GPUs; without one of them it takes the CPU."""
-INSTALL = "pip install --require-hashes -r requirements/cuda.lock"
 _DRIVER = pathlib.Path("/dev/nvidiactl")
 
 
@@ -34,7 +28,9 @@ def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:
     if kind is Strategy.TPU:
         return _tpu(config.tpu)
     if kind is Strategy.MULTI_WORKER_MIRRORED:
-        workers.announce_waiting(workers.parse(os.environ.get(workers.VARIABLE, "")))
+        if others := workers.parse(os.environ.get(workers.VARIABLE, "")).others:
+            print(f"note: waiting for {', '.join(others)}: each has to run this command, with the "
+                  "same cluster and its own task in TF_CONFIG", file=sys.stderr, flush=True)
         with signals.left_to_the_system():
             return tf.distribute.MultiWorkerMirroredStrategy()
     if config.num_replicas:
@@ -130,14 +126,12 @@ def _check_reachable(name: str) -> None:
 
 
 def _why_no_gpu() -> str:
-    """Returns why TensorFlow found none, and what to do; "" where none is to be expected."""
+    """Returns what to do if TensorFlow finds no GPU; "" where none is to be expected."""
     if not _DRIVER.exists() or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return ""
-    missing = missing_libraries()
-    reason = (f"{', '.join(missing)} can't be loaded; `{INSTALL}` brings what is missing"
-              if missing else "CUDA's libraries are there; `nvidia-smi` says whether the driver "
-                              "works and is new enough for CUDA 12")
-    return f"this machine has NVIDIA's driver, but TensorFlow finds no GPU: {reason}"
+    return ("this machine has NVIDIA's driver, but TensorFlow finds no GPU: `pip install "
+            "--require-hashes -r requirements/cuda.lock` brings CUDA's libraries, and "
+            "`nvidia-smi` says whether the driver works and is new enough for CUDA 12")
 
 
 @functools.cache
@@ -146,19 +140,3 @@ def _note_unused_gpu() -> None:
     if reason := _why_no_gpu():
         print(f"note: {reason}. Going on with the CPU; --num_gpus=0 says that it is meant.",
               file=sys.stderr, flush=True)
-
-
-def missing_libraries() -> list[str]:
-    """Returns which of `LIBRARIES` neither pip installed nor the system has."""
-    def is_there(name: str) -> bool:
-        # TensorFlow looks into NVIDIA's wheels by itself.
-        if any(any(pathlib.Path(folder).glob(f"nvidia/*/lib/{name}"))
-               for folder in site.getsitepackages()):
-            return True
-        try:
-            ctypes.CDLL(name)
-        except OSError:
-            return False
-        return True
-
-    return [name for name in LIBRARIES if not is_there(name)]

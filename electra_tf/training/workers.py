@@ -4,8 +4,6 @@ import contextlib
 import dataclasses
 import os
 import re
-import socket
-import sys
 from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
@@ -15,7 +13,6 @@ from electra_tf.platform.command_line import same_command
 from electra_tf.platform.errors import Abandoned, UserError, shown
 
 VARIABLE = "TF_CONFIG"
-CONNECT_SECONDS = 2
 _EXAMPLE = ('{"cluster": {"worker": ["host1:2222", "host2:2222"]}, '
             '"task": {"type": "worker", "index": 0}}')
 _LOST = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.DeadlineExceededError,
@@ -41,7 +38,7 @@ class Cluster:
 
     @property
     def others(self) -> list[str]:
-        """Addresses of all processes but this one."""
+        """Addresses of all processes but this one, for which TensorFlow waits up to an hour."""
         own = self.cluster[self.task.type][self.task.index]
         return [address for addresses in self.cluster.values() for address in addresses
                 if address != own]
@@ -84,26 +81,6 @@ def _problem(jobs: dict[str, list[str]], task: _Task) -> str:
         return (f"task.type {shown(task.type)} with index {task.index} is none of the cluster's, "
                 + ", ".join(f"{len(names)} {job}" for job, names in jobs.items()))
     return ""
-
-
-def announce_waiting(cluster: Cluster) -> None:
-    """Names on stderr the workers that don't listen yet, if there are any.
-
-    TensorFlow waits for them up to an hour and lets no Python run meanwhile.
-    """
-    absent = [address for address in cluster.others if not _listens(address)]
-    if absent:
-        print(f"note: waiting for {', '.join(absent)}: each has to run this command, with the same "
-              "cluster and its own task in TF_CONFIG", file=sys.stderr, flush=True)
-
-
-def _listens(address: str) -> bool:
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
-    except OSError:
-        return False
-    return True
 
 
 def has_several_workers(strategy: tf.distribute.Strategy) -> bool:

@@ -1,7 +1,6 @@
 """What TF_CONFIG may say, and what is said of one that can't be a cluster."""
 
 import json
-import socket
 
 import pytest
 
@@ -45,14 +44,3 @@ def test_what_is_no_description_is_answered_with_an_example(given):
     with pytest.raises(UserError, match="for example {\"cluster\"") as error:
         workers.parse(given)
     assert "\n" not in str(error.value)
-
-
-def test_those_that_do_not_listen_yet_are_named(capsys):
-    with socket.create_server(("127.0.0.1", 0)) as there, socket.socket() as absent:
-        absent.bind(("127.0.0.1", 0))
-        ports = [listener.getsockname()[1] for listener in (there, absent)]
-        own = workers.parse(text({"worker": [
-            "127.0.0.1:1", *(f"127.0.0.1:{port}" for port in ports)]}))
-        workers.announce_waiting(own)
-    said = capsys.readouterr().err
-    assert said.startswith(f"note: waiting for 127.0.0.1:{ports[1]}: each has to run this command")
