@@ -40,7 +40,7 @@ def export(data_dir: pathlib.Path, target: pathlib.Path, *, seed: int, window: i
     held_out = evaluation_batches(
         records, pad_id=vocabulary.pad_id,
         global_batch_size=eval_batch, context=tf.distribute.InputContext()).take(eval_batches)
-    corrupt = FixedCorruption.of_records(records, special_tokens(vocabulary))
+    corrupt = FixedCorruption(records, special_tokens(vocabulary))
     parts = {"ids": [], "valid": [], **{kind: [] for kind in KINDS}}
     for rows in held_out:
         parts["ids"].append(rows.ids)

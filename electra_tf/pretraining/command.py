@@ -74,7 +74,7 @@ def _run() -> None:
             config = pretraining_flags.build_config(
                 None, values.recipe, setup.shape_of(initial) | changes)
         for run in setup.stages(config, data_dir, model_dir, vocab_file, initial or None,
-                                given=changes, restart=values.restart):
+                                restart=values.restart):
             training_run.train(run)
         results.show_ending(run, data_dir)
         return

@@ -46,18 +46,14 @@ class Evaluator:
         """Counts the training records at the first use, if the objective judges tokens."""
         if self._run.objective.judge is None:
             return lambda batch: {}
-        return FixedCorruption.of_records(
-            self._run.records, special_tokens(self._run.vocabulary))
+        return FixedCorruption(self._run.records, special_tokens(self._run.vocabulary))
 
     def evaluate(self, go_on: Callable[[int], bool] = lambda batches: True
                  ) -> dict[str, float] | None:
-        """Scores held-out batches, `runtime.eval_steps` at most.
+        """Returns the losses (nats per token) and scores of `runtime.eval_steps` held-out batches.
 
-        `go_on` is called with the number of finished batches; False ends the evaluation.
-
-        Returns:
-            The total loss, every loss (nats per token), the objective's scores, and those on
-            fixed corruptions if it judges tokens. None if `go_on` ended the evaluation.
+        `go_on` is called with the number of finished batches; if it returns False, the evaluation
+        ends with None. Objectives that judge tokens have scores on fixed corruptions too.
         """
         batches: list[Arrays] = []
         for batch in self._outcomes(self._run.config.runtime.eval_steps):
@@ -79,10 +75,7 @@ class Evaluator:
         return results
 
     def samples(self, count: int, batches: int = 1) -> list[Corruption]:
-        """Returns some examples of the first held-out batches, corrupted and judged.
-
-        They are spread over the batches and the most readable ones of their part.
-        """
+        """Returns readable examples, spread over the first held-out batches, corrupted, judged."""
         outcome, tokens = _joined_details(self._outcomes(batches)), self._run.vocabulary.tokens
         real = np.flatnonzero(outcome["valid"].any(axis=1))
         texts = [[tokens[index] for index in outcome["ids"][row][outcome["valid"][row]]]

@@ -6,7 +6,6 @@ frequency after the previous token (bigram). Positions and draws are a function 
 tokens, independent of the run's seed and devices.
 """
 
-import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
@@ -73,34 +72,25 @@ class Successors:
         return tf.gather(self._tokens, index), last > first
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class FixedCorruption:
-    """A corruption of batches by counts of the records."""
+    """A corruption of batches by counts of `COUNTED_EXAMPLES` of the records."""
 
-    unigram: Successors
-    """Successors of the only context, 0."""
-    bigram: Successors
-    """Successors of every token."""
-    special: SpecialTokens
-
-    @classmethod
-    def of_records(cls, records: Mixture, special: SpecialTokens) -> "FixedCorruption":
-        """Counts tokens and pairs of `COUNTED_EXAMPLES`."""
-        contexts, tokens = _token_pairs(records, special)
+    def __init__(self, records: Mixture, special: SpecialTokens):
+        """Counts tokens, which follow the only context 0, and pairs of tokens."""
+        before, tokens = _token_pairs(records, special)
         size = records.vocabulary.size
-        return cls(
-            unigram=Successors(np.zeros_like(tokens), tokens, num_contexts=1, vocab_size=size),
-            bigram=Successors(contexts, tokens, num_contexts=size, vocab_size=size),
-            special=special)
+        self._special = special
+        self._unigram = Successors(np.zeros_like(tokens), tokens, num_contexts=1, vocab_size=size)
+        self._bigram = Successors(before, tokens, num_contexts=size, vocab_size=size)
 
     def __call__(self, batch: Batch) -> Mapping[str, Corrupted]:
         """Returns each kind's corruption of a batch; for `tf.data`, not for accelerators."""
         chosen, uniforms = _draws(batch.ids)
-        candidates = (chosen < RATE) & maskable(batch.ids, batch.valid, self.special)
+        candidates = (chosen < RATE) & maskable(batch.ids, batch.valid, self._special)
         before = tf.reshape(tf.pad(batch.ids, [[0, 0], [1, 0]])[:, :-1], [-1])
         flat = tf.reshape(uniforms, [-1])
-        common, _ = self.unigram.draw(tf.zeros_like(before), flat)
-        following, seen = self.bigram.draw(before, flat)
+        common, _ = self._unigram.draw(tf.zeros_like(before), flat)
+        following, seen = self._bigram.draw(before, flat)
         found = {}
         for kind, drawn in zip(KINDS, (common, tf.where(seen, following, common)), strict=True):
             ids = tf.where(candidates, tf.reshape(drawn, tf.shape(batch.ids)), batch.ids)
@@ -113,11 +103,8 @@ def _draws(ids: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns two float32 [B, L] in [0, 1), a function of each row's tokens alone."""
     length = tf.shape(ids)[1]
     # A factor per position; sums of 32 bits wrap around.
-    factors = tf.range(length) * -1640531535 + 1
-    keys = tf.reduce_sum(ids * factors, axis=1)
-
-    def row(key: tf.Tensor) -> tf.Tensor:
-        return tf.random.stateless_uniform([2, length], seed=tf.stack([key, 0]))
-
-    drawn = tf.map_fn(row, keys, fn_output_signature=tf.float32)
+    keys = tf.reduce_sum(ids * (tf.range(length) * -1640531535 + 1), axis=1)
+    drawn = tf.map_fn(
+        lambda key: tf.random.stateless_uniform([2, length], seed=tf.stack([key, 0])),
+        keys, fn_output_signature=tf.float32)
     return drawn[:, 0], drawn[:, 1]

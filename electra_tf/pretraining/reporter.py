@@ -1,5 +1,6 @@
 """Writes the loop's results to progress lines, metrics.jsonl and TensorBoard."""
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TextIO
@@ -13,21 +14,15 @@ from electra_tf.platform.storage import Path
 from electra_tf.pretraining import results
 from electra_tf.pretraining.setup import Run
 from electra_tf.pretraining.trainer import Timetable, Totals
-from electra_tf.reporting.collapse import CollapseWatch
-from electra_tf.reporting.metrics_log import (
-    CHECKPOINT,
-    EVAL,
-    TRAIN,
-    MetricsLog,
-    Record,
-    read_metrics,
-)
+from electra_tf.reporting import metrics_log
 from electra_tf.reporting.progress import Pace, progress_line
 from electra_tf.reporting.samples import Corruption, markdown_page
 from electra_tf.training.devices import device_name
 
 MIN_LINE_SECONDS = 1.0
 """Shortest time between two progress lines; metrics.jsonl has every interval."""
+LOST_DEVIATION = 0.01
+"""Standard deviation of a collapsed discriminator's logits, as a fraction of its largest so far."""
 
 
 class Reporter:
@@ -35,16 +30,13 @@ class Reporter:
 
     def __init__(self, run: Run, directory: Path, timetable: Timetable, *, out: TextIO,
                  clock: Callable[[], float] = time.monotonic):
-        """Opens the logs in a directory and drops what they hold past the restored step.
-
-        `clock` returns seconds.
-        """
+        """Opens the logs in a directory and drops what they hold past the restored step."""
         self._run, self._directory = run, directory
-        self._metrics = MetricsLog(directory / METRICS_FILE)
+        self._metrics = metrics_log.MetricsLog(directory / METRICS_FILE)
         self._metrics.rewind(timetable.first_step)
-        self._watch = CollapseWatch(run.config.optimizer.warmup(timetable.num_steps))
+        self._largest_deviation, self._collapsed = 0.0, False
         for record in self._records():
-            self._watch.take(record)
+            self._collapse(record)
         self._board = tf.summary.create_file_writer(str(directory / "tensorboard"))
         self.timetable = timetable
         self._out, self._clock = out, clock
@@ -80,7 +72,7 @@ class Reporter:
             old_total, old_weight = self._totals.get(name, (0.0, 0.0))
             self._totals[name] = (old_total + total, old_weight + weight)
         if complete:
-            self._log(TRAIN, self._say_progress())
+            self._log(metrics_log.TRAIN, self._say_progress())
             self._totals, self._timed_steps, self._timed_seconds = {}, 0, 0.0
         elif self.line_is_due():
             self._say_progress()
@@ -91,7 +83,7 @@ class Reporter:
 
     def has_evaluation(self, step: int) -> bool:
         """Tells whether the step was evaluated before an interruption."""
-        return any(record["kind"] == EVAL and record["step"] == step
+        return any(record["kind"] == metrics_log.EVAL and record["step"] == step
                    for record in self._records())
 
     def on_evaluated(self, batches: int) -> None:
@@ -106,11 +98,11 @@ class Reporter:
         """Reports an evaluation: as a table at the end of the run, before that as a line."""
         self.say(results.report(self._run, scores, self._step, self._directory,
                                 whole=self._step >= self.timetable.num_steps))
-        self._log(EVAL, scores)
+        self._log(metrics_log.EVAL, scores)
 
     def on_checkpoint(self, step: int) -> None:
         """Logs a saved checkpoint, so that the loss of all checkpoints is noticed."""
-        self._metrics.append({"kind": CHECKPOINT, "step": step})
+        self._metrics.append({"kind": metrics_log.CHECKPOINT, "step": step})
         self._pace.aside("checkpoint")
 
     def on_samples(self, samples: Sequence[Corruption]) -> None:
@@ -119,25 +111,41 @@ class Reporter:
             tf.summary.text("samples", markdown_page(samples))
         self._board.flush()
 
-    def _records(self) -> Sequence[Record]:
-        return read_metrics(self._metrics.path) if self._metrics.path.exists() else ()
+    def _records(self) -> Sequence[metrics_log.Record]:
+        return metrics_log.read_metrics(self._metrics.path) if self._metrics.path.exists() else ()
 
     def _log(self, kind: str, values: Mapping[str, float]) -> None:
         record = {"kind": kind, "step": self._step, **values}
         self._metrics.append(record)
-        warning = self._watch.take(record)
-        if warning:
+        if warning := self._collapse(record):
             self.say(warning)
         with self._board.as_default(self._step):
             for name, value in values.items():
                 tf.summary.scalar(f"{kind}/{name}", value)
         self._board.flush()
 
-    def _say_progress(self) -> dict[str, float]:
-        """Prints a line on the interval, unless the last one was printed just now.
+    def _collapse(self, record: metrics_log.Record) -> str:
+        """Returns, once, a warning that the discriminator's logits are equal for all tokens.
 
-        Returns:
-            The means, and the machine's measurements.
+        It rarely recovers within a short run, and its encoder stops learning.
+        """
+        mean, square = (record.get(f"discriminator_logit{end}", math.nan)
+                        for end in ("", "_squared"))
+        if self._collapsed or not math.isfinite(square):
+            return ""
+        deviation = math.sqrt(max(0.0, square - mean**2))
+        self._largest_deviation = max(self._largest_deviation, deviation)
+        self._collapsed = deviation < LOST_DEVIATION * self._largest_deviation
+        return "" if not self._collapsed else (
+            f"warning  the discriminator has collapsed: at step {record['step']:,} its logits "
+            f"differ by {deviation:.1e} (standard deviation over tokens), once by "
+            f"{self._largest_deviation:.2g}. Begin again with half the --learning_rate or with "
+            "more --warmup_steps; with --recipe=short, if it isn't that.")
+
+    def _say_progress(self) -> dict[str, float]:
+        """Returns the interval's means and the machine's measurements, and prints a line of them.
+
+        The line is left out if another one was printed just now.
         """
         means = {name: total / weight if weight else 0.0
                  for name, (total, weight) in self._totals.items()}

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -32,7 +32,6 @@ from electra_tf.training.assembly import build_model
 _ENCODER_SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads",
                   "intermediate_size", "max_position_embeddings", "type_vocab_size")
 _GENERATOR_SIZE = ("generator_width", "generator_depth")
-"""Settings of `model` that decide the shape of the weights."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -87,16 +86,14 @@ class Run:
 
 def stages(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
            vocab_file: Path | None = None, initial: Pretrained | None = None, *,
-           given: Collection[str] = (), restart: bool = False) -> Iterator[Run]:
-    """Yields every run of a command when the previous run is finished.
+           restart: bool = False) -> Iterator[Run]:
+    """Yields every run of a command when the previous run is finished; arguments as `prepare`'s.
 
     There is one, or two if a generator is trained first, in a directory within `model_dir`. The
-    steps of `config` are those of both. Arguments are those of `prepare`. `restart` removes the
-    files of earlier runs first.
+    steps of `config` are those of both. `restart` removes the files of earlier runs first.
     """
     def prepared(config: PretrainingConfig, directory: Path) -> Run:
-        run = prepare(config, data_dir, directory, vocab_file, initial, given=given,
-                      restart=restart)
+        run = prepare(config, data_dir, directory, vocab_file, initial, restart=restart)
         if restart:
             run_directory.restart(directory)
         return run
@@ -124,11 +121,7 @@ def stages(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
 
 
 def settings_of_run(model_dir: Path) -> dict[str, Any]:
-    """Returns the settings of a run, by name; its steps are those of all stages.
-
-    Raises:
-        UserError: there is no run, or its settings are damaged.
-    """
+    """Returns the settings of a run, by name, with the steps of all stages; `UserError` without."""
     saved = run_directory.settings_of(run_directory.read_identity(model_dir))
     objective = override(PretrainingConfig(), saved).objective
     if objective.generator_steps(saved[STEPS]):
@@ -138,30 +131,28 @@ def settings_of_run(model_dir: Path) -> dict[str, Any]:
 
 def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
             vocab_file: Path | None = None, initial: Pretrained | None = None, *,
-            given: Collection[str] = (), restart: bool = False, here: bool = True) -> Run:
+            restart: bool = False, here: bool = True) -> Run:
     """Returns a run that is ready to start.
 
     Args:
-        config: the run's settings. If its number of steps is larger than that of a finished run
-            in `model_dir`, that run is extended.
+        config: the run's settings. With more steps than a finished run in `model_dir` has, they
+            extend that run.
         data_dir: one or several directories of records, see `mixture.load`.
         model_dir: the run's directory.
         vocab_file: vocabulary that must equal the records'.
-        initial: initial networks. The generator's size is theirs.
-        given: names of settings that the user chose, which initial networks must have.
+        initial: initial networks, of the shape that the settings give.
         restart: begin again, whatever run is in `model_dir`.
         here: check that a step fits into this machine's memory.
 
     Raises:
-        UserError: the records, the devices, the memory, the initial networks or the run in
-            `model_dir` don't fit the settings.
+        UserError: one of these doesn't fit the settings, or the devices don't.
     """
     records = mixture.load(data_dir)
     vocabulary = _vocabulary(records, vocab_file)
     _check_length(config, records)
     if initial is not None:
         _check_text(initial, records)
-        config = _with_shape_of(initial, config, given)
+        _check_shape(initial, config)
     steps = config.training.num_train_steps
     finished_at = [] if restart else _finished_at(model_dir, steps)
     records.verify(config.runtime.verify_checksums)
@@ -232,29 +223,20 @@ def _has_generator(initial: Pretrained) -> bool:
     return any(name.startswith("generator/encoder/") for name in initial.weights)
 
 
-def _with_shape_of(initial: Pretrained, config: PretrainingConfig,
-                   given: Collection[str]) -> PretrainingConfig:
-    """Returns settings with the size of an initial generator; refuses another encoder's shape.
+def _check_shape(initial: Pretrained, config: PretrainingConfig) -> None:
+    """Raises UserError if initial networks have another shape.
 
     The published ELECTRA-Small generator is as wide as its discriminator, not a quarter as wide.
     """
     theirs, ours = initial.model, config.model
+    sizes = [(model.generator.hidden_size, model.generator.num_layers) for model in (theirs, ours)]
+    names = _ENCODER_SHAPE + (
+        _GENERATOR_SIZE if _has_generator(initial) and sizes[0] != sizes[1] else ())
     other = [f"model.{name} is {getattr(theirs, name)} there, {getattr(ours, name)} here"
-             for name in _ENCODER_SHAPE if getattr(theirs, name) != getattr(ours, name)]
+             for name in names if getattr(theirs, name) != getattr(ours, name)]
     if other:
         raise UserError(f"{initial.source} is of another size: {'; '.join(other)}. Leave "
                         "--model_size and these settings out: new networks take its shape.")
-    sizes = [(model.generator.hidden_size, model.generator.num_layers) for model in (theirs, ours)]
-    if not _has_generator(initial) or sizes[0] == sizes[1]:
-        return config  # Another fraction of the same size would be another run's setting.
-    values = {f"model.{name}": getattr(theirs, name) for name in _GENERATOR_SIZE}
-    for name in _GENERATOR_SIZE:
-        key, here = f"model.{name}", getattr(ours, name)
-        if key in given and here != values[key]:
-            raise UserError(f"{key}={here} doesn't fit the generator of {initial.source}, which "
-                            f"has {key}={values[key]:g}. Leave the setting out, or begin without "
-                            "--init_checkpoint.")
-    return override(config, values)
 
 
 def _vocabulary(records: Mixture, vocab_file: Path | None) -> Vocabulary:

@@ -83,12 +83,8 @@ class Trainer:
 
     def __init__(self, strategy: tf.distribute.Strategy, step: TrainStep,
                  batches: tf.distribute.DistributedDataset, *, in_loops: bool = False):
-        """Takes the step and the batches of all steps from the restored one on.
-
-        With `in_loops` the steps of a call run in one loop in the graph.
-        """
-        self._strategy, self._step, self._batches = strategy, step, batches
-        self._iterator = None
+        """Takes the batches from the restored step on; with `in_loops` a call is one loop."""
+        self._strategy, self._step, self._iterator = strategy, step, iter(batches)
         self._outputs = []
         # Loss scaling skips a step whose gradients overflow float16.
         self._watched = (["loss"] if step.config.training.precision is Precision.FLOAT16
@@ -123,8 +119,6 @@ class Trainer:
 
     def run(self, count: int = 1) -> None:
         """Starts steps on the next batches; an accelerator may run on after the call."""
-        if self._iterator is None:
-            self._iterator = iter(self._batches)
         if self._in_loops:
             self._run_loop = self._run_loop or self._traced_loop()
             self._outputs.append(self._run_loop(tf.constant(count)))
@@ -132,13 +126,10 @@ class Trainer:
             self._outputs += [self._run_step(self._iterator) for _ in range(count)]
 
     def totals(self) -> Totals:
-        """Waits for the steps since the last call, at least one.
+        """Returns (sum, weight) by name over the steps since the last call, at least one.
 
-        Returns:
-            Name -> (sum, weight) of every loss and statistic over these steps.
-
-        Raises:
-            UserError: a loss or gradient isn't finite; the weights are those before that step.
+        It waits for them, and refuses a loss or gradient that isn't finite with a `UserError`; the
+        weights are those before that step.
         """
         outputs, self._outputs = self._outputs, []
         history = {name: np.concatenate([_rows(output[name]) for output in outputs])

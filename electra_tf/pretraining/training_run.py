@@ -30,16 +30,10 @@ from electra_tf.pretraining.setup import Run
 from electra_tf.pretraining.trainer import Timetable, Trainer, steps_per_loop
 from electra_tf.reporting.curves import draw_curves
 from electra_tf.reporting.metrics_log import read_metrics, saved_steps
-from electra_tf.training import failures
+from electra_tf.training import failures, workers
 from electra_tf.training.assembly import build_state, build_step
 from electra_tf.training.devices import device_name
 from electra_tf.training.step import TrainState
-from electra_tf.training.workers import (
-    Agreement,
-    has_several_workers,
-    is_chief,
-    loss_of_a_worker_named,
-)
 
 
 @failures.explained()
@@ -47,11 +41,10 @@ def train(run: Run) -> None:
     """Trains up to the last step, evaluates, and draws the curves.
 
     Raises:
-        UserError: the directory belongs to another run or can't be written; a loss isn't finite;
-            another worker is lost.
+        UserError: the directory is another run's, a loss isn't finite, or a worker is lost.
         Interrupted: a signal stopped the run; a checkpoint of its last step is saved.
     """
-    if not is_chief(run.strategy):
+    if not workers.is_chief(run.strategy):
         with (tempfile.TemporaryDirectory() as scratch, open(os.devnull, "w") as nowhere):
             _train(run, storage.path(scratch), nowhere)
         return
@@ -72,7 +65,7 @@ def train(run: Run) -> None:
 
 def _train(run: Run, report_dir: Path, out: TextIO) -> None:
     config = run.config
-    with (_stop_request(run) as request, loss_of_a_worker_named(run.strategy),
+    with (_stop_request(run) as request, workers.loss_of_a_worker_named(run.strategy),
           contextlib.ExitStack() as left_over):
         state, manager, new_parts = restored_state(run)
         left_over.callback(manager.close)
@@ -84,7 +77,7 @@ def _train(run: Run, report_dir: Path, out: TextIO) -> None:
         stopped_by = Loop(
             timetable=table, trainer=_trainer(run, state, table), manager=manager,
             reporter=reporter, evaluator=evaluator_of(run, state.model), request=request,
-            workers=Agreement(run.strategy)).run()
+            workers=workers.Agreement(run.strategy)).run()
     if stopped_by:
         raise Interrupted(stopped_by, "" if out is not sys.stdout else (
             f"stopped by {stopped_by.name} at step {int(state.step.numpy()):,} of "
@@ -94,7 +87,7 @@ def _train(run: Run, report_dir: Path, out: TextIO) -> None:
 
 def _stop_request(run: Run) -> StopRequest:
     """Returns what notes signals; workers that wait for each other mustn't wait for ever."""
-    if not has_several_workers(run.strategy):
+    if not workers.has_several_workers(run.strategy):
         return StopRequest()
     seconds = run.config.runtime.grace_seconds
     return StopRequest(grace_seconds=seconds, late=(
@@ -105,10 +98,8 @@ def _stop_request(run: Run) -> StopRequest:
 def restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
     """Returns a run's state, of its newest checkpoint or as it begins, and what saves it.
 
-    Returns also which parts of the networks the initial networks, if there are any, don't have.
-
-    Raises:
-        UserError: every checkpoint is lost, or the newest doesn't fit.
+    Returns also which parts of the networks the initial networks, if there are any, don't have. If
+    every checkpoint is lost, or the newest doesn't fit, that is a `UserError`.
     """
     config, runtime = run.config, run.config.runtime
     model = run.build_model()
@@ -119,7 +110,7 @@ def restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
         manager = CheckpointManager(
             checkpoint, run.model_dir / run_directory.CHECKPOINTS,
             interval=runtime.save_checkpoints_steps, keep=runtime.keep_checkpoint_max,
-            is_chief=is_chief(run.strategy))
+            is_chief=workers.is_chief(run.strategy))
         restored, new_parts = manager.restore_or_initialize(), []
         if restored is None and saved_steps(run.model_dir / run_directory.METRICS_FILE):
             raise checkpoints.lost(run.model_dir / run_directory.CHECKPOINTS)
@@ -152,13 +143,12 @@ class Loop:
     evaluator: Evaluator | None
     """None if nothing was held out."""
     request: StopRequest
-    workers: Agreement
+    workers: workers.Agreement
 
     def run(self) -> signal.Signals | None:
-        """Trains; reads losses only where needed, so that the devices don't wait.
+        """Trains; returns the signal that ended the run early, after a checkpoint, or None.
 
-        Returns:
-            The signal that ended the run early, after a checkpoint; None if the run is finished.
+        Losses are read only where needed, so that the devices don't wait.
         """
         table, step = self.timetable, self.timetable.first_step
         stopped = self._evaluate(step) if table.evaluates(step) else None

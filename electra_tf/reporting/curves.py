@@ -18,9 +18,7 @@ def draw_curves(runs: Mapping[str, Sequence[Record]], path: str | Path) -> None:
     """Draws training curves, faint as measured and strong as smoothed, with evaluations as dots.
 
     `runs` has records of metrics.jsonl by name; several are drawn over each other, with a legend.
-
-    Raises:
-        UserError: nothing to draw, or the file cannot be written.
+    No records, or a file that can't be written, are a `UserError`.
     """
     filled = {label: shown for label, names in panels().items()
               if (shown := [name for name in names if any(
@@ -50,9 +48,6 @@ def smooth(values: Sequence[float]) -> list[float]:
 
     At the start of the curve the window is narrower on both sides, so that the first steep descent
     keeps its shape; at its end only on the right, so that noise does not bend the last points.
-
-    >>> smooth([3.0, 1.0])
-    [3.0, 1.0]
     """
     reach = len(values) // 30
     windows = [values[index - min(reach, index):index + min(reach, index) + 1]

@@ -17,7 +17,6 @@ class Pace:
     """A clock of steps and of the work between them; every call takes the time since the last."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
-        """Takes the clock, in seconds."""
         self._clock = clock
         self._began = self._last = clock()
         self._open_steps, self._open_seconds = 0, 0.0
@@ -40,7 +39,7 @@ class Pace:
     def steps(self, count: int) -> float:
         """Counts the time as that of `count` steps, at least 1; returns its seconds.
 
-        The first call counts only until the second, as it contains the start, unless the first
+        The first call, which contains the start, counts only until the second, unless the first
         step was timed apart and the call is of `FEW_STEPS` or more.
         """
         seconds = self.skip()
@@ -88,23 +87,15 @@ def progress_line(means: Mapping[str, float], *, step: int, num_steps: int,
                   seconds_left: float | None = None) -> str:
     """Returns one line without unknown columns; columns are as wide at every step of a run.
 
-    Args:
-        means: "loss", "learning_rate" and losses "..._loss" over the interval, in nats.
-        step: finished steps.
-        num_steps: steps of the whole run.
-        seconds_elapsed: since this process started training.
-        peak_memory_bytes: largest resident memory of this process so far.
-        tokens_per_second: over all devices, padding included.
-        peak_fraction: model FLOPs over the devices' peak, in [0, 1].
-        seconds_left: the estimate.
+    `means` has "loss", "learning_rate" and losses "..._loss" in nats. `tokens_per_second` counts
+    padding too; `peak_fraction`, in [0, 1], is the model's FLOPs over the devices' peak.
 
-    Example:
-        >>> print(progress_line(
-        ...     {"loss": 12.345, "generator_loss": 5.432, "discriminator_loss": 0.1383,
-        ...      "learning_rate": 3.2e-4}, step=1200, num_steps=10000, seconds_elapsed=345,
-        ...     peak_memory_bytes=2_210_000_000, tokens_per_second=4210, peak_fraction=0.37,
-        ...     seconds_left=2530))
-        step  1,200/10,000  loss 12.345  generator  5.432  discriminator 0.1383  lr 3.20e-04  \
+    >>> print(progress_line(
+    ...     {"loss": 12.345, "generator_loss": 5.432, "discriminator_loss": 0.1383,
+    ...      "learning_rate": 3.2e-4}, step=1200, num_steps=10000, seconds_elapsed=345,
+    ...     peak_memory_bytes=2_210_000_000, tokens_per_second=4210, peak_fraction=0.37,
+    ...     seconds_left=2530))
+    step  1,200/10,000  loss 12.345  generator  5.432  discriminator 0.1383  lr 3.20e-04  \
   4,210 tok/s  37 % of peak    2.2 GB  elapsed 0:05:45  ETA 0:42:10
     """
     total = f"{num_steps:,}"

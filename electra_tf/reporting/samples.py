@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -14,7 +14,6 @@ _WEIGHT: tuple[Outcome, ...] = ("caught", "missed", "replaced", "false alarm", "
 _COLOURS = {"restored": "36", "caught": "32", "missed": "31", "false alarm": "33"}
 _MARKS = {"caught": "✓", "missed": "✗", "false alarm": "!"}
 _WIDTH = 100
-"""Columns of a terminal."""
 
 LEGEND = (
     "The generator fills in hidden words; the discriminator says which words are not the "
@@ -31,17 +30,6 @@ GUESSES_LEGEND = (
 """Explains the marks of a network without a discriminator."""
 
 
-class Word(NamedTuple):
-    """A word of the original and what replaced it."""
-
-    before: str
-    after: str
-    """The pieces that the discriminator read; several words where pieces became words."""
-    probability: float
-    outcome: Outcome
-    """Caught if the discriminator accuses one of its replaced tokens."""
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Corruption:
     """One sequence before and after the generator, token by token, without padding."""
@@ -51,10 +39,9 @@ class Corruption:
     corrupted: Sequence[str]
     """WordPieces that the discriminator read."""
     selected: Sequence[bool]
-    """Whether the generator filled in this position."""
+    """Positions that the generator filled in."""
     replaced_probability: Sequence[float] | None = None
-    """The discriminator's probability, in [0, 1], that the token is not the original one; None
-    where there is no discriminator."""
+    """The discriminator's, in [0, 1], that the token is not the original one."""
 
     @classmethod
     def of_arrays(cls, details: Mapping[str, np.ndarray], written: np.ndarray,
@@ -62,12 +49,9 @@ class Corruption:
                   replaced_probability: np.ndarray | None = None) -> "list[Corruption]":
         """Returns the rows of an evaluation, padding left out.
 
-        Args:
-            details: "ids" int32 and "valid" bool [M, L]; "positions" int32 and "predicted" bool
-                [M, N], which positions were filled in; without them none is marked.
-            written: int32 [M, L], the text after that.
-            tokens: the vocabulary.
-            replaced_probability: [M, L], if something judged.
+        `details` has "ids" int32 and "valid" bool [M, L] and, if known, which positions were filled
+        in: "positions" int32 and "predicted" bool [M, N]. `written` int32 [M, L] is the text after
+        that, `tokens` the vocabulary, `replaced_probability` is [M, L].
         """
         found = []
         for row, real in enumerate(details["valid"]):
@@ -95,30 +79,6 @@ class Corruption:
                 outcome = "false alarm" if accused else "restored" if chosen else "untouched"
             yield before, after, probability, outcome
 
-    def words(self) -> Iterator[Word]:
-        """Yields whole words, without [CLS] and the last [SEP]."""
-        tokens = list(self.tokens())
-        starts = [index for index, token in enumerate(tokens)
-                  if not index or not _continues(token[0])]
-        for start, stop in zip(starts, [*starts[1:], len(tokens)], strict=True):
-            word = _word(tokens[start:stop])
-            if (word.before, start) != ("[CLS]", 0) and (word.before, stop) != (
-                    "[SEP]", len(tokens)):
-                yield word
-
-
-def _word(pieces: Sequence[tuple[str, str, float, Outcome]]) -> Word:
-    before, after = (pieces[0][side] + "".join(
-        piece[side][2:] if _continues(piece[side]) else f" {piece[side]}"
-        for piece in pieces[1:]) for side in (0, 1))
-    counted = [piece for piece in pieces if piece[0] != piece[1]] or pieces
-    return Word(before, after, max(piece[2] for piece in counted),
-                min((piece[3] for piece in counted), key=_WEIGHT.index))
-
-
-def _continues(piece: str) -> bool:
-    return piece.startswith("##") and len(piece) > 2
-
 
 def summary(sample: Corruption) -> str:
     """Returns the counts of one sequence as a line."""
@@ -139,8 +99,8 @@ def summary(sample: Corruption) -> str:
 def terminal_page(samples: Sequence[Corruption], *, colour: bool = False) -> str:
     """Returns the legend and every sample with its counts, ready to print; `colour` is ANSI's.
 
-    Below is how suspicious replaced and original tokens look on average: early in training no
-    probability exceeds one half, yet replaced tokens already stand out.
+    The last line has mean probabilities: early in training none exceeds one half, yet replaced
+    tokens already stand out.
     """
     views = [f"{number}. {summary(sample)}\n{_wrapped(sample, colour=colour)}"
              for number, sample in enumerate(samples, start=1)]
@@ -166,30 +126,47 @@ def _mean(values: Sequence[float]) -> str:
 def _wrapped(sample: Corruption, *, colour: bool) -> str:
     """Returns marked words in lines of `_WIDTH` columns; colours take none."""
     lines, column = ["  "], 2
-    for word in sample.words():
-        mark = _mark(word)
+    for mark, outcome in _marked_words(sample):
         if column + len(mark) > _WIDTH and column > 2:
             lines.append("  ")
             column = 2
         column += len(mark) + 1
-        code = _COLOURS.get(word.outcome)
+        code = _COLOURS.get(outcome)
         lines[-1] += f"\x1b[{code}m{mark}\x1b[0m " if colour and code else f"{mark} "
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _mark(word: Word) -> str:
-    percent = f" {_MARKS[word.outcome]}{word.probability:.0%}" if word.outcome in _MARKS else ""
-    if word.outcome in ("caught", "missed", "replaced"):
-        return f"[{word.before}→{word.after}{percent}]"
-    return {"false alarm": f"[{word.before}{percent}]",
-            "restored": f"{{{word.before}}}"}.get(word.outcome, word.before)
+def _marked_words(sample: Corruption) -> Iterator[tuple[str, Outcome]]:
+    """Yields whole words with their marks, without [CLS] and the last [SEP].
+
+    A word is caught if the discriminator accuses one of its replaced pieces.
+    """
+    tokens = list(sample.tokens())
+    starts = [index for index, token in enumerate(tokens) if not index or not _continues(token[0])]
+    for start, stop in zip(starts, [*starts[1:], len(tokens)], strict=True):
+        pieces = tokens[start:stop]
+        before, after = (pieces[0][side] + "".join(
+            piece[side][2:] if _continues(piece[side]) else f" {piece[side]}"
+            for piece in pieces[1:]) for side in (0, 1))
+        if (before, start) == ("[CLS]", 0) or (before, stop) == ("[SEP]", len(tokens)):
+            continue
+        counted = [piece for piece in pieces if piece[0] != piece[1]] or pieces
+        outcome = min((piece[3] for piece in counted), key=_WEIGHT.index)
+        percent = (f" {_MARKS[outcome]}{max(piece[2] for piece in counted):.0%}"
+                   if outcome in _MARKS else "")
+        yield {"false alarm": f"[{before}{percent}]", "restored": f"{{{before}}}",
+               "untouched": before}.get(outcome, f"[{before}→{after}{percent}]"), outcome
+
+
+def _continues(piece: str) -> bool:
+    return piece.startswith("##") and len(piece) > 2
 
 
 def spread(texts: Sequence[Sequence[str]], count: int) -> list[int]:
     """Returns the indices of the most readable texts out of `count` parts of all, in order.
 
-    Consecutive texts are mostly of one document, so texts of different parts are mostly of
-    different documents; the last quarter of a part is left out, which is next to the next part.
+    Texts of different parts are mostly of different documents; so the last quarter of a part, next
+    to the next part, is left out.
     """
     def readable(index: int) -> float:  # The fraction of tokens that are words of letters.
         text = [token for token in texts[index] if token not in ("[CLS]", "[SEP]")]

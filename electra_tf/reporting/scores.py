@@ -14,10 +14,8 @@ _STYLES: Mapping[str, tuple[str, str, int]] = {
     "other": ("others", "#6b7280", 6), OWN: (OWN, "#d1495b", 12)}
 """Kind -> name in the legend, color, size."""
 KINDS = tuple(kind for kind in _STYLES if kind != OWN)
-_GAP = 6
-"""Points between a dot and its name."""
-_RADIUS = 4
-"""Radius of a dot with some room around it, in points."""
+_GAP, _RADIUS = 6, 4
+"""Distance of a name from its dot, and radius of a dot with some room around it, in points."""
 _PLACES = ((1, 0, "left", "center"), (-1, 0, "right", "center"), (0, 1, "center", "bottom"),
            (0, -1, "center", "top"), (1, 1, "left", "bottom"), (-1, 1, "right", "bottom"),
            (1, -1, "left", "top"), (-1, -1, "right", "top"))

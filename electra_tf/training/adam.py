@@ -28,7 +28,7 @@ class Adam(tf.Module):
 
     def __init__(self, config: OptimizerConfig, variables: Sequence[tf.Variable],
                  rate_factors: Sequence[float] | None = None):
-        """Creates two slots per variable, in the order of gradients; under the strategy's scope.
+        """Creates two slots per variable, under the strategy's scope.
 
         `rate_factors` multiply the learning rate of each variable; 1 by default.
         """
@@ -44,18 +44,20 @@ class Adam(tf.Module):
         self._kernel_epsilon = config.epsilon * second**0.5
         self._rate_factors = list(rate_factors or [1.0] * len(self._variables))
         self._distinct_factors = sorted(set(self._rate_factors))
-        self.first_moments = [_slot(variable, "adam_m") for variable in self._variables]
-        self.second_moments = [_slot(variable, "adam_v") for variable in self._variables]
+        self.first_moments, self.second_moments = (
+            [tf.Variable(tf.zeros_like(variable), trainable=False,
+                         name=f"{variable.name.split(':')[0]}/{kind}")
+             for variable in self._variables] for kind in ("adam_m", "adam_v"))
 
     def apply(self, gradients: Sequence[tf.Tensor], rate: tf.Tensor, *, step: tf.Tensor,
               scale: tf.Tensor, usable: tf.Tensor) -> None:
-        """Updates all variables of one replica; call it in a replica context.
+        """Updates all variables of one replica, in a replica context.
 
         Args:
             gradients: summed over replicas, one per variable.
             rate: float32 [], the learning rate.
-            step: integer [], how many steps came before, those without an update among them.
-            scale: float32 [], what to multiply the gradients by: the clipping.
+            step: integer [], earlier steps, those without an update among them.
+            scale: float32 [], factor of the gradients: the clipping.
             usable: bool []; False leaves weights and slots exactly as they are.
         """
         # With rate 0 and betas 1 an update is the identity: no branch on the device.
@@ -126,7 +128,6 @@ class Lamb(Adam):
 
     def __init__(self, config: OptimizerConfig, variables: Sequence[tf.Variable],
                  rate_factors: Sequence[float] | None = None):
-        """Creates Adam's slots, with Adam's arguments."""
         super().__init__(config, variables, rate_factors)
         # Weights that decay are adapted even if the decay is 0.
         self._decays = [decays(variable.name) for variable in variables]
@@ -164,11 +165,6 @@ def clip_scale(gradients: Sequence[tf.Tensor], clip_norm: float) -> tuple[tf.Ten
     """
     norm = tf.linalg.global_norm(gradients)
     return clip_norm / tf.maximum(norm, clip_norm), norm
-
-
-def _slot(variable: tf.Variable, kind: str) -> tf.Variable:
-    name = variable.name.split(":")[0]
-    return tf.Variable(tf.zeros_like(variable), trainable=False, name=f"{name}/{kind}")
 
 
 def decays(path: str) -> bool:

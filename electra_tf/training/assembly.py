@@ -14,8 +14,6 @@ from electra_tf.training.devices import POLICIES, use_xla
 from electra_tf.training.schedule import Schedule
 from electra_tf.training.step import LossScale, Settings, TrainState, TrainStep
 
-OPTIMIZERS = {Optimizer.ADAM: Adam, Optimizer.LAMB: Lamb}
-
 
 def build_model(objective: Objective, config: Settings, strategy: tf.distribute.Strategy, *,
                 seed: int) -> tf_keras.Model:
@@ -33,7 +31,8 @@ def build_state(config: Settings, model: tf_keras.Model, strategy: tf.distribute
     """Creates what is trained, at step 0; `rate_factors` has one per trainable variable."""
     variables = model.trainable_variables
     with strategy.scope():
-        optimizer = OPTIMIZERS[config.optimizer.name](config.optimizer, variables, rate_factors)
+        kind = Lamb if config.optimizer.name is Optimizer.LAMB else Adam
+        optimizer = kind(config.optimizer, variables, rate_factors)
         return TrainState(model, optimizer,
                           LossScale(enabled=config.training.precision is Precision.FLOAT16))
 

@@ -21,11 +21,8 @@ from electra_tf.platform.machine import usable_cores
 from electra_tf.training.step import Settings
 from electra_tf.training.strategies import create_strategy, is_one_cpu
 
-POLICIES = {
-    Precision.FLOAT32: "float32",
-    Precision.BFLOAT16: "mixed_bfloat16",
-    Precision.FLOAT16: "mixed_float16",
-}
+POLICIES = {Precision.FLOAT32: "float32", Precision.BFLOAT16: "mixed_bfloat16",
+            Precision.FLOAT16: "mixed_float16"}
 """Keras mixed-precision policy of each precision."""
 MAX_PARTS = 4
 """Every part has gradients of its own for all weights; more parts gain nothing."""
@@ -35,11 +32,8 @@ _NO_REWRITING = "disable_meta_optimizer"
 def prepare(config: Settings) -> tuple[tf.distribute.Strategy, dict[str, Any]]:
     """Sets up threads and devices; TensorFlow takes them only before its first op.
 
-    Returns:
-        The strategy, and the settings that were left to choose automatically.
-
-    Raises:
-        UserError: devices that can't be reached, or a batch that can't be split over them.
+    Returns the strategy and the settings that were left to choose automatically, or refuses devices
+    that can't be reached and a batch that can't be split over them with a `UserError`.
     """
     training, runtime = config.training, config.runtime
     if runtime.deterministic:
@@ -60,16 +54,12 @@ def prepare(config: Settings) -> tuple[tf.distribute.Strategy, dict[str, Any]]:
 
 
 def prepare_cpu(config: RuntimeConfig, rows: int) -> int:
-    """Sets TensorFlow up for training on a single CPU, if a run uses one.
+    """Returns the parts, a divisor of `rows`, of a micro-batch to compute side by side.
 
-    After TensorFlow's first op threads stay as they are, and parts gain less. TensorFlow's own
-    rewriting of graphs is switched off: it delays the first step by 4 s and gains nothing, as what
-    it would fuse is fused already (`modeling/fused.py`).
-
-    Returns:
-        A divisor of `rows`, the examples of a micro-batch: parts to compute side by side. 1 if
-        there are several devices, a GPU, XLA, which compiles the whole batch, or if every bit has
-        to be the same again.
+    It is 1 if there are several devices, a GPU, XLA, which compiles the whole batch, or if every
+    bit has to be the same again. Otherwise a single CPU is set up: threads, if this is before
+    TensorFlow's first op, and no rewriting of graphs by TensorFlow, which delays the first step by
+    4 s and gains nothing, as what it would fuse is fused already (`modeling/fused.py`).
     """
     if config.xla is Xla.ON or config.deterministic or not is_one_cpu(config):
         return 1
@@ -95,19 +85,14 @@ def graph_rewriting() -> Iterator[None]:
 
 
 def largest_divisor(number: int, limit: int) -> int:
-    """Returns the largest divisor of `number` up to `limit`.
-
-    >>> largest_divisor(30, 4)
-    3
-    """
+    """Returns the largest divisor of `number` up to `limit`."""
     return max(divisor for divisor in range(1, limit + 1) if number % divisor == 0)
 
 
 def resolve_precision(precision: Precision, strategy: tf.distribute.Strategy) -> Precision:
     """Returns `precision`, AUTO replaced by what the strategy's devices multiply fastest.
 
-    Raises:
-        UserError: bfloat16 for GPUs that have no units for it.
+    A `UserError` refuses bfloat16 for GPUs that have no units for it.
     """
     kind, bfloat16 = device_type(strategy), True
     if kind == "GPU":
@@ -132,9 +117,7 @@ def use_xla(choice: Xla, strategy: tf.distribute.Strategy) -> bool:
     On the CPU XLA computes bfloat16 products in float32, which is slower than oneDNN without
     XLA. A TPU strategy compiles by itself.
     """
-    if choice is not Xla.AUTO:
-        return choice is Xla.ON
-    return device_type(strategy) == "GPU"
+    return choice is Xla.ON or (choice is Xla.AUTO and device_type(strategy) == "GPU")
 
 
 def device_name(strategy: tf.distribute.Strategy) -> str:

@@ -26,11 +26,7 @@ _OF_RECORDS = re.compile("the records|its manifest|a shard|parse serialized prot
 
 @contextlib.contextmanager
 def explained() -> Iterator[None]:
-    """Turns failures of training that a user can mend into one line; also a decorator.
-
-    Raises:
-        UserError: a batch doesn't fit into memory, the disk is full, or a shard is damaged.
-    """
+    """Turns failures of training that a user can mend into a `UserError`; also a decorator."""
     try:
         yield
     except tf.errors.ResourceExhaustedError as error:
@@ -69,9 +65,6 @@ def require_room(model: ModelConfig, runtime: RuntimeConfig, strategy: tf.distri
     layer that is its input, queries, keys and values, what attention gives, and the feed-forward
     layer's inner vector, in 16 bits; with gradient checkpointing only the inputs. `batch` is the
     examples of a step over all replicas, `length` is L.
-
-    Raises:
-        UserError: even the least doesn't fit.
     """
     there, weights = _physical_bytes(), BYTES_PER_WEIGHT * model.parameters
     if weights > there:

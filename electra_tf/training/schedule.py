@@ -36,9 +36,9 @@ class Schedule:
            finished_at: Sequence[int] = ()) -> "Schedule":
         """Returns the schedule that settings describe.
 
-        A run that was extended has earlier numbers of steps, `finished_at`. Each extension has a
-        short warm-up to the peak and a decay to zero. Tiny, 1,000 + 1,000 steps, against one run
-        of 2,000: loss 24.12 and 24.00; 24.84 with the long run's lower rates in the extension.
+        Each extension of a run, after the steps `finished_at`, has a short warm-up to the peak and
+        a decay to zero. Tiny, 1,000 + 1,000 steps, against one run of 2,000: loss 24.12 and 24.00;
+        24.84 with the long run's lower rates in the extension.
         """
         *earlier, begin = [0] if not finished_at else finished_at
         steps = num_train_steps - begin
@@ -63,16 +63,12 @@ class Schedule:
 
 def rate_factors(paths: Iterable[str], *, num_layers: int, decay: float,
                  skip_first: bool = False) -> list[float]:
-    """Returns what to multiply the learning rate of each weight by: decay ** depth.
+    """Returns the factor of each weight's learning rate: decay ** depth (ELECTRA, appendix B).
 
     The head, and all else outside the encoder, has depth 0, the last of `num_layers` layers 1, the
-    first `num_layers`, the embeddings one more (ELECTRA, appendix B). With `skip_first` all but
-    the head are one deeper, as in Google's code, with which the published scores were measured
-    (its issues 51 and 64). `paths` are full names such as
-    "electra/encoder/layer_0/output/dense/bias".
-
-    Raises:
-        ValueError: a layer past `num_layers`.
+    first `num_layers`, the embeddings one more. With `skip_first` all but the head are one deeper,
+    as in Google's code, with which the published scores were measured (its issues 51 and 64).
+    `paths` are full names such as "electra/encoder/layer_0/output/dense/bias".
     """
     def depth(path: str) -> int:
         if not path.startswith("electra/"):

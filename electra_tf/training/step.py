@@ -94,13 +94,9 @@ class TrainStep:
     compile_with_xla: bool
 
     def __call__(self, batch: Any) -> Mapping[str, Ratio]:
-        """Updates the weights; call it in a replica context.
+        """Updates the weights by this replica's [B / R, ...] rows, in a replica context.
 
-        Args:
-            batch: this replica's [B / R, ...] rows of the global batch, as the objective reads it.
-
-        Returns:
-            Losses and statistics of the global batch before the update, as sums and weights.
+        Returns losses and statistics of the global batch before the update.
         """
         context = tf.distribute.get_replica_context()
         rows = self.config.training.train_batch_size // context.num_replicas_in_sync
@@ -171,6 +167,4 @@ class TrainStep:
             **{name: Ratio(sums[name], weights[name]) for name in weights},
             **{name.removesuffix("/sum"): Ratio(sums[name], sums[name[:-3] + "weight"])
                for name in sums if name.endswith("/sum")},
-            "learning_rate": Ratio(rate, one),
-            "gradient_norm": Ratio(norm, one),
-        }
+            "learning_rate": Ratio(rate, one), "gradient_norm": Ratio(norm, one)}

@@ -19,11 +19,7 @@ _DRIVER = pathlib.Path("/dev/nvidiactl")
 
 
 def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:
-    """Returns the strategy that `config` asks for.
-
-    Raises:
-        UserError: no such TPU, too few GPUs, or a TF_CONFIG that doesn't describe a cluster.
-    """
+    """Returns the strategy that `config` asks for, or refuses it with a `UserError`."""
     kind = _kind(config)
     if kind is Strategy.TPU:
         return _tpu(config.tpu)

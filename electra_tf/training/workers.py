@@ -45,10 +45,9 @@ class Cluster:
 
 
 def parse(text: str) -> Cluster:
-    """Returns what TF_CONFIG describes: TensorFlow waits long for a cluster that can't come to be.
+    """Returns what TF_CONFIG describes, or refuses what is no cluster with a `UserError`.
 
-    Raises:
-        UserError: it isn't set, no JSON, or no cluster that can train.
+    TensorFlow would wait long for a cluster that can't come to be.
     """
     try:
         cluster = strict_json.loads(os.fsencode(text), Cluster)
@@ -100,9 +99,8 @@ def is_chief(strategy: tf.distribute.Strategy) -> bool:
 def loss_of_a_worker_named(strategy: tf.distribute.Strategy) -> Iterator[None]:
     """Turns TensorFlow's errors about another worker, in the block, into one line.
 
-    Raises:
-        Abandoned: another worker ended or doesn't answer.
-        UserError: workers that were given clusters of different sizes.
+    It is `Abandoned` if another worker ended or doesn't answer, and a `UserError` for clusters of
+    different sizes.
     """
     try:
         yield
@@ -128,7 +126,6 @@ class Agreement:
     """
 
     def __init__(self, strategy: tf.distribute.Strategy):
-        """Takes the strategy that the workers share."""
         self._strategy = strategy
         self._sum = tf.function(self._replicas_sum, autograph=False)
 

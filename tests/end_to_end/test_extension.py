@@ -116,7 +116,7 @@ def test_initial_networks_give_a_new_run_their_shape(place):
         assert second[f"model.{name}"] == first[f"model.{name}"]
     call(place, "second", "--num_train_steps=3")
     for change, words in (
-            ("--set=model.generator_width=1.0", "generator_width=1.0 doesn't fit the generator"),
+            ("--set=model.generator_width=1.0", "model.generator_width is 0.5 there, 1.0 here"),
             ("--set=model.num_heads=4", "model.num_heads is 2 there, 4 here"),
             ("--model_size=small", "model.hidden_size is 32 there, 256 here")):
         with pytest.raises(UserError, match=words):

@@ -18,7 +18,7 @@ PERIOD = 35
 
 @pytest.fixture(scope="module")
 def corruption(records):
-    return FixedCorruption.of_records(mixture.load(records), SPECIAL)
+    return FixedCorruption(mixture.load(records), SPECIAL)
 
 
 def batch_of(rows: np.ndarray) -> Batch:

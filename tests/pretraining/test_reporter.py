@@ -158,18 +158,21 @@ def test_evaluation_and_checkpoints_are_left_out_of_the_pace(tmp_path):
     assert line.endswith("ETA 0:18:12")
 
 
-def test_a_collapse_is_told_of_once_also_when_the_run_was_interrupted(tmp_path):
-    def chance(first_step):
+def test_a_collapse_is_warned_of_once_also_when_the_run_was_interrupted(tmp_path):
+    def warned(first_step, deviations):
         out = io.StringIO()
         report = reporter(tmp_path, out=out, first_step=first_step, num_steps=5000,
-                          log_every_steps=1000)
-        train(report, totals(1.0), first_step + 1000)
-        report.on_eval({"discriminator_auc": 0.5})
+                          log_every_steps=100)
+        for step, deviation in enumerate(deviations, start=first_step // 100 + 1):
+            train(report, totals(1.0) | {
+                "discriminator_logit": (-2.0, 1.0),
+                "discriminator_logit_squared": (4.0 + deviation**2, 1.0)}, 100 * step)
         return out.getvalue()
 
-    assert "guesses" not in chance(0)
-    assert chance(1000).count("guesses") == 1
-    assert "guesses" not in chance(2000)
+    assert "collapsed" not in warned(0, [1e-3, 0.5, 0.006])
+    said = warned(300, [0.004, 0.001])
+    assert said.count("collapsed: at step 400") == 1 and "--learning_rate" in said
+    assert "collapsed" not in warned(500, [0.001])
 
 
 def test_tensorboard_has_scalars_and_samples_by_step(tmp_path):

@@ -68,7 +68,6 @@ def test_the_loop_of_steps_is_traced_for_the_cores(make_run, objective):
     state = tiny_run.state_of(run)
     table = Timetable(first_step=0, runtime=run.config.runtime, num_steps=10, steps_per_loop=5)
     trainer = training_run._trainer(run, state, table)
-    trainer._iterator = iter(trainer._batches)
     loop = trainer._traced_loop().get_concrete_function(tf.TensorSpec([], tf.int32))
     cores, host = on_the_cores(loop.graph)
     assert not REFUSED & set(cores)
