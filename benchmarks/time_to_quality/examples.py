@@ -8,7 +8,7 @@ import tensorflow as tf
 from electra_tf.data import mixture
 from electra_tf.data.pipeline import evaluation_batches, training_batches
 from electra_tf.pretraining.fixed_corruption import KINDS, FixedCorruption
-from electra_tf.pretraining.setup import special_tokens
+from electra_tf.pretraining.setup import token_kinds
 from electra_tf.text.vocabulary import Vocabulary
 
 _MOST_BYTES = 1 << 30
@@ -40,7 +40,7 @@ def export(data_dir: pathlib.Path, target: pathlib.Path, *, seed: int, window: i
     held_out = evaluation_batches(
         records, pad_id=vocabulary.pad_id,
         global_batch_size=eval_batch, context=tf.distribute.InputContext()).take(eval_batches)
-    corrupt = FixedCorruption(records, special_tokens(vocabulary))
+    corrupt = FixedCorruption(records, token_kinds(vocabulary).special)
     parts = {"ids": [], "valid": [], **{kind: [] for kind in KINDS}}
     for rows in held_out:
         parts["ids"].append(rows.ids)

@@ -39,13 +39,9 @@ def run() -> None:
     command_line.run(main, summary=__doc__, groups=pretraining_flags.GROUPS)
 
 
+@setting_flags.naming_flags(pretraining_flags.SETTINGS)
 def main() -> None:
     """Runs the mode that the flags ask for."""
-    with setting_flags.naming_flags(pretraining_flags.SETTINGS):
-        _run()
-
-
-def _run() -> None:
     size = flags.FLAGS.model_size or "small"
     section_flags.set_default("model_dir", f"runs/{size}")
     section_flags.set_default("data_dir", RECORDS)

@@ -15,7 +15,7 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.detection_scores import ranking_scores
 from electra_tf.objectives.objective import Arrays
 from electra_tf.pretraining.fixed_corruption import KINDS, Corrupted, FixedCorruption
-from electra_tf.pretraining.setup import Run, special_tokens
+from electra_tf.pretraining.setup import Run, token_kinds
 from electra_tf.reporting.samples import Corruption, spread
 from electra_tf.training.devices import largest_divisor
 from electra_tf.training.parts import joined
@@ -46,7 +46,7 @@ class Evaluator:
         """Counts the training records at the first use, if the objective judges tokens."""
         if self._run.objective.judge is None:
             return lambda batch: {}
-        return FixedCorruption(self._run.records, special_tokens(self._run.vocabulary))
+        return FixedCorruption(self._run.records, token_kinds(self._run.vocabulary).special)
 
     def evaluate(self, go_on: Callable[[int], bool] = lambda batches: True
                  ) -> dict[str, float] | None:

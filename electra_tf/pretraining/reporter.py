@@ -16,7 +16,7 @@ from electra_tf.pretraining.setup import Run
 from electra_tf.pretraining.trainer import Timetable, Totals
 from electra_tf.reporting import metrics_log
 from electra_tf.reporting.progress import Pace, progress_line
-from electra_tf.reporting.samples import Corruption, markdown_page
+from electra_tf.reporting.samples import Corruption, terminal_page
 from electra_tf.training.devices import device_name
 
 MIN_LINE_SECONDS = 1.0
@@ -77,10 +77,6 @@ class Reporter:
         elif self.line_is_due():
             self._say_progress()
 
-    def aside(self, name: str) -> None:
-        """Counts the time since the last call for `name` instead of for the training steps."""
-        self._pace.aside(name)
-
     def has_evaluation(self, step: int) -> bool:
         """Tells whether the step was evaluated before an interruption."""
         return any(record["kind"] == metrics_log.EVAL and record["step"] == step
@@ -99,6 +95,7 @@ class Reporter:
         self.say(results.report(self._run, scores, self._step, self._directory,
                                 whole=self._step >= self.timetable.num_steps))
         self._log(metrics_log.EVAL, scores)
+        self._pace.aside("evaluation")
 
     def on_checkpoint(self, step: int) -> None:
         """Logs a saved checkpoint, so that the loss of all checkpoints is noticed."""
@@ -108,8 +105,9 @@ class Reporter:
     def on_samples(self, samples: Sequence[Corruption]) -> None:
         """Writes sample corruptions for TensorBoard."""
         with self._board.as_default(self._step):
-            tf.summary.text("samples", markdown_page(samples))
+            tf.summary.text("samples", f"```\n{terminal_page(samples)}\n```")
         self._board.flush()
+        self._pace.aside("samples")
 
     def _records(self) -> Sequence[metrics_log.Record]:
         return metrics_log.read_metrics(self._metrics.path) if self._metrics.path.exists() else ()

@@ -170,11 +170,12 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         found = formats.read(source)
         _check_text(found, records)
         generator = GivenGenerator(source=found.source, model=found.model, weights=found.weights)
+    kinds = token_kinds(vocabulary)
     objective = build_objective(
         # An extension leaves what depends on the number of steps, the sampling temperature.
         override(config, {STEPS: [*finished_at, steps][0]}), Given(
-            kinds=token_kinds(vocabulary), generator=generator,
-            token_counts=functools.partial(token_counts, records, special_tokens(vocabulary))))
+            kinds=kinds, generator=generator,
+            token_counts=functools.partial(token_counts, records, kinds.special)))
     if here:
         failures.require_room(
             config.model, config.runtime, strategy, length=config.data.max_seq_length,
@@ -202,15 +203,11 @@ def _finished_at(model_dir: Path, num_steps: int) -> list[int]:
     return [*earlier, steps]
 
 
-def special_tokens(vocabulary: Vocabulary) -> SpecialTokens:
-    """Returns the ids that masking and replacement leave out."""
-    return SpecialTokens(pad=vocabulary.pad_id, cls=vocabulary.cls_id, sep=vocabulary.sep_id,
-                         mask=vocabulary.mask_id)
-
-
 def token_kinds(vocabulary: Vocabulary) -> TokenKinds:
     """Returns the special tokens, the size and the continuing pieces of a vocabulary."""
-    return TokenKinds(special_tokens(vocabulary), vocabulary.size, vocabulary.continues)
+    special = SpecialTokens(pad=vocabulary.pad_id, cls=vocabulary.cls_id, sep=vocabulary.sep_id,
+                            mask=vocabulary.mask_id)
+    return TokenKinds(special, vocabulary.size, vocabulary.continues)
 
 
 def shape_of(initial: Pretrained) -> dict[str, Any]:
@@ -242,14 +239,12 @@ def _check_shape(initial: Pretrained, config: PretrainingConfig) -> None:
 def _vocabulary(records: Mixture, vocab_file: Path | None) -> Vocabulary:
     path, built = vocab_file or records.vocabulary_path, records.vocabulary
     vocabulary = Vocabulary.load(path)
-    fix = "Name the right one by --vocab_file, or build the records again."
-    if vocabulary.sha256 != built.sha256:
-        raise UserError(f"{path} ({vocabulary.size} entries) isn't the vocabulary that the records "
-                        f"in {records} were built with ({built.size} entries). {fix}")
-    recorded = tokenization.recorded_normalization(vocabulary, path)
-    if recorded not in (None, built.normalization):
-        raise UserError(f"{path} was learned with normalization {recorded}, the records in "
-                        f"{records} were built with {built.normalization}. {fix}")
+    recorded = tokenization.recorded_normalization(vocabulary, path) or built.normalization
+    if (vocabulary.sha256, recorded) != (built.sha256, built.normalization):
+        raise UserError(
+            f"{path} ({vocabulary.size} entries, {recorded}) isn't the vocabulary that the records "
+            f"in {records} were built with ({built.size} entries, {built.normalization}). Name the "
+            "right one by --vocab_file, or build the records again.")
     return vocabulary
 
 

@@ -162,7 +162,6 @@ class Loop:
                                        complete=bool(stopped) or table.records(step))
             if table.samples(step) and not stopped and self.evaluator is not None:
                 self.reporter.on_samples(self.evaluator.samples(SHOWN_SAMPLES))
-                self.reporter.aside("samples")
             if table.saves(step) or stopped:
                 self.manager.save(step, check_interval=False)
                 self.reporter.on_checkpoint(step)
@@ -192,7 +191,6 @@ class Loop:
         scores = self.evaluator.evaluate(go_on)
         if scores is not None:
             self.reporter.on_eval(scores)
-            self.reporter.aside("evaluation")
         return stopped
 
 
@@ -216,19 +214,16 @@ def _header(run: Run, state: TrainState, first_step: int,
 
 def _about_records(run: Run) -> list[str]:
     """Returns how much there is to read, and of several directories how often a run reads each."""
-    training, places, records = run.config.training, run.places, run.records
-    rows = run.rows("train")
+    training, places, rows = run.config.training, run.places, run.rows("train")
+    batch, sources = training.train_batch_size, run.records.sources
     lines = [f"records  {rows:,} examples of {run.length} tokens, {run.rows('eval'):,} held out"]
     if places.rows > 1:
-        lines[0] += (f", {places.rows} out of each of {places.built} (which leaves out "
-                     f"{places.left_over})")
-    if len(records.sources) == 1:
-        lines[0] += (f"; {rows / training.train_batch_size:,.0f} steps of "
-                     f"{training.train_batch_size} an epoch")
-        return lines
-    for source in records.sources:
+        lines[0] += f", {places.rows} of each of {places.built} (which leaves out {places.left_over})"
+    if len(sources) == 1:
+        return [f"{lines[0]}; {rows / batch:,.0f} steps of {batch} an epoch"]
+    for source in sources:
         own, share = source.examples("train") * places.rows, source.share / SHARES
-        read = training.num_train_steps * training.train_batch_size * share
+        read = training.num_train_steps * batch * share
         lines.append(f"  {share:>7.2%} of the batches from {source.data_dir}: {own:,} examples, "
                      f"read {read / own:,.2f} times")
     return lines

@@ -114,11 +114,6 @@ def terminal_page(samples: Sequence[Corruption], *, colour: bool = False) -> str
     return "\n\n".join([LEGEND, *views, suspicion])
 
 
-def markdown_page(samples: Sequence[Corruption]) -> str:
-    """Returns the same as Markdown, for TensorBoard."""
-    return f"```\n{terminal_page(samples)}\n```"
-
-
 def _mean(values: Sequence[float]) -> str:
     return f"{sum(values) / len(values):.1%}" if values else "-"
 

@@ -83,23 +83,7 @@ def test_another_vocabulary_is_refused(records, tmp_path):
     assert "other.txt (6 entries) isn't the vocabulary" in message
 
 
-def test_a_truncated_shard_is_refused(records):
-    shard = records / "train-00001.tfrecord"
-    shard.write_bytes(shard.read_bytes()[:-10])
-    assert "train-00001.tfrecord" in refused(records)
-
-
-def test_a_shard_with_a_changed_byte_is_refused(records):
-    shard = records / "train-00001.tfrecord"
-    content = bytearray(shard.read_bytes())
-    content[len(content) // 2] ^= 1
-    shard.write_bytes(content)
-    assert "checksum" in refused(records)
-
-
-def test_a_missing_shard_and_a_damaged_manifest_are_refused(records):
-    (records / "train-00002.tfrecord").unlink()
-    assert "train-00002.tfrecord" in refused(records)
+def test_a_damaged_manifest_is_refused(records):
     (records / "manifest.json").write_text("{")
     assert "manifest.json is damaged" in refused(records)
 

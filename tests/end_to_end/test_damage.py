@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from electra_tf.apps.tools import export_model
-from electra_tf.checkpoints.run_directory import only_process
 from electra_tf.checkpoints.weights import read_weights
 from electra_tf.config import finetuning_flags, pretraining_flags
 from electra_tf.data import manifest
@@ -194,14 +193,6 @@ class TestDamagedShards:
             pretrain(copied, tmp_path / "run", "--set=runtime.verify_checksums=false", steps=16)
 
     @pytest.mark.slow
-    def test_that_nobody_looked_at_end_an_evaluation_in_one_line(self, records, copied, tmp_path):
-        pretrain(records, tmp_path / "run")
-        flip(copied / "train-00000.tfrecord")
-        with one_line("the records are damaged", "verify_checksums=true"):
-            pretrain(copied, tmp_path / "run", "--mode=eval",
-                     "--set=runtime.verify_checksums=false")
-
-    @pytest.mark.slow
     def test_of_another_length_end_training_in_one_line(self, copied, tmp_path):
         made = manifest.load(copied)
         (copied / "train-00000.tfrecord").write_bytes(
@@ -232,10 +223,3 @@ def test_a_clock_that_goes_back_changes_nothing(records, tmp_path, monkeypatch):
     whole, again = (read_weights(tmp_path / name) for name in ("whole", "run"))
     for name, value in whole.items():
         np.testing.assert_allclose(again[name], value, atol=1e-6)
-
-
-@pytest.mark.slow
-def test_two_fine_tunings_in_one_directory_are_refused(encoder, table, tmp_path):
-    finetune(encoder, table, tmp_path / "run")
-    with only_process(tmp_path / "run"), one_line("another process", str(tmp_path / "run")):
-        finetune(encoder, table, tmp_path / "run", "--num_trials=2")

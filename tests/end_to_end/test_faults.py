@@ -1,6 +1,7 @@
 """What happens to a run when somebody damages, moves or restarts its files."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -56,17 +57,8 @@ def finished(tmp_path_factory, records):
 def run(finished, tmp_path):
     """A copy of a run of six steps with checkpoints 2, 4 and 6, in a directory of an odd name."""
     target = tmp_path / finished.name
-    _copy(finished, target)
+    shutil.copytree(finished, target)
     return target
-
-
-def _copy(source: Path, target: Path) -> None:
-    target.mkdir(parents=True)
-    for path in source.iterdir():
-        if path.is_dir():
-            _copy(path, target / path.name)
-        else:
-            (target / path.name).write_bytes(path.read_bytes())
 
 
 def test_a_run_whose_newest_checkpoint_is_damaged_goes_on_from_the_one_before(
@@ -86,13 +78,7 @@ def test_a_run_that_lost_its_checkpoints_is_refused_and_keeps_its_metrics(record
     checkpoints.remove(run / "checkpoints", {2, 4, 6})
     with pytest.raises(UserError, match="none is left.*--restart"):
         train(records, run)
-    assert logged(run) == [2, 4, 6]
-
-
-def test_a_run_whose_directory_of_checkpoints_is_gone_is_refused(records, run):
-    for path in (run / "checkpoints").iterdir():
-        path.unlink()
-    (run / "checkpoints").rmdir()
+    shutil.rmtree(run / "checkpoints")
     with pytest.raises(UserError, match="none is left.*--restart"):
         train(records, run)
     assert logged(run) == [2, 4, 6]

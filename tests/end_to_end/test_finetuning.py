@@ -419,37 +419,6 @@ def test_questions(encoder, tmp_path):
     assert json.loads((tmp_path / "answers.json").read_text()) == answers
 
 
-@pytest.mark.slow
-def test_questions_of_mrqa(encoder, tmp_path):
-    """SQuAD's made-up questions in MRQA's format, with a right answer that isn't in the context."""
-    (article,) = json.loads(squad(tmp_path / "squad.json", impossible=False).read_text())["data"]
-    lines = [{"header": {"dataset": "NewsQA", "split": "train"}}]
-    for number, paragraph in enumerate(article["paragraphs"]):
-        (question,) = paragraph["qas"]
-        ((text, start),) = [tuple(one.values()) for one in question["answers"]]
-        lines.append({"context": paragraph["context"], "qas": [{
-            "qid": f"q{number}", "question": question["question"], "answers": ["word99", text],
-            "detected_answers": [{"text": text.upper(),
-                                  "char_spans": [[start, start + len(text) - 1]]}]}]})
-    for split in ("train", "dev"):
-        (tmp_path / split).mkdir()
-        (tmp_path / split / "NewsQA.jsonl.gz").write_bytes(gzip.compress(
-            "".join(json.dumps(line) + "\n" for line in lines).encode()))
-    call("--task=newsqa", f"--data_dir={tmp_path}", f"--init_checkpoint={encoder}",
-         f"--model_dir={tmp_path / 'run'}", "--num_train_epochs=16", *QUICK, "--max_seq_length=32",
-         "--set=task.max_query_length=8", "--set=task.beam_size=4")
-    scores = results_of(tmp_path / "run")["summary"]["dev"]
-    assert scores["f1"]["best"] > 0.8 and "threshold" not in scores
-    answers = json.loads((tmp_path / "run" / "submission" / "predictions.json").read_text())
-    right = [answers[question["qid"]] in question["answers"]
-             for line in lines[1:] for question in line["qas"]]
-    assert scores["exact_match"]["best"] == pytest.approx(np.mean(right))
-    (tmp_path / "train" / "NewsQA.jsonl.gz").unlink()
-    call("--mode=eval", f"--model_dir={tmp_path / 'run'}", f"--data_dir={tmp_path}", *HARDWARE[:1])
-    again = json.loads((tmp_path / "run" / "eval_results.json").read_text())["dev"]
-    assert again["f1"] == pytest.approx(scores["f1"]["best"])
-
-
 def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, capsys):
     sentence = "".join(f"x\t{int(label == 'yes')}\t\t{text}\n" for text, label in texts(16, 1))
     for split in ("train", "dev"):
@@ -555,24 +524,6 @@ def test_a_model_is_needed_to_use_one(classified, encoder, tmp_path):
         "--mode=eval", f"--model_dir={path / 'run'}", *HARDWARE[:1])
     assert "--model_dir holds a model for --task=classification" in refused(
         "--mode=eval", f"--model_dir={path / 'run'}", "--task=cola", *HARDWARE[:1])
-
-
-@pytest.mark.parametrize(("flags", "words"), [
-    (["--set=task.dropout=0"], "has no --set"),
-    (["--init_checkpoint=none"], "scores trained networks")])
-def test_minimal_pairs_take_no_flags_of_training(encoder, tmp_path, flags, words):
-    with pytest.raises(UserError, match=words):
-        command_flags.call(finetuning_command.main, "--task=blimp", f"--data_dir={tmp_path}",
-                           f"--init_checkpoint={encoder}", f"--model_dir={tmp_path}/out", *flags)
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(("flags", "words"), [
-    (["--data_dir=x"], "has no --data_dir; it takes --model_dir."),
-    (["--mode=eval"], "has no --mode. Received: 'eval'"), (["--model_dir="], "--model_dir is")])
-def test_the_average_takes_one_directory(tmp_path, flags, words):
-    assert words in refused("--task=glue_average", f"--model_dir={tmp_path}", *flags)
-    assert not list(tmp_path.iterdir())
 
 
 def test_minimal_pairs_are_scored_by_one_command(encoder, tmp_path, capsys):

@@ -12,7 +12,7 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.platform import storage
 from electra_tf.pretraining.evaluation import evaluator_of
 from electra_tf.pretraining.results import report
-from electra_tf.reporting.samples import markdown_page, terminal_page
+from electra_tf.reporting.samples import terminal_page
 from tests import tiny_encoder, tiny_run
 
 EVERY = pytest.mark.parametrize("name", OBJECTIVES)
@@ -131,5 +131,5 @@ def test_an_evaluation_is_the_same_twice_and_its_scores_and_samples_can_be_shown
     samples = evaluator.samples(2)
     assert len(samples) == 2
     assert "tokens filled in" in terminal_page(samples)
-    assert "word31" in markdown_page(samples)
+    assert "word31" in terminal_page(samples)
     assert "evaluation at step 3" in report(run, results, 3, run.model_dir)

@@ -45,10 +45,10 @@ class Parts:
     def has_evaluation(self, step):
         return step in self._evaluated
 
-    def aside(self, _):
+    def on_evaluated(self, _):
         pass
 
-    on_evaluated = on_checkpoint = aside
+    on_checkpoint = on_evaluated
 
     def any(self, facts):
         return facts

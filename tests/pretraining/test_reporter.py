@@ -101,7 +101,7 @@ def test_the_start_of_the_first_evaluation_is_in_no_estimate(tmp_path):
     report.on_evaluated(1)
     clock.now += 3.0
     report.on_evaluated(2)
-    report.aside("evaluation")
+    report.on_eval({})
     clock.now += 20.0
     train(report, totals(1.0), 70)
     report._say_progress()
@@ -149,7 +149,7 @@ def test_evaluation_and_checkpoints_are_left_out_of_the_pace(tmp_path):
         clock.now += seconds
         train(report, totals(1.0), report._step + 1)
     clock.now += 500.0
-    report.aside("evaluation")
+    report.on_eval({})
     clock.now += 4.0
     train(report, totals(1.0), 8)
     line = out.getvalue().splitlines()[-1]
