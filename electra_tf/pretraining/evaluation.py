@@ -97,14 +97,13 @@ class Evaluator:
         for index, batch in enumerate(dataset):
             if num_batches and index == num_batches:
                 return
-            outcome = self._run_batch(batch, tf.constant(index, tf.int64))
+            outcome = self._run_batch(*batch, tf.constant(index, tf.int64))
             yield {name.removesuffix(_MARK): value.numpy().astype(bool)
                    if name.endswith(_MARK) else value.numpy()
                    for name, value in outcome.items()}
 
-    def _replicas_batch(self, batch: tuple[Batch, Mapping[str, Corrupted]],
-                        index: tf.Tensor) -> dict[str, tf.Tensor]:
-        results = self._run.strategy.run(self._replica_batch, args=(*batch, index))
+    def _replicas_batch(self, *batch: Any) -> dict[str, tf.Tensor]:
+        results = self._run.strategy.run(self._replica_batch, args=batch)
         return {name: self._run.strategy.gather(value, axis=0) for name, value in results.items()}
 
     def _replica_batch(self, batch: Batch, fixed: Mapping[str, Corrupted],

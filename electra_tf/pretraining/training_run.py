@@ -29,7 +29,7 @@ from electra_tf.pretraining.results import SHOWN_SAMPLES
 from electra_tf.pretraining.setup import Run
 from electra_tf.pretraining.trainer import Timetable, Trainer, steps_per_loop
 from electra_tf.reporting.curves import draw_curves
-from electra_tf.reporting.metrics_log import read_metrics, saved_steps
+from electra_tf.reporting.metrics_log import CHECKPOINT, read_metrics
 from electra_tf.training import failures, workers
 from electra_tf.training.assembly import build_state, build_step
 from electra_tf.training.devices import device_name
@@ -112,7 +112,9 @@ def restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
             interval=runtime.save_checkpoints_steps, keep=runtime.keep_checkpoint_max,
             is_chief=workers.is_chief(run.strategy))
         restored, new_parts = manager.restore_or_initialize(), []
-        if restored is None and saved_steps(run.model_dir / run_directory.METRICS_FILE):
+        metrics = run.model_dir / run_directory.METRICS_FILE
+        if restored is None and metrics.exists() and any(
+                record["kind"] == CHECKPOINT for record in read_metrics(metrics)):
             raise checkpoints.lost(run.model_dir / run_directory.CHECKPOINTS)
         if restored is None and run.initial is not None:
             new_parts = assign_parts(
@@ -218,7 +220,8 @@ def _about_records(run: Run) -> list[str]:
     batch, sources = training.train_batch_size, run.records.sources
     lines = [f"records  {rows:,} examples of {run.length} tokens, {run.rows('eval'):,} held out"]
     if places.rows > 1:
-        lines[0] += f", {places.rows} of each of {places.built} (which leaves out {places.left_over})"
+        lines[0] += (f", {places.rows} out of each of {places.built} (which leaves out "
+                     f"{places.left_over})")
     if len(sources) == 1:
         return [f"{lines[0]}; {rows / batch:,.0f} steps of {batch} an epoch"]
     for source in sources:

@@ -62,12 +62,6 @@ def read_metrics(path: str | Path) -> list[Record]:
     return [_parse(line, path, row) for row, line in enumerate(text.split(b"\n")[:-1], start=1)]
 
 
-def saved_steps(path: Path) -> list[int]:
-    """Returns the steps of which a checkpoint was saved; none if there is no metrics file."""
-    return [record["step"] for record in (read_metrics(path) if path.exists() else ())
-            if record["kind"] == CHECKPOINT]
-
-
 def _line(record: Mapping[str, Any]) -> str:
     return json.dumps(plain(record), allow_nan=False) + "\n"
 

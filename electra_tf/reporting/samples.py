@@ -126,8 +126,8 @@ def _wrapped(sample: Corruption, *, colour: bool) -> str:
             lines.append("  ")
             column = 2
         column += len(mark) + 1
-        code = _COLOURS.get(outcome)
-        lines[-1] += f"\x1b[{code}m{mark}\x1b[0m " if colour and code else f"{mark} "
+        paint = colour and outcome in _COLOURS
+        lines[-1] += f"\x1b[{_COLOURS[outcome]}m{mark}\x1b[0m " if paint else f"{mark} "
     return "\n".join(line.rstrip() for line in lines)
 
 

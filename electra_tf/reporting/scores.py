@@ -16,9 +16,8 @@ _STYLES: Mapping[str, tuple[str, str, int]] = {
 KINDS = tuple(kind for kind in _STYLES if kind != OWN)
 _GAP, _RADIUS = 6, 4
 """Distance of a name from its dot, and radius of a dot with some room around it, in points."""
-_PLACES = ((1, 0, "left", "center"), (-1, 0, "right", "center"), (0, 1, "center", "bottom"),
-           (0, -1, "center", "top"), (1, 1, "left", "bottom"), (-1, 1, "right", "bottom"),
-           (1, -1, "left", "top"), (-1, -1, "right", "top"))
+_PLACES = tuple((x, y, ("center", "left", "right")[x], ("center", "bottom", "top")[y])
+                for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)))
 """Places of a name: direction from the dot, and the alignment of the text."""
 
 
@@ -30,9 +29,9 @@ class Point:
     kind: str
     """One of `KINDS`, or `OWN`."""
     flops: float
-    """Of its training, as the paper counts them; above 0."""
+    """FLOPs of its training, as the paper counts them; above 0."""
     score: float
-    """In per cent."""
+    """A percentage."""
 
 
 def draw_scores(points: Sequence[Point], path: Path, *, label: str) -> None:

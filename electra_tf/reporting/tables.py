@@ -22,7 +22,6 @@ class Table:
     bars: tuple[float, ...] = ()
     """Length of each row's bar, in [0, 1]."""
     notes: tuple[str, ...] = ()
-    """Sentences below the table."""
 
 
 def table_text(table: Table) -> str:
@@ -77,8 +76,7 @@ def wrapped(words: Sequence[str], first: str, others: str | None = None) -> Iter
 def _columned(table: Table) -> Iterator[str]:
     cells = [table.heading, *table.rows]
     widths = [max(map(columns, column)) for column in zip(*cells, strict=True)]
-    bars = ["", *("█" * round(_BAR * bar) for bar in table.bars)] if table.bars else [""] * len(
-        cells)
+    bars = ["", *("█" * round(_BAR * bar) for bar in table.bars or [0] * len(table.rows))]
     for (name, *numbers), bar in zip(cells, bars, strict=True):
         padded = [name + " " * (widths[0] - columns(name))]
         padded += [" " * (width - columns(number)) + number

@@ -53,12 +53,9 @@ class Adam(tf.Module):
               scale: tf.Tensor, usable: tf.Tensor) -> None:
         """Updates all variables of one replica, in a replica context.
 
-        Args:
-            gradients: summed over replicas, one per variable.
-            rate: float32 [], the learning rate.
-            step: integer [], earlier steps, those without an update among them.
-            scale: float32 [], factor of the gradients: the clipping.
-            usable: bool []; False leaves weights and slots exactly as they are.
+        Gradients, one per variable, are summed over replicas and multiplied by `scale`, float32 [],
+        the clipping. `rate` is float32 []; `step` integer [] counts earlier steps, those without an
+        update too; if `usable`, bool [], is False, weights and slots stay exactly as they are.
         """
         # With rate 0 and betas 1 an update is the identity: no branch on the device.
         rate = tf.where(usable, rate, 0.0)
@@ -170,10 +167,8 @@ def clip_scale(gradients: Sequence[tf.Tensor], clip_norm: float) -> tuple[tf.Ten
 def decays(path: str) -> bool:
     """Tells whether a weight is subject to weight decay, by its full name.
 
-    Biases and layer norms, such as "electra/embeddings/LayerNorm/gamma", are not.
-
-    Raises:
-        ValueError: the last part of the name is in neither group.
+    Biases and layer norms, such as "electra/embeddings/LayerNorm/gamma", are not. A last part of
+    the name that is in neither group is a ValueError.
     """
     last = path.split(":")[0].rsplit("/", maxsplit=1)[-1]
     if last not in DECAYED + NOT_DECAYED:

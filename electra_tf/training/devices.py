@@ -43,10 +43,9 @@ def prepare(config: Settings) -> tuple[tf.distribute.Strategy, dict[str, Any]]:
     strategy = create_strategy(runtime)
     replicas, batch = strategy.num_replicas_in_sync, training.train_batch_size
     if batch % (replicas * steps):
-        nearest = max(replicas * steps, batch // (replicas * steps) * replicas * steps)
         raise UserError(
             f"--train_batch_size={batch} can't be split over {replicas} replicas times {steps} "
-            f"micro-batches. Take a multiple of {replicas * steps}, for example {nearest}.")
+            f"micro-batches. Take a multiple of {replicas * steps}.")
     with native_logging.stderr_closed():  # XLA reports its first compilation in Abseil's log.
         tf.function(tf.identity, jit_compile=True)(tf.constant(0.0))
     return strategy, {"runtime.cpu_parts": parts,
@@ -94,13 +93,12 @@ def resolve_precision(precision: Precision, strategy: tf.distribute.Strategy) ->
 
     A `UserError` refuses bfloat16 for GPUs that have no units for it.
     """
-    kind, bfloat16 = device_type(strategy), True
+    kind = device_type(strategy)
+    bfloat16 = kind != "CPU" or cpu_multiplies_bfloat16()
     if kind == "GPU":
         bfloat16 = all(
             tf.config.experimental.get_device_details(gpu).get("compute_capability", (0, 0))
             >= (8, 0) for gpu in tf.config.list_physical_devices("GPU"))
-    elif kind == "CPU":
-        bfloat16 = cpu_multiplies_bfloat16()
     if precision is Precision.BFLOAT16 and kind == "GPU" and not bfloat16:
         raise UserError(
             f"--precision=bfloat16: {device_name(strategy)} multiplies no bfloat16 (NVIDIA's GPUs "

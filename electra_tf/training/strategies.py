@@ -14,7 +14,6 @@ from electra_tf.platform import native_logging, signals
 from electra_tf.platform.errors import UserError
 from electra_tf.training import workers
 
-TPU_CONNECT_SECONDS = 10
 _DRIVER = pathlib.Path("/dev/nvidiactl")
 
 
@@ -92,7 +91,13 @@ def _tpu(name: str) -> tf.distribute.Strategy:
     if not name:
         raise UserError('--distribution_strategy=tpu needs --tpu: a name, a grpc:// address, or '
                         '"local" on a TPU VM.')
-    _check_reachable(name)
+    if name.startswith("grpc://"):  # A plain connection first: TensorFlow would wait for minutes.
+        host, _, port = name.removeprefix("grpc://").partition(":")
+        try:
+            socket.create_connection((host, int(port or 8470)), timeout=10).close()
+        except (OSError, ValueError, OverflowError) as error:
+            raise UserError(f"--tpu={name} can't be reached: {error}. Check the address and that "
+                            "the TPU is running.") from error
     try:
         with native_logging.stderr_closed():
             resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=name)
@@ -107,18 +112,6 @@ def _tpu(name: str) -> tf.distribute.Strategy:
         reason = " ".join(str(error).split("Additional GRPC error")[0].split())[:200].rstrip(".")
         raise UserError(f"--tpu={name} can't be reached: {reason}. Check the name or address, "
                         "the zone and that the TPU is running.") from error
-
-
-def _check_reachable(name: str) -> None:
-    """Tries a plain connection first: TensorFlow would wait for minutes."""
-    if not name.startswith("grpc://"):
-        return
-    host, _, port = name.removeprefix("grpc://").partition(":")
-    try:
-        socket.create_connection((host, int(port or 8470)), timeout=TPU_CONNECT_SECONDS).close()
-    except (OSError, ValueError, OverflowError) as error:
-        raise UserError(f"--tpu={name} can't be reached: {error}. Check the address and that the "
-                        "TPU is running.") from error
 
 
 def _why_no_gpu() -> str:
