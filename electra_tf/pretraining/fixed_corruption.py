@@ -1,9 +1,8 @@
 """Fixed-noise evaluation: corruptions of held-out text that are equal in every run.
 
 A discriminator's scores against its own generator fall when the generator learns. These
-replacements come from counts over the training records: by token frequency (unigram), and by
-frequency after the previous token (bigram). Positions and draws are a function of the example's
-tokens, independent of the run's seed and devices.
+replacements follow counts over the training records: by token (unigram), and by token after the
+previous one (bigram). Positions and draws are a function of the example's tokens alone.
 """
 
 from collections.abc import Mapping
@@ -59,10 +58,9 @@ class Successors:
         self._bounds = tf.constant(np.concatenate([[0], np.cumsum(counts)])[starts], tf.int64)
 
     def draw(self, contexts: tf.Tensor, uniforms: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Draws a successor of every context, int32 [M], by uniforms, float32 [M] in [0, 1).
+        """Draws a successor, int32 [M], of every context by uniforms, float32 [M] in [0, 1).
 
-        Returns:
-            int32 [M], and bool [M], False for a context without successors.
+        Returns also bool [M], False for a context without successors.
         """
         first, last = tf.gather(self._bounds, contexts), tf.gather(self._bounds, contexts + 1)
         wanted = tf.cast(tf.cast(uniforms, tf.float64) * tf.cast(last - first, tf.float64),

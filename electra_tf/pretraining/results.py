@@ -27,8 +27,7 @@ SAMPLED_BATCHES = 16
 """Batches out of which --mode=samples chooses."""
 RESULTS_FILE = "eval_results.json"
 LITTLE_AUC = 0.6
-"""Below it a discriminator hardly knows more than token frequencies
-(docs/how_to/size_and_recipe.md)."""
+"""Below it a discriminator hardly knows more than token frequencies."""
 _IN_A_LINE = {"loss": "loss", "discriminator_auc": "AUC", "discriminator_recall": "recall",
               "restoring_accuracy": "encoder accuracy", "generator_accuracy": "generator accuracy"}
 """Scores of an evaluation's line."""

@@ -86,10 +86,9 @@ def _train(run: Run, report_dir: Path, out: TextIO) -> None:
 
 
 def _stop_request(run: Run) -> StopRequest:
-    """Returns what notes signals; workers that wait for each other mustn't wait for ever."""
     if not workers.has_several_workers(run.strategy):
         return StopRequest()
-    seconds = run.config.runtime.grace_seconds
+    seconds = run.config.runtime.grace_seconds  # Workers mustn't wait for each other for ever.
     return StopRequest(grace_seconds=seconds, late=(
         f"no step that all workers agree on within --grace_seconds={seconds:g}: this worker ends. "
         f"To go on from the last checkpoint, on every worker: {same_command()}"))

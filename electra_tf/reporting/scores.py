@@ -35,10 +35,7 @@ class Point:
 
 
 def draw_scores(points: Sequence[Point], path: Path, *, label: str) -> None:
-    """Draws every model as a dot with its name beside it, the user's as stars, into a PNG.
-
-    `label` is that of the vertical axis. A file that can't be written is a `UserError`.
-    """
+    """Draws every model as a dot with its name, the user's as stars; `label` is the y axis's."""
     figure, (axes,) = plot_style.figure(1, 1, (9, 5.6))
     for kind, (name, colour, size) in _STYLES.items():
         shown = [point for point in points if point.kind == kind]

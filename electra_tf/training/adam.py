@@ -15,15 +15,12 @@ NOT_DECAYED = ("bias", "output_bias", "gamma", "beta")
 class Adam(tf.Module):
     """m, v = moments; w -= rate * (m / (sqrt(v) + epsilon) + decay * w).
 
-    The weight decay is decoupled. With bias correction, which is off by default, m and v are
-    divided by 1 - beta^t there, t from 1 (Kingma and Ba, 2015, algorithm 1).
-
-    The decay is applied to the weight before the step, which is the same sum, so that the rest
-    is TensorFlow's fused Adam kernel with its bias corrections switched off (powers of beta 0).
-
-    The kernel computes 1 - beta in float32, for beta_2 = 0.999 a factor of k = 0.999987 off. Its
-    second moments are k times the true ones; rate and epsilon make up for it, so that weights
-    follow the textbook to rounding.
+    With bias correction, which is off by default, m and v are divided by 1 - beta^t there, t from 1
+    (Kingma and Ba, 2015, algorithm 1). The decay is applied to the weight before the step, which is
+    the same sum, so that the rest is TensorFlow's fused kernel without its bias corrections (powers
+    of beta 0). The kernel computes 1 - beta in float32, for beta_2 = 0.999 a factor of k = 0.999987
+    off. Its second moments are k times the true ones; rate and epsilon make up for it, so that
+    weights follow the textbook to rounding.
     """
 
     def __init__(self, config: OptimizerConfig, variables: Sequence[tf.Variable],

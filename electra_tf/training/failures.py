@@ -18,7 +18,6 @@ _CGROUP = pathlib.Path("/sys/fs/cgroup/memory.max")
 _SMALLER_STEPS = ("Take a smaller --train_batch_size; or keep it and split every step, "
                   "--gradient_accumulation_steps=4 for example; or add --gradient_checkpointing.")
 _PLACES = ("Graph execution error", "Detected at node", "File ", "Hint", "[[", "(", "<stack")
-"""How lines of a message begin that are about the graph."""
 _DISK = re.compile("no space left|quota|file too large", re.IGNORECASE)
 _OF_RECORDS = re.compile("the records|its manifest|a shard|parse serialized proto|Feature: ")
 """What our own checks of records say within the graph."""

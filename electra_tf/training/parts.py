@@ -10,10 +10,9 @@ RowsFn = Callable[[Any, tf.Tensor], Any]
 
 
 def joined(run: RowsFn, inputs: Any, parts: int) -> Any:
-    """Runs a function on all parts side by side and joins its results end to end.
+    """Runs a function on all parts side by side and joins the tensors of its results end to end.
 
-    `run` returns a structure of tensors whose first dimensions belong to the part. `inputs` is a
-    structure of tensors [B, ...], B a multiple of `parts`.
+    `inputs` is a structure of tensors [B, ...], B a multiple of `parts`.
     """
     run_part = _by_part(run, inputs, parts)
     results = [run_part(number, 0) for number in range(parts)]

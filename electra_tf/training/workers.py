@@ -120,10 +120,7 @@ def loss_of_a_worker_named(strategy: tf.distribute.Strategy) -> Iterator[None]:
 
 
 class Agreement:
-    """Lets all workers go on from the same facts.
-
-    It costs one all-reduce of a few numbers per question, and nothing where there is one worker.
-    """
+    """Lets all workers go on from the same facts, by one all-reduce of a few numbers a question."""
 
     def __init__(self, strategy: tf.distribute.Strategy):
         self._strategy = strategy
