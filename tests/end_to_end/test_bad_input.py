@@ -49,23 +49,16 @@ def refused(records: Path, *arguments: str) -> str:
     (["--model_size=huge"], ["--model_size", "tiny, small, base, large", "'huge'"]),
     (["--mode=dance"], ["--mode", "train, eval, samples", "'dance'"]),
     (["--set=masking.rte=0.1"], ["masking.rte", "Did you mean 'masking.rate'"]),
-    (["--set=masking.rate"], ["section.field=value"]),
     (["--num_train_steps=ten"],
      ["--num_train_steps (training.num_train_steps) must", "whole number", "'ten'"]),
     (["--num_train_steps=-5"], ["training.num_train_steps", "greater than 0", "-5"]),
-    (["--set=training.num_train_steps=-5"], ["training.num_train_steps must be greater"]),
-    (["--learning_rate=0"], ["optimizer.learning_rate", "(0, 100]"]),
-    (["--precision=int8"], ["training.precision", "bfloat16"]),
     (["--config=nowhere.yaml"], ["--config=nowhere.yaml", "can't be read"]),
     (["--max_seq_length=64"], ["--max_seq_length=64", "built with 32"]),
     (["--set=model.max_position_embeddings=16"], ["max_position_embeddings=16", "32 tokens long"]),
     (["--train_batch_size=7", "--distribution_strategy=mirrored"],
      ["--train_batch_size=7", "2 replicas", "multiple of 2"]),
     (["--gradient_accumulation_steps=3"], ["--train_batch_size=8", "3 micro-batches"]),
-    (["--num_gpus=4"], ["--num_gpus=4", "this machine has 0"]),
-    (["--tpu=grpc://127.0.0.1:1"], ["--tpu=grpc://127.0.0.1:1", "can't be reached"]),
     (["--tpu=x", "--distribution_strategy=mirrored"], ["distribution_strategy", "tpu='x'"]),
-    (["--set=objective.name=gan"], ["objective.name", "electra, mlm"]),
     (["--vocab_file=/nonexistent/vocab.txt"], ["/nonexistent/vocab.txt"]),
     (["--data_dir=/nonexistent"], ["/nonexistent", "manifest.json"]),
     (["--data_dir="], ["--data_dir is needed"]),
@@ -121,19 +114,6 @@ class TestAnExistingRun:
         assert first.keys() == second.keys() and len(first) > 60
         for name, value in first.items():
             np.testing.assert_allclose(second[name], value, atol=1e-6)
-
-    @pytest.mark.slow
-    def test_a_masked_language_model_can_begin_electra(self, records, tmp_path, capsys):
-        first, second = (f"--model_dir={tmp_path / name}" for name in ("mlm", "electra"))
-        call(records, first, "--num_train_steps=1", "--eval_steps=1", "--set=objective.name=mlm")
-        call(records, second, f"--init_checkpoint={tmp_path / 'mlm'}", "--num_train_steps=1",
-             "--learning_rate=1e-9", "--eval_steps=1", "--set=model.tying=everything")
-        printed = capsys.readouterr().out
-        assert f"{tmp_path / 'mlm'}, step 1; new: discriminator_predictions" in printed
-        before, after = read_weights(tmp_path / "mlm"), read_weights(tmp_path / "electra")
-        assert before.keys() < after.keys()
-        for name, value in before.items():
-            np.testing.assert_allclose(after[name], value, atol=1e-6)
 
     def test_networks_of_another_shape_or_text_begin_nothing(self, records, model_dir, tmp_path):
         other = f"--model_dir={tmp_path / 'second'}"

@@ -98,13 +98,3 @@ def test_a_task_of_files_only_names_their_source(directory):
         with pytest.raises(UserError, match=f"by --data_dir: .*{source}"):
             finetune(f"--task={task}", "--init_checkpoint=encoder")
     assert not (directory / "runs").exists()
-
-
-def test_an_empty_flag_is_no_default(directory):
-    for flag in ("model_dir", "data_dir"):
-        with pytest.raises(UserError, match=f"--{flag} is needed"):
-            pretrain(f"--{flag}=")
-    for flag in ("model_dir", "init_checkpoint"):
-        with pytest.raises(UserError, match=f"--{flag} is needed"):
-            finetune("--task=cola", f"--{flag}=")
-    assert not list(directory.iterdir())

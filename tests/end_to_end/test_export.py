@@ -10,18 +10,11 @@ from electra_tf.apps.tools import export_model
 from electra_tf.config import finetuning_flags
 from electra_tf.finetuning import command as finetuning_command
 from electra_tf.platform.errors import UserError
-from tests import command_flags, tiny_encoder, tiny_run
+from tests import command_flags, tiny_run
 from tests.apps.serving import running
 
 HARDWARE = ("--distribution_strategy=one_device", "--precision=float32",
             "--set=runtime.cpu_parts=1")
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("encoder")
-    tiny_encoder.write(directory)
-    return directory
 
 
 def finetune(*arguments: str | Path) -> None:

@@ -17,6 +17,7 @@ from electra_tf.config.finetuning_flags import ExportFlags
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.section_flags import define_flags
 from electra_tf.pretraining import command as pretraining_command
+from electra_tf.pretraining import training_run
 from electra_tf.text.vocabulary import Vocabulary
 from tests import command_flags, tiny_records, tiny_run
 
@@ -27,13 +28,6 @@ FLAGS = (*tiny_run.OFTEN, *tiny_run.FLAGS, "--set=model.num_layers=1")
 def program_flags():
     with command_flags.defined(pretraining_flags.define):
         yield
-
-
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("faults") / "records"
-    tiny_records.write(directory)
-    return directory
 
 
 def train(records: Path, model_dir, *flags: str, steps: int = 6) -> None:
@@ -124,3 +118,28 @@ def test_records_and_run_may_live_on_another_file_system(tmp_path, capsys):
     loaded = tf.saved_model.load(f"{home}/served/1")
     assert loaded.signatures["detect"](tf.constant(["word1 word2"]))["words"].shape == (1, 2)
     assert not Path("ram:").exists()
+
+
+@pytest.mark.parametrize("steps_per_loop", [1, 100])
+def test_steps_that_are_not_finite_are_named_and_the_last_checkpoint_is_good(
+        records, tmp_path, monkeypatch, steps_per_loop):
+    run = tiny_run.run_on(records, tmp_path / "model", model__num_layers=1,
+                          training__num_train_steps=12, runtime__save_checkpoints_steps=4,
+                          runtime__log_every_steps=4, runtime__steps_per_loop=steps_per_loop)
+    compute = type(run.objective).compute
+
+    def poisoned(self, model, inputs, randomness, *, training):
+        outcome = compute(self, model, inputs, randomness, training=training)
+        factor = tf.where((randomness.step == 5) | (randomness.step == 6), np.nan, 1.0)
+        sums = {name: value * factor for name, value in outcome.loss_sums.items()}
+        return outcome._replace(loss_sums=sums)
+
+    monkeypatch.setattr(type(run.objective), "compute", poisoned)
+    with pytest.raises(UserError, match="loss is not finite at step 6, 7. The last checkpoint"):
+        training_run.train(run)
+    newest = tf.train.latest_checkpoint(str(tmp_path / "model" / "checkpoints"))
+    assert newest.endswith("ckpt-4")
+    reader = tf.train.load_checkpoint(newest)
+    for name in reader.get_variable_to_shape_map():
+        if name != "_CHECKPOINTABLE_OBJECT_GRAPH":
+            assert np.isfinite(reader.get_tensor(name)).all(), name
