@@ -17,6 +17,7 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.pretraining.evaluation import Evaluator, evaluator_of
 from electra_tf.pretraining.setup import Run, settings_of_run
+from electra_tf.reporting import learning_curves
 from electra_tf.reporting.json_file import write_json
 from electra_tf.reporting.samples import terminal_page
 from electra_tf.training import failures
@@ -28,6 +29,8 @@ SAMPLED_BATCHES = 16
 RESULTS_FILE = "eval_results.json"
 LITTLE_AUC = 0.6
 """Below it a discriminator hardly knows more than token frequencies."""
+HEALTHY = 0.03
+"""Largest distance of a healthy run's AUC from the curve of measured runs."""
 _IN_A_LINE = {"loss": "loss", "discriminator_auc": "AUC", "discriminator_recall": "recall",
               "restoring_accuracy": "encoder accuracy", "generator_accuracy": "generator accuracy"}
 """Scores of an evaluation's line."""
@@ -92,7 +95,8 @@ def saved_scores(model_dir: Path) -> dict[str, float | None]:
 def show_ending(run: Run, data_dir: str) -> None:
     """Prints what a finished run has learned and the next commands; the chief alone."""
     if is_chief(run.strategy):
-        said = verdict(saved_scores(run.model_dir))
+        scores = saved_scores(run.model_dir)
+        said = verdict(scores) + healthy_range(run, scores)
         commands = [f"{purpose}: {command}" for purpose, command in _commands(run, data_dir)]
         print((f"verdict  {said}\n" if said else "") + "next     " + "\n         ".join(commands),
               flush=True)
@@ -112,6 +116,19 @@ def verdict(scores: Mapping[str, float | None]) -> str:
         if scores.get(name) is not None:
             return f"the {network} restores {100 * scores[name]:.0f} % of the masked tokens."
     return ""
+
+
+def healthy_range(run: Run, scores: Mapping[str, float | None]) -> str:
+    """Returns the AUC on random replacements beside that of measured runs; "" without one."""
+    auc, network = scores.get("unigram_auc"), run.config.model.discriminator
+    if auc is None:
+        return ""
+    tokens = scores["step"] * run.config.training.train_batch_size * run.length
+    like = learning_curves.nearest(network.num_layers, network.hidden_size)
+    low, high = (like.auc(tokens) + distance for distance in (-HEALTHY, HEALTHY))
+    return (f" On random replacements its AUC is {auc:.2f}; healthy range for this budget, "
+            f"{tokens / 1e6:,.1f} million tokens: {low:.2f} to {high:.2f} (runs of {like.name} on "
+            "Wikipedia and books; easier text and smaller vocabularies reach more).")
 
 
 def _commands(run: Run, data_dir: str) -> list[tuple[str, str]]:

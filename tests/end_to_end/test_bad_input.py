@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from electra_tf.checkpoints.run_directory import only_process
 from electra_tf.checkpoints.weights import read_weights
 from electra_tf.config import pretraining_flags
 from electra_tf.data import manifest
@@ -96,68 +97,46 @@ def trained(tmp_path_factory):
     return directory
 
 
-class TestAnExistingRun:
-    @pytest.fixture
-    def records(self, trained, tmp_path):
-        shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
-        return tmp_path / "records"
+@pytest.fixture
+def model_dir(trained, tmp_path):
+    shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "model"
 
-    @pytest.fixture
-    def model_dir(self, records):
-        return records.parent / "model"
 
-    def test_its_networks_can_begin_another_run(self, records, model_dir, tmp_path, capsys):
-        call(records, f"--init_checkpoint={model_dir}", f"--model_dir={tmp_path / 'second'}",
-             "--num_train_steps=1", "--learning_rate=1e-9", "--eval_steps=1")
-        assert f"begins   with {model_dir}, step 2\n" in capsys.readouterr().out
-        first, second = read_weights(model_dir), read_weights(tmp_path / "second")
-        assert first.keys() == second.keys() and len(first) > 60
-        for name, value in first.items():
-            np.testing.assert_allclose(second[name], value, atol=1e-6)
+def test_networks_of_a_run_can_begin_another_one_on_the_same_text(model_dir, tmp_path, capsys):
+    begin = (f"--init_checkpoint={model_dir}", f"--model_dir={tmp_path / 'second'}")
+    call(tmp_path / "records", *begin, "--num_train_steps=1", "--learning_rate=1e-9",
+         "--eval_steps=1")
+    assert f"begins   with {model_dir}, step 2\n" in capsys.readouterr().out
+    first, second = read_weights(model_dir), read_weights(tmp_path / "second")
+    assert first.keys() == second.keys() and len(first) > 60
+    for name, value in first.items():
+        np.testing.assert_allclose(second[name], value, atol=1e-6)
+    settings = json.loads((model_dir / "settings.json").read_text())
+    (model_dir / "settings.json").write_text(json.dumps(settings | {"lower_case": False}))
+    with pytest.raises(UserError, match="another normalization of text"):
+        call(tmp_path / "records", *begin)
 
-    def test_networks_of_another_shape_or_text_begin_nothing(self, records, model_dir, tmp_path):
-        other = f"--model_dir={tmp_path / 'second'}"
-        with pytest.raises(UserError, match="model.intermediate_size is 64 there, 96 here"):
-            call(records, f"--init_checkpoint={model_dir}", other,
-                 "--set=model.intermediate_size=96")
-        settings = json.loads((model_dir / "settings.json").read_text())
-        (model_dir / "settings.json").write_text(json.dumps(settings | {"lower_case": False}))
-        with pytest.raises(UserError, match="another normalization of text"):
-            call(records, f"--init_checkpoint={model_dir}", other)
 
-    def test_changed_settings_are_refused_each_by_name(self, records, model_dir):
-        with pytest.raises(UserError) as error:
-            call(records, "--num_train_steps=1", "--learning_rate=1e-4", "--seed=5")
-        message = str(error.value)
-        for words in ("--num_train_steps (training.num_train_steps): 2 then, 1 now",
-                      "--seed (training.seed): 1 then, 5 now",
-                      "--learning_rate (optimizer.learning_rate): 0.003 then, 0.0001 now"):
-            assert words in message
-        assert "\n" not in message
+def test_what_does_not_fit_an_existing_run_is_refused_by_name(model_dir, tmp_path):
+    def refused(words, *arguments):
+        with pytest.raises(UserError, match=words) as error:
+            call(tmp_path / "records", "--num_train_steps=2", *arguments)
+        assert "\n" not in str(error.value)
 
-    def test_settings_of_speed_may_change(self, records, model_dir):
-        call(records, "--num_train_steps=2", "--log_every_steps=7",
-             "--gradient_accumulation_steps=2", "--keep_checkpoint_max=9")
-
-    def test_other_records_are_refused(self, records, model_dir, tmp_path):
-        made = manifest.load(records)
-        shutil.copytree(records, tmp_path / "other")
-        dataclasses.replace(
-            made, shards=made.shards[1:], counts=tiny_records.counts_of(made.shards[1:]),
-        ).save(tmp_path / "other")
-        with pytest.raises(UserError, match="dataset: "):
-            call(records, "--num_train_steps=2", f"--data_dir={tmp_path / 'other'}")
-
-    def test_evaluation_of_another_size_is_refused(self, records, model_dir):
-        with pytest.raises(UserError, match="model.num_layers: 2 then, 12 now"):
-            call(records, "--mode=eval", "--model_size=small")
-
-    def test_a_damaged_settings_file_is_refused(self, records, model_dir):
-        (model_dir / "settings.json").write_text("{")
-        with pytest.raises(UserError, match="settings.json is damaged"):
-            call(records, "--num_train_steps=2")
-
-    def test_a_second_process_is_refused(self, records, model_dir):
-        from electra_tf.checkpoints.run_directory import only_process
-        with only_process(model_dir), pytest.raises(UserError, match="another process"):
-            call(records, "--num_train_steps=2")
+    refused(r"--num_train_steps \(training.num_train_steps\): 2 then, 1 now.*"
+            r"--seed \(training.seed\): 1 then, 5 now.*"
+            r"--learning_rate \(optimizer.learning_rate\): 0.003 then, 0.0001 now",
+            "--num_train_steps=1", "--learning_rate=1e-4", "--seed=5")
+    refused("model.num_layers: 2 then, 12 now", "--mode=eval", "--model_size=small")
+    made = manifest.load(tmp_path / "records")
+    other = shutil.copytree(tmp_path / "records", tmp_path / "other")
+    dataclasses.replace(made, shards=made.shards[1:],
+                        counts=tiny_records.counts_of(made.shards[1:])).save(other)
+    refused("dataset: ", f"--data_dir={other}")
+    with only_process(model_dir):
+        refused("another process")
+    call(tmp_path / "records", "--num_train_steps=2", "--log_every_steps=7",
+         "--gradient_accumulation_steps=2", "--keep_checkpoint_max=9")  # They decide no result.
+    (model_dir / "settings.json").write_text("{")
+    refused("settings.json is damaged")

@@ -118,18 +118,12 @@ def read_only(monkeypatch):
         monkeypatch.setattr(pathlib.Path, name, refuse)
 
 
-class TestAReadOnlyDirectory:
-    def test_in_training_is_one_line(self, records, tmp_path, read_only):
-        with one_line("read-only", str(tmp_path / "run")):
-            pretrain(records, tmp_path / "run")
-
-    def test_in_fine_tuning_is_one_line(self, encoder, table, tmp_path, read_only):
-        with one_line("read-only", str(tmp_path / "run")):
-            finetune(encoder, table, tmp_path / "run")
-
-    def test_in_an_export_is_one_line(self, encoder, tmp_path, read_only):
-        with one_line("read-only", str(tmp_path / "served")):
-            export(encoder, tmp_path / "served")
+def test_a_read_only_directory_is_one_line(records, encoder, table, tmp_path, read_only):
+    for name, call in (("run", lambda: pretrain(records, tmp_path / "run")),
+                       ("task", lambda: finetune(encoder, table, tmp_path / "task")),
+                       ("served", lambda: export(encoder, tmp_path / "served"))):
+        with one_line("read-only", str(tmp_path / name)):
+            call()
 
 
 def flip(path, place=0.5):

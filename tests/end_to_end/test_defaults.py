@@ -90,11 +90,3 @@ def test_benchmarks_without_files_come_from_tensorflow_datasets(
     with pytest.raises(UserError, match=f" {source}$"):
         finetune(*arguments, "--init_checkpoint=encoder")
     assert ("--data_source=tfds" in defaults(capsys.readouterr().out)) == source
-
-
-def test_a_task_of_files_only_names_their_source(directory):
-    tiny_encoder.write(directory / "encoder")
-    for task, source in (("chunk", "clips.uantwerpen.be"), ("newsqa", "MRQA-Shared-Task-2019")):
-        with pytest.raises(UserError, match=f"by --data_dir: .*{source}"):
-            finetune(f"--task={task}", "--init_checkpoint=encoder")
-    assert not (directory / "runs").exists()

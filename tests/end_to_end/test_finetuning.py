@@ -5,7 +5,6 @@ import io
 import itertools
 import json
 import os
-import shutil
 import signal
 import zipfile
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 
 from electra_tf.checkpoints import formats
-from electra_tf.checkpoints.weights import ENCODER, read_step, read_weights
+from electra_tf.checkpoints.weights import ENCODER, read_weights
 from electra_tf.config import finetuning_flags
 from electra_tf.export import conversion
 from electra_tf.finetuning import command as finetuning_command
@@ -161,17 +160,6 @@ def interrupt(*_arguments):
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("damage", ["flipped", "gone"])
-def test_results_whose_checkpoint_is_lost_are_refused(classified, encoder, tmp_path, damage):
-    path, _ = classified
-    shutil.copytree(path / "run", tmp_path / "run")
-    (data,) = (tmp_path / "run" / "checkpoints").glob("*.data-*")
-    data.write_bytes(bytes(data.stat().st_size)) if damage == "flipped" else data.unlink()
-    message = refused("--mode=predict", f"--model_dir={tmp_path / 'run'}",
-                      f"--input={path / 'test.tsv'}", f"--output={tmp_path / 'out.tsv'}")
-    assert data.name in message and "--restart" in message
-
-
 @pytest.mark.parametrize(("number", "step", "finished"), [
     pytest.param(signal.SIGTERM, 2, "0 of 2 trials finished and kept; trial 1 begins again",
                  marks=pytest.mark.slow),
@@ -238,14 +226,6 @@ def test_a_model_that_came_back_from_hugging_face_s_form_predicts_the_same(class
     for one, other in zip(before, after, strict=True):
         assert one["prediction"] == other["prediction"]
         assert one["probability"] == pytest.approx(other["probability"], abs=1e-5)
-
-
-def test_a_tuned_encoder_is_a_beginning_too(classified, tmp_path, capsys):
-    path, arguments = classified
-    call(*arguments, f"--init_checkpoint={path / 'run'}", f"--model_dir={tmp_path}",
-         "--num_trials=1", "--num_train_epochs=1")
-    assert f"initialised from {path / 'run'}, step {read_step(path / 'run')}: 39 weights" in (
-        capsys.readouterr().out)
 
 
 @pytest.fixture(scope="module")
@@ -438,20 +418,6 @@ def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, c
             "acceptable", "unacceptable"}
 
 
-def test_questions_from_scratch_for_a_short_encoder(encoder, tmp_path, capsys):
-    data = squad(tmp_path / "train-v1.1.json", impossible=False)
-    call("--task=squad", f"--data_dir={tmp_path}", f"--dev={data}", "--init_checkpoint=none",
-         f"--model_dir={tmp_path / 'run'}", "--model_size=tiny", "--num_train_epochs=0.2",
-         f"--vocab_file={encoder / 'vocab.txt'}", "--set=model.max_position_embeddings=40",
-         "--set=task.max_query_length=8", "--set=task.beam_size=2", *HARDWARE)
-    settings = json.loads((tmp_path / "run" / "settings.json").read_text())
-    assert settings["task.max_seq_length"] == 40
-    assert "trained from scratch" in capsys.readouterr().out
-    assert results_of(tmp_path / "run")["initial"] == "none"
-    assert {item.name for item in (tmp_path / "run" / "submission").iterdir()} == {
-        "predictions.json"}
-
-
 @pytest.mark.parametrize(("arguments", "words"), [
     (["--task=cola,glue_average"], ["blimp or glue_average alone"]),
     (["--task=cola,squad"], ["only GLUE's tasks can share a run"]),
@@ -517,11 +483,3 @@ def test_minimal_pairs_are_scored_by_one_command(encoder, tmp_path, capsys):
     assert "order" in capsys.readouterr().out
     saved = json.loads((tmp_path / "out" / "blimp_results.json").read_text())
     assert saved["mean"].keys() == {"generator", "discriminator"}
-
-
-def test_initial_values_are_refused_where_weights_are_brought(encoder, tmp_path):
-    with pytest.raises(UserError, match="initialization.scheme is for an encoder that begins from"):
-        command_flags.call(
-            finetuning_command.main, "--task=cola", f"--data_dir={tmp_path}",
-            f"--init_checkpoint={encoder}", f"--model_dir={tmp_path / 'out'}",
-            "--set=initialization.scheme=neighbours")

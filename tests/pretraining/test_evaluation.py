@@ -3,7 +3,7 @@
 import pytest
 
 from electra_tf.pretraining.evaluation import evaluator_of
-from electra_tf.pretraining.results import report, saved_scores, verdict
+from electra_tf.pretraining.results import healthy_range, report, saved_scores, verdict
 from tests import tiny_run
 
 
@@ -43,3 +43,12 @@ def test_an_evaluation_is_a_file_with_null_for_no_score_and_a_line_or_a_table(re
 def test_the_verdict_says_what_was_learned(scores, words):
     assert words in verdict(scores)
     assert bool(verdict(scores)) == bool(scores)
+
+
+def test_the_verdict_names_the_healthy_range_for_the_budget(records, tmp_path):
+    run = tiny_run.run_on(records, tmp_path)
+    # 2 layers x 32 are nearest to 2 x 128, which reached 0.752 after 2.05 million tokens.
+    steps = round(2.05e6 / (run.config.training.train_batch_size * run.length))
+    said = healthy_range(run, {"step": steps, "unigram_auc": 0.7})
+    assert "AUC is 0.70; healthy range for this budget, 2.1 million tokens: 0.72 to 0.78" in said
+    assert healthy_range(run, {"step": steps, "unigram_auc": None}) == ""

@@ -81,15 +81,3 @@ def test_runs_of_other_seeds_and_batches_are_asked_the_same(records):
     assert not one["bigram"].any()  # There the next word is always the same.
     for kind in KINDS:
         np.testing.assert_array_equal(one[kind], two[kind], err_msg=kind)
-
-
-def test_evaluation_reports_both_kinds_and_a_masked_language_model_none(records):
-    run = tiny_run.run_on(records, model__num_layers=1)
-    results = evaluator_of(run, run.build_model()).evaluate()
-    assert 0.0 < results["unigram_auc"] < 1.0
-    assert np.isnan(results["bigram_auc"])  # Nothing was replaced: no such score.
-    for kind in KINDS:
-        assert {f"{kind}_precision", f"{kind}_recall"} <= results.keys()
-    run = tiny_run.run_on(records, model__num_layers=1, objective__name="mlm")
-    results = evaluator_of(run, run.build_model()).evaluate()
-    assert "unigram_auc" not in results and results["generator_loss"] > 0

@@ -91,26 +91,6 @@ def test_the_first_step_is_timed_apart_and_gives_no_throughput(tmp_path):
     assert line.startswith("step  6/10  loss  1.000  generator  1.000") and "100 tok/s" in line
 
 
-def test_the_start_of_the_first_evaluation_is_in_no_estimate(tmp_path):
-    out, clock = io.StringIO(), Clock()
-    report = reporter(tmp_path, out, num_steps=100, clock=clock, eval_every_steps=50)
-    for step, seconds in (1, 20.0), (2, 1.0), (50, 48.0):
-        clock.now += seconds
-        train(report, totals(1.0), step)
-    clock.now += 30.0
-    report.on_evaluated(1)
-    clock.now += 3.0
-    report.on_evaluated(2)
-    report.on_eval({})
-    clock.now += 20.0
-    train(report, totals(1.0), 70)
-    report._say_progress()
-    clock.now += 10.0
-    train(report, totals(1.0), 80)
-    # 20 steps of a second and an evaluation of three.
-    assert out.getvalue().splitlines()[-1].endswith("ETA 0:00:23")
-
-
 def test_a_resumed_run_forgets_what_came_after_its_checkpoint(tmp_path):
     report = reporter(tmp_path)
     for step in range(1, 9):
@@ -142,20 +122,22 @@ def test_a_line_comes_after_the_seconds_without_one_and_is_not_written(tmp_path)
     assert [record["step"] for record in records(tmp_path)] == [50]
 
 
-def test_evaluation_and_checkpoints_are_left_out_of_the_pace(tmp_path):
+def test_evaluations_are_left_out_of_the_pace_and_the_start_of_the_first_one_altogether(tmp_path):
     out, clock = io.StringIO(), Clock()
     report = reporter(tmp_path, out, num_steps=100, clock=clock, eval_every_steps=50)
-    for seconds in (20.0, 1.0, 1.0, 1.0):
+    for step, seconds in (1, 20.0), (2, 1.0), (50, 48.0):
         clock.now += seconds
-        train(report, totals(1.0), report._step + 1)
-    clock.now += 500.0
+        train(report, totals(1.0), step)
+    for batch, seconds in (1, 500.0), (2, 3.0):
+        clock.now += seconds
+        report.on_evaluated(batch)
     report.on_eval({})
-    clock.now += 4.0
-    train(report, totals(1.0), 8)
+    for step, seconds in (72, 22.0), (80, 8.0):
+        clock.now += seconds
+        train(report, totals(1.0), step)
     line = out.getvalue().splitlines()[-1]
-    assert f"{100 * 4 / 4.0:,.0f} tok/s" in line
-    # 92 steps of a second, and evaluations after 50 and after 100.
-    assert line.endswith("ETA 0:18:12")
+    # 20 steps of a second and an evaluation of three.
+    assert line.endswith("ETA 0:00:23") and " 100 tok/s" in line
 
 
 def test_a_collapse_is_warned_of_once_also_when_the_run_was_interrupted(tmp_path):
