@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from electra_tf.config.runtime import RuntimeConfig
-from electra_tf.data.pipeline import training_batches
 from electra_tf.pretraining.trainer import Timetable, Trainer
 from electra_tf.pretraining.training_run import Loop
 from tests import tiny_run
@@ -145,17 +144,12 @@ def test_what_is_to_come_is_what_then_comes():
                 for name, done in names.items()}, changes
 
 
-STEPS = 7
-
-
 def trained(records, counts, *, in_loops, **changes):
     """Runs pieces of so many steps; returns what each piece reports, and all state."""
     run = tiny_run.run_on(records, model__num_layers=1, **changes)
     state = tiny_run.state_of(run)
     batches = run.strategy.distribute_datasets_from_function(
-        lambda context: training_batches(
-            run.records, pad_id=0, seed=1, window_examples=1000, global_batch_size=8,
-            first_step=0, last_step=STEPS, context=context))
+        lambda context: tiny_run.batches(run, 7, context))
     trainer = Trainer(run.strategy, tiny_run.train_step(run, state), batches, in_loops=in_loops)
     totals = []
     for count in counts:

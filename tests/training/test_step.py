@@ -7,7 +7,6 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.data.example import Batch
-from electra_tf.data.pipeline import training_batches
 from electra_tf.training.step import LossScale
 from tests import tiny_records, tiny_run
 
@@ -26,9 +25,7 @@ def train(records, *, xla=False, steps=STEPS, **changes):
     run = tiny_run.run_on(records, model__num_layers=1, **changes)
     state = tiny_run.state_of(run)
     batches = iter(run.strategy.distribute_datasets_from_function(
-        lambda context: training_batches(
-            run.records, pad_id=0, seed=1, window_examples=1000,
-            global_batch_size=8, first_step=0, last_step=steps, context=context)))
+        lambda context: tiny_run.batches(run, steps, context)))
     call = tiny_run.step_function(run, state, xla=xla)
     history = [{name: float(ratio.sum) / max(float(ratio.weight), 1.0)
                 for name, ratio in call(next(batches)).items()} for _ in range(steps)]
@@ -79,11 +76,8 @@ def test_the_whole_step_compiles_with_xla(records, baseline):
     run = tiny_run.run_on(records, model__num_layers=1)
     state = tiny_run.state_of(run)
     step = tf.function(tiny_run.train_step(run, state), jit_compile=True)
-    batches = training_batches(
-        run.records, pad_id=0, seed=1, window_examples=1000, global_batch_size=8,
-        first_step=0, last_step=STEPS, context=tf.distribute.InputContext())
     history = [{name: float(ratio.sum) / max(float(ratio.weight), 1.0)
-                for name, ratio in step(batch).items()} for batch in batches]
+                for name, ratio in step(batch).items()} for batch in tiny_run.batches(run, STEPS)]
     assert_same((history, tiny_run.weights(state)), baseline)
 
 
@@ -115,10 +109,7 @@ def test_a_step_that_isnt_finite_leaves_the_weights(records):
     state = tiny_run.state_of(run)
     state.model.discriminator.head.dense_1.bias.assign([np.nan])
     before = tiny_run.weights(state)
-    batch = next(iter(training_batches(
-        run.records, pad_id=0, seed=1, window_examples=1000, global_batch_size=8,
-        first_step=0, last_step=1, context=tf.distribute.InputContext())))
-    results = tiny_run.step_function(run, state)(batch)
+    results = tiny_run.step_function(run, state)(next(iter(tiny_run.batches(run, 1))))
     assert math.isnan(float(results["loss"].sum))
     assert int(state.step) == 1
     for name, value in tiny_run.weights(state).items():
