@@ -10,18 +10,11 @@ import pytest
 
 from electra_tf.checkpoints.run_directory import only_process
 from electra_tf.checkpoints.weights import read_weights
-from electra_tf.config import pretraining_flags
 from electra_tf.data import manifest
 from electra_tf.platform.errors import UserError
-from electra_tf.pretraining import command as pretraining_command
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from tests import command_flags, tiny_records, tiny_run
-
-
-@pytest.fixture(scope="module", autouse=True)
-def program_flags():
-    with command_flags.defined(pretraining_flags.define):
-        yield
+from tests import tiny_records, tiny_run
+from tests.end_to_end import commands
 
 
 @pytest.fixture
@@ -31,19 +24,15 @@ def records(tmp_path):
 
 
 def call(records: Path, *arguments: str) -> None:
-    """What the command line does with these arguments, in this process."""
-    command_flags.call(
-        pretraining_command.main, f"--data_dir={records}", "--model_size=tiny",
-        f"--model_dir={records.parent / 'model'}", *tiny_run.FLAGS, *arguments)
+    commands.pretrain(f"--data_dir={records}", "--model_size=tiny",
+                      f"--model_dir={records.parent / 'model'}", *tiny_run.FLAGS, *arguments)
 
 
 def refused(records: Path, *arguments: str) -> str:
-    """Returns the message of the refusal, checked to be one line that left nothing behind."""
-    with pytest.raises(UserError) as error:
-        call(records, *arguments)
-    assert "\n" not in str(error.value)
+    """Returns the message of the refusal, checked to have left nothing behind."""
+    message = commands.refused(call, records, *arguments)
     assert not (records.parent / "model").exists()
-    return str(error.value)
+    return message
 
 
 @pytest.mark.parametrize(("arguments", "words"), [

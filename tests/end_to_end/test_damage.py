@@ -13,19 +13,16 @@ import time
 import numpy as np
 import pytest
 
-from electra_tf.apps.tools import export_model
 from electra_tf.checkpoints.weights import read_weights
-from electra_tf.config import finetuning_flags, pretraining_flags
-from electra_tf.finetuning import command as finetuning_command
 from electra_tf.platform.errors import UserError
-from electra_tf.pretraining import command as pretraining_command
-from tests import command_flags, tiny_run
+from tests import tiny_run
+from tests.end_to_end import commands
+from tests.end_to_end.commands import HARDWARE
 
-HARDWARE = ("--distribution_strategy=one_device", "--set=runtime.cpu_parts=1")
 PRETRAINING = ("--model_size=tiny", "--save_checkpoints_steps=2", "--log_every_steps=2",
                "--sample_every_steps=0", "--eval_steps=1", *HARDWARE, *tiny_run.FLAGS)
 FINETUNING = ("--task=classification", "--train_batch_size=8", "--max_seq_length=16",
-              "--num_train_epochs=1", "--precision=float32", *HARDWARE)
+              "--num_train_epochs=1", *HARDWARE)
 ROWS = "text\tlabel\n" + "word1 word7\tyes\nword2 word3\tno\n" * 8
 
 
@@ -43,22 +40,17 @@ def table(tmp_path_factory):
 
 
 def pretrain(records, model_dir, *flags, steps=4):
-    with command_flags.defined(pretraining_flags.define):
-        command_flags.call(pretraining_command.main, f"--data_dir={records}",
-                           f"--model_dir={model_dir}", f"--num_train_steps={steps}",
-                           *PRETRAINING, *flags)
+    commands.pretrain(f"--data_dir={records}", f"--model_dir={model_dir}",
+                      f"--num_train_steps={steps}", *PRETRAINING, *flags)
 
 
 def finetune(encoder, table, model_dir, *flags):
-    with command_flags.defined(finetuning_flags.define):
-        command_flags.call(finetuning_command.main, f"--init_checkpoint={encoder}",
-                           f"--train={table}", f"--dev={table}", f"--model_dir={model_dir}",
-                           *FINETUNING, *flags)
+    commands.finetune(f"--init_checkpoint={encoder}", f"--train={table}", f"--dev={table}",
+                      f"--model_dir={model_dir}", *FINETUNING, *flags)
 
 
 def export(model_dir, target):
-    with command_flags.defined(export_model.define):
-        command_flags.call(export_model.main, f"--model_dir={model_dir}", f"--export_dir={target}")
+    commands.export(f"--model_dir={model_dir}", f"--export_dir={target}")
 
 
 @contextlib.contextmanager

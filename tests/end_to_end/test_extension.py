@@ -6,19 +6,12 @@ import shutil
 import numpy as np
 import pytest
 
-from electra_tf.config import pretraining_flags
 from electra_tf.platform.errors import UserError
-from electra_tf.pretraining import command as pretraining_command
-from tests import command_flags, tiny_records, tiny_run
+from tests import tiny_records, tiny_run
 from tests.determinism.processes import state, step_of
+from tests.end_to_end import commands
 
 ONE_LAYER = ("--set=model.num_layers=1", "--set=optimizer.warmup_steps=2")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def program_flags():
-    with command_flags.defined(pretraining_flags.define):
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +31,8 @@ def place(finished, tmp_path):
 
 
 def call(place, run, *arguments):
-    command_flags.call(
-        pretraining_command.main, f"--data_dir={place / 'records'}", f"--model_dir={place / run}",
+    commands.pretrain(
+        f"--data_dir={place / 'records'}", f"--model_dir={place / run}",
         *(flag for flag in tiny_run.OFTEN if not flag.startswith("--model_size")), *arguments,
         "--keep_checkpoint_max=0")
 

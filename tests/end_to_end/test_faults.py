@@ -8,31 +8,21 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.apps.tools import export_model
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints.pretrained import text_settings
 from electra_tf.checkpoints.weights import read_weights
-from electra_tf.config import pretraining_flags
-from electra_tf.config.finetuning_flags import ExportFlags
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.section_flags import define_flags
-from electra_tf.pretraining import command as pretraining_command
 from electra_tf.pretraining import training_run
 from electra_tf.text.vocabulary import Vocabulary
-from tests import command_flags, tiny_records, tiny_run
+from tests import tiny_records, tiny_run
+from tests.end_to_end import commands
 
 FLAGS = (*tiny_run.OFTEN, *tiny_run.FLAGS, "--set=model.num_layers=1")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def program_flags():
-    with command_flags.defined(pretraining_flags.define):
-        yield
-
-
 def train(records: Path, model_dir, *flags: str, steps: int = 6) -> None:
-    command_flags.call(pretraining_command.main, f"--data_dir={records}",
-                       f"--model_dir={model_dir}", *FLAGS, f"--num_train_steps={steps}", *flags)
+    commands.pretrain(f"--data_dir={records}", f"--model_dir={model_dir}", *FLAGS,
+                      f"--num_train_steps={steps}", *flags)
 
 
 def logged(model_dir) -> list[int]:
@@ -113,9 +103,7 @@ def test_records_and_run_may_live_on_another_file_system(tmp_path, capsys):
     names = {path.name for path in (home / "run").iterdir()}
     assert {"settings.json", "vocab.txt", "metrics.jsonl", "loss_curves.png", "eval_results.json",
             "tensorboard", "checkpoints"} <= names
-    with command_flags.defined(lambda: define_flags(ExportFlags)):
-        command_flags.call(export_model.main, f"--model_dir={home}/run",
-                           f"--export_dir={home}/served")
+    commands.export(f"--model_dir={home}/run", f"--export_dir={home}/served")
     loaded = tf.saved_model.load(f"{home}/served/1")
     assert loaded.signatures["detect"](tf.constant(["word1 word2"]))["words"].shape == (1, 2)
     assert not Path("ram:").exists()

@@ -1,5 +1,6 @@
 """`run_finetuning.py` on small made-up tasks: what it writes, continues, refuses and predicts."""
 
+import functools
 import gzip
 import io
 import itertools
@@ -14,36 +15,19 @@ import pytest
 
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.weights import ENCODER, read_weights
-from electra_tf.config import finetuning_flags
 from electra_tf.export import conversion
-from electra_tf.finetuning import command as finetuning_command
 from electra_tf.finetuning import results
 from electra_tf.finetuning.finetuner import ByLength
 from electra_tf.platform import signals
-from electra_tf.platform.errors import UserError
-from tests import command_flags
+from tests.end_to_end import commands
+from tests.end_to_end.commands import HARDWARE
+from tests.end_to_end.commands import finetune as call
 
-HARDWARE = ("--distribution_strategy=one_device", "--precision=float32",
-            "--set=runtime.cpu_parts=1")
 QUICK = ("--train_batch_size=8", "--eval_batch_size=8", "--max_seq_length=16",
          "--learning_rate=3e-3", *HARDWARE)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def program_flags():
-    with command_flags.defined(finetuning_flags.define):
-        yield
-
-
-def call(*arguments: str | Path) -> None:
-    command_flags.call(finetuning_command.main, *map(str, arguments))
-
-
-def refused(*arguments: str | Path) -> str:
-    with pytest.raises(UserError) as error:
-        call(*arguments)
-    assert "\n" not in str(error.value)
-    return str(error.value)
+refused = functools.partial(commands.refused, call)
 
 
 def texts(count: int, seed: int) -> list[tuple[str, str]]:
@@ -478,7 +462,7 @@ def test_a_model_is_needed_to_use_one(classified, encoder, tmp_path):
 def test_minimal_pairs_are_scored_by_one_command(encoder, tmp_path, capsys):
     (tmp_path / "order.jsonl").write_text(json.dumps(
         {"sentence_good": "word1 word4", "sentence_bad": "word4 word1"}) + "\n")
-    command_flags.call(finetuning_command.main, "--task=blimp", f"--data_dir={tmp_path}",
+    call("--task=blimp", f"--data_dir={tmp_path}",
                        f"--init_checkpoint={encoder}", f"--model_dir={tmp_path / 'out'}")
     assert "order" in capsys.readouterr().out
     saved = json.loads((tmp_path / "out" / "blimp_results.json").read_text())

@@ -28,29 +28,21 @@ class Parts:
             if self.step_now == self._signal_at and not self._in_evaluation:
                 self.number = signal.SIGTERM
 
-    def totals(self):
-        return {}
-
     def on_train(self, totals, step, *, complete):
         assert step == self.step_now
         self.calls.append(("record" if complete else "read", step))
 
-    def line_is_due(self):
-        return False
+    totals = staticmethod(dict)
+    line_is_due = staticmethod(bool)  # False.
+    on_checkpoint = on_evaluated = staticmethod(lambda _: None)
+    any = staticmethod(lambda facts: facts)
+    samples = staticmethod(lambda count: [])
 
     def save(self, step, check_interval):
         self.calls.append(("save", step))
 
     def has_evaluation(self, step):
         return step in self._evaluated
-
-    def on_evaluated(self, _):
-        pass
-
-    on_checkpoint = on_evaluated
-
-    def any(self, facts):
-        return facts
 
     def evaluate(self, go_on):
         if self.step_now == self._signal_at and self._in_evaluation:
@@ -59,9 +51,6 @@ class Parts:
 
     def on_eval(self, results):
         self.calls.append(("evaluate", self.step_now))
-
-    def samples(self, count):
-        return []
 
     def on_samples(self, samples):
         self.calls.append(("sample", self.step_now))
