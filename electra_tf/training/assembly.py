@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.optimization import Optimizer
 from electra_tf.config.pretraining import Precision
 from electra_tf.modeling.initialization import initialize
 from electra_tf.objectives.objective import Objective
@@ -31,7 +30,7 @@ def build_state(config: Settings, model: tf_keras.Model, strategy: tf.distribute
     """Creates what is trained, at step 0; `rate_factors` has one per trainable variable."""
     variables = model.trainable_variables
     with strategy.scope():
-        kind = Lamb if config.optimizer.name is Optimizer.LAMB else Adam
+        kind = Lamb if config.optimizer.name == "lamb" else Adam
         optimizer = kind(config.optimizer, variables, rate_factors)
         return TrainState(model, optimizer,
                           LossScale(enabled=config.training.precision is Precision.FLOAT16))
