@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
+from electra_tf.data.pipeline import training_batches
 from electra_tf.pretraining.setup import Run, prepare
 from electra_tf.training.assembly import build_state, build_step
 from electra_tf.training.step import TrainState, TrainStep
@@ -32,6 +33,13 @@ def config(**changes) -> PretrainingConfig:
 
 def run_on(records: Path, model_dir: Path = Path("unused"), **changes) -> Run:
     return prepare(config(**changes), records, model_dir)
+
+
+def batches(run: Run, steps: int, context: tf.distribute.InputContext | None = None):
+    """The first global batches of a run, or a worker's part of them."""
+    return training_batches(
+        run.records, pad_id=0, seed=1, window_examples=1000, global_batch_size=8, first_step=0,
+        last_step=steps, context=context or tf.distribute.InputContext())
 
 
 def state_of(run: Run) -> TrainState:

@@ -14,8 +14,7 @@ from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.tasks.kinds.texts import ClassificationObjective
 from electra_tf.tasks.recipes import recipe
-from electra_tf.training.cores import prepare_cpu
-from electra_tf.training.devices import POLICIES
+from electra_tf.training.devices import POLICIES, prepare_cpu
 from electra_tf.training.strategies import create_strategy
 
 _ENDLESS = 10_000

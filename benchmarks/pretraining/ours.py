@@ -15,8 +15,7 @@ from electra_tf.objectives.objective import Given
 from electra_tf.objectives.registry import build_objective
 from electra_tf.pretraining.trainer import Trainer
 from electra_tf.training import assembly
-from electra_tf.training.cores import prepare_cpu
-from electra_tf.training.devices import use_xla
+from electra_tf.training.devices import prepare_cpu, use_xla
 from electra_tf.training.strategies import create_strategy
 
 _SPECIAL = SpecialTokens(

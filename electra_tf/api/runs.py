@@ -12,8 +12,9 @@ from electra_tf.finetuning import outputs, setup, trials
 from electra_tf.finetuning.results import Results
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.pretraining import stages, training_run
+from electra_tf.pretraining import training_run
 from electra_tf.pretraining.results import saved_scores
+from electra_tf.pretraining.setup import stages
 from electra_tf.tasks import registry
 from electra_tf.tasks.files import Columns, Files
 from electra_tf.tasks.recipes import recipe
@@ -84,7 +85,7 @@ def pretrain(config: PretrainingConfig, *, data_dir: PathName, model_dir: PathNa
                         f"electra_tf.pretraining_config('small'). Received: {shown(config)}")
     directory = storage.path(model_dir)
     initial = None if init_checkpoint is None else formats.read(storage.path(init_checkpoint))
-    for run in stages.runs(config, str(data_dir), directory, None, initial):
+    for run in stages(config, str(data_dir), directory, None, initial):
         training_run.train(run)
     return saved_scores(directory)
 

@@ -20,7 +20,7 @@ from electra_tf.modeling.electra import TaskModel
 from electra_tf.objectives.objective import Objective, Ratio
 from electra_tf.platform.errors import UserError
 from electra_tf.training.assembly import build_state, build_step
-from electra_tf.training.layer_rates import rate_factors
+from electra_tf.training.schedule import rate_factors
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

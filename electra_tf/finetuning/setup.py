@@ -25,7 +25,7 @@ from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import Task, TaskSpec
 from electra_tf.text import coverage
 from electra_tf.text.rows import RowEncoder
-from electra_tf.training import devices, memory
+from electra_tf.training import devices, failures
 from electra_tf.training.assembly import build_model
 
 
@@ -113,7 +113,7 @@ def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
         raise UserError(f"--swap_pairs needs two texts; --task={spec.name} has one.")
     strategy, resolved = devices.prepare(config)
     config = override(config, {"model.vocab_size": text.vocabulary.size} | resolved)
-    memory.require_room(
+    failures.require_room(
         config.model, config.runtime, strategy, length=config.task.max_seq_length,
         batch=config.training.train_batch_size)
     return FinetuningRun(

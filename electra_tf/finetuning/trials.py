@@ -29,8 +29,7 @@ from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.platform.command_line import same_command
 from electra_tf.platform.signals import Interrupted
-from electra_tf.reporting.pace import Pace
-from electra_tf.reporting.progress import duration
+from electra_tf.reporting.progress import Pace, duration
 from electra_tf.tasks.examples import Example
 from electra_tf.tasks.kinds.kind import Split
 from electra_tf.tasks.task import Task

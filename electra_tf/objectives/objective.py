@@ -161,13 +161,6 @@ class PretrainingObjective(abc.ABC):
     def coefficients(self) -> Mapping[str, float]:
         """As `Objective.coefficients`."""
 
-    def turns(self, model: tf_keras.Model) -> Mapping[int, Callable[[], None]]:
-        """Returns step -> what is done to the weights before it, on the host; mostly nothing.
-
-        A run that is interrupted there does it again, with the weights as they were before.
-        """
-        return {}
-
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the scores of an evaluation, besides the losses.
 

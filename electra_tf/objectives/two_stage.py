@@ -3,7 +3,7 @@
 The paper's question: do the networks have to be trained together? The first stage is a masked
 language model with the discriminator's network, `objective.generator_part` of the steps. The
 second begins with its weights, keeps the generator as it is and trains the discriminator alone.
-Each has a schedule of its own. `pretraining/stages.py` runs one after the other.
+Each has a schedule of its own. `pretraining/setup.py` runs one after the other.
 """
 
 import dataclasses

@@ -20,7 +20,6 @@ time. In runs much shorter than the paper's million steps the discriminator lear
 paper's settings: hence --recipe=short (docs/explanation/short_runs.md).
 """
 
-import sys
 
 from absl import flags
 
@@ -40,13 +39,9 @@ def run() -> None:
     command_line.run(main, summary=__doc__, groups=pretraining_flags.GROUPS)
 
 
+@overrides.naming_flags(pretraining_flags.SETTINGS)
 def main() -> None:
     """Runs the mode that the flags ask for."""
-    with overrides.naming_flags(pretraining_flags.SETTINGS):
-        _run()
-
-
-def _run() -> None:
     size = flags.FLAGS.model_size or "small"
     settings.set_default("model_dir", f"runs/{size}")
     settings.set_default("data_dir", RECORDS)
@@ -59,23 +54,23 @@ def _run() -> None:
     config = pretraining_flags.build_config(values.model_size, values.recipe, changes)
 
     # TensorFlow takes seconds to import: only once the flags are right.
-    from electra_tf.checkpoints import run_directory
-    from electra_tf.pretraining import ending, results, setup, stages, training_run
+    from electra_tf.checkpoints import formats, run_directory
+    from electra_tf.pretraining import results, setup, training_run
 
     data_dir, model_dir = values.data_dir, storage.path(values.model_dir)
     vocab_file = storage.path(values.vocab_file) if values.vocab_file else None
     if values.mode == "train":
-        initial = _initial(values.init_checkpoint)
+        initial = values.init_checkpoint and formats.read(storage.path(values.init_checkpoint))
         new = values.restart or not run_directory.is_taken(model_dir)
         if not (new or values.model_size or flags.FLAGS["recipe"].present):
-            config = override(PretrainingConfig(), stages.settings_of_run(model_dir) | changes)
-        elif initial is not None and not values.model_size:
+            config = override(PretrainingConfig(), setup.settings_of_run(model_dir) | changes)
+        elif initial and not values.model_size:
             config = pretraining_flags.build_config(
                 None, values.recipe, setup.shape_of(initial) | changes)
-        for run in stages.runs(config, data_dir, model_dir, vocab_file, initial,
-                               given=changes, restart=values.restart):
+        for run in setup.stages(config, data_dir, model_dir, vocab_file, initial or None,
+                                restart=values.restart):
             training_run.train(run)
-        ending.show(run, data_dir, sys.stdout)
+        results.show_ending(run, data_dir)
         return
     given = list(changes) + (["model"] if values.model_size else [])
     config = run_directory.saved_config(model_dir, config, given)
@@ -96,14 +91,6 @@ def _require_records(data_dir: str, size: str) -> None:
         f"python -m data_prep.build_vocab --input=wikipedia:{dump} --output=vocab.txt && "
         f"python -m data_prep.build_pretraining_data --input=wikipedia:{dump} "
         f"--vocab_file=vocab.txt --output_dir={data_dir} --max_seq_length={length}")
-
-
-def _initial(path: str | None):
-    """Returns the networks that --init_checkpoint names, None for new ones."""
-    if not path:
-        return None
-    from electra_tf.checkpoints import formats
-    return formats.read(storage.path(path))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,147 +13,109 @@ from electra_tf.data.example import Batch
 from electra_tf.data.pipeline import evaluation_batches
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.detection_scores import ranking_scores
-from electra_tf.objectives.objective import Arrays, PretrainingObjective
+from electra_tf.objectives.objective import Arrays
 from electra_tf.pretraining.fixed_corruption import KINDS, Corrupted, FixedCorruption
-from electra_tf.pretraining.setup import Run, special_tokens
+from electra_tf.pretraining.setup import Run, token_kinds
 from electra_tf.reporting.samples import Corruption, spread
-from electra_tf.text.vocabulary import Vocabulary
-from electra_tf.training.cores import largest_divisor
+from electra_tf.training.devices import largest_divisor
 from electra_tf.training.parts import joined
 from electra_tf.training.step import with_static_rows
 
 _MARK = "?"
 """Suffix of the names of bool tensors, which workers gather as integers."""
-BatchesFn = Callable[[tf.distribute.InputContext], tf.data.Dataset]
 
 
 def evaluator_of(run: Run, model: tf_keras.Model) -> "Evaluator | None":
     """Returns an evaluator on a run's held-out shards; None if nothing was held out."""
-    if not run.rows("eval"):
-        return None
-    replicas = run.strategy.num_replicas_in_sync
-    batch_size = -(-run.config.runtime.eval_batch_size // replicas) * replicas
-    fixed_corruption = functools.partial(
-        FixedCorruption.of_records, run.records, special_tokens(run.vocabulary))
-    return Evaluator(
-        run.strategy, run.objective, model,
-        lambda context: evaluation_batches(
-            run.records, length=run.length, pad_id=run.vocabulary.pad_id,
-            global_batch_size=batch_size, context=context),
-        batch_size=batch_size, seed=run.config.training.seed,
-        parts=largest_divisor(batch_size // replicas, run.config.runtime.cpu_parts),
-        fixed_corruption=None if run.objective.judge is None else fixed_corruption)
+    return Evaluator(run, model) if run.rows("eval") else None
 
 
 class Evaluator:
     """Runs an objective without dropout; masks and samples are the same at every evaluation."""
 
-    def __init__(self, strategy: tf.distribute.Strategy, objective: PretrainingObjective,
-                 model: tf_keras.Model, batches: BatchesFn, *, batch_size: int, seed: int,
-                 parts: int = 1,
-                 fixed_corruption: Callable[[], FixedCorruption] | None = None):
-        """Prepares the evaluation.
-
-        Args:
-            strategy: of the devices.
-            objective: what to compute.
-            model: its networks.
-            batches: makes a worker's dataset of held-out batches.
-            batch_size: rows of a batch over all replicas.
-            seed: seed of masks and samples.
-            parts: number of parts of a replica's rows that run side by side.
-            fixed_corruption: makes the fixed noise; None for an objective without a discriminator.
-        """
-        self._fixed_corruption = (
-            None if fixed_corruption is None else functools.cache(fixed_corruption))
-        self._parts = parts
-        self._rows = batch_size // strategy.num_replicas_in_sync
-        self._strategy = strategy
-        self._objective = objective
-        self._model = model
-        self._batches = batches
-        self._seed = seed
+    def __init__(self, run: Run, model: tf_keras.Model):
+        """Takes a run that holds out examples, and its networks."""
+        self._run, self._model = run, model
+        replicas, runtime = run.strategy.num_replicas_in_sync, run.config.runtime
+        self._rows = -(-runtime.eval_batch_size // replicas)
+        self._parts = largest_divisor(self._rows, runtime.cpu_parts)
         self._run_batch = tf.function(self._replicas_batch, autograph=False)
 
-    def evaluate(self, num_batches: int = 0,
-                 go_on: Callable[[int], bool] = lambda batches: True) -> dict[str, float] | None:
-        """Scores held-out batches.
+    @functools.cached_property
+    def _corrupt(self) -> Callable[[Batch], Mapping[str, Corrupted]]:
+        """Counts the training records at the first use, if the objective judges tokens."""
+        if self._run.objective.judge is None:
+            return lambda batch: {}
+        return FixedCorruption(self._run.records, token_kinds(self._run.vocabulary).special)
 
-        Args:
-            num_batches: most batches; 0 for all.
-            go_on: called with the number of finished batches; False ends the evaluation.
+    def evaluate(self, go_on: Callable[[int], bool] = lambda batches: True
+                 ) -> dict[str, float] | None:
+        """Returns the losses (nats per token) and scores of `runtime.eval_steps` held-out batches.
 
-        Returns:
-            The total loss, every loss (nats per token), the objective's scores, and those on
-            fixed corruptions if it judges tokens. None if `go_on` ended the evaluation.
+        `go_on` is called with the number of finished batches; if it returns False, the evaluation
+        ends with None. Objectives that judge tokens have scores on fixed corruptions too.
         """
         batches: list[Arrays] = []
-        for batch in self._outcomes(num_batches):
+        for batch in self._outcomes(self._run.config.runtime.eval_steps):
             batches.append(batch)
             if not go_on(len(batches)):
                 return None
-        return self._results(batches)
-
-    def _results(self, batches: list[Arrays]) -> dict[str, float]:
-        coefficients = self._objective.coefficients
+        coefficients = self._run.objective.coefficients
         losses = {name: _mean(batches, name) for name in coefficients}
         results = {"loss": sum(coefficients[name] * loss for name, loss in losses.items())} | losses
         means = {name.removesuffix("/sum"): _mean(batches, name.removesuffix("/sum"))
                  for name in batches[0] if name.endswith("/sum")}
-        details = {name: np.concatenate([batch[name] for batch in batches])
-                   for name in _details(batches[0])}
-        results |= self._objective.scores(details, means)
-        for kind in () if self._fixed_corruption is None else KINDS:
-            valid = details["valid"]
-            results |= ranking_scores(
-                details[f"{kind}/replaced"][valid], details[f"{kind}/logits"][valid], kind)
+        details = _joined_details(batches)
+        results |= self._run.objective.scores(details, means)
+        for kind in KINDS:
+            if f"{kind}/logits" in details:
+                valid = details["valid"]
+                results |= ranking_scores(
+                    details[f"{kind}/replaced"][valid], details[f"{kind}/logits"][valid], kind)
         return results
 
-    def samples(self, count: int, vocabulary: Vocabulary, batches: int = 1) -> list[Corruption]:
-        """Returns some examples of the first held-out batches, corrupted and judged.
-
-        They are spread over the batches and the most readable ones of their part.
-        """
-        outcomes = [{name: outcome[name] for name in _details(outcome)}
-                    for outcome in self._outcomes(batches)]
-        outcome = {name: np.concatenate([each[name] for each in outcomes]) for name in outcomes[0]}
+    def samples(self, count: int, batches: int = 1) -> list[Corruption]:
+        """Returns readable examples, spread over the first held-out batches, corrupted, judged."""
+        outcome, tokens = _joined_details(self._outcomes(batches)), self._run.vocabulary.tokens
         real = np.flatnonzero(outcome["valid"].any(axis=1))
-        texts = [[vocabulary.tokens[index] for index in outcome["ids"][row][outcome["valid"][row]]]
+        texts = [[tokens[index] for index in outcome["ids"][row][outcome["valid"][row]]]
                  for row in real]
         chosen = real[spread(texts, count)]
         rows = {name: values[chosen] for name, values in outcome.items()}
-        written = self._objective.written(rows)
+        written = self._run.objective.written(rows)
         return [] if written is None else Corruption.of_arrays(
-            rows, written.ids, vocabulary.tokens, written.replaced_probability)
+            rows, written.ids, tokens, written.replaced_probability)
 
     def _outcomes(self, num_batches: int) -> Iterator[Arrays]:
-        corrupt = (lambda batch: {}) if self._fixed_corruption is None else self._fixed_corruption()
-        dataset = self._strategy.distribute_datasets_from_function(
-            lambda context: self._batches(context).map(
-                lambda batch: (batch, corrupt(batch))))
+        """Yields the outcomes of the first batches; of all for 0."""
+        run, replicas, corrupt = self._run, self._run.strategy.num_replicas_in_sync, self._corrupt
+        dataset = run.strategy.distribute_datasets_from_function(
+            lambda context: evaluation_batches(
+                run.records, length=run.length, pad_id=run.vocabulary.pad_id,
+                global_batch_size=self._rows * replicas, context=context,
+            ).map(lambda batch: (batch, corrupt(batch))))
         for index, batch in enumerate(dataset):
             if num_batches and index == num_batches:
                 return
-            outcome = self._run_batch(batch, tf.constant(index, tf.int64))
+            outcome = self._run_batch(*batch, tf.constant(index, tf.int64))
             yield {name.removesuffix(_MARK): value.numpy().astype(bool)
                    if name.endswith(_MARK) else value.numpy()
                    for name, value in outcome.items()}
 
-    def _replicas_batch(self, batch: tuple[Batch, Mapping[str, Corrupted]],
-                        index: tf.Tensor) -> dict[str, tf.Tensor]:
-        results = self._strategy.run(self._replica_batch, args=(*batch, index))
-        return {name: self._strategy.gather(value, axis=0) for name, value in results.items()}
+    def _replicas_batch(self, *batch: Any) -> dict[str, tf.Tensor]:
+        results = self._run.strategy.run(self._replica_batch, args=batch)
+        return {name: self._run.strategy.gather(value, axis=0) for name, value in results.items()}
 
     def _replica_batch(self, batch: Batch, fixed: Mapping[str, Corrupted],
                        index: tf.Tensor) -> dict[str, tf.Tensor]:
-        context = tf.distribute.get_replica_context()
+        objective, context = self._run.objective, tf.distribute.get_replica_context()
         batch, fixed = with_static_rows((batch, fixed), self._rows)
         randomness = Randomness(
-            seed=self._seed, step=tf.constant(0, tf.int64), scope="evaluation/",
-            first_example=self._rows * (
+            seed=self._run.config.training.seed, step=tf.constant(0, tf.int64),
+            scope="evaluation/", first_example=self._rows * (
                 index * context.num_replicas_in_sync
                 + tf.cast(context.replica_id_in_sync_group, tf.int64)))
-        inputs, weights = self._objective.prepare(batch, randomness)
+        inputs, weights = objective.prepare(batch, randomness)
         results = joined(
             lambda rows, first_row: self._rows_outcome(rows, randomness, first_row),
             inputs, self._parts)
@@ -161,7 +123,7 @@ class Evaluator:
         for kind, (ids, replaced) in fixed.items():
             results |= _for_workers({f"{kind}/replaced": replaced})
             results[f"{kind}/logits"] = joined(
-                lambda rows, first_row: self._objective.judge(self._model, rows),
+                lambda rows, first_row: objective.judge(self._model, rows),
                 batch._replace(ids=ids), self._parts)
         return results | _for_workers({"ids": batch.ids, "valid": batch.valid})
 
@@ -170,7 +132,7 @@ class Evaluator:
         """Runs the objective; sums come as [1], so that all results can be joined end to end."""
         randomness = dataclasses.replace(
             randomness, first_example=randomness.first_example + first_row)
-        outcome = self._objective.compute(self._model, rows, randomness, training=False)
+        outcome = self._run.objective.compute(self._model, rows, randomness, training=False)
         sums = {f"{name}/sum": value for name, value in outcome.loss_sums.items()}
         for name, ratio in outcome.measures.items():
             sums |= {f"{name}/sum": ratio.sum, f"{name}/weight": ratio.weight}
@@ -178,9 +140,11 @@ class Evaluator:
                 | _for_workers(outcome.details))
 
 
-def _details(outcome: Arrays) -> list[str]:
-    """Returns the names of what has a row per example; sums and weights have one per part."""
-    return [name for name in outcome if not name.endswith(("/sum", "/weight"))]
+def _joined_details(outcomes: Iterable[Arrays]) -> Arrays:
+    """Joins what has a row per example; sums and weights have one per part."""
+    kept = [{name: values for name, values in outcome.items()
+             if not name.endswith(("/sum", "/weight"))} for outcome in outcomes]
+    return {name: np.concatenate([each[name] for each in kept]) for name in kept[0]}
 
 
 def _mean(batches: list[Arrays], name: str) -> float:

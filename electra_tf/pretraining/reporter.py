@@ -1,61 +1,51 @@
 """Writes the loop's results to progress lines, metrics.jsonl and TensorBoard."""
 
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TextIO
 
+import tensorflow as tf
+
 from electra_tf.checkpoints.run_directory import METRICS_FILE
+from electra_tf.modeling.device_peaks import peak_flops
 from electra_tf.platform.machine import peak_memory_bytes
 from electra_tf.platform.storage import Path
-from electra_tf.pretraining.timetable import Timetable
-from electra_tf.pretraining.trainer import Totals
-from electra_tf.reporting.metrics_log import (
-    CHECKPOINT,
-    EVAL,
-    TRAIN,
-    MetricsLog,
-    Record,
-    read_metrics,
-)
-from electra_tf.reporting.pace import Pace
-from electra_tf.reporting.progress import Progress, progress_line
-from electra_tf.reporting.tensorboard import TensorBoardWriter
+from electra_tf.pretraining import results
+from electra_tf.pretraining.setup import Run
+from electra_tf.pretraining.trainer import Timetable, Totals
+from electra_tf.reporting import metrics_log
+from electra_tf.reporting.progress import Pace, progress_line
+from electra_tf.reporting.samples import Corruption, terminal_page
+from electra_tf.training.devices import device_name
 
 MIN_LINE_SECONDS = 1.0
 """Shortest time between two progress lines; metrics.jsonl has every interval."""
-LONG_RUN_SECONDS = 86_400
-LONG_RUN_HINT = (
-    "note     at this pace the run takes days: Ctrl-C ends it here. Faster are a smaller "
-    "--model_size, fewer --num_train_steps or a smaller --train_batch_size, in a new --model_dir.")
+LOST_DEVIATION = 0.01
+"""Standard deviation of a collapsed discriminator's logits, as a fraction of its largest so far."""
 
 
 class Reporter:
     """The logs of a run and the totals of the current interval."""
 
-    def __init__(self, model_dir: Path, timetable: Timetable, *, tokens_per_step: int,
-                 peak_fraction: Callable[[float], float | None], watch: Callable[[Record], str],
-                 out: TextIO, clock: Callable[[], float] = time.monotonic):
-        """Opens the run's logs and drops what they hold past the restored step.
-
-        `tokens_per_step` counts all devices, `peak_fraction` maps tokens per second to the used
-        fraction of their peak, `watch` returns a warning or "" for every record, also for those
-        before an interruption, and `clock` returns seconds.
-        """
-        self._metrics = MetricsLog(model_dir / METRICS_FILE)
+    def __init__(self, run: Run, directory: Path, timetable: Timetable, *, out: TextIO,
+                 clock: Callable[[], float] = time.monotonic):
+        """Opens the logs in a directory and drops what they hold past the restored step."""
+        self._run, self._directory = run, directory
+        self._metrics = metrics_log.MetricsLog(directory / METRICS_FILE)
         self._metrics.rewind(timetable.first_step)
-        self._watch = watch
-        for record in read_metrics(self._metrics.path) if self._metrics.path.exists() else ():
-            watch(record)
-        self._board = TensorBoardWriter(model_dir / "tensorboard")
+        self._largest_deviation, self._collapsed = 0.0, False
+        for record in self._records():
+            self._collapse(record)
+        self._board = tf.summary.create_file_writer(str(directory / "tensorboard"))
         self.timetable = timetable
-        self._tokens_per_step, self._peak_fraction = tokens_per_step, peak_fraction
         self._out, self._clock = out, clock
         self._step = timetable.first_step
         self._totals: Totals = {}
         self._timed_steps, self._timed_seconds = 0, 0.0
         self._pace = Pace(clock)
         self._last_line = clock()
-        self._estimated = self._evaluated = False
+        self._evaluated = False
 
     def say(self, text: str) -> None:
         """Prints a line at once."""
@@ -68,12 +58,9 @@ class Reporter:
         return bool(every) and self._clock() - self._last_line >= every
 
     def on_train(self, totals: Totals, step: int, *, complete: bool) -> None:
-        """Takes the totals of the steps up to `step`.
+        """Takes the totals of the steps since the last call, at least one, up to `step`.
 
-        Args:
-            totals: totals of the steps since the last call, at least one.
-            step: number of finished steps.
-            complete: ends an interval of metrics.jsonl. Otherwise only a line may be printed.
+        `complete` ends an interval of metrics.jsonl. Otherwise only a line may be printed.
         """
         if self._step == self.timetable.first_step:
             self.say(f"first step after {self._pace.first_step():.1f} s")
@@ -85,19 +72,15 @@ class Reporter:
             old_total, old_weight = self._totals.get(name, (0.0, 0.0))
             self._totals[name] = (old_total + total, old_weight + weight)
         if complete:
-            self._report_interval()
+            self._log(metrics_log.TRAIN, self._say_progress())
+            self._totals, self._timed_steps, self._timed_seconds = {}, 0, 0.0
         elif self.line_is_due():
             self._say_progress()
 
-    def aside(self, name: str) -> None:
-        """Counts the time since the last call for `name` instead of for the training steps."""
-        self._pace.aside(name)
-
     def has_evaluation(self, step: int) -> bool:
         """Tells whether the step was evaluated before an interruption."""
-        return self._metrics.path.exists() and any(
-            record["kind"] == EVAL and record["step"] == step
-            for record in read_metrics(self._metrics.path))
+        return any(record["kind"] == metrics_log.EVAL and record["step"] == step
+                   for record in self._records())
 
     def on_evaluated(self, batches: int) -> None:
         """Prints a line if one is due during an evaluation."""
@@ -107,66 +90,83 @@ class Reporter:
         if self.line_is_due():
             self.say(f"evaluation at step {self._step:,}: {batches:,} batches so far")
 
-    def on_eval(self, results: Mapping[str, float]) -> None:
-        """Reports an evaluation."""
-        self._append({"kind": EVAL, "step": self._step, **results})
-        self._board.scalars(self._step, {f"eval/{name}": value for name, value in results.items()})
-        self._board.flush()
+    def on_eval(self, scores: Mapping[str, float]) -> None:
+        """Reports an evaluation: as a table at the end of the run, before that as a line."""
+        self.say(results.report(self._run, scores, self._step, self._directory,
+                                whole=self._step >= self.timetable.num_steps))
+        self._log(metrics_log.EVAL, scores)
+        self._pace.aside("evaluation")
 
     def on_checkpoint(self, step: int) -> None:
         """Logs a saved checkpoint, so that the loss of all checkpoints is noticed."""
-        self._metrics.append({"kind": CHECKPOINT, "step": step})
+        self._metrics.append({"kind": metrics_log.CHECKPOINT, "step": step})
         self._pace.aside("checkpoint")
 
-    def on_samples(self, markdown: str) -> None:
+    def on_samples(self, samples: Sequence[Corruption]) -> None:
         """Writes sample corruptions for TensorBoard."""
-        self._board.text(self._step, "samples", markdown)
+        with self._board.as_default(self._step):
+            tf.summary.text("samples", f"```\n{terminal_page(samples)}\n```")
         self._board.flush()
+        self._pace.aside("samples")
 
-    def _append(self, record: Record) -> None:
+    def _records(self) -> Sequence[metrics_log.Record]:
+        return metrics_log.read_metrics(self._metrics.path) if self._metrics.path.exists() else ()
+
+    def _log(self, kind: str, values: Mapping[str, float]) -> None:
+        record = {"kind": kind, "step": self._step, **values}
         self._metrics.append(record)
-        warning = self._watch(record)
-        if warning:
+        if warning := self._collapse(record):
             self.say(warning)
-
-    def _report_interval(self) -> None:
-        means, machine = self._say_progress()
-        self._append({"kind": TRAIN, "step": self._step, **means, **machine})
-        self._board.scalars(self._step, {f"train/{name}": value
-                                         for name, value in (means | machine).items()})
+        with self._board.as_default(self._step):
+            for name, value in values.items():
+                tf.summary.scalar(f"{kind}/{name}", value)
         self._board.flush()
-        self._totals, self._timed_steps, self._timed_seconds = {}, 0, 0.0
 
-    def _say_progress(self) -> tuple[dict[str, float], dict[str, float]]:
-        """Prints a line on the interval, unless the last one was printed just now.
+    def _collapse(self, record: metrics_log.Record) -> str:
+        """Returns, once, a warning that the discriminator's logits are equal for all tokens.
 
-        Returns:
-            The means, and the machine's measurements.
+        It rarely recovers within a short run, and its encoder stops learning.
+        """
+        mean, square = (record.get(f"discriminator_logit{end}", math.nan)
+                        for end in ("", "_squared"))
+        if self._collapsed or not math.isfinite(square):
+            return ""
+        deviation = math.sqrt(max(0.0, square - mean**2))
+        self._largest_deviation = max(self._largest_deviation, deviation)
+        self._collapsed = deviation < LOST_DEVIATION * self._largest_deviation
+        return "" if not self._collapsed else (
+            f"warning  the discriminator has collapsed: at step {record['step']:,} its logits "
+            f"differ by {deviation:.1e} (standard deviation over tokens), once by "
+            f"{self._largest_deviation:.2g}. Begin again with half the --learning_rate or with "
+            "more --warmup_steps; with --recipe=short, if it isn't that.")
+
+    def _say_progress(self) -> dict[str, float]:
+        """Returns the interval's means and the machine's measurements, and prints a line of them.
+
+        The line is left out if another one was printed just now.
         """
         means = {name: total / weight if weight else 0.0
                  for name, (total, weight) in self._totals.items()}
-        rate = fraction = None
+        machine: dict[str, float] = {}
         if self._timed_steps:
-            rate = self._timed_steps * self._tokens_per_step / max(self._timed_seconds, 1e-9)
-            fraction = self._peak_fraction(rate)
-        memory = peak_memory_bytes()
-        machine = {name: value for name, value in (
-            ("tokens_per_second", rate), ("peak_memory_bytes", memory), ("peak_fraction", fraction))
-            if value is not None}
-        if (self._clock() - self._last_line < MIN_LINE_SECONDS
-                and self._step < self.timetable.num_steps):
-            return means, machine
+            tokens = self._run.config.training.train_batch_size * self._run.length
+            machine["tokens_per_second"] = (
+                self._timed_steps * tokens / max(self._timed_seconds, 1e-9))
+        machine["peak_memory_bytes"] = peak_memory_bytes()
+        if self._timed_steps and (peak := self._peak_flops()):
+            machine["peak_fraction"] = machine["tokens_per_second"] * peak[0] / peak[1]
         steps_left = self.timetable.num_steps - self._step
-        left = self._pace.seconds_left(steps_left, self.timetable.to_come(self._step))
-        self.say(progress_line(Progress(
-            step=self._step, num_steps=self.timetable.num_steps, loss=means["loss"],
-            losses={name.removesuffix("_loss"): value for name, value in means.items()
-                    if name.endswith("_loss")},
-            learning_rate=means["learning_rate"], tokens_per_second=rate,
-            peak_fraction=fraction, seconds_left=left,
-            seconds_elapsed=self._pace.elapsed, peak_memory_bytes=memory)))
-        if left is not None and not self._estimated:
-            self._estimated = True
-            if left > LONG_RUN_SECONDS:
-                self.say(LONG_RUN_HINT)
-        return means, machine
+        if self._clock() - self._last_line >= MIN_LINE_SECONDS or not steps_left:
+            self.say(progress_line(
+                means, step=self._step, num_steps=self.timetable.num_steps,
+                seconds_elapsed=self._pace.elapsed, seconds_left=self._pace.seconds_left(
+                    steps_left, self.timetable.to_come(self._step)), **machine))
+        return means | machine
+
+    def _peak_flops(self) -> tuple[float, float] | None:
+        """Returns the FLOPs of a token and the peak of all devices; None where one is unknown."""
+        run = self._run
+        flops = run.objective.flops_per_token(run.length)
+        peak = flops and peak_flops(
+            device_name(run.strategy), run.config.training.precision.value)
+        return (flops, peak * run.strategy.num_replicas_in_sync) if peak else None

@@ -1,8 +1,8 @@
-"""Checks that a run's settings, records and devices fit together, before anything is written."""
+"""The runs of a command, checked before anything is written: settings, records, devices."""
 
 import dataclasses
 import functools
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -11,6 +11,7 @@ import tf_keras
 from electra_tf.checkpoints import directory, formats, run_directory
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, FINISHED, STEPS
+from electra_tf.checkpoints.weights import read_step
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data import mixture
@@ -19,19 +20,18 @@ from electra_tf.data.order import SHORTEST_ROW, RowPlaces
 from electra_tf.data.pipeline import look_at_first_examples
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
 from electra_tf.objectives.objective import Given, GivenGenerator, PretrainingObjective
-from electra_tf.objectives.registry import build_objective
+from electra_tf.objectives.registry import build_objective, objective_class
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.pretraining.fixed_corruption import token_counts
 from electra_tf.text import tokenization
 from electra_tf.text.vocabulary import Vocabulary
-from electra_tf.training import devices, memory
+from electra_tf.training import devices, failures
 from electra_tf.training.assembly import build_model
 
 _ENCODER_SHAPE = ("embedding_size", "hidden_size", "num_layers", "num_heads",
                   "intermediate_size", "max_position_embeddings", "type_vocab_size")
-_GENERATOR_SHAPE = ("generator_width", "generator_depth", "tying")
-"""Settings of `model` that decide the shape of the weights."""
+_GENERATOR_SIZE = ("generator_width", "generator_depth")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -84,32 +84,74 @@ class Run:
                            seed=self.config.training.seed)
 
 
+def stages(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
+           vocab_file: Path | None = None, initial: Pretrained | None = None, *,
+           restart: bool = False) -> Iterator[Run]:
+    """Yields every run of a command when the previous run is finished; arguments as `prepare`'s.
+
+    There is one, or two if a generator is trained first, in a directory within `model_dir`. The
+    steps of `config` are those of both. `restart` removes the files of earlier runs first.
+    """
+    def prepared(config: PretrainingConfig, directory: Path) -> Run:
+        run = prepare(config, data_dir, directory, vocab_file, initial, restart=restart)
+        if restart:
+            run_directory.restart(directory)
+        return run
+
+    total = config.training.num_train_steps
+    first = config.objective.generator_steps(total)
+    if first:
+        directory = config.objective.generator_dir(model_dir)
+        if not restart and run_directory.is_taken(model_dir):
+            # More steps extend the second stage.
+            first = run_directory.read_identity(directory)[STEPS]
+        begun = (directory / run_directory.METRICS_FILE).exists()
+        if restart or not begun or read_step(directory) < first:
+            print(f"stage 1 of 2: the generator, {first:,} steps, in {directory}", flush=True)
+            yield prepared(override(config, {
+                "objective.name": objective_class(config.objective.name).generator_objective,
+                STEPS: first}), directory)
+        # Without its path, so that a directory can be moved between two stages.
+        initial = dataclasses.replace(
+            formats.read(directory), source=f"the generator of stage 1, step {first:,}")
+        print(f"stage 2 of 2: the discriminator, {total - first:,} steps, in {model_dir}",
+              flush=True)
+        config = override(config, {STEPS: total - first})
+    yield prepared(config, model_dir)
+
+
+def settings_of_run(model_dir: Path) -> dict[str, Any]:
+    """Returns the settings of a run, by name, with the steps of all stages; `UserError` without."""
+    saved = run_directory.settings_of(run_directory.read_identity(model_dir))
+    objective = override(PretrainingConfig(), saved).objective
+    if objective.generator_steps(saved[STEPS]):
+        saved[STEPS] += run_directory.read_identity(objective.generator_dir(model_dir))[STEPS]
+    return saved
+
+
 def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
             vocab_file: Path | None = None, initial: Pretrained | None = None, *,
-            given: Collection[str] = (), restart: bool = False, here: bool = True) -> Run:
+            restart: bool = False, here: bool = True) -> Run:
     """Returns a run that is ready to start.
 
     Args:
-        config: the run's settings. If its number of steps is larger than that of a finished run
-            in `model_dir`, that run is extended.
+        config: the run's settings. With more steps than a finished run in `model_dir` has, they
+            extend that run.
         data_dir: one or several directories of records, see `mixture.load`.
         model_dir: the run's directory.
         vocab_file: vocabulary that must equal the records'.
-        initial: initial networks. The generator's size is theirs.
-        given: names of settings that the user chose, which initial networks must have.
+        initial: initial networks, of the shape that the settings give.
         restart: begin again, whatever run is in `model_dir`.
         here: check that a step fits into this machine's memory.
 
     Raises:
-        UserError: the records, the devices, the memory, the initial networks or the run in
-            `model_dir` don't fit the settings.
+        UserError: one of these doesn't fit the settings, or the devices don't.
     """
     records = mixture.load(data_dir)
     vocabulary = _vocabulary(records, vocab_file)
     _check_length(config, records)
     if initial is not None:
         _check_text(initial, records)
-        config = override(config, _generator_shape(initial, config, given))
         _check_shape(initial, config)
     steps = config.training.num_train_steps
     finished_at = [] if restart else _finished_at(model_dir, steps)
@@ -123,32 +165,29 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         "data.max_seq_length": config.data.max_seq_length or records.max_seq_length,
         "runtime.log_every_steps": config.runtime.log_interval(steps),
     } | resolved)
+    generator = None
+    if (source := config.objective.generator_dir(model_dir)) is not None:
+        found = formats.read(source)
+        _check_text(found, records)
+        generator = GivenGenerator(source=found.source, model=found.model, weights=found.weights)
+    kinds = token_kinds(vocabulary)
     objective = build_objective(
         # An extension leaves what depends on the number of steps, the sampling temperature.
-        override(config, {"training.num_train_steps": [*finished_at, steps][0]}), Given(
-            kinds=token_kinds(vocabulary), generator=_generator(config, model_dir, records),
-            token_counts=functools.partial(token_counts, records, special_tokens(vocabulary))))
+        override(config, {STEPS: [*finished_at, steps][0]}), Given(
+            kinds=kinds, generator=generator,
+            token_counts=functools.partial(token_counts, records, kinds.special)))
     if here:
-        memory.require_room(
+        failures.require_room(
             config.model, config.runtime, strategy, length=config.data.max_seq_length,
             batch=config.training.train_batch_size)
     return Run(config=config, records=records, model_dir=model_dir, vocabulary=vocabulary,
                strategy=strategy, objective=objective, initial=initial, finished_at=finished_at)
 
 
-def shape_of(initial: Pretrained) -> dict[str, Any]:
-    """Returns the settings, by name, that give new networks the shape of initial ones."""
-    names = [*_ENCODER_SHAPE, *(_GENERATOR_SHAPE if _has_generator(initial) else ())]
-    return {f"model.{name}": getattr(initial.model, name) for name in names}
-
-
 def _finished_at(model_dir: Path, num_steps: int) -> list[int]:
     """Returns the earlier numbers of steps of a run that is to have `num_steps` in the end.
 
     It is empty unless the run was extended, or is finished now and `num_steps` is larger.
-
-    Raises:
-        UserError: `num_steps` is larger and the run isn't finished.
     """
     if not run_directory.is_taken(model_dir):
         return []
@@ -164,81 +203,48 @@ def _finished_at(model_dir: Path, num_steps: int) -> list[int]:
     return [*earlier, steps]
 
 
-def special_tokens(vocabulary: Vocabulary) -> SpecialTokens:
-    """Returns the ids that masking and replacement leave out."""
-    return SpecialTokens(pad=vocabulary.pad_id, cls=vocabulary.cls_id, sep=vocabulary.sep_id,
-                         mask=vocabulary.mask_id)
-
-
 def token_kinds(vocabulary: Vocabulary) -> TokenKinds:
     """Returns the special tokens, the size and the continuing pieces of a vocabulary."""
-    return TokenKinds(special_tokens(vocabulary), vocabulary.size, vocabulary.continues)
+    special = SpecialTokens(pad=vocabulary.pad_id, cls=vocabulary.cls_id, sep=vocabulary.sep_id,
+                            mask=vocabulary.mask_id)
+    return TokenKinds(special, vocabulary.size, vocabulary.continues)
 
 
-def _generator(config: PretrainingConfig, model_dir: Path,
-               records: Mixture) -> GivenGenerator | None:
-    """Returns the generator of another run that the settings name, or None."""
-    source = config.objective.generator_dir(model_dir)
-    if source is None:
-        return None
-    found = formats.read(source)
-    _check_text(found, records)
-    return GivenGenerator(source=found.source, model=found.model, weights=found.weights)
+def shape_of(initial: Pretrained) -> dict[str, Any]:
+    """Returns the settings, by name, that give new networks the shape of initial ones."""
+    generator = (*_GENERATOR_SIZE, "tying") if _has_generator(initial) else ()
+    return {f"model.{name}": getattr(initial.model, name) for name in _ENCODER_SHAPE + generator}
 
 
 def _has_generator(initial: Pretrained) -> bool:
     return any(name.startswith("generator/encoder/") for name in initial.weights)
 
 
-def _generator_shape(initial: Pretrained, config: PretrainingConfig,
-                     given: Collection[str]) -> dict[str, float]:
-    """Returns the width and depth of the generator that initial networks bring, by setting.
+def _check_shape(initial: Pretrained, config: PretrainingConfig) -> None:
+    """Raises UserError if initial networks have another shape.
 
     The published ELECTRA-Small generator is as wide as its discriminator, not a quarter as wide.
     """
-    theirs, ours = initial.model.generator, config.model.generator
-    if not _has_generator(initial) or (
-            (theirs.hidden_size, theirs.num_layers) == (ours.hidden_size, ours.num_layers)):
-        return {}  # Another fraction of the same size would be another run's setting.
-    values = {"model.generator_width": initial.model.generator_width,
-              "model.generator_depth": initial.model.generator_depth}
-    here = {"model.generator_width": config.model.generator_width,
-            "model.generator_depth": config.model.generator_depth}
-    for name in values:
-        if name in given and here[name] != values[name]:
-            raise UserError(f"{name}={here[name]} doesn't fit the generator of {initial.source}, "
-                            f"which has {name}={values[name]:g}. Leave the setting out, or begin "
-                            "without --init_checkpoint.")
-    changed = [f"{name} is {values[name]:g}, not {here[name]:g}" for name in values
-               if values[name] != here[name]]
-    print(f"note     {', '.join(changed)}: the generator of {initial.source}", flush=True)
-    return values
-
-
-def _check_shape(initial: Pretrained, config: PretrainingConfig) -> None:
-    """Raises UserError if the encoder of initial networks has another shape."""
-    other = [f"model.{name} is {getattr(initial.model, name)} there, "
-             f"{getattr(config.model, name)} here" for name in _ENCODER_SHAPE
-             if getattr(initial.model, name) != getattr(config.model, name)]
+    theirs, ours = initial.model, config.model
+    sizes = [(model.generator.hidden_size, model.generator.num_layers) for model in (theirs, ours)]
+    names = _ENCODER_SHAPE + (
+        _GENERATOR_SIZE if _has_generator(initial) and sizes[0] != sizes[1] else ())
+    other = [f"model.{name} is {getattr(theirs, name)} there, {getattr(ours, name)} here"
+             for name in names if getattr(theirs, name) != getattr(ours, name)]
     if other:
         raise UserError(f"{initial.source} is of another size: {'; '.join(other)}. Leave "
                         "--model_size and these settings out: new networks take its shape.")
 
 
 def _vocabulary(records: Mixture, vocab_file: Path | None) -> Vocabulary:
-    path = vocab_file or records.vocabulary_path
+    path, built = vocab_file or records.vocabulary_path, records.vocabulary
     vocabulary = Vocabulary.load(path)
-    if vocabulary.sha256 != records.vocabulary.sha256:
+    recorded = tokenization.recorded_normalization(vocabulary, path) or built.normalization
+    if (vocabulary.sha256, recorded) != (built.sha256, built.normalization):
         raise UserError(
-            f"{path} ({vocabulary.size} entries) isn't the vocabulary that the records in "
-            f"{records} were built with ({records.vocabulary.size} entries). Name the right one "
-            "by --vocab_file, or build the records again.")
-    recorded = tokenization.recorded_normalization(vocabulary, path)
-    if recorded not in (None, records.vocabulary.normalization):
-        raise UserError(
-            f"{path} was learned with normalization {recorded}, the records in {records} were "
-            f"built with {records.vocabulary.normalization}. Name the right one by --vocab_file, "
-            "or build the records again.")
+            f"{path} ({vocabulary.size} entries, {recorded}) isn't the vocabulary that the records "
+            f"in {records} were built with ({built.size} entries, {built.normalization}). Name the "
+            "right one by --vocab_file, or build the records again.")
     return vocabulary
 
 
@@ -252,19 +258,19 @@ def _check_text(initial: Pretrained, records: Mixture) -> None:
 
 def _check_length(config: PretrainingConfig, records: Mixture) -> None:
     wanted, built = config.data.max_seq_length, records.max_seq_length
-    if wanted > built:
+    length, most = wanted or built, config.model.max_position_embeddings
+    fix = "Leave the flag out, or build the records again."
+    if length > built:
         raise UserError(f"--max_seq_length={wanted}, but the records in {records} were built with "
-                        f"{built}. Leave the flag out, or build the records again.")
-    length = wanted or built
+                        f"{built}. {fix}")
     if length < built and (length < SHORTEST_ROW or records.packing != "full"):
         raise UserError(f"--max_seq_length={length}: only records of packing full are cut into "
                         f"shorter rows, of {SHORTEST_ROW} tokens at least; those in {records} were "
-                        f"built with {built}. Leave the flag out, or build the records again.")
-    if length > config.model.max_position_embeddings:
-        raise UserError(
-            f"the records in {records} are {length} tokens long, but the model has "
-            f"model.max_position_embeddings={config.model.max_position_embeddings}. "
-            f"Add --set model.max_position_embeddings={length}, or build shorter records.")
+                        f"built with {built}. {fix}")
+    if length > most:
+        raise UserError(f"the records in {records} are {length} tokens long, but the model has "
+                        f"model.max_position_embeddings={most}. Add "
+                        f"--set model.max_position_embeddings={length}, or build shorter records.")
     if not any(source.shards["train"] for source in records.sources):
         raise UserError(f"the records in {records} hold no training examples. Build them again "
                         "with more text or a smaller --held_out_fraction.")

@@ -1,5 +1,6 @@
-"""Runs training steps under a strategy and collects their results."""
+"""Runs training steps under a strategy, and knows the steps at which they are interrupted."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -12,11 +13,68 @@ from electra_tf.training.devices import device_type
 from electra_tf.training.step import TrainStep
 
 Totals = dict[str, tuple[float, float]]
-Outputs = Mapping[str, Ratio]
 
 TPU_STEPS = 20
-"""A signal waits for them: at a second a step, which is slow, less than the 30 that a preempted
-machine is given."""
+"""Steps that a signal waits for: at a second a step, which is slow, less than the 30 s that a
+preempted machine is given."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Timetable:
+    """The events of a run from `first_step` to `num_steps`, by the number of finished steps."""
+
+    first_step: int
+    num_steps: int
+    runtime: RuntimeConfig
+    """Intervals of the events."""
+    steps_per_loop: int = 1
+    """Most steps of one loop on the devices."""
+
+    def steps_in_one_go(self, step: int) -> int:
+        """Returns the number of steps until the next event."""
+        count = 1
+        while count < self.steps_per_loop and not self.reads(step + count):
+            count += 1
+        return count
+
+    def reads(self, step: int) -> bool:
+        """Tells whether losses are read from the devices, which then wait.
+
+        The first read times the compilation. A read before every other event keeps the result of
+        a bad step out of checkpoints.
+        """
+        return (step == self.first_step + 1 or self.records(step) or self.samples(step)
+                or self.evaluates(step))
+
+    def records(self, step: int) -> bool:
+        """Tells whether an interval of metrics.jsonl ends, as at every checkpoint."""
+        return self.saves(step) or _due(step, self.runtime.log_every_steps)
+
+    def saves(self, step: int) -> bool:
+        """Tells whether a checkpoint is due."""
+        return step == self.num_steps or _due(step, self.runtime.save_checkpoints_steps)
+
+    def samples(self, step: int) -> bool:
+        """Tells whether sample corruptions are due."""
+        return _due(step, self.runtime.sample_every_steps)
+
+    def evaluates(self, step: int) -> bool:
+        """Tells whether an evaluation is due."""
+        return step == self.num_steps or _due(step, self.runtime.eval_every_steps)
+
+    def to_come(self, step: int) -> dict[str, int]:
+        """Returns the number of future events of each kind, by `Loop`'s names."""
+        def times(every: int, *, at_the_end: bool) -> int:
+            extra = at_the_end and step < self.num_steps and not _due(self.num_steps, every)
+            return (self.num_steps // every - step // every if every else 0) + extra
+
+        return {"checkpoint": times(self.runtime.save_checkpoints_steps, at_the_end=True),
+                "samples": times(self.runtime.sample_every_steps, at_the_end=False),
+                "evaluation": times(self.runtime.eval_every_steps, at_the_end=True)}
+
+
+def _due(step: int, every: int) -> bool:
+    return step > 0 and every > 0 and step % every == 0
 
 
 class Trainer:
@@ -24,14 +82,8 @@ class Trainer:
 
     def __init__(self, strategy: tf.distribute.Strategy, step: TrainStep,
                  batches: tf.distribute.DistributedDataset, *, in_loops: bool = False):
-        """Takes the step and the batches of all steps from the restored one on.
-
-        With `in_loops` the steps of a call run in one loop in the graph.
-        """
-        self._strategy = strategy
-        self._step = step
-        self._batches = batches
-        self._iterator = None
+        """Takes the batches from the restored step on; with `in_loops` a call is one loop."""
+        self._strategy, self._step, self._iterator = strategy, step, iter(batches)
         self._outputs = []
         # Loss scaling skips a step whose gradients overflow float16.
         self._watched = (["loss"] if step.config.training.precision is Precision.FLOAT16
@@ -45,11 +97,11 @@ class Trainer:
         return tf.nest.map_structure(
             lambda value: self._strategy.experimental_local_results(value)[0], results)
 
-    def _traced_loop(self) -> Callable[[tf.Tensor], Outputs]:
+    def _traced_loop(self) -> Callable[[tf.Tensor], Mapping[str, Ratio]]:
         """Returns a function that runs a number of steps and stacks their results, [steps] each."""
         one_step = self._run_step.get_concrete_function(self._iterator)
 
-        def run(count: tf.Tensor) -> Outputs:
+        def run(count: tf.Tensor) -> Mapping[str, Ratio]:
             def add_step(index: tf.Tensor, reports):
                 return index + 1, tf.nest.map_structure(
                     lambda report, value: report.write(index, value), reports,
@@ -66,8 +118,6 @@ class Trainer:
 
     def run(self, count: int = 1) -> None:
         """Starts steps on the next batches; an accelerator may run on after the call."""
-        if self._iterator is None:
-            self._iterator = iter(self._batches)
         if self._in_loops:
             self._run_loop = self._run_loop or self._traced_loop()
             self._outputs.append(self._run_loop(tf.constant(count)))
@@ -75,31 +125,24 @@ class Trainer:
             self._outputs += [self._run_step(self._iterator) for _ in range(count)]
 
     def totals(self) -> Totals:
-        """Waits for the steps since the last call, at least one.
+        """Returns (sum, weight) by name over the steps since the last call, at least one.
 
-        Returns:
-            Name -> (sum, weight) of every loss and statistic over these steps.
-
-        Raises:
-            UserError: a loss or gradient isn't finite; the weights are those before that step.
+        It waits for them, and refuses a loss or gradient that isn't finite with a `UserError`; the
+        weights are those before that step.
         """
         outputs, self._outputs = self._outputs, []
         history = {name: np.concatenate([_rows(output[name]) for output in outputs])
                    for name in outputs[0]}
-        self._require_finite(history)
-        return {name: tuple(rows.sum(axis=0)) for name, rows in history.items()}
-
-    def _require_finite(self, history: Mapping[str, np.ndarray]) -> None:
         for name in self._watched:
             bad = np.flatnonzero(~np.isfinite(history[name][:, 0]))
-            first = int(self._step.state.step.numpy()) - len(history[name])
             if bad.size:
-                steps = ", ".join(str(first + index + 1) for index in bad[:10])
-                more = f" and {bad.size - 10} more" if bad.size > 10 else ""
+                first = int(self._step.state.step.numpy()) - len(history[name]) + 1
+                steps = ", ".join(str(first + index) for index in bad[:10])
                 raise UserError(
-                    f"{name} is not finite at step {steps}{more}. The last checkpoint is intact; "
-                    "continue from it with a lower --learning_rate in a new --model_dir, or try "
-                    "--precision=float32.")
+                    f"{name} is not finite at step {steps}{'...' if bad.size > 10 else ''}. The "
+                    "last checkpoint is intact; continue from it with a lower --learning_rate in "
+                    "a new --model_dir, or try --precision=float32.")
+        return {name: tuple(rows.sum(axis=0)) for name, rows in history.items()}
 
 
 def _rows(ratio: Ratio) -> np.ndarray:
@@ -108,9 +151,9 @@ def _rows(ratio: Ratio) -> np.ndarray:
 
 
 def steps_per_loop(runtime: RuntimeConfig, strategy: tf.distribute.Strategy) -> int:
-    """Returns the steps that devices run, at most, without coming back to the program.
+    """Returns the most steps that devices run without coming back to the program.
 
-    One on a CPU or a GPU, which begins the next step while one is still running. A TPU waits for
-    its host between two calls.
+    It is one on a CPU or a GPU, which begins the next step while one is still running. A TPU waits
+    for its host between two calls.
     """
     return runtime.steps_per_loop or (TPU_STEPS if device_type(strategy) == "TPU" else 1)

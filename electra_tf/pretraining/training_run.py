@@ -1,10 +1,12 @@
 """A pre-training run: from the newest checkpoint, or the start, to the last step."""
 
 import contextlib
+import dataclasses
 import os
+import signal
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TextIO
 
 import tensorflow as tf
@@ -15,33 +17,23 @@ from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.data.order import SHARES
 from electra_tf.data.pipeline import training_batches
-from electra_tf.modeling.device_peaks import peak_flops
 from electra_tf.objectives.objective import count_parameters
 from electra_tf.platform import storage
 from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.command_line import same_command
-from electra_tf.platform.signals import Interrupted, StopRequest
+from electra_tf.platform.signals import STOPPING, Interrupted, StopRequest
 from electra_tf.platform.storage import Path
-from electra_tf.pretraining.evaluation import evaluator_of
-from electra_tf.pretraining.loop import Loop
+from electra_tf.pretraining.evaluation import Evaluator, evaluator_of
 from electra_tf.pretraining.reporter import Reporter
-from electra_tf.pretraining.results import HeldOut
+from electra_tf.pretraining.results import SHOWN_SAMPLES
 from electra_tf.pretraining.setup import Run
-from electra_tf.pretraining.timetable import Timetable
-from electra_tf.pretraining.trainer import Trainer, steps_per_loop
-from electra_tf.reporting.collapse import CollapseWatch
+from electra_tf.pretraining.trainer import Timetable, Trainer, steps_per_loop
 from electra_tf.reporting.curves import draw_curves
-from electra_tf.reporting.metrics_log import read_metrics, saved_steps
-from electra_tf.training import failures
+from electra_tf.reporting.metrics_log import CHECKPOINT, read_metrics
+from electra_tf.training import failures, workers
 from electra_tf.training.assembly import build_state, build_step
 from electra_tf.training.devices import device_name
 from electra_tf.training.step import TrainState
-from electra_tf.training.workers import (
-    Agreement,
-    has_several_workers,
-    is_chief,
-    loss_of_a_worker_named,
-)
 
 
 @failures.explained()
@@ -49,46 +41,45 @@ def train(run: Run) -> None:
     """Trains up to the last step, evaluates, and draws the curves.
 
     Raises:
-        UserError: the directory belongs to another run or can't be written; a loss isn't finite;
-            another worker is lost.
+        UserError: the directory is another run's, a loss isn't finite, or a worker is lost.
         Interrupted: a signal stopped the run; a checkpoint of its last step is saved.
     """
-    if is_chief(run.strategy):
-        make_directory(run.model_dir)
-        with run_directory.only_process(run.model_dir):
-            changed = run_directory.claim(
-                run.model_dir, run.identity, of_the_start="initialization")
-            if changed:
-                print("note     initial values matter only at the start, which this run is past: "
-                      f"{'; '.join(changed)}", flush=True)
-            run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
-            _train(run, run.model_dir, sys.stdout)
-            _draw(run.model_dir)
-    else:
+    if not workers.is_chief(run.strategy):
         with (tempfile.TemporaryDirectory() as scratch, open(os.devnull, "w") as nowhere):
             _train(run, storage.path(scratch), nowhere)
+        return
+    make_directory(run.model_dir)
+    with run_directory.only_process(run.model_dir):
+        changed = run_directory.claim(run.model_dir, run.identity, of_the_start="initialization")
+        if changed:
+            print("note     initial values matter only at the start, which this run is past: "
+                  f"{'; '.join(changed)}", flush=True)
+        for left in (run.model_dir / run_directory.CHECKPOINTS).glob("ckpt-*_temp"):
+            storage.remove_tree(left)  # A process was killed while it saved.
+        run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
+        _train(run, run.model_dir, sys.stdout)
+        metrics, curves = (run.model_dir / name for name in (
+            run_directory.METRICS_FILE, "loss_curves.png"))
+        if metrics.exists():
+            draw_curves({run.model_dir.name: read_metrics(metrics)}, curves)
+            print(f"curves   {curves}\nmodel    {run.model_dir / 'checkpoints'}", flush=True)
 
 
 def _train(run: Run, report_dir: Path, out: TextIO) -> None:
     config = run.config
-    with (_stop_request(run) as request, loss_of_a_worker_named(run.strategy),
+    with (_stop_request(run) as request, workers.loss_of_a_worker_named(run.strategy),
           contextlib.ExitStack() as left_over):
         state, manager, new_parts = restored_state(run)
         left_over.callback(manager.close)
         table = Timetable(first_step=int(state.step.numpy()), runtime=config.runtime,
                           num_steps=config.training.num_train_steps,
                           steps_per_loop=steps_per_loop(config.runtime, run.strategy))
-        _print_header(run, state, table.first_step, new_parts, out)
-        reporter = Reporter(
-            report_dir, table, peak_fraction=_peak_fraction(run), out=out,
-            watch=CollapseWatch(config.optimizer.warmup(table.num_steps)).take,
-            tokens_per_step=config.training.train_batch_size * run.length)
-        evaluator = evaluator_of(run, state.model)
+        print("\n".join(_header(run, state, table.first_step, new_parts)), file=out, flush=True)
+        reporter = Reporter(run, report_dir, table, out=out)
         stopped_by = Loop(
             timetable=table, trainer=_trainer(run, state, table), manager=manager,
-            reporter=reporter, request=request, workers=Agreement(run.strategy),
-            turns=run.objective.turns(state.model),
-            held_out=None if evaluator is None else HeldOut(run, evaluator, out)).run()
+            reporter=reporter, evaluator=evaluator_of(run, state.model), request=request,
+            workers=workers.Agreement(run.strategy)).run()
     if stopped_by:
         raise Interrupted(stopped_by, "" if out is not sys.stdout else (
             f"stopped by {stopped_by.name} at step {int(state.step.numpy()):,} of "
@@ -97,10 +88,9 @@ def _train(run: Run, report_dir: Path, out: TextIO) -> None:
 
 
 def _stop_request(run: Run) -> StopRequest:
-    """Returns what notes signals; workers that wait for each other mustn't wait for ever."""
-    if not has_several_workers(run.strategy):
+    if not workers.has_several_workers(run.strategy):
         return StopRequest()
-    seconds = run.config.runtime.grace_seconds
+    seconds = run.config.runtime.grace_seconds  # Workers mustn't wait for each other for ever.
     return StopRequest(grace_seconds=seconds, late=(
         f"no step that all workers agree on within --grace_seconds={seconds:g}: this worker ends. "
         f"To go on from the last checkpoint, on every worker: {same_command()}"))
@@ -109,10 +99,8 @@ def _stop_request(run: Run) -> StopRequest:
 def restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
     """Returns a run's state, of its newest checkpoint or as it begins, and what saves it.
 
-    Returns also which parts of the networks another run, if one begins this, didn't have.
-
-    Raises:
-        UserError: every checkpoint is lost, or the newest doesn't fit.
+    Returns also which parts of the networks the initial networks, if there are any, don't have. If
+    every checkpoint is lost, or the newest doesn't fit, that is a `UserError`.
     """
     config, runtime = run.config, run.config.runtime
     model = run.build_model()
@@ -123,9 +111,11 @@ def restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
         manager = CheckpointManager(
             checkpoint, run.model_dir / run_directory.CHECKPOINTS,
             interval=runtime.save_checkpoints_steps, keep=runtime.keep_checkpoint_max,
-            is_chief=is_chief(run.strategy))
+            is_chief=workers.is_chief(run.strategy))
         restored, new_parts = manager.restore_or_initialize(), []
-        if restored is None and saved_steps(run.model_dir / run_directory.METRICS_FILE):
+        metrics = run.model_dir / run_directory.METRICS_FILE
+        if restored is None and metrics.exists() and any(
+                record["kind"] == CHECKPOINT for record in read_metrics(metrics)):
             raise checkpoints.lost(run.model_dir / run_directory.CHECKPOINTS)
         if restored is None and run.initial is not None:
             new_parts = assign_parts(
@@ -145,58 +135,99 @@ def _trainer(run: Run, state: TrainState, table: Timetable) -> Trainer:
     return Trainer(run.strategy, step, batches, in_loops=table.steps_per_loop > 1)
 
 
-def _peak_fraction(run: Run) -> Callable[[float], float | None]:
-    """Returns the map from tokens per second to the used fraction of the devices' peak."""
-    flops = run.objective.flops_per_token(run.length)
-    peak = peak_flops(device_name(run.strategy), run.config.training.precision.value)
-    if flops is None or peak is None:
-        return lambda rate: None
-    return lambda rate: rate * flops / (peak * run.strategy.num_replicas_in_sync)
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Loop:
+    """The loop from the restored step to the last step or a signal, and the parts it calls."""
+
+    timetable: Timetable
+    trainer: Trainer
+    manager: CheckpointManager
+    reporter: Reporter
+    evaluator: Evaluator | None
+    """None if nothing was held out."""
+    request: StopRequest
+    workers: workers.Agreement
+
+    def run(self) -> signal.Signals | None:
+        """Trains; returns the signal that ended the run early, after a checkpoint, or None.
+
+        Losses are read only where needed, so that the devices don't wait.
+        """
+        table, step = self.timetable, self.timetable.first_step
+        stopped = self._evaluate(step) if table.evaluates(step) else None
+        while step < table.num_steps and not stopped:
+            count = table.steps_in_one_go(step)
+            self.trainer.run(count)
+            step += count
+            stopped = self._stopped()
+            if stopped or table.reads(step) or self.reporter.line_is_due():
+                self.reporter.on_train(self.trainer.totals(), step,
+                                       complete=bool(stopped) or table.records(step))
+            if table.samples(step) and not stopped and self.evaluator is not None:
+                self.reporter.on_samples(self.evaluator.samples(SHOWN_SAMPLES))
+            if table.saves(step) or stopped:
+                self.manager.save(step, check_interval=False)
+                self.reporter.on_checkpoint(step)
+            if table.evaluates(step) and not stopped:
+                stopped = self._evaluate(step)
+        return stopped
+
+    def _stopped(self) -> signal.Signals | None:
+        """Returns the signal that any worker received, the same one on all workers."""
+        received = self.workers.any([self.request.number == number for number in STOPPING])
+        return max((number for number, came in zip(STOPPING, received, strict=True) if came),
+                   default=None)
+
+    def _evaluate(self, step: int) -> signal.Signals | None:
+        """Evaluates, unless that was done before the run was interrupted; returns as `run`."""
+        # Only the chief has the log.
+        if self.evaluator is None or self.workers.any([self.reporter.has_evaluation(step)])[0]:
+            return None
+        stopped = None
+
+        def go_on(batches: int) -> bool:
+            nonlocal stopped
+            self.reporter.on_evaluated(batches)
+            stopped = self._stopped()
+            return not stopped
+
+        scores = self.evaluator.evaluate(go_on)
+        if scores is not None:
+            self.reporter.on_eval(scores)
+        return stopped
 
 
-def _print_header(run: Run, state: TrainState, first_step: int, new_parts: Sequence[str],
-                  out: TextIO) -> None:
+def _header(run: Run, state: TrainState, first_step: int,
+            new_parts: Sequence[str]) -> list[str]:
     training, about = run.config.training, run.objective.describe(state.model)
-    lines = [
-        f"model    {count_parameters(state.model):,} parameters" + (f": {about}" if about else ""),
-        *_about_records(run),
-        *([] if first_step else [
-            f"begins   with {'new weights' if run.initial is None else run.initial.source}"
-            + (f"; new: {', '.join(new_parts)}" if new_parts else "")]),
-        f"devices  {run.strategy.num_replicas_in_sync} x {device_name(run.strategy)}, "
-        f"{training.precision.value}",
-        f"steps    {first_step:,} done, {training.num_train_steps - first_step:,} to go"
-        f"{'' if first_step < training.num_train_steps else ': this run is finished'}",
-    ]
+    lines = [f"model    {count_parameters(state.model):,} parameters"
+             + (f": {about}" if about else ""), *_about_records(run)]
+    if not first_step:
+        lines.append(f"begins   with {'new weights' if run.initial is None else run.initial.source}"
+                     + (f"; new: {', '.join(new_parts)}" if new_parts else ""))
+    lines += [f"devices  {run.strategy.num_replicas_in_sync} x {device_name(run.strategy)}, "
+              f"{training.precision.value}",
+              f"steps    {first_step:,} done, {training.num_train_steps - first_step:,} to go"
+              f"{'' if first_step < training.num_train_steps else ': this run is finished'}"]
     if run.finished_at:
         lines.append(f"extended at step {', '.join(f'{step:,}' for step in run.finished_at)}: the "
                      "learning rate warms up again to its peak and decays")
-    print("\n".join(lines), file=out, flush=True)
+    return lines
 
 
 def _about_records(run: Run) -> list[str]:
     """Returns how much there is to read, and of several directories how often a run reads each."""
-    training, places, records = run.config.training, run.places, run.records
-    rows = run.rows("train")
+    training, places, rows = run.config.training, run.places, run.rows("train")
+    batch, sources = training.train_batch_size, run.records.sources
     lines = [f"records  {rows:,} examples of {run.length} tokens, {run.rows('eval'):,} held out"]
     if places.rows > 1:
         lines[0] += (f", {places.rows} out of each of {places.built} (which leaves out "
                      f"{places.left_over})")
-    if len(records.sources) == 1:
-        lines[0] += (f"; {rows / training.train_batch_size:,.0f} steps of "
-                     f"{training.train_batch_size} an epoch")
-        return lines
-    for source in records.sources:
+    if len(sources) == 1:
+        return [f"{lines[0]}; {rows / batch:,.0f} steps of {batch} an epoch"]
+    for source in sources:
         own, share = source.examples("train") * places.rows, source.share / SHARES
-        read = training.num_train_steps * training.train_batch_size * share
+        read = training.num_train_steps * batch * share
         lines.append(f"  {share:>7.2%} of the batches from {source.data_dir}: {own:,} examples, "
                      f"read {read / own:,.2f} times")
     return lines
-
-
-def _draw(model_dir: Path) -> None:
-    metrics = model_dir / run_directory.METRICS_FILE
-    if metrics.exists():
-        curves = model_dir / "loss_curves.png"
-        draw_curves({model_dir.name: read_metrics(metrics)}, curves)
-        print(f"curves   {curves}\nmodel    {model_dir / 'checkpoints'}", flush=True)

@@ -13,9 +13,7 @@ import numpy as np
 def fit(points: Sequence[tuple[float, float]], limit: float) -> Callable[[float], float]:
     """Returns a fit of tokens -> AUC = max(0.5, limit - scale x tokens^-exponent).
 
-    Args:
-        points: tokens and AUC of two runs or more.
-        limit: the asymptotic AUC, above that of every run.
+    `points` are tokens and AUC of two runs or more, all below the asymptotic AUC `limit`.
 
     >>> law = fit([(1e6, 0.70), (4e6, 0.80), (16e6, 0.85)], limit=0.9)
     >>> f"{law(64e6):.3f} {law(1.0):.1f}"
@@ -33,9 +31,8 @@ class Network:
     name: str
     """Layers x hidden size."""
     flags: tuple[str, ...]
-    """Flags of run_pretraining.py."""
     measured: tuple[tuple[float, float], ...]
-    """Tokens and AUC of whole runs, fewest tokens first; their learning rate decayed to 0."""
+    """Tokens and final AUC of whole runs."""
     limit: float
     """Asymptotic AUC: fitted where three runs were measured, assumed for the others."""
 
@@ -64,9 +61,8 @@ def nearest(layers: int, hidden_size: int) -> Network:
     >>> nearest(2, 128).name, nearest(12, 256).name
     ('2 x 128', '4 x 256')
     """
-    def weight(network: Network) -> float:
+    def distance(network: Network) -> float:
         count, width = map(int, network.name.split(" x "))
-        return count * width**2
+        return abs(np.log(count * width**2 / (layers * hidden_size**2)))
 
-    return min(NETWORKS, key=lambda network: abs(
-        np.log(weight(network) / (layers * hidden_size**2))))
+    return min(NETWORKS, key=distance)

@@ -22,49 +22,33 @@ class MetricsLog:
     """Appends records to a file and takes back those of steps that are trained again."""
 
     def __init__(self, path: str | Path):
-        """Takes the file's path; the file need not exist, its directory must."""
-        self.path = storage.path(path)
+        self.path = storage.path(path)  # Its directory must exist.
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Writes one record as one line and hands it to the operating system.
+        """Writes one record as a line; numbers that aren't finite become null, and NaN when read.
 
-        What isn't finite becomes null, and is NaN when it is read.
-
-        Raises:
-            UserError: the file cannot be written.
-            ValueError: a record without an integer "step", of another kind than `KINDS`, or with
-                a value that is no number.
+        A file that can't be written is a `UserError`.
         """
-        _check(record)
-        line = json.dumps(plain(record), allow_nan=False) + "\n"
         try:
             with self.path.open("a", encoding="utf-8") as file:
-                file.write(line)
+                file.write(_line(record))
         except OSError as error:
             raise atomic_file.write_error(self.path, error) from error
 
     def rewind(self, step: int) -> None:
-        """Drops the records after `step` and a last line cut short, so that a resumed run
-        writes each step once. The file is replaced as a whole or not at all.
+        """Drops the records after `step`, so that a resumed run writes each step once.
 
-        Raises:
-            UserError: a complete line is not a JSON object, or the file cannot be replaced.
+        The file is replaced as a whole or not at all; a damaged one is refused.
         """
-        if not self.path.exists():
-            return
-        kept = [record for record in read_metrics(self.path) if record["step"] <= step]
-        lines = [json.dumps(plain(record), allow_nan=False) + "\n" for record in kept]
-        atomic_file.write_atomically(self.path, "".join(lines).encode())
+        if self.path.exists():
+            kept = [_line(record) for record in read_metrics(self.path) if record["step"] <= step]
+            atomic_file.write_atomically(self.path, "".join(kept).encode())
 
 
 def read_metrics(path: str | Path) -> list[Record]:
     """Returns the records of a metrics file, in its order; a last line cut short is left out.
 
-    Args:
-        path: of a file that `MetricsLog` writes, perhaps at this moment.
-
-    Raises:
-        UserError: no such file, or a complete line that is none of its records.
+    A missing file, and a complete line that is no record, are refused with a `UserError`.
     """
     path = storage.path(path)
     try:
@@ -74,37 +58,25 @@ def read_metrics(path: str | Path) -> list[Record]:
             f"no {path}; train first, or name the directory that --model_dir named.") from None
     except OSError as error:
         raise cannot_read(path, error) from error
-    *complete, cut_short = text.split(b"\n")
-    if b"\r" in cut_short:
-        raise UserError(f"{path}:{len(complete) + 1}: lines end with carriage returns alone. "
-                        "Convert them to line feeds, or put the file back from a copy.")
-    return [_parse(line, path, row) for row, line in enumerate(complete, start=1)]
+    return [_parse(line, path, row) for row, line in enumerate(text.split(b"\n")[:-1], start=1)]
 
 
-def saved_steps(path: Path) -> list[int]:
-    """Returns the steps of which a checkpoint was saved; none if there is no metrics file."""
-    if not path.exists():
-        return []
-    return [record["step"] for record in read_metrics(path) if record["kind"] == CHECKPOINT]
+def _line(record: Mapping[str, Any]) -> str:
+    return json.dumps(plain(record), allow_nan=False) + "\n"
 
 
 def _parse(line: bytes, path: Path, row: int) -> Record:
     try:
         record = strict_json.parse(line)
-        _check(record)
+        if not isinstance(record, Mapping) or type(record.get("step")) is not int:
+            raise ValueError(f'not a JSON object with an integer "step": {shown(record)}')
+        if record["step"] < 0 or record.get("kind") not in KINDS:
+            raise ValueError(f'"step" must be 0 or more and "kind" {" or ".join(KINDS)}. '
+                             f"Received: {shown(record)}")
+        for name, value in record.items():
+            if name != "kind" and not isinstance(value, int | float | None):
+                raise ValueError(f"{shown(name)} must be a number, as all metrics are. "
+                                 f"Received: {shown(value)}")
     except ValueError as error:
         raise UserError(f"{path}:{row}: {error}; delete the line.") from None
     return {name: math.nan if value is None else value for name, value in record.items()}
-
-
-def _check(record: Any) -> None:
-    """Raises ValueError unless a value is a record."""
-    if not isinstance(record, Mapping) or type(record.get("step")) is not int:
-        raise ValueError("not a JSON object with an integer \"step\": " + shown(record))
-    if record["step"] < 0 or record.get("kind") not in KINDS:
-        raise ValueError(f"\"step\" must be 0 or more and \"kind\" {' or '.join(KINDS)}. "
-                         f"Received: {shown(record)}")
-    for name, value in record.items():
-        if name != "kind" and not isinstance(value, int | float | None):
-            raise ValueError(f"{shown(name)} must be a number, as all metrics are. "
-                             f"Received: {shown(value)}")

@@ -15,12 +15,7 @@ HEADERS = {
 
 
 def render(template: pathlib.Path, **values: Any) -> str:
-    """Returns a page.
-
-    Args:
-        template: file of the page's own template.
-        values: what the template names; text is escaped, a name that is missing is an error.
-    """
+    """Returns a page; the text of `values` is escaped, and a name that is missing is an error."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader([template.parent, _SHARED]), autoescape=True,
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)

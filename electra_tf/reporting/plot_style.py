@@ -10,7 +10,6 @@ from electra_tf.platform import atomic_file
 from electra_tf.platform.storage import Path
 
 COLOURS = ("#1f5fa8", "#d1495b", "#2a9d6f", "#8a5fbf", "#e08e1b", "#4b5563")
-"""Colors of curves, in order."""
 INK, GRID, SPINE = "#333333", "#e3e6ea", "#b5bac1"
 LABEL_SIZE, TICK_SIZE = 9, 8
 """Font sizes in points."""
@@ -38,11 +37,7 @@ def style_axes(axes: Any, *, x: str = "", y: str = "") -> None:
 
 
 def save(made: Any, path: Path) -> None:
-    """Writes a figure as a PNG on white; an existing file is replaced as a whole.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
+    """Writes a figure as a PNG on white, as a whole or not at all."""
     picture = io.BytesIO()
     made.savefig(picture, format="png", facecolor="white")
     atomic_file.write_atomically(path, picture.getvalue())

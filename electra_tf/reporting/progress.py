@@ -1,69 +1,123 @@
-"""The progress line of a run."""
+"""The progress line of a run, the time that steps take, and an estimate of the remaining time."""
 
-import dataclasses
-from collections.abc import Mapping
+import collections
+import statistics
+import time
+from collections.abc import Callable, Mapping
 
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Progress:
-    """The content of a progress line: means over the interval since the last line."""
-
-    step: int
-    """Steps finished."""
-    num_steps: int
-    """Steps of the whole run."""
-    loss: float
-    """The loss that is minimised, in weighted nats."""
-    losses: Mapping[str, float]
-    """Its named parts, unweighted, in nats: {"generator": 5.4, "discriminator": 0.14}."""
-    learning_rate: float
-    seconds_elapsed: float
-    """Since this process started training."""
-    peak_memory_bytes: int
-    """Largest resident memory of this process so far."""
-    tokens_per_second: float | None = None
-    """Over all devices, padding included; None before a step was timed."""
-    peak_fraction: float | None = None
-    """Model FLOPs over the devices' peak, in [0, 1]; None where the peak is unknown."""
-    seconds_left: float | None = None
-    """Estimated; None before the first interval is timed."""
+SAMPLE_SECONDS = 10.0
+FEW_STEPS = 10
+"""Steps that are still slower: the second took ten times as long as the third on a CPU."""
+SAMPLES = 31
+"""Samples of `SAMPLE_SECONDS` or more whose median is the estimate: five minutes of short steps. It
+ignores a slow moment and follows a machine that stays slower."""
 
 
-def progress_line(progress: Progress) -> str:
+class Pace:
+    """A clock of steps and of the work between them; every call takes the time since the last."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic):
+        self._clock = clock
+        self._began = self._last = clock()
+        self._open_steps, self._open_seconds = 0, 0.0
+        self._first_apart = False
+        self._first_lap: float | None = None
+        """Seconds of a step at the start: the estimate until others were timed."""
+        self._samples: collections.deque[float] = collections.deque(maxlen=SAMPLES)
+        self._asides: dict[str, list[float]] = collections.defaultdict(list)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the start."""
+        return self._clock() - self._began
+
+    def first_step(self) -> float:
+        """Returns the seconds of the first step, which no estimate contains."""
+        self._first_apart = True
+        return self.skip()
+
+    def steps(self, count: int) -> float:
+        """Counts the time as that of `count` steps, at least 1; returns its seconds.
+
+        The first call, which contains the start, counts only until the second, unless the first
+        step was timed apart and the call is of `FEW_STEPS` or more.
+        """
+        seconds = self.skip()
+        if self._first_lap is None:
+            self._first_lap = seconds / count
+            if not self._first_apart or count < FEW_STEPS:
+                return seconds
+        self._open_steps += count
+        self._open_seconds += seconds
+        if self._open_seconds >= SAMPLE_SECONDS:
+            self._samples.append(self._open_seconds / self._open_steps)
+            self._open_steps, self._open_seconds = 0, 0.0
+        return seconds
+
+    def skip(self) -> float:
+        """Returns the seconds since the last call, which no later work needs again."""
+        before, self._last = self._last, self._clock()
+        return self._last - before
+
+    def aside(self, name: str) -> None:
+        """Counts the time as that of one piece of other work, such as "checkpoint"."""
+        self._asides[name].append(self.skip())
+
+    def seconds_left(self, steps: int, asides: Mapping[str, int]) -> float | None:
+        """Returns the estimated seconds of remaining steps; None before any step was timed.
+
+        `asides` are the remaining pieces of other work by name; 0 s each until one was seen.
+        """
+        if self._samples:
+            step = statistics.median(self._samples)
+        elif self._open_steps:
+            step = self._open_seconds / self._open_steps
+        elif self._first_apart or self._first_lap is None:
+            return None
+        else:
+            step = self._first_lap
+        return steps * step + sum(
+            count * statistics.median(self._asides[name])
+            for name, count in asides.items() if self._asides.get(name))
+
+
+def progress_line(means: Mapping[str, float], *, step: int, num_steps: int,
+                  seconds_elapsed: float, peak_memory_bytes: float,
+                  tokens_per_second: float | None = None, peak_fraction: float | None = None,
+                  seconds_left: float | None = None) -> str:
     """Returns one line without unknown columns; columns are as wide at every step of a run.
 
-    Example:
-        >>> print(progress_line(Progress(
-        ...     step=1200, num_steps=10000, loss=12.345,
-        ...     losses={"generator": 5.432, "discriminator": 0.1383}, learning_rate=3.2e-4,
-        ...     tokens_per_second=4210, peak_fraction=0.37, peak_memory_bytes=2_210_000_000,
-        ...     seconds_left=2530, seconds_elapsed=345)))
-        step  1,200/10,000  loss 12.345  generator  5.432  discriminator 0.1383  lr 3.20e-04  \
+    `means` has "loss", "learning_rate" and losses "..._loss" in nats. `tokens_per_second` counts
+    padding too; `peak_fraction`, in [0, 1], is the model's FLOPs over the devices' peak.
+
+    >>> print(progress_line(
+    ...     {"loss": 12.345, "generator_loss": 5.432, "discriminator_loss": 0.1383,
+    ...      "learning_rate": 3.2e-4}, step=1200, num_steps=10000, seconds_elapsed=345,
+    ...     peak_memory_bytes=2_210_000_000, tokens_per_second=4210, peak_fraction=0.37,
+    ...     seconds_left=2530))
+    step  1,200/10,000  loss 12.345  generator  5.432  discriminator 0.1383  lr 3.20e-04  \
   4,210 tok/s  37 % of peak    2.2 GB  elapsed 0:05:45  ETA 0:42:10
     """
-    total = f"{progress.num_steps:,}"
-    columns = [f"step {progress.step:>{len(total)},}/{total}", f"loss {_number(progress.loss)}"]
-    columns += [f"{name} {_number(value)}" for name, value in progress.losses.items()]
-    columns.append(f"lr {progress.learning_rate:.2e}")
-    if progress.tokens_per_second is not None:
-        columns.append(f"{progress.tokens_per_second:>7,.0f} tok/s")
-    if progress.peak_fraction is not None:
-        columns.append(f"{progress.peak_fraction:>3.0%} of peak".replace("%", " %"))
-    columns.append(f"{progress.peak_memory_bytes / 1e9:>5.1f} GB")
-    columns.append(f"elapsed {duration(progress.seconds_elapsed)}")
-    if progress.seconds_left is not None:
-        columns.append(f"ETA {duration(progress.seconds_left)}")
+    total = f"{num_steps:,}"
+    columns = [f"step {step:>{len(total)},}/{total}", f"loss {_number(means['loss'])}"]
+    columns += [f"{name.removesuffix('_loss')} {_number(value)}"
+                for name, value in means.items() if name.endswith("_loss")]
+    columns.append(f"lr {means['learning_rate']:.2e}")
+    if tokens_per_second is not None:
+        columns.append(f"{tokens_per_second:>7,.0f} tok/s")
+    if peak_fraction is not None:
+        columns.append(f"{100 * peak_fraction:>2.0f} % of peak")
+    columns += [f"{peak_memory_bytes / 1e9:>5.1f} GB", f"elapsed {duration(seconds_elapsed)}"]
+    if seconds_left is not None:
+        columns.append(f"ETA {duration(seconds_left)}")
     return "  ".join(columns)
 
 
 def duration(seconds: float) -> str:
     """Returns whole seconds as `h:mm:ss`, with days before it from 24 hours on.
 
-    Example:
-        >>> duration(3723.9)
-        '1:02:03'
-        >>> duration(2 * 86400 + 60)
-        '2d 0:01:00'
+    >>> duration(3723.9), duration(2 * 86400 + 60)
+    ('1:02:03', '2d 0:01:00')
     """
     minutes, second = divmod(int(seconds), 60)
     hours, minute = divmod(minutes, 60)

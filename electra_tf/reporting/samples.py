@@ -1,9 +1,8 @@
 """Shows the corruption of a sentence: the words filled in, and the discriminator's verdicts."""
 
 import dataclasses
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -14,6 +13,7 @@ _WEIGHT: tuple[Outcome, ...] = ("caught", "missed", "replaced", "false alarm", "
 """Of the outcomes of a word's pieces, the first one here is the word's."""
 _COLOURS = {"restored": "36", "caught": "32", "missed": "31", "false alarm": "33"}
 _MARKS = {"caught": "✓", "missed": "✗", "false alarm": "!"}
+_WIDTH = 100
 
 LEGEND = (
     "The generator fills in hidden words; the discriminator says which words are not the "
@@ -23,7 +23,6 @@ LEGEND = (
     "  [again !64%]      original, and wrongly accused: a false alarm\n"
     "  {the}             the generator found the original word, so nothing was replaced"
 )
-"""Explains the marks; printed once above the samples."""
 GUESSES_LEGEND = (
     "The network fills in hidden words with its best guess.\n"
     "  [chef→cook]  another word than the one that stood there\n"
@@ -33,26 +32,16 @@ GUESSES_LEGEND = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Corruption:
-    """One sequence before and after the generator, token by token, without padding.
-
-    Raises:
-        ValueError: the four fields differ in length.
-    """
+    """One sequence before and after the generator, token by token, without padding."""
 
     original: Sequence[str]
     """WordPieces, "##" before those that continue a word."""
     corrupted: Sequence[str]
     """WordPieces that the discriminator read."""
     selected: Sequence[bool]
-    """Whether the generator filled in this position."""
+    """Positions that the generator filled in."""
     replaced_probability: Sequence[float] | None = None
-    """The discriminator's probability, in [0, 1], that the token is not the original one; None
-    where there is no discriminator."""
-
-    def __post_init__(self):
-        lengths = {name: len(values) for name, values in vars(self).items() if values is not None}
-        if len(set(lengths.values())) > 1:
-            raise ValueError(f"all fields must have one length. Received: {lengths}")
+    """The discriminator's, in [0, 1], that the token is not the original one."""
 
     @classmethod
     def of_arrays(cls, details: Mapping[str, np.ndarray], written: np.ndarray,
@@ -60,12 +49,9 @@ class Corruption:
                   replaced_probability: np.ndarray | None = None) -> "list[Corruption]":
         """Returns the rows of an evaluation, padding left out.
 
-        Args:
-            details: "ids" int32 and "valid" bool [M, L]; "positions" int32 and "predicted" bool
-                [M, N], which positions were filled in; without them none is marked.
-            written: int32 [M, L], the text after that.
-            tokens: the vocabulary.
-            replaced_probability: [M, L], if something judged.
+        `details` has "ids" int32 and "valid" bool [M, L] and, if known, which positions were filled
+        in: "positions" int32 and "predicted" bool [M, N]. `written` int32 [M, L] is the text after
+        that, `tokens` the vocabulary, `replaced_probability` is [M, L].
         """
         found = []
         for row, real in enumerate(details["valid"]):
@@ -80,47 +66,18 @@ class Corruption:
                     replaced_probability[row][real])))
         return found
 
-    def words(self) -> "Iterator[Word]":
-        """Yields whole words, without [CLS] and the last [SEP]."""
-        tokens = list(self.tokens())
-        starts = [index for index, token in enumerate(tokens)
-                  if not index or not _continues(token[0])]
-        for start, stop in zip(starts, [*starts[1:], len(tokens)], strict=True):
-            word = Word.of_pieces(tokens[start:stop])
-            if (word.before, start) != ("[CLS]", 0) and (word.before, stop) != (
-                    "[SEP]", len(tokens)):
-                yield word
-
     def tokens(self) -> Iterator[tuple[str, str, float, Outcome]]:
         """Yields before, after, probability (0 without a discriminator) and outcome of tokens."""
         judged = self.replaced_probability is not None
         for before, after, chosen, probability in zip(
                 self.original, self.corrupted, self.selected,
                 self.replaced_probability if judged else [0.0] * len(self.original), strict=True):
-            yield before, after, probability, _outcome(
-                before != after, chosen, probability > 0.5, judged=judged)
-
-
-class Word(NamedTuple):
-    """A word of the original and what replaced it."""
-
-    before: str
-    after: str
-    """The pieces that the discriminator read; several words where pieces became words."""
-    probability: float
-    """The largest of the word's replaced tokens, or of all if none was replaced."""
-    outcome: Outcome
-    """Caught if the discriminator accuses one of its replaced tokens."""
-
-    @classmethod
-    def of_pieces(cls, pieces: Sequence[tuple[str, str, float, Outcome]]) -> "Word":
-        """Joins tokens as `Corruption.tokens` yields them."""
-        before, after = (pieces[0][side] + "".join(
-            piece[side][2:] if _continues(piece[side]) else f" {piece[side]}"
-            for piece in pieces[1:]) for side in (0, 1))
-        counted = [piece for piece in pieces if piece[0] != piece[1]] or pieces
-        return cls(before, after, max(piece[2] for piece in counted),
-                   min((piece[3] for piece in counted), key=_WEIGHT.index))
+            accused = probability > 0.5
+            if before != after:
+                outcome = "replaced" if not judged else "caught" if accused else "missed"
+            else:
+                outcome = "false alarm" if accused else "restored" if chosen else "untouched"
+            yield before, after, probability, outcome
 
 
 def summary(sample: Corruption) -> str:
@@ -139,103 +96,77 @@ def summary(sample: Corruption) -> str:
             f"{alarms} false alarm{'' if alarms == 1 else 's'}")
 
 
-def suspicion(samples: Sequence[Corruption]) -> str:
-    """Returns how suspicious replaced and original tokens look on average, as a line.
+def terminal_page(samples: Sequence[Corruption], *, colour: bool = False) -> str:
+    """Returns the legend and every sample with its counts, ready to print; `colour` is ANSI's.
 
-    Early in training no probability exceeds one half, yet replaced tokens already stand out.
+    The last line has mean probabilities: early in training none exceeds one half, yet replaced
+    tokens already stand out.
     """
-    seen = [(before != after, probability) for sample in samples
-            for before, after, probability, _ in sample.tokens()]
-    means = []
-    for wanted in (True, False):
-        values = [probability for replaced, probability in seen if replaced is wanted]
-        means.append(f"{sum(values) / len(values):.1%}" if values else "-")
-    return (f"On average the discriminator suspects a replaced token to {means[0]} and an original "
-            f"one to {means[1]}.")
+    views = [f"{number}. {summary(sample)}\n{_wrapped(sample, colour=colour)}"
+             for number, sample in enumerate(samples, start=1)]
+    if all(sample.replaced_probability is None for sample in samples):
+        return "\n\n".join([GUESSES_LEGEND, *views])
+    seen = [token for sample in samples for token in sample.tokens()]
+    replaced, original = ([probability for before, after, probability, _ in seen
+                           if (before != after) is wanted] for wanted in (True, False))
+    suspicion = ("On average the discriminator suspects a replaced token to "
+                 f"{_mean(replaced)} and an original one to {_mean(original)}.")
+    return "\n\n".join([LEGEND, *views, suspicion])
 
 
-def terminal_view(sample: Corruption, *, width: int = 100, colour: bool = False) -> str:
-    """Returns one sequence as wrapped text with marks, under a line of counts.
+def _mean(values: Sequence[float]) -> str:
+    return f"{sum(values) / len(values):.1%}" if values else "-"
 
-    Args:
-        sample: what was read and what was said about it.
-        width: columns of the terminal, at least 40.
-        colour: whether to add ANSI colours; `sys.stdout.isatty()` knows.
+
+def _wrapped(sample: Corruption, *, colour: bool) -> str:
+    """Returns marked words in lines of `_WIDTH` columns; colours take none."""
+    lines, column = ["  "], 2
+    for mark, outcome in _marked_words(sample):
+        if column + len(mark) > _WIDTH and column > 2:
+            lines.append("  ")
+            column = 2
+        column += len(mark) + 1
+        paint = colour and outcome in _COLOURS
+        lines[-1] += f"\x1b[{_COLOURS[outcome]}m{mark}\x1b[0m " if paint else f"{mark} "
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _marked_words(sample: Corruption) -> Iterator[tuple[str, Outcome]]:
+    """Yields whole words with their marks, without [CLS] and the last [SEP].
+
+    A word is caught if the discriminator accuses one of its replaced pieces.
     """
-    def paint(word: Word) -> str:
-        code = _COLOURS.get(word.outcome)
-        return f"\x1b[{code}m{_mark(word)}\x1b[0m" if colour and code else _mark(word)
+    tokens = list(sample.tokens())
+    starts = [index for index, token in enumerate(tokens) if not index or not _continues(token[0])]
+    for start, stop in zip(starts, [*starts[1:], len(tokens)], strict=True):
+        pieces = tokens[start:stop]
+        before, after = (pieces[0][side] + "".join(
+            piece[side][2:] if _continues(piece[side]) else f" {piece[side]}"
+            for piece in pieces[1:]) for side in (0, 1))
+        if (before, start) == ("[CLS]", 0) or (before, stop) == ("[SEP]", len(tokens)):
+            continue
+        counted = [piece for piece in pieces if piece[0] != piece[1]] or pieces
+        outcome = min((piece[3] for piece in counted), key=_WEIGHT.index)
+        percent = (f" {_MARKS[outcome]}{max(piece[2] for piece in counted):.0%}"
+                   if outcome in _MARKS else "")
+        yield {"false alarm": f"[{before}{percent}]", "restored": f"{{{before}}}",
+               "untouched": before}.get(outcome, f"[{before}→{after}{percent}]"), outcome
 
-    words = list(map(paint, sample.words()))
-    return "\n".join([summary(sample), *_wrap(words, width=width, indent="  ")])
 
-
-def readable(tokens: Sequence[str]) -> float:
-    """Returns how much of a text is whole words of letters, in [0, 1].
-
-    >>> readable(["[CLS]", "the", "cat", "sat", ".", "[SEP]"]), readable(["(", "3", "##x", "|"])
-    (0.75, 0.0)
-    """
-    text = [token for token in tokens if token not in ("[CLS]", "[SEP]")]
-    return sum(token.isalpha() for token in text) / max(1, len(text))
+def _continues(piece: str) -> bool:
+    return piece.startswith("##") and len(piece) > 2
 
 
 def spread(texts: Sequence[Sequence[str]], count: int) -> list[int]:
     """Returns the indices of the most readable texts out of `count` parts of all, in order.
 
-    Consecutive texts are mostly of one document, so texts of different parts are mostly of
-    different documents; the last quarter of a part is left out, which is next to the next part.
+    Texts of different parts are mostly of different documents; so the last quarter of a part, next
+    to the next part, is left out.
     """
+    def readable(index: int) -> float:  # The fraction of tokens that are words of letters.
+        text = [token for token in texts[index] if token not in ("[CLS]", "[SEP]")]
+        return sum(token.isalpha() for token in text) / max(1, len(text))
+
     parts = np.array_split(np.arange(len(texts)), min(count, len(texts)) or 1)
-    return [int(max(part[:max(1, 3 * len(part) // 4)], key=lambda index: readable(texts[index])))
+    return [int(max(part[:max(1, 3 * len(part) // 4)], key=readable))
             for part in parts if part.size]
-
-
-def terminal_page(samples: Sequence[Corruption], *, width: int = 100, colour: bool = False) -> str:
-    """Returns the legend and every sample, ready to print; arguments as `terminal_view`'s."""
-    views = [f"{number}. {terminal_view(sample, width=width, colour=colour)}"
-             for number, sample in enumerate(samples, start=1)]
-    if all(sample.replaced_probability is None for sample in samples):
-        return "\n\n".join([GUESSES_LEGEND, *views])
-    return "\n\n".join([LEGEND, *views, suspicion(samples)])
-
-
-def markdown_page(samples: Sequence[Corruption]) -> str:
-    """Returns the same as Markdown, for TensorBoard."""
-    return f"```\n{terminal_page(samples)}\n```"
-
-
-def _outcome(replaced: bool, selected: bool, accused: bool, *, judged: bool) -> Outcome:
-    if replaced and not judged:
-        return "replaced"
-    if replaced:
-        return "caught" if accused else "missed"
-    if accused:
-        return "false alarm"
-    return "restored" if selected else "untouched"
-
-
-def _mark(word: Word) -> str:
-    """Returns one word in plain text."""
-    percent = f" {_MARKS[word.outcome]}{word.probability:.0%}" if word.outcome in _MARKS else ""
-    if word.outcome in ("caught", "missed", "replaced"):
-        return f"[{word.before}→{word.after}{percent}]"
-    return {"false alarm": f"[{word.before}{percent}]",
-            "restored": f"{{{word.before}}}"}.get(word.outcome, word.before)
-
-
-def _wrap(words: Sequence[str], *, width: int, indent: str) -> list[str]:
-    """Fills lines up to `width` visible columns; colours take none."""
-    lines, column = [indent], len(indent)
-    for word in words:
-        size = len(re.sub(r"\x1b\[\d+m", "", word))
-        if column + size > width and column > len(indent):
-            lines.append(indent)
-            column = len(indent)
-        lines[-1] += f"{word} "
-        column += size + 1
-    return [line.rstrip() for line in lines]
-
-
-def _continues(piece: str) -> bool:
-    return piece.startswith("##") and len(piece) > 2

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.reporting import plot_style
 from electra_tf.reporting.plot_style import INK
@@ -15,13 +14,10 @@ _STYLES: Mapping[str, tuple[str, str, int]] = {
     "other": ("others", "#6b7280", 6), OWN: (OWN, "#d1495b", 12)}
 """Kind -> name in the legend, color, size."""
 KINDS = tuple(kind for kind in _STYLES if kind != OWN)
-_GAP = 6
-"""Points between a dot and its name."""
-_RADIUS = 4
-"""Radius of a dot with some room around it, in points."""
-_PLACES = ((1, 0, "left", "center"), (-1, 0, "right", "center"), (0, 1, "center", "bottom"),
-           (0, -1, "center", "top"), (1, 1, "left", "bottom"), (-1, 1, "right", "bottom"),
-           (1, -1, "left", "top"), (-1, -1, "right", "top"))
+_GAP, _RADIUS = 6, 4
+"""Distance of a name from its dot, and radius of a dot with some room around it, in points."""
+_PLACES = tuple((x, y, ("center", "left", "right")[x], ("center", "bottom", "top")[y])
+                for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)))
 """Places of a name: direction from the dot, and the alignment of the text."""
 
 
@@ -33,24 +29,13 @@ class Point:
     kind: str
     """One of `KINDS`, or `OWN`."""
     flops: float
-    """Of its training, as the paper counts them; above 0."""
+    """FLOPs of its training, as the paper counts them; above 0."""
     score: float
-    """In per cent."""
+    """A percentage."""
 
 
 def draw_scores(points: Sequence[Point], path: Path, *, label: str) -> None:
-    """Draws every model as a dot with its name beside it, the user's as stars.
-
-    Args:
-        points: the models.
-        path: of the PNG, replaced as a whole.
-        label: of the vertical axis.
-
-    Raises:
-        UserError: nothing to draw, or the file can't be written.
-    """
-    if not points:
-        raise UserError(f"no models to draw into {path}.")
+    """Draws every model as a dot with its name, the user's as stars; `label` is the y axis's."""
     figure, (axes,) = plot_style.figure(1, 1, (9, 5.6))
     for kind, (name, colour, size) in _STYLES.items():
         shown = [point for point in points if point.kind == kind]
@@ -77,18 +62,19 @@ def _name(renderer: Any, axes: Any, points: Sequence[Point]) -> None:
     taken.append(axes.get_legend().get_window_extent(renderer))
     frame = axes.get_window_extent(renderer)
     for point in sorted(points, key=lambda point: (point.kind != OWN, -point.flops)):
-        candidates = []
-        for right, up, horizontal, vertical in _PLACES:
-            text = axes.annotate(
-                point.name, (point.flops, point.score), textcoords="offset points",
-                xytext=(_GAP * right, _GAP * up), ha=horizontal, va=vertical, fontsize=8,
-                color=_STYLES[point.kind][1], parse_math=False)
+        texts = [axes.annotate(
+            point.name, (point.flops, point.score), textcoords="offset points",
+            xytext=(_GAP * right, _GAP * up), ha=horizontal, va=vertical, fontsize=8,
+            color=_STYLES[point.kind][1], parse_math=False)
+            for right, up, horizontal, vertical in _PLACES]
+
+        def cost(text: Any) -> int:
             box = text.get_window_extent(renderer)
-            hidden = sum(box.overlaps(other) for other in taken)
             outside = not (frame.x0 <= box.x0 and box.x1 <= frame.x1)
-            candidates.append((hidden + 2 * outside, text, box))
-        _, text, box = min(candidates, key=lambda candidate: candidate[0])
-        for _, other, _ in candidates:
-            if other is not text:
-                other.remove()
-        taken.append(box)
+            return sum(box.overlaps(other) for other in taken) + 2 * outside
+
+        kept = min(texts, key=cost)
+        taken.append(kept.get_window_extent(renderer))
+        for text in texts:
+            if text is not kept:
+                text.remove()

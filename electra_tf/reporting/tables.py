@@ -5,13 +5,10 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 WIDTH = 100
-"""Columns of a terminal."""
 FIXED = "\u00a0"
 """A no-break space: no line ends there."""
-_NAME = 36
-"""Columns of a fact's name."""
-_BAR = 24
-"""Columns of the longest bar."""
+_NAME, _BAR = 36, 24
+"""Columns of a fact's name and of the longest bar."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -25,14 +22,10 @@ class Table:
     bars: tuple[float, ...] = ()
     """Length of each row's bar, in [0, 1]."""
     notes: tuple[str, ...] = ()
-    """Sentences below the table."""
 
 
 def table_text(table: Table) -> str:
-    """Returns a table with its title above and its notes below, at most `WIDTH` columns wide.
-
-    Only a table with a heading can be wider, where its cells are.
-    """
+    """Returns a table with its title and notes; only a heading's cells may exceed `WIDTH`."""
     lines = _columned(table) if table.heading else _facts(table)
     notes = [line for note in table.notes for line in wrapped(note.split(), "  ")]
     return "\n".join([table.title, *lines, *notes])
@@ -49,13 +42,10 @@ def percent(part: float, whole: float) -> str:
     share = 100 * part / whole
     if share in (0, 100):
         return f"{share:.0f} %"
-    if share > 99.95:
-        return ">99.9 %"
-    if share >= 1:
-        return f"{share:.1f} %"
-    if share >= 0.01:
-        return f"{share:.2f} %"
-    return f"{share:.1g} %" if share >= 1e-4 else "<0.0001 %"
+    if not 1e-4 <= share <= 99.95:
+        return "<0.0001 %" if share < 1 else ">99.9 %"
+    return f"{share:.1f} %" if share >= 1 else f"{share:.2f} %" if share >= 0.01 else (
+        f"{share:.1g} %")
 
 
 def columns(text: str) -> int:
@@ -71,10 +61,7 @@ def columns(text: str) -> int:
 def wrapped(words: Sequence[str], first: str, others: str | None = None) -> Iterator[str]:
     """Yields lines of at most `WIDTH` columns; a longer word gets a line of its own.
 
-    Args:
-        words: what to fill lines with.
-        first: begins the first line.
-        others: begins the other lines; None for `first`.
+    `first` begins the first line, `others` (by default the same) the other lines.
     """
     start, line = first, []
     for word in words:
@@ -89,8 +76,7 @@ def wrapped(words: Sequence[str], first: str, others: str | None = None) -> Iter
 def _columned(table: Table) -> Iterator[str]:
     cells = [table.heading, *table.rows]
     widths = [max(map(columns, column)) for column in zip(*cells, strict=True)]
-    bars = ["", *("█" * round(_BAR * bar) for bar in table.bars)] if table.bars else [""] * len(
-        cells)
+    bars = ["", *("█" * round(_BAR * bar) for bar in table.bars or [0] * len(table.rows))]
     for (name, *numbers), bar in zip(cells, bars, strict=True):
         padded = [name + " " * (widths[0] - columns(name))]
         padded += [" " * (width - columns(number)) + number

@@ -1,33 +1,20 @@
 """Puts networks, optimizer and step together, in one way for whatever trains."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.model import InitializationConfig, ModelConfig
 from electra_tf.config.runtime import Precision
 from electra_tf.modeling.initialization import initialize
 from electra_tf.objectives.objective import Objective
-from electra_tf.training.adam import Adam
+from electra_tf.training.adam import Adam, Lamb
 from electra_tf.training.devices import POLICIES, use_xla
-from electra_tf.training.lamb import Lamb
 from electra_tf.training.schedule import Schedule
 from electra_tf.training.step import LossScale, Settings, TrainState, TrainStep
 
 
-class Config(Settings, Protocol):
-    """The settings of a run; pre-training and fine-tuning have these sections."""
-
-    model: ModelConfig
-    initialization: InitializationConfig
-
-
-OPTIMIZERS = {"adam": Adam, "lamb": Lamb}
-
-
-def build_model(objective: Objective, config: Config, strategy: tf.distribute.Strategy, *,
+def build_model(objective: Objective, config: Settings, strategy: tf.distribute.Strategy, *,
                 seed: int) -> tf_keras.Model:
     """Creates an objective's networks on the devices, with their initial weights."""
     with strategy.scope():
@@ -38,17 +25,18 @@ def build_model(objective: Objective, config: Config, strategy: tf.distribute.St
     return model
 
 
-def build_state(config: Config, model: tf_keras.Model, strategy: tf.distribute.Strategy,
+def build_state(config: Settings, model: tf_keras.Model, strategy: tf.distribute.Strategy,
                 rate_factors: Sequence[float] | None = None) -> TrainState:
     """Creates what is trained, at step 0; `rate_factors` has one per trainable variable."""
     variables = model.trainable_variables
     with strategy.scope():
-        optimizer = OPTIMIZERS[config.optimizer.name](config.optimizer, variables, rate_factors)
+        kind = Lamb if config.optimizer.name == "lamb" else Adam
+        optimizer = kind(config.optimizer, variables, rate_factors)
         return TrainState(model, optimizer,
                           LossScale(enabled=config.training.precision is Precision.FLOAT16))
 
 
-def build_step(config: Config, objective: Objective, state: TrainState,
+def build_step(config: Settings, objective: Objective, state: TrainState,
                strategy: tf.distribute.Strategy, num_steps: int,
                finished_at: Sequence[int] = ()) -> TrainStep:
     """Creates the step of a run over `num_steps`; `finished_at` as for `Schedule.of`."""

@@ -1,17 +1,23 @@
-"""What TensorFlow says when a step can't be computed, in words that help."""
+"""Steps that can't be computed: refused before they begin, or explained by one line."""
 
 import contextlib
+import os
+import pathlib
 import re
 from collections.abc import Iterator
 
 import tensorflow as tf
 
+from electra_tf.config.model import ModelConfig
+from electra_tf.config.runtime import RuntimeConfig
 from electra_tf.platform.errors import UserError
 
-SMALLER_STEPS = ("Take a smaller --train_batch_size; or keep it and split every step, "
-                 "--gradient_accumulation_steps=4 for example; or add --gradient_checkpointing.")
+BYTES_PER_WEIGHT = 16
+"""A weight, its gradient and two moments of Adam, in float32."""
+_CGROUP = pathlib.Path("/sys/fs/cgroup/memory.max")
+_SMALLER_STEPS = ("Take a smaller --train_batch_size; or keep it and split every step, "
+                  "--gradient_accumulation_steps=4 for example; or add --gradient_checkpointing.")
 _PLACES = ("Graph execution error", "Detected at node", "File ", "Hint", "[[", "(", "<stack")
-"""How lines of a message begin that are about the graph."""
 _DISK = re.compile("no space left|quota|file too large", re.IGNORECASE)
 _OF_RECORDS = re.compile("the records|its manifest|a shard|parse serialized proto|Feature: ")
 """What our own checks of records say within the graph."""
@@ -19,11 +25,7 @@ _OF_RECORDS = re.compile("the records|its manifest|a shard|parse serialized prot
 
 @contextlib.contextmanager
 def explained() -> Iterator[None]:
-    """Turns failures of training that a user can mend into one line; also a decorator.
-
-    Raises:
-        UserError: a batch doesn't fit into memory, the disk is full, or a shard is damaged.
-    """
+    """Turns failures of training that a user can mend into a `UserError`; also a decorator."""
     try:
         yield
     except tf.errors.ResourceExhaustedError as error:
@@ -31,7 +33,7 @@ def explained() -> Iterator[None]:
         if _DISK.search(reason):
             raise UserError(f"the disk is full: {reason}; make room, and the same command goes on "
                             "from its last checkpoint.") from error
-        raise UserError(f"the memory is full: {reason}. {SMALLER_STEPS}") from error
+        raise UserError(f"the memory is full: {reason}. {_SMALLER_STEPS}") from error
     except tf.errors.DataLossError as error:
         raise UserError(f"the records are damaged: {_reason(error)}; copy them again or build them "
                         "again. --set runtime.verify_checksums=true names the shard at the start."
@@ -52,3 +54,36 @@ def _reason(error: tf.errors.OpError) -> str:
     text = re.sub(r"\{\{.*?\}\}", "", error.message.split("[Op:")[0])
     said = [line.strip() for line in text.splitlines() if not line.strip().startswith(_PLACES)]
     return " ".join(filter(None, said))[:200].rstrip(". ")
+
+
+def require_room(model: ModelConfig, runtime: RuntimeConfig, strategy: tf.distribute.Strategy, *,
+                 length: int, batch: int) -> None:
+    """Refuses a step that can't fit: the system would grant the memory and kill the process later.
+
+    The least that an encoder keeps for the gradient is compared with the machine's memory. Per
+    layer that is its input, queries, keys and values, what attention gives, and the feed-forward
+    layer's inner vector, in 16 bits; with gradient checkpointing only the inputs. `batch` is the
+    examples of a step over all replicas, `length` is L.
+    """
+    there, weights = _physical_bytes(), BYTES_PER_WEIGHT * model.parameters
+    if weights > there:
+        raise UserError(
+            f"a network of {model.parameters:,} weights takes {weights / 1e9:,.0f} GB with its "
+            f"optimizer's state; this machine has {there / 1e9:,.0f}. Take a smaller model "
+            "(model.hidden_size, model.num_layers, model.vocab_size).")
+    rows = -(-batch // runtime.gradient_accumulation_steps)
+    values = (model.hidden_size if runtime.gradient_checkpointing
+              else 5 * model.hidden_size + model.intermediate_size)
+    needed = weights + 2 * rows * length * model.num_layers * values
+    on_cpu = strategy.extended.worker_devices[0].rpartition("/device:")[2].startswith("CPU")
+    if on_cpu and needed > there:
+        raise UserError(f"a step of {rows:,} rows of {length} tokens takes at least "
+                        f"{needed / 1e9:,.0f} GB; this machine has {there / 1e9:,.0f}. "
+                        f"{_SMALLER_STEPS}")
+
+
+def _physical_bytes() -> int:
+    """Returns the memory that this process can use: the machine's, or its container's."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = _CGROUP.read_text().strip() if _CGROUP.exists() else "max"
+    return min(memory, int(limit)) if limit.isdigit() else memory

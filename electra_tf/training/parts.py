@@ -9,58 +9,24 @@ RowsFn = Callable[[Any, tf.Tensor], Any]
 """From a structure of tensors [rows, ...] and the index int64 [] of its first row in the batch."""
 
 
-def by_part(run: RowsFn, inputs: Any, parts: int,
-            rounds: int = 1) -> Callable[[int, tf.Tensor | int], Any]:
-    """Lets a function of a batch's rows be called by number of part and round; it is traced once.
-
-    A part is a run of neighbouring rows, a round of it every `rounds`-th of them: where a compiler
-    splits the batch over cores, each of them has rows of every round.
-
-    Args:
-        run: what to call. Calls that don't depend on each other run at the same time.
-        inputs: structure of tensors [B, ...], B a multiple of `parts * rounds`.
-        parts: how many.
-        rounds: of each part.
-
-    Returns:
-        A function from the numbers of part and round, int32 [], to what `run` returns.
-    """
-    rows = tf.nest.flatten(inputs)[0].shape[0] // parts
-    split = tf.nest.map_structure(
-        lambda whole: tf.reshape(whole, [parts, rows // rounds, rounds, *whole.shape[1:]]), inputs)
-    # A function that stays one costs the start-up and the memory of one graph, not of all.
-    traced = tf.function(run, autograph=False, experimental_attributes={"_noinline": True})
-
-    def run_part(number: int, turn: tf.Tensor | int) -> Any:
-        return traced(tf.nest.map_structure(lambda whole: whole[number, :, turn], split),
-                      tf.cast(number * rows + turn, tf.int64))
-
-    return run_part
-
-
 def joined(run: RowsFn, inputs: Any, parts: int) -> Any:
-    """Runs a function on all parts side by side and joins its results end to end.
+    """Runs a function on all parts side by side and joins the tensors of its results end to end.
 
-    Args:
-        run: returns a structure of tensors whose first dimensions belong to the part.
-        inputs: structure of tensors [B, ...], B a multiple of `parts`.
-        parts: how many.
+    `inputs` is a structure of tensors [B, ...], B a multiple of `parts`.
     """
-    run_part = by_part(run, inputs, parts)
+    run_part = _by_part(run, inputs, parts)
     results = [run_part(number, 0) for number in range(parts)]
     return tf.nest.map_structure(lambda *values: tf.concat(values, axis=0), *results)
 
 
 def total(run: RowsFn, inputs: Any, *, rounds: int, parts: int) -> Any:
-    """Adds up what a function returns over a whole batch.
+    """Adds up the structure of tensors that a function returns over a whole batch.
 
-    Args:
-        run: returns a structure of tensors; its rows stand `rounds` apart in the batch.
-        inputs: structure of tensors [B, ...], B a multiple of `rounds * parts`.
-        rounds: one after the other.
-        parts: of every round, side by side.
+    The rounds run one after the other, the parts of each side by side. The rows of a call stand
+    `rounds` apart in the batch. `inputs` is a structure of tensors [B, ...], B a multiple of
+    `rounds * parts`.
     """
-    run_part = by_part(run, inputs, parts, rounds)
+    run_part = _by_part(run, inputs, parts, rounds)
 
     def run_round(index: tf.Tensor | int) -> Any:
         terms = [run_part(part, index) for part in range(parts)]
@@ -74,3 +40,20 @@ def total(run: RowsFn, inputs: Any, *, rounds: int, parts: int) -> Any:
     _, sums = tf.while_loop(lambda index, _sums: index < rounds, add,
                             (tf.constant(1), run_round(0)))
     return sums
+
+
+def _by_part(run: RowsFn, inputs: Any, parts: int,
+             rounds: int = 1) -> Callable[[int, tf.Tensor | int], Any]:
+    """Returns a function of the numbers of part and round, int32 []; `run` is traced once.
+
+    A part is a run of neighbouring rows, a round of it every `rounds`-th of them: where a compiler
+    splits the batch over cores, each of them has rows of every round.
+    """
+    rows = tf.nest.flatten(inputs)[0].shape[0] // parts
+    split = tf.nest.map_structure(
+        lambda whole: tf.reshape(whole, [parts, rows // rounds, rounds, *whole.shape[1:]]), inputs)
+    # A function that stays one costs the start-up and the memory of one graph, not of all.
+    traced = tf.function(run, autograph=False, experimental_attributes={"_noinline": True})
+    return lambda number, turn: traced(
+        tf.nest.map_structure(lambda whole: whole[number, :, turn], split),
+        tf.cast(number * rows + turn, tf.int64))

@@ -1,7 +1,8 @@
-"""The learning rate over time: polynomial decay times linear warm-up."""
+"""The learning rate: polynomial decay times linear warm-up over time, and factors by layer."""
 
 import dataclasses
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 import tensorflow as tf
 
@@ -9,6 +10,7 @@ from electra_tf.config.optimization import OptimizerConfig
 
 EXTENSION_WARMUP = 0.1
 """Longest warm-up of an extension, as a fraction of its steps."""
+_LAYER = re.compile(r"/encoder/layer_(\d+)/")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,9 +36,9 @@ class Schedule:
            finished_at: Sequence[int] = ()) -> "Schedule":
         """Returns the schedule that settings describe.
 
-        A run that was extended has earlier numbers of steps, `finished_at`. Each extension has a
-        short warm-up to the peak and a decay to zero. Tiny, 1,000 + 1,000 steps, against one run
-        of 2,000: loss 24.12 and 24.00; 24.84 with the long run's lower rates in the extension.
+        Each extension of a run, after the steps `finished_at`, has a short warm-up to the peak and
+        a decay to zero. Tiny, 1,000 + 1,000 steps, against one run of 2,000: loss 24.12 and 24.00;
+        24.84 with the long run's lower rates in the extension.
         """
         *earlier, begin = [0] if not finished_at else finished_at
         steps = num_train_steps - begin
@@ -57,3 +59,24 @@ class Schedule:
         if self.before is None:
             return rate
         return tf.where(step < self.begin, self.before(step), rate)
+
+
+def rate_factors(paths: Iterable[str], *, num_layers: int, decay: float,
+                 skip_first: bool = False) -> list[float]:
+    """Returns the factor of each weight's learning rate: decay ** depth (ELECTRA, appendix B).
+
+    The head, and all else outside the encoder, has depth 0, the last of `num_layers` layers 1, the
+    first `num_layers`, the embeddings one more. With `skip_first` all but the head are one deeper,
+    as in Google's code, with which the published scores were measured (its issues 51 and 64).
+    `paths` are full names such as "electra/encoder/layer_0/output/dense/bias".
+    """
+    def depth(path: str) -> int:
+        if not path.startswith("electra/"):
+            return 0
+        match = _LAYER.search(path)
+        found = num_layers - int(match.group(1)) if match else num_layers + 1
+        if found < 1:
+            raise ValueError(f"{path} is beyond the encoder's {num_layers} layers")
+        return found + skip_first
+
+    return [decay ** depth(path) for path in paths]

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import tensorflow as tf
 import tf_keras
 
+from electra_tf.config.model import ModelConfig
 from electra_tf.config.optimization import OptimizerConfig
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Objective, Ratio
@@ -18,13 +19,13 @@ Sums = dict[str, tf.Tensor]
 
 
 class Settings(Protocol):
-    """The settings that a step reads; pre-training and fine-tuning have these sections."""
+    """The settings that training reads; pre-training and fine-tuning have these sections."""
 
+    model: ModelConfig
+    initialization: Any
     training: Any
-    """With the `seed` and the global `train_batch_size`."""
     optimizer: OptimizerConfig
     runtime: Any
-    """With `gradient_accumulation_steps` and `cpu_parts`."""
 
 
 class LossScale(tf.Module):
@@ -40,12 +41,8 @@ class LossScale(tf.Module):
     def __init__(self, enabled: bool):
         super().__init__(name="loss_scale")
         self.enabled = enabled
-        self.scale = tf.Variable(
-            self.INITIAL if enabled else 1.0, trainable=False, name="loss_scale",
-            aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
-        self.good_steps = tf.Variable(
-            0, trainable=False, name="good_steps", dtype=tf.int64,
-            aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
+        self.scale = _scalar(self.INITIAL if enabled else 1.0, "loss_scale", tf.float32)
+        self.good_steps = _scalar(0, "good_steps", tf.int64)
 
     def update(self, finite: tf.Tensor) -> None:
         """Adapts the scale to one step, bool []: whether its gradients were finite."""
@@ -66,9 +63,12 @@ class TrainState(tf.Module):
         self.model = model
         self.optimizer = optimizer
         self.loss_scale = loss_scale
-        self.step = tf.Variable(
-            0, trainable=False, dtype=tf.int64, name="step",
-            aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
+        self.step = _scalar(0, "step", tf.int64)
+
+
+def _scalar(value: float, name: str, dtype: tf.DType) -> tf.Variable:
+    return tf.Variable(value, trainable=False, name=name, dtype=dtype,
+                       aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
 
 
 def with_static_rows(batch: Any, rows: int) -> Any:
@@ -92,19 +92,16 @@ class TrainStep:
     compile_with_xla: bool
 
     def __call__(self, batch: Any) -> Mapping[str, Ratio]:
-        """Updates the weights; call it in a replica context.
+        """Updates the weights by this replica's [B / R, ...] rows, in a replica context.
 
-        Args:
-            batch: this replica's [B / R, ...] rows of the global batch, as the objective reads it.
-
-        Returns:
-            Losses and statistics of the global batch before the update, as sums and weights.
+        Returns losses and statistics of the global batch before the update.
         """
         context = tf.distribute.get_replica_context()
         rows = self.config.training.train_batch_size // context.num_replicas_in_sync
         batch = with_static_rows(batch, rows)
         first_example = tf.cast(context.replica_id_in_sync_group, tf.int64) * rows
-        randomness = self._randomness(self.state.step, first_example)
+        randomness = Randomness(
+            seed=self.config.training.seed, step=self.state.step, first_example=first_example)
         inputs, weights = self.objective.prepare(batch, randomness)
         weights = context.all_reduce(tf.distribute.ReduceOp.SUM, dict(weights))
         factors = {name: factor / tf.maximum(weights[name], 1.0)
@@ -114,10 +111,6 @@ class TrainStep:
         sums = context.all_reduce(tf.distribute.ReduceOp.SUM, sums)
         return self._update(gradients, sums, weights, factors)
 
-    def _randomness(self, step: tf.Tensor, first: tf.Tensor, stride: int = 1) -> Randomness:
-        return Randomness(seed=self.config.training.seed, step=step, first_example=first,
-                          stride=stride)
-
     def _differentiate(self, inputs: Any, factors: Mapping[str, tf.Tensor],
                        randomness: Randomness) -> tuple[list[tf.Tensor], Sums]:
         """Gradients of this replica's part of the loss, compiled as a whole if asked for."""
@@ -126,8 +119,8 @@ class TrainStep:
 
         def run(inputs, factors, scale, step, first_example):
             def run_rows(rows, first_row):
-                return self._micro_batch(rows, factors, scale, self._randomness(
-                    step, first_example + first_row, rounds))
+                return self._micro_batch(rows, factors, scale, dataclasses.replace(
+                    randomness, step=step, first_example=first_example + first_row, stride=rounds))
             return total(run_rows, inputs, rounds=rounds, parts=max(1, runtime.cpu_parts))
 
         if self.compile_with_xla:
@@ -169,6 +162,4 @@ class TrainStep:
             **{name: Ratio(sums[name], weights[name]) for name in weights},
             **{name.removesuffix("/sum"): Ratio(sums[name], sums[name[:-3] + "weight"])
                for name in sums if name.endswith("/sum")},
-            "learning_rate": Ratio(rate, one),
-            "gradient_norm": Ratio(norm, one),
-        }
+            "learning_rate": Ratio(rate, one), "gradient_norm": Ratio(norm, one)}

@@ -1,11 +1,9 @@
 """From settings to a `tf.distribute` strategy; one clear line where the hardware is missing."""
 
 import contextlib
-import ctypes
 import functools
 import os
 import pathlib
-import site
 import socket
 import sys
 
@@ -14,31 +12,24 @@ import tensorflow as tf
 from electra_tf.config.runtime import RuntimeConfig, Strategy
 from electra_tf.platform import native_logging, signals
 from electra_tf.platform.errors import UserError
-from electra_tf.training import cluster
+from electra_tf.training import workers
 
-TPU_CONNECT_SECONDS = 10
-LIBRARIES = ("libcudart.so.12", "libcublas.so.12", "libcublasLt.so.12", "libcudnn.so.9",
-             "libcufft.so.11", "libcusolver.so.11", "libcusparse.so.12")
-"""What TensorFlow 2.20 loads when it looks for GPUs; without one of them it takes the CPU."""
-INSTALL = "pip install --require-hashes -r requirements/cuda.lock"
 _DRIVER = pathlib.Path("/dev/nvidiactl")
 
 
 def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:
-    """Returns the strategy that `config` asks for.
-
-    Raises:
-        UserError: no such TPU, too few GPUs, or a TF_CONFIG that doesn't describe a cluster.
-    """
-    kind = config.distribution_strategy
-    if kind is Strategy.AUTO:
-        kind = _choose(config)
+    """Returns the strategy that `config` asks for, or refuses it with a `UserError`."""
+    kind = _kind(config)
     if kind is Strategy.TPU:
         return _tpu(config.tpu)
     if kind is Strategy.MULTI_WORKER_MIRRORED:
-        return _multi_worker()
+        if others := workers.parse(os.environ.get(workers.VARIABLE, "")).others:
+            print(f"note: waiting for {', '.join(others)}: each has to run this command, with the "
+                  "same cluster and its own task in TF_CONFIG", file=sys.stderr, flush=True)
+        with signals.left_to_the_system():
+            return tf.distribute.MultiWorkerMirroredStrategy()
     if config.num_replicas:
-        if cluster.VARIABLE in os.environ:
+        if workers.VARIABLE in os.environ:
             raise UserError("--num_replicas splits the CPU of a single process; TF_CONFIG makes "
                             "this one of several. Leave either out.")
         return tf.distribute.MirroredStrategy(_virtual_cpus(config.num_replicas))
@@ -50,31 +41,28 @@ def create_strategy(config: RuntimeConfig) -> tf.distribute.Strategy:
 
 def is_one_cpu(config: RuntimeConfig) -> bool:
     """Tells whether `create_strategy` will choose a single CPU; starts no device."""
-    kind = config.distribution_strategy
-    if kind is Strategy.AUTO:
-        kind = _choose(config)
-    return kind is Strategy.ONE_DEVICE and not _gpu_names(config.num_gpus)
+    return _kind(config) is Strategy.ONE_DEVICE and not _gpu_names(config.num_gpus)
 
 
-def _choose(config: RuntimeConfig) -> Strategy:
+def _kind(config: RuntimeConfig) -> Strategy:
+    if config.distribution_strategy is not Strategy.AUTO:
+        return config.distribution_strategy
     if config.tpu:
         return Strategy.TPU
     if config.num_replicas:
         return Strategy.MIRRORED
-    if cluster.VARIABLE in os.environ:
+    if workers.VARIABLE in os.environ:
         return Strategy.MULTI_WORKER_MIRRORED
-    if len(_gpu_names(config.num_gpus)) > 1:
-        return Strategy.MIRRORED
-    return Strategy.ONE_DEVICE
+    return Strategy.MIRRORED if len(_gpu_names(config.num_gpus)) > 1 else Strategy.ONE_DEVICE
 
 
 def _gpu_names(wanted: int) -> list[str]:
     """Returns the first `wanted` GPUs of this machine; all for -1."""
     names = [f"GPU:{index}" for index in range(len(tf.config.list_physical_devices("GPU")))]
     if wanted < 0 and not names:
-        note_unused_gpu()
+        _note_unused_gpu()
     if wanted > len(names):
-        reason = why_no_gpu() if not names else ""
+        reason = _why_no_gpu() if not names else ""
         raise UserError(f"--num_gpus={wanted}, but " + (reason or (
             f"this machine has {len(names)}. Ask for at most that many"))
             + "; --num_gpus=0 runs on the CPU.")
@@ -99,17 +87,17 @@ def _cpu_names() -> list[str]:
     return [f"CPU:{index}" for index in range(len(tf.config.list_logical_devices("CPU")))]
 
 
-def _multi_worker() -> tf.distribute.Strategy:
-    cluster.announce_waiting(cluster.parse(os.environ.get(cluster.VARIABLE, "")))
-    with signals.left_to_the_system():
-        return tf.distribute.MultiWorkerMirroredStrategy()
-
-
 def _tpu(name: str) -> tf.distribute.Strategy:
     if not name:
         raise UserError('--distribution_strategy=tpu needs --tpu: a name, a grpc:// address, or '
                         '"local" on a TPU VM.')
-    _check_reachable(name)
+    if name.startswith("grpc://"):  # A plain connection first: TensorFlow would wait for minutes.
+        host, _, port = name.removeprefix("grpc://").partition(":")
+        try:
+            socket.create_connection((host, int(port or 8470)), timeout=10).close()
+        except (OSError, ValueError, OverflowError) as error:
+            raise UserError(f"--tpu={name} can't be reached: {error}. Check the address and that "
+                            "the TPU is running.") from error
     try:
         with native_logging.stderr_closed():
             resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=name)
@@ -126,53 +114,18 @@ def _tpu(name: str) -> tf.distribute.Strategy:
                         "the zone and that the TPU is running.") from error
 
 
-def _check_reachable(name: str) -> None:
-    """Tries a plain connection first: TensorFlow would wait for minutes."""
-    if name == "local" or not name.startswith("grpc://"):
-        return
-    host, _, port = name.removeprefix("grpc://").partition(":")
-    try:
-        port_number = int(port or 8470)
-        socket.create_connection((host, port_number), timeout=TPU_CONNECT_SECONDS).close()
-    except (OSError, ValueError, OverflowError) as error:
-        raise UserError(f"--tpu={name} can't be reached: {error}. Check the address and that the "
-                        "TPU is running.") from error
-
-
-def why_no_gpu() -> str:
-    """Returns why TensorFlow found none, and what to do; "" where none is to be expected."""
+def _why_no_gpu() -> str:
+    """Returns what to do if TensorFlow finds no GPU; "" where none is to be expected."""
     if not _DRIVER.exists() or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return ""
-    missing = missing_libraries()
-    reason = (f"{', '.join(missing)} can't be loaded; `{INSTALL}` brings what is missing"
-              if missing else "CUDA's libraries are there; `nvidia-smi` says whether the driver "
-                              "works and is new enough for CUDA 12")
-    return f"this machine has NVIDIA's driver, but TensorFlow finds no GPU: {reason}"
+    return ("this machine has NVIDIA's driver, but TensorFlow finds no GPU: `pip install "
+            "--require-hashes -r requirements/cuda.lock` brings CUDA's libraries, and "
+            "`nvidia-smi` says whether the driver works and is new enough for CUDA 12")
 
 
 @functools.cache
-def note_unused_gpu() -> None:
+def _note_unused_gpu() -> None:
     """Says on stderr, once, that a run goes on a CPU although a GPU may be there."""
-    reason = why_no_gpu()
-    if reason:
+    if reason := _why_no_gpu():
         print(f"note: {reason}. Going on with the CPU; --num_gpus=0 says that it is meant.",
               file=sys.stderr, flush=True)
-
-
-def missing_libraries() -> list[str]:
-    """Returns which of `LIBRARIES` neither pip installed nor the system has."""
-    return [name for name in LIBRARIES if not _of_pip(name) and not _of_the_system(name)]
-
-
-def _of_pip(name: str) -> bool:
-    """Tells whether one of NVIDIA's wheels brought a library: TensorFlow looks there by itself."""
-    return any(any(pathlib.Path(folder).glob(f"nvidia/*/lib/{name}"))
-               for folder in site.getsitepackages())
-
-
-def _of_the_system(name: str) -> bool:
-    try:
-        ctypes.CDLL(name)
-    except OSError:
-        return False
-    return True

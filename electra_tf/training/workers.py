@@ -1,18 +1,85 @@
-"""Several processes that share every step: who reports, what they agree on, and if one is lost."""
+"""Several processes that share every step: their cluster, who reports, what they agree on."""
 
 import contextlib
+import dataclasses
+import os
 import re
 from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
 
+from electra_tf.platform import strict_json
 from electra_tf.platform.command_line import same_command
-from electra_tf.platform.errors import Abandoned, UserError
+from electra_tf.platform.errors import Abandoned, UserError, shown
 
+VARIABLE = "TF_CONFIG"
+_EXAMPLE = ('{"cluster": {"worker": ["host1:2222", "host2:2222"]}, '
+            '"task": {"type": "worker", "index": 0}}')
 _LOST = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.DeadlineExceededError,
          tf.errors.CancelledError, tf.errors.InternalError)
 """What TensorFlow raises where another process is needed and doesn't answer: 1 to 3 s after it was
 killed, 11 s after it was stopped."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Task:
+    __pydantic_config__ = strict_json.OPEN
+    type: str
+    index: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """The processes that share every step, and which of them this is."""
+
+    __pydantic_config__ = strict_json.OPEN
+    cluster: dict[str, list[str]]
+    task: _Task
+
+    @property
+    def others(self) -> list[str]:
+        """Addresses of all processes but this one, for which TensorFlow waits up to an hour."""
+        own = self.cluster[self.task.type][self.task.index]
+        return [address for addresses in self.cluster.values() for address in addresses
+                if address != own]
+
+
+def parse(text: str) -> Cluster:
+    """Returns what TF_CONFIG describes, or refuses what is no cluster with a `UserError`.
+
+    TensorFlow would wait long for a cluster that can't come to be.
+    """
+    try:
+        cluster = strict_json.loads(os.fsencode(text), Cluster)
+    except strict_json.Unreadable as error:
+        raise UserError(
+            "Several workers need the environment variable TF_CONFIG in each of them, for example "
+            f"{_EXAMPLE}: {error}. Received: {shown(text)}") from None
+    problem = _problem(cluster.cluster, cluster.task)
+    if problem:
+        raise UserError(f"TF_CONFIG: {problem}. Received: {shown(text)}")
+    return cluster
+
+
+def _problem(jobs: dict[str, list[str]], task: _Task) -> str:
+    unknown = [job for job in jobs if job not in ("chief", "worker")]
+    if unknown:
+        return f"{shown(unknown[0])} takes no part in this training; only chief and worker do"
+    if len(jobs.get("chief", ())) > 1:
+        return "cluster.chief lists several; a cluster has one at most"
+    if not any(jobs.values()):
+        return "cluster lists nobody"
+    addresses = [address for names in jobs.values() for address in names]
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+            return f"{shown(address)} must be host:port"
+        if addresses.count(address) > 1:
+            return f"{address} stands there twice"
+    if not 0 <= task.index < len(jobs.get(task.type, ())):
+        return (f"task.type {shown(task.type)} with index {task.index} is none of the cluster's, "
+                + ", ".join(f"{len(names)} {job}" for job, names in jobs.items()))
+    return ""
 
 
 def has_several_workers(strategy: tf.distribute.Strategy) -> bool:
@@ -32,9 +99,8 @@ def is_chief(strategy: tf.distribute.Strategy) -> bool:
 def loss_of_a_worker_named(strategy: tf.distribute.Strategy) -> Iterator[None]:
     """Turns TensorFlow's errors about another worker, in the block, into one line.
 
-    Raises:
-        Abandoned: another worker ended or doesn't answer.
-        UserError: workers that were given clusters of different sizes.
+    It is `Abandoned` if another worker ended or doesn't answer, and a `UserError` for clusters of
+    different sizes.
     """
     try:
         yield
@@ -44,32 +110,25 @@ def loss_of_a_worker_named(strategy: tf.distribute.Strategy) -> Iterator[None]:
         if "joining a group with size" in error.message:
             raise UserError("TF_CONFIG names another number of workers here than at another "
                             "worker. Give the same cluster to all.") from error
+        # The part of the message that says what happened to the connection.
+        said = re.split(r"Additional GRPC|The error could be",
+                        error.message.split("aborted by:")[-1])[0]
         raise Abandoned(
-            f"another worker ended or can't be reached ({_reason(error)}), so this one ends too. "
-            f"To go on from the newest checkpoint, on every worker: {same_command()}") from error
-
-
-def _reason(error: tf.errors.OpError) -> str:
-    """Returns the part of the message that says what happened to the connection."""
-    text = error.message.split("aborted by:")[-1]
-    return " ".join(re.split(r"Additional GRPC|The error could be", text)[0].split())[-160:].strip()
+            f"another worker ended or can't be reached ({' '.join(said.split())[-160:].strip()}), "
+            "so this one ends too. To go on from the newest checkpoint, on every worker: "
+            f"{same_command()}") from error
 
 
 class Agreement:
-    """Lets all workers go on from the same facts.
-
-    It costs one all-reduce of a few numbers per question, and nothing where there is one worker.
-    """
+    """Lets all workers go on from the same facts, by one all-reduce of a few numbers a question."""
 
     def __init__(self, strategy: tf.distribute.Strategy):
-        """Takes the strategy that the workers share."""
         self._strategy = strategy
-        self._several = has_several_workers(strategy)
         self._sum = tf.function(self._replicas_sum, autograph=False)
 
     def any(self, facts: Sequence[bool]) -> list[bool]:
         """Returns of each fact whether it is so for any worker; all have to ask the same."""
-        if not self._several:
+        if not has_several_workers(self._strategy):
             return list(facts)
         return [count > 0 for count in self._sum(tf.constant(facts, tf.float32)).numpy()]
 

@@ -9,7 +9,7 @@ import yaml
 from absl import flags
 
 from electra_tf.config import pretraining_flags
-from electra_tf.training import cluster
+from electra_tf.training import workers
 from tests import command_flags
 
 DEPLOY = pathlib.Path(__file__).parents[2] / "docs" / "deploy"
@@ -59,7 +59,7 @@ def test_slurm_gives_each_task_its_place_and_the_arguments(faked):
         ["bash", DEPLOY / "slurm.sh", "--model_dir=a b", "--model_size=base"], cwd=faked,
         env=os.environ | {"PATH": f"{faked}:{os.environ['PATH']}", "SLURM_JOB_NODELIST": "x"},
         capture_output=True, text=True, check=True)
-    found = [cluster.parse(line) for line in done.stdout.splitlines()]
+    found = [workers.parse(line) for line in done.stdout.splitlines()]
     assert [one.task.index for one in found] == [0, 1]
     assert all(one.cluster == {"worker": ["host1:2222", "host2:2222"]} for one in found)
     assert done.stderr == "run_pretraining.py --model_dir=a b --model_size=base\n" * 2
@@ -73,6 +73,6 @@ def test_a_pod_knows_the_others(faked, index):
         [*container["command"], program], cwd=faked, capture_output=True, text=True, check=True,
         env=os.environ | {"JOB_COMPLETION_INDEX": str(index)} | {
             pair["name"]: pair["value"] for pair in container["env"]})
-    found = cluster.parse(done.stdout)
+    found = workers.parse(done.stdout)
     assert found.cluster == {"worker": [f"electra-{number}.electra:2222" for number in range(4)]}
     assert found.task.index == index

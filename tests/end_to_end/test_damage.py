@@ -7,50 +7,29 @@ import json
 import os
 import pathlib
 import resource
+import shutil
 import time
 
 import numpy as np
 import pytest
 
-from electra_tf.apps.tools import export_model
-from electra_tf.checkpoints.run_directory import only_process
 from electra_tf.checkpoints.weights import read_weights
-from electra_tf.config import finetuning_flags, pretraining_flags
-from electra_tf.data import manifest
-from electra_tf.finetuning import command as finetuning_command
 from electra_tf.platform.errors import UserError
-from electra_tf.pretraining import command as pretraining_command
-from tests import command_flags, tiny_encoder, tiny_records, tiny_run
+from tests import tiny_run
+from tests.end_to_end import commands
+from tests.end_to_end.commands import HARDWARE
 
-HARDWARE = ("--distribution_strategy=one_device", "--set=runtime.cpu_parts=1")
 PRETRAINING = ("--model_size=tiny", "--save_checkpoints_steps=2", "--log_every_steps=2",
                "--sample_every_steps=0", "--eval_steps=1", *HARDWARE, *tiny_run.FLAGS)
 FINETUNING = ("--task=classification", "--train_batch_size=8", "--max_seq_length=16",
-              "--num_train_epochs=1", "--precision=float32", *HARDWARE)
+              "--num_train_epochs=1", *HARDWARE)
 ROWS = "text\tlabel\n" + "word1 word7\tyes\nword2 word3\tno\n" * 8
-
-
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("damage") / "records"
-    tiny_records.write(directory)
-    return directory
 
 
 @pytest.fixture
 def copied(records, tmp_path):
     """A copy of the records that a test may damage."""
-    (tmp_path / "records").mkdir()
-    for path in records.iterdir():
-        (tmp_path / "records" / path.name).write_bytes(path.read_bytes())
-    return tmp_path / "records"
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("encoder")
-    tiny_encoder.write(directory)
-    return directory
+    return shutil.copytree(records, tmp_path / "records")
 
 
 @pytest.fixture(scope="module")
@@ -61,22 +40,17 @@ def table(tmp_path_factory):
 
 
 def pretrain(records, model_dir, *flags, steps=4):
-    with command_flags.defined(pretraining_flags.define):
-        command_flags.call(pretraining_command.main, f"--data_dir={records}",
-                           f"--model_dir={model_dir}", f"--num_train_steps={steps}",
-                           *PRETRAINING, *flags)
+    commands.pretrain(f"--data_dir={records}", f"--model_dir={model_dir}",
+                      f"--num_train_steps={steps}", *PRETRAINING, *flags)
 
 
 def finetune(encoder, table, model_dir, *flags):
-    with command_flags.defined(finetuning_flags.define):
-        command_flags.call(finetuning_command.main, f"--init_checkpoint={encoder}",
-                           f"--train={table}", f"--dev={table}", f"--model_dir={model_dir}",
-                           *FINETUNING, *flags)
+    commands.finetune(f"--init_checkpoint={encoder}", f"--train={table}", f"--dev={table}",
+                      f"--model_dir={model_dir}", *FINETUNING, *flags)
 
 
 def export(model_dir, target):
-    with command_flags.defined(export_model.define):
-        command_flags.call(export_model.main, f"--model_dir={model_dir}", f"--export_dir={target}")
+    commands.export(f"--model_dir={model_dir}", f"--export_dir={target}")
 
 
 @contextlib.contextmanager
@@ -136,18 +110,12 @@ def read_only(monkeypatch):
         monkeypatch.setattr(pathlib.Path, name, refuse)
 
 
-class TestAReadOnlyDirectory:
-    def test_in_training_is_one_line(self, records, tmp_path, read_only):
-        with one_line("read-only", str(tmp_path / "run")):
-            pretrain(records, tmp_path / "run")
-
-    def test_in_fine_tuning_is_one_line(self, encoder, table, tmp_path, read_only):
-        with one_line("read-only", str(tmp_path / "run")):
-            finetune(encoder, table, tmp_path / "run")
-
-    def test_in_an_export_is_one_line(self, encoder, tmp_path, read_only):
-        with one_line("read-only", str(tmp_path / "served")):
-            export(encoder, tmp_path / "served")
+def test_a_read_only_directory_is_one_line(records, encoder, table, tmp_path, read_only):
+    for name, call in (("run", lambda: pretrain(records, tmp_path / "run")),
+                       ("task", lambda: finetune(encoder, table, tmp_path / "task")),
+                       ("served", lambda: export(encoder, tmp_path / "served"))):
+        with one_line("read-only", str(tmp_path / name)):
+            call()
 
 
 def flip(path, place=0.5):
@@ -193,27 +161,6 @@ class TestDamagedShards:
         with one_line("the records are damaged", "verify_checksums=true"):
             pretrain(copied, tmp_path / "run", "--set=runtime.verify_checksums=false", steps=16)
 
-    @pytest.mark.slow
-    def test_that_nobody_looked_at_end_an_evaluation_in_one_line(self, records, copied, tmp_path):
-        pretrain(records, tmp_path / "run")
-        flip(copied / "train-00000.tfrecord")
-        with one_line("the records are damaged", "verify_checksums=true"):
-            pretrain(copied, tmp_path / "run", "--mode=eval",
-                     "--set=runtime.verify_checksums=false")
-
-    @pytest.mark.slow
-    def test_of_another_length_end_training_in_one_line(self, copied, tmp_path):
-        made = manifest.load(copied)
-        (copied / "train-00000.tfrecord").write_bytes(
-            (copied / "train-00001.tfrecord").read_bytes())
-        size = (copied / "train-00000.tfrecord").stat().st_size
-        content = json.loads((copied / "manifest.json").read_text())
-        content["shards"][0]["bytes"] = max(size, made.shards[0].tokens * 2)
-        os.truncate(copied / "train-00000.tfrecord", content["shards"][0]["bytes"])
-        (copied / "manifest.json").write_text(json.dumps(content))
-        with one_line("the records are damaged"):
-            pretrain(copied, tmp_path / "run", "--set=runtime.verify_checksums=false", steps=16)
-
 
 @pytest.mark.slow
 def test_a_clock_that_goes_back_changes_nothing(records, tmp_path, monkeypatch):
@@ -232,10 +179,3 @@ def test_a_clock_that_goes_back_changes_nothing(records, tmp_path, monkeypatch):
     whole, again = (read_weights(tmp_path / name) for name in ("whole", "run"))
     for name, value in whole.items():
         np.testing.assert_allclose(again[name], value, atol=1e-6)
-
-
-@pytest.mark.slow
-def test_two_fine_tunings_in_one_directory_are_refused(encoder, table, tmp_path):
-    finetune(encoder, table, tmp_path / "run")
-    with only_process(tmp_path / "run"), one_line("another process", str(tmp_path / "run")):
-        finetune(encoder, table, tmp_path / "run", "--num_trials=2")

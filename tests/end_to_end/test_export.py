@@ -6,39 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from electra_tf.apps.tools import export_model
-from electra_tf.config import finetuning_flags
-from electra_tf.finetuning import command as finetuning_command
-from electra_tf.platform.errors import UserError
-from tests import command_flags, tiny_encoder, tiny_run
+from tests import tiny_run
 from tests.apps.serving import running
-
-HARDWARE = ("--distribution_strategy=one_device", "--precision=float32",
-            "--set=runtime.cpu_parts=1")
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("encoder")
-    tiny_encoder.write(directory)
-    return directory
-
-
-def finetune(*arguments: str | Path) -> None:
-    with command_flags.defined(finetuning_flags.define):
-        command_flags.call(finetuning_command.main, *map(str, arguments))
-
-
-def export_discriminator(*arguments: str | Path) -> None:
-    with command_flags.defined(export_model.define):
-        command_flags.call(export_model.main, *map(str, arguments))
-
-
-def refused(program, *arguments: str | Path) -> str:
-    with pytest.raises(UserError) as error:
-        program(*arguments)
-    assert "\n" not in str(error.value)
-    return str(error.value)
+from tests.end_to_end.commands import HARDWARE, export, finetune, refused
 
 
 def table(path: Path, count: int) -> Path:
@@ -85,7 +55,7 @@ def test_a_trained_model_is_exported_later_in_another_precision(trained, capsys)
 
 @pytest.mark.slow
 def test_a_pre_trained_discriminator_marks_words_and_embeds_texts(encoder, tmp_path):
-    export_discriminator(f"--model_dir={encoder}", f"--export_dir={tmp_path / 'served'}")
+    export(f"--model_dir={encoder}", f"--export_dir={tmp_path / 'served'}")
     with running.client(tmp_path / "served") as client:
         (answer,) = client.rows("detect", ["word8 word9 word10"])
         assert answer["words"] == ["word8", "word9", "word10"]
@@ -120,7 +90,7 @@ def test_an_export_that_exists_stops_training_before_it_starts(trained, encoder,
 def test_a_run_without_a_discriminator_or_a_task_says_so(trained, encoder, tmp_path):
     target = f"--export_dir={tmp_path / 'served'}"
     assert "has no discriminator to export" in refused(
-        export_discriminator, f"--model_dir={trained / 'run'}", target)
+        export, f"--model_dir={trained / 'run'}", target)
     assert "holds no fine-tuned model" in refused(
         finetune, "--mode=export", f"--model_dir={encoder}", target)
 

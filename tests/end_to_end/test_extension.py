@@ -6,19 +6,12 @@ import shutil
 import numpy as np
 import pytest
 
-from electra_tf.config import pretraining_flags
 from electra_tf.platform.errors import UserError
-from electra_tf.pretraining import command as pretraining_command
-from tests import command_flags, tiny_records, tiny_run
+from tests import tiny_records, tiny_run
 from tests.determinism.processes import state, step_of
+from tests.end_to_end import commands
 
 ONE_LAYER = ("--set=model.num_layers=1", "--set=optimizer.warmup_steps=2")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def program_flags():
-    with command_flags.defined(pretraining_flags.define):
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +31,8 @@ def place(finished, tmp_path):
 
 
 def call(place, run, *arguments):
-    command_flags.call(
-        pretraining_command.main, f"--data_dir={place / 'records'}", f"--model_dir={place / run}",
+    commands.pretrain(
+        f"--data_dir={place / 'records'}", f"--model_dir={place / run}",
         *(flag for flag in tiny_run.OFTEN if not flag.startswith("--model_size")), *arguments,
         "--keep_checkpoint_max=0")
 
@@ -116,7 +109,7 @@ def test_initial_networks_give_a_new_run_their_shape(place):
         assert second[f"model.{name}"] == first[f"model.{name}"]
     call(place, "second", "--num_train_steps=3")
     for change, words in (
-            ("--set=model.generator_width=1.0", "generator_width=1.0 doesn't fit the generator"),
+            ("--set=model.generator_width=1.0", "model.generator_width is 0.5 there, 1.0 here"),
             ("--set=model.num_heads=4", "model.num_heads is 2 there, 4 here"),
             ("--model_size=small", "model.hidden_size is 32 there, 256 here")):
         with pytest.raises(UserError, match=words):
@@ -135,3 +128,33 @@ def test_a_failed_start_leaves_the_directory_free(place, monkeypatch):
     assert (place / "new" / "settings.json").exists()
     call(place, "new", "--model_size=tiny", *tiny_run.FLAGS, "--num_train_steps=2", "--seed=7")
     assert step_of(place / "new") == 2
+
+
+def test_flags_win_over_the_short_recipe_and_the_initialization_matters_at_the_start_alone(
+        place, capsys):
+    narrow = [flag for flag in tiny_run.FLAGS if "_size=" in flag or "embeddings" in flag]
+    flags = ("--model_size=tiny", *narrow, "--recipe=short", "--learning_rate=3e-4",
+             "--set=model.num_layers=1", "--set=model.hidden_dropout=0", "--num_train_steps=2")
+    call(place, "short", *flags)
+    printed = capsys.readouterr().out
+    assert [line for line in printed.splitlines() if line.startswith("note")] == [
+        "note     optimizer.learning_rate is 0.0003, as given; --recipe=short has 0.001"]
+    saved = json.loads((place / "short" / "settings.json").read_text())
+    assert saved["initialization.scheme"] == "neighbours"
+    assert saved["optimizer.bias_correction"] is True
+    assert saved["optimizer.learning_rate"] == 3e-4
+    call(place, "short", *flags, "--set=initialization.scheme=normal")
+    said = capsys.readouterr().out
+    assert ("note     initial values matter only at the start, which this run is past: "
+            "initialization.scheme: neighbours then, normal now") in said
+    assert "2 done, 0 to go" in said
+
+
+@pytest.mark.slow
+def test_lamb_trains_and_is_part_of_what_a_run_is(place, capsys):
+    flags = ("--model_size=tiny", *tiny_run.FLAGS, *ONE_LAYER, "--num_train_steps=2")
+    for done in ("0 done, 2 to go", "2 done, 0 to go"):
+        call(place, "lamb", *flags, "--set=optimizer.name=lamb")
+        assert done in capsys.readouterr().out
+    with pytest.raises(UserError, match="optimizer.name: lamb then, adam now"):
+        call(place, "lamb", *flags)

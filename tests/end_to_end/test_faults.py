@@ -1,43 +1,28 @@
 """What happens to a run when somebody damages, moves or restarts its files."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.apps.tools import export_model
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints.pretrained import text_settings
 from electra_tf.checkpoints.weights import read_weights
-from electra_tf.config import pretraining_flags
-from electra_tf.config.finetuning_flags import ExportFlags
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.settings import define_flags
-from electra_tf.pretraining import command as pretraining_command
+from electra_tf.pretraining import training_run
 from electra_tf.text.vocabulary import Vocabulary
-from tests import command_flags, tiny_records, tiny_run
+from tests import tiny_records, tiny_run
+from tests.end_to_end import commands
 
 FLAGS = (*tiny_run.OFTEN, *tiny_run.FLAGS, "--set=model.num_layers=1")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def program_flags():
-    with command_flags.defined(pretraining_flags.define):
-        yield
-
-
-@pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("faults") / "records"
-    tiny_records.write(directory)
-    return directory
-
-
 def train(records: Path, model_dir, *flags: str, steps: int = 6) -> None:
-    command_flags.call(pretraining_command.main, f"--data_dir={records}",
-                       f"--model_dir={model_dir}", *FLAGS, f"--num_train_steps={steps}", *flags)
+    commands.pretrain(f"--data_dir={records}", f"--model_dir={model_dir}", *FLAGS,
+                      f"--num_train_steps={steps}", *flags)
 
 
 def logged(model_dir) -> list[int]:
@@ -56,28 +41,20 @@ def finished(tmp_path_factory, records):
 def run(finished, tmp_path):
     """A copy of a run of six steps with checkpoints 2, 4 and 6, in a directory of an odd name."""
     target = tmp_path / finished.name
-    _copy(finished, target)
+    shutil.copytree(finished, target)
     return target
-
-
-def _copy(source: Path, target: Path) -> None:
-    target.mkdir(parents=True)
-    for path in source.iterdir():
-        if path.is_dir():
-            _copy(path, target / path.name)
-        else:
-            (target / path.name).write_bytes(path.read_bytes())
 
 
 def test_a_run_whose_newest_checkpoint_is_damaged_goes_on_from_the_one_before(
         records, finished, run, capsys):
     (run / "checkpoints" / "ckpt-6.data-00000-of-00001").write_bytes(b"cut")
+    (run / "checkpoints" / "ckpt-8_temp").mkdir()  # A process was killed while it saved.
     capsys.readouterr()
     train(records, run)
     captured = capsys.readouterr()
     assert "ckpt-6 is damaged" in captured.err and "step 4" in captured.err
     assert "4 done, 2 to go" in captured.out
-    assert logged(run) == [2, 4, 6]
+    assert logged(run) == [2, 4, 6] and not (run / "checkpoints" / "ckpt-8_temp").exists()
     for name, value in read_weights(finished).items():
         np.testing.assert_allclose(read_weights(run)[name], value, atol=1e-6, err_msg=name)
 
@@ -86,13 +63,7 @@ def test_a_run_that_lost_its_checkpoints_is_refused_and_keeps_its_metrics(record
     checkpoints.remove(run / "checkpoints", {2, 4, 6})
     with pytest.raises(UserError, match="none is left.*--restart"):
         train(records, run)
-    assert logged(run) == [2, 4, 6]
-
-
-def test_a_run_whose_directory_of_checkpoints_is_gone_is_refused(records, run):
-    for path in (run / "checkpoints").iterdir():
-        path.unlink()
-    (run / "checkpoints").rmdir()
+    shutil.rmtree(run / "checkpoints")
     with pytest.raises(UserError, match="none is left.*--restart"):
         train(records, run)
     assert logged(run) == [2, 4, 6]
@@ -132,9 +103,32 @@ def test_records_and_run_may_live_on_another_file_system(tmp_path, capsys):
     names = {path.name for path in (home / "run").iterdir()}
     assert {"settings.json", "vocab.txt", "metrics.jsonl", "loss_curves.png", "eval_results.json",
             "tensorboard", "checkpoints"} <= names
-    with command_flags.defined(lambda: define_flags(ExportFlags)):
-        command_flags.call(export_model.main, f"--model_dir={home}/run",
-                           f"--export_dir={home}/served")
+    commands.export(f"--model_dir={home}/run", f"--export_dir={home}/served")
     loaded = tf.saved_model.load(f"{home}/served/1")
     assert loaded.signatures["detect"](tf.constant(["word1 word2"]))["words"].shape == (1, 2)
     assert not Path("ram:").exists()
+
+
+@pytest.mark.parametrize("steps_per_loop", [1, 100])
+def test_steps_that_are_not_finite_are_named_and_the_last_checkpoint_is_good(
+        records, tmp_path, monkeypatch, steps_per_loop):
+    run = tiny_run.run_on(records, tmp_path / "model", model__num_layers=1,
+                          training__num_train_steps=12, runtime__save_checkpoints_steps=4,
+                          runtime__log_every_steps=4, runtime__steps_per_loop=steps_per_loop)
+    compute = type(run.objective).compute
+
+    def poisoned(self, model, inputs, randomness, *, training):
+        outcome = compute(self, model, inputs, randomness, training=training)
+        factor = tf.where((randomness.step == 5) | (randomness.step == 6), np.nan, 1.0)
+        sums = {name: value * factor for name, value in outcome.loss_sums.items()}
+        return outcome._replace(loss_sums=sums)
+
+    monkeypatch.setattr(type(run.objective), "compute", poisoned)
+    with pytest.raises(UserError, match="loss is not finite at step 6, 7. The last checkpoint"):
+        training_run.train(run)
+    newest = tf.train.latest_checkpoint(str(tmp_path / "model" / "checkpoints"))
+    assert newest.endswith("ckpt-4")
+    reader = tf.train.load_checkpoint(newest)
+    for name in reader.get_variable_to_shape_map():
+        if name != "_CHECKPOINTABLE_OBJECT_GRAPH":
+            assert np.isfinite(reader.get_tensor(name)).all(), name

@@ -1,11 +1,11 @@
 """`run_finetuning.py` on small made-up tasks: what it writes, continues, refuses and predicts."""
 
+import functools
 import gzip
 import io
 import itertools
 import json
 import os
-import shutil
 import signal
 import zipfile
 from pathlib import Path
@@ -14,44 +14,20 @@ import numpy as np
 import pytest
 
 from electra_tf.checkpoints import formats
-from electra_tf.checkpoints.weights import ENCODER, read_step, read_weights
-from electra_tf.config import finetuning_flags
+from electra_tf.checkpoints.weights import ENCODER, read_weights
 from electra_tf.export import conversion
-from electra_tf.finetuning import command as finetuning_command
 from electra_tf.finetuning import results
 from electra_tf.finetuning.finetuner import ByLength
 from electra_tf.platform import signals
-from electra_tf.platform.errors import UserError
-from tests import command_flags, tiny_encoder
+from tests.end_to_end import commands
+from tests.end_to_end.commands import HARDWARE
+from tests.end_to_end.commands import finetune as call
 
-HARDWARE = ("--distribution_strategy=one_device", "--precision=float32",
-            "--set=runtime.cpu_parts=1")
 QUICK = ("--train_batch_size=8", "--eval_batch_size=8", "--max_seq_length=16",
          "--learning_rate=3e-3", *HARDWARE)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def program_flags():
-    with command_flags.defined(finetuning_flags.define):
-        yield
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("encoder")
-    tiny_encoder.write(directory)
-    return directory
-
-
-def call(*arguments: str | Path) -> None:
-    command_flags.call(finetuning_command.main, *map(str, arguments))
-
-
-def refused(*arguments: str | Path) -> str:
-    with pytest.raises(UserError) as error:
-        call(*arguments)
-    assert "\n" not in str(error.value)
-    return str(error.value)
+refused = functools.partial(commands.refused, call)
 
 
 def texts(count: int, seed: int) -> list[tuple[str, str]]:
@@ -119,20 +95,15 @@ def test_a_run_leaves_results_model_predictions_and_pictures(classified):
         "predictions", "learning_curve.png", "confusion_matrix.png"}
 
 
-def test_a_finished_run_says_so_and_another_setting_is_refused(classified, capsys):
-    path, arguments = classified
-    before = results_of(path / "run")
-    call(*arguments)
-    printed = capsys.readouterr().out
-    assert "2 done, 0 to go" in printed
-    assert results_of(path / "run") == before
-    assert "--learning_rate (optimizer.learning_rate): 0.003 then, 0.001 now" in refused(
-        *arguments, "--learning_rate=1e-3")
-
-
-def test_trials_that_are_missing_are_run(classified, capsys):
+def test_a_finished_run_says_so_missing_trials_are_run_and_another_setting_is_refused(
+        classified, capsys):
     path, arguments = classified
     results = results_of(path / "run")
+    call(*arguments)
+    assert "2 done, 0 to go" in capsys.readouterr().out
+    assert results_of(path / "run") == results
+    assert "--learning_rate (optimizer.learning_rate): 0.003 then, 0.001 now" in refused(
+        *arguments, "--learning_rate=1e-3")
     (path / "run" / "results.json").write_text(
         json.dumps(results | {"trials": results["trials"][:1]}))
     call(*arguments, "--num_trials=1")
@@ -141,8 +112,13 @@ def test_trials_that_are_missing_are_run(classified, capsys):
     assert "1 done, 1 to go" in capsys.readouterr().out
     again = results_of(path / "run")["trials"]
     assert again[0] == results["trials"][0]
-    assert again[1]["losses"] == [
-        [step, pytest.approx(loss, rel=1e-4)] for step, loss in results["trials"][1]["losses"]]
+    assert_same_losses(again[1:], results["trials"][1:])
+
+
+def assert_same_losses(trials, expected):
+    for trial, other in zip(trials, expected, strict=True):
+        assert trial["losses"] == [
+            [step, pytest.approx(loss, rel=1e-4)] for step, loss in other["losses"]]
 
 
 def test_a_trial_that_is_killed_before_its_scores_are_saved_leaves_the_old_pair(
@@ -166,17 +142,6 @@ def test_a_trial_that_is_killed_before_its_scores_are_saved_leaves_the_old_pair(
 
 def interrupt(*_arguments):
     raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize("damage", ["flipped", "gone"])
-def test_results_whose_checkpoint_is_lost_are_refused(classified, encoder, tmp_path, damage):
-    path, _ = classified
-    shutil.copytree(path / "run", tmp_path / "run")
-    (data,) = (tmp_path / "run" / "checkpoints").glob("*.data-*")
-    data.write_bytes(bytes(data.stat().st_size)) if damage == "flipped" else data.unlink()
-    message = refused("--mode=predict", f"--model_dir={tmp_path / 'run'}",
-                      f"--input={path / 'test.tsv'}", f"--output={tmp_path / 'out.tsv'}")
-    assert data.name in message and "--restart" in message
 
 
 @pytest.mark.parametrize(("number", "step", "finished"), [
@@ -209,9 +174,7 @@ def test_a_signal_keeps_the_trials_that_are_finished(
     call(*arguments)
     again, whole = results_of(tmp_path / "run")["trials"], results_of(path / "run")["trials"]
     assert [trial["seed"] for trial in again] == [1, 2]
-    for trial, other in zip(again, whole, strict=True):
-        assert trial["losses"] == [
-            [step, pytest.approx(loss, rel=1e-4)] for step, loss in other["losses"]]
+    assert_same_losses(again, whole)
 
 
 def test_the_best_trial_is_what_evaluation_and_prediction_use(classified, capsys):
@@ -247,14 +210,6 @@ def test_a_model_that_came_back_from_hugging_face_s_form_predicts_the_same(class
     for one, other in zip(before, after, strict=True):
         assert one["prediction"] == other["prediction"]
         assert one["probability"] == pytest.approx(other["probability"], abs=1e-5)
-
-
-def test_a_tuned_encoder_is_a_beginning_too(classified, tmp_path, capsys):
-    path, arguments = classified
-    call(*arguments, f"--init_checkpoint={path / 'run'}", f"--model_dir={tmp_path}",
-         "--num_trials=1", "--num_train_epochs=1")
-    assert f"initialised from {path / 'run'}, step {read_step(path / 'run')}: 39 weights" in (
-        capsys.readouterr().out)
 
 
 @pytest.fixture(scope="module")
@@ -420,37 +375,6 @@ def test_questions(encoder, tmp_path):
     assert json.loads((tmp_path / "answers.json").read_text()) == answers
 
 
-@pytest.mark.slow
-def test_questions_of_mrqa(encoder, tmp_path):
-    """SQuAD's made-up questions in MRQA's format, with a right answer that isn't in the context."""
-    (article,) = json.loads(squad(tmp_path / "squad.json", impossible=False).read_text())["data"]
-    lines = [{"header": {"dataset": "NewsQA", "split": "train"}}]
-    for number, paragraph in enumerate(article["paragraphs"]):
-        (question,) = paragraph["qas"]
-        ((text, start),) = [tuple(one.values()) for one in question["answers"]]
-        lines.append({"context": paragraph["context"], "qas": [{
-            "qid": f"q{number}", "question": question["question"], "answers": ["word99", text],
-            "detected_answers": [{"text": text.upper(),
-                                  "char_spans": [[start, start + len(text) - 1]]}]}]})
-    for split in ("train", "dev"):
-        (tmp_path / split).mkdir()
-        (tmp_path / split / "NewsQA.jsonl.gz").write_bytes(gzip.compress(
-            "".join(json.dumps(line) + "\n" for line in lines).encode()))
-    call("--task=newsqa", f"--data_dir={tmp_path}", f"--init_checkpoint={encoder}",
-         f"--model_dir={tmp_path / 'run'}", "--num_train_epochs=16", *QUICK, "--max_seq_length=32",
-         "--set=task.max_query_length=8", "--set=task.beam_size=4")
-    scores = results_of(tmp_path / "run")["summary"]["dev"]
-    assert scores["f1"]["best"] > 0.8 and "threshold" not in scores
-    answers = json.loads((tmp_path / "run" / "submission" / "predictions.json").read_text())
-    right = [answers[question["qid"]] in question["answers"]
-             for line in lines[1:] for question in line["qas"]]
-    assert scores["exact_match"]["best"] == pytest.approx(np.mean(right))
-    (tmp_path / "train" / "NewsQA.jsonl.gz").unlink()
-    call("--mode=eval", f"--model_dir={tmp_path / 'run'}", f"--data_dir={tmp_path}", *HARDWARE[:1])
-    again = json.loads((tmp_path / "run" / "eval_results.json").read_text())["dev"]
-    assert again["f1"] == pytest.approx(scores["f1"]["best"])
-
-
 def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, capsys):
     sentence = "".join(f"x\t{int(label == 'yes')}\t\t{text}\n" for text, label in texts(16, 1))
     for split in ("train", "dev"):
@@ -479,46 +403,24 @@ def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, c
             "acceptable", "unacceptable"}
 
 
-def test_questions_from_scratch_for_a_short_encoder(encoder, tmp_path, capsys):
-    data = squad(tmp_path / "train-v1.1.json", impossible=False)
-    call("--task=squad", f"--data_dir={tmp_path}", f"--dev={data}", "--init_checkpoint=none",
-         f"--model_dir={tmp_path / 'run'}", "--model_size=tiny", "--num_train_epochs=0.2",
-         f"--vocab_file={encoder / 'vocab.txt'}", "--set=model.max_position_embeddings=40",
-         "--set=task.max_query_length=8", "--set=task.beam_size=2", *HARDWARE)
-    settings = json.loads((tmp_path / "run" / "settings.json").read_text())
-    assert settings["task.max_seq_length"] == 40
-    assert "trained from scratch" in capsys.readouterr().out
-    assert results_of(tmp_path / "run")["initial"] == "none"
-    assert {item.name for item in (tmp_path / "run" / "submission").iterdir()} == {
-        "predictions.json"}
-
-
 @pytest.mark.parametrize(("arguments", "words"), [
-    (["--task=sst3"], ["--task must be one of glue, cola", "'sst3'"]),
     (["--task=cola,glue_average"], ["blimp or glue_average alone"]),
     (["--task=cola,squad"], ["only GLUE's tasks can share a run"]),
-    (["--data_source=hub"], ["--data_source must be one of files, tfds", "'hub'"]),
     (["--mode=dance"], ["--mode must be one of train, eval, predict", "'dance'"]),
     (["--init_checkpoint="], ["--init_checkpoint is needed"]),
     (["--init_checkpoint=nowhere"], ["nowhere holds no checkpoint"]),
     (["--init_checkpoint=none"], ["--vocab_file is needed"]),
     (["--init_checkpoint=none", "--train="], ["--train and --vocab_file are needed",
                                               "For example: python run_finetuning.py --task="]),
-    (["--init_checkpoint=none", "--vocab_file=OTHER", "--scratch_baseline"],
-     ["--scratch_baseline compares"]),
     (["--model_size=small"], ["isn't --model_size=small", "embedding_size is 16, not 128"]),
     (["--vocab_file=OTHER"], ["--vocab_file isn't the vocabulary of"]),
-    (["--nolower_case"], ["was trained with normalization bert_uncased"]),
     (["--text_columns=body"], ["train.tsv:2", "no column 'body'", "title, topic"]),
-    (["--label_column=label"], ["train.tsv:2", "no column 'label'"]),
     (["--dev=OTHER_LABEL"], ["the label 'perhaps' isn't among those of the training file"]),
     (["--train=EMPTY"], ["empty.tsv holds no rows"]),
     (["--train=CROOKED"], ["crooked.tsv:3", "3 columns, but 2 are expected"]),
     (["--max_seq_length=500"], ["task.max_seq_length", "max_position_embeddings=32", "500"]),
     (["--freeze_layers=3"], ["training.freeze_layers", "num_layers=2"]),
     (["--feature_based"], ["--feature_based is for tagging"]),
-    (["--swap_pairs"], ["--swap_pairs needs two texts"]),
-    (["--set=task.beem=3"], ["task.beem"]),
     (["--set=model.num_layers=3"], ["has no weights for electra/encoder/layer_2", "another model"]),
     (["--task=cola", "--data_dir=nowhere"], ["--task=cola", "--train goes with"]),
 ])
@@ -558,37 +460,11 @@ def test_a_model_is_needed_to_use_one(classified, encoder, tmp_path):
         "--mode=eval", f"--model_dir={path / 'run'}", "--task=cola", *HARDWARE[:1])
 
 
-@pytest.mark.parametrize(("flags", "words"), [
-    (["--set=task.dropout=0"], "has no --set"),
-    (["--init_checkpoint=none"], "scores trained networks")])
-def test_minimal_pairs_take_no_flags_of_training(encoder, tmp_path, flags, words):
-    with pytest.raises(UserError, match=words):
-        command_flags.call(finetuning_command.main, "--task=blimp", f"--data_dir={tmp_path}",
-                           f"--init_checkpoint={encoder}", f"--model_dir={tmp_path}/out", *flags)
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(("flags", "words"), [
-    (["--data_dir=x"], "has no --data_dir; it takes --model_dir."),
-    (["--mode=eval"], "has no --mode. Received: 'eval'"), (["--model_dir="], "--model_dir is")])
-def test_the_average_takes_one_directory(tmp_path, flags, words):
-    assert words in refused("--task=glue_average", f"--model_dir={tmp_path}", *flags)
-    assert not list(tmp_path.iterdir())
-
-
 def test_minimal_pairs_are_scored_by_one_command(encoder, tmp_path, capsys):
     (tmp_path / "order.jsonl").write_text(json.dumps(
         {"sentence_good": "word1 word4", "sentence_bad": "word4 word1"}) + "\n")
-    command_flags.call(finetuning_command.main, "--task=blimp", f"--data_dir={tmp_path}",
+    call("--task=blimp", f"--data_dir={tmp_path}",
                        f"--init_checkpoint={encoder}", f"--model_dir={tmp_path / 'out'}")
     assert "order" in capsys.readouterr().out
     saved = json.loads((tmp_path / "out" / "blimp_results.json").read_text())
     assert saved["mean"].keys() == {"generator", "discriminator"}
-
-
-def test_initial_values_are_refused_where_weights_are_brought(encoder, tmp_path):
-    with pytest.raises(UserError, match="initialization.scheme is for an encoder that begins from"):
-        command_flags.call(
-            finetuning_command.main, "--task=cola", f"--data_dir={tmp_path}",
-            f"--init_checkpoint={encoder}", f"--model_dir={tmp_path / 'out'}",
-            "--set=initialization.scheme=neighbours")

@@ -33,15 +33,6 @@ def test_compiling_and_looking_for_a_gpu_are_silent():
     assert stderr_of("-c", program) == []
 
 
-@pytest.mark.slow
-def test_a_level_that_was_set_stays(monkeypatch):
-    program = ("import os; from electra_tf.platform import native_logging; native_logging.quiet()\n"
-               "os.environ['TF_CPP_MIN_LOG_LEVEL'] = '0'\n"
-               "import tensorflow as tf\n"
-               "tf.function(lambda x: x * 2, jit_compile=True)(tf.ones([3]))\n")
-    assert any("cpu_feature_guard" in line for line in stderr_of("-c", program))
-
-
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory) -> Path:
     """Records, a text and a table."""

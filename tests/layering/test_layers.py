@@ -21,8 +21,8 @@ LIGHT = (
     "electra_tf.modeling.device_peaks", "electra_tf.modeling.flops",
     "electra_tf.reporting.samples", "electra_tf.platform.atomic_file",
     "electra_tf.platform.command_line", "electra_tf.platform.signals",
-    "electra_tf.pretraining.command", "electra_tf.pretraining.timetable",
-    "electra_tf.reporting.curves", "electra_tf.reporting.metrics_log", "electra_tf.reporting.pace",
+    "electra_tf.pretraining.command", "electra_tf.reporting.curves",
+    "electra_tf.reporting.metrics_log",
     "electra_tf.reporting.progress",
 )
 

@@ -1,7 +1,6 @@
 """What holds for every objective in the registry, the next one too."""
 
 import functools
-import io
 import shutil
 
 import pytest
@@ -13,7 +12,7 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.platform import storage
 from electra_tf.pretraining.evaluation import evaluator_of
 from electra_tf.pretraining.results import report
-from electra_tf.reporting.samples import markdown_page, terminal_page
+from electra_tf.reporting.samples import terminal_page
 from tests import tiny_encoder, tiny_run
 
 EVERY = pytest.mark.parametrize("name", OBJECTIVES)
@@ -129,10 +128,8 @@ def test_an_evaluation_is_the_same_twice_and_its_scores_and_samples_can_be_shown
     assert all(measures()[score].unit for score in results)
     assert evaluator.evaluate() == pytest.approx(results, nan_ok=True)
     assert ("unigram_auc" in results) == (run.objective.judge is not None)
-    samples = evaluator.samples(2, run.vocabulary)
+    samples = evaluator.samples(2)
     assert len(samples) == 2
     assert "tokens filled in" in terminal_page(samples)
-    assert "word31" in markdown_page(samples)
-    printed = io.StringIO()
-    report(run, results, 3, printed)
-    assert "evaluation at step 3" in printed.getvalue()
+    assert "word31" in terminal_page(samples)
+    assert "evaluation at step 3" in report(run, results, 3, run.model_dir)

@@ -15,7 +15,7 @@ from electra_tf.objectives.frozen_generator import assign_generator, generator_s
 from electra_tf.objectives.objective import GivenGenerator
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
-from electra_tf.pretraining import stages, training_run
+from electra_tf.pretraining import setup, training_run
 from electra_tf.text.vocabulary import Vocabulary
 from tests import tiny_encoder, tiny_records, tiny_run
 from tests.parity import golden_files
@@ -104,7 +104,7 @@ def config(**changes):
 
 
 def train(records, model_dir):
-    for run in stages.runs(config(), storage.path(records), storage.path(model_dir)):
+    for run in setup.stages(config(), storage.path(records), storage.path(model_dir)):
         training_run.train(run)
 
 

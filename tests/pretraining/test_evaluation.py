@@ -1,12 +1,9 @@
 """Scores of held-out examples don't depend on how their batches are computed."""
 
-import io
-
 import pytest
 
-from electra_tf.pretraining.ending import verdict
 from electra_tf.pretraining.evaluation import evaluator_of
-from electra_tf.pretraining.results import HeldOut, report, saved_scores
+from electra_tf.pretraining.results import healthy_range, report, saved_scores, verdict
 from tests import tiny_run
 
 
@@ -24,20 +21,14 @@ def test_parts_and_batches_dont_change_the_scores(records):
         assert scores == pytest.approx(expected, rel=1e-5, nan_ok=True), changes
 
 
-def test_scores_that_cant_be_given_are_null_in_the_file(records, tmp_path):
+def test_an_evaluation_is_a_file_with_null_for_no_score_and_a_line_or_a_table(records, tmp_path):
     run = tiny_run.run_on(records, tmp_path)
-    report(run, {"loss": 1.5, "bigram_auc": float("nan")}, 7, io.StringIO())
-    assert saved_scores(tmp_path) == {"step": 7, "loss": 1.5, "bigram_auc": None}
-
-
-def test_before_the_end_an_evaluation_is_one_line(records, tmp_path):
-    run, out = tiny_run.run_on(records, tmp_path), io.StringIO()
-    scores = {"loss": 1.5, "generator_loss": 1.0, "discriminator_auc": 0.75}
-    held_out = HeldOut(run, None, out)
-    held_out.report(scores, 7)
-    assert out.getvalue() == "evaluation at step 7: loss 1.500, AUC 0.750\n"
-    held_out.report(scores, 12)
-    assert len(out.getvalue().splitlines()) == 1 + 1 + len(scores)
+    scores = {"loss": 1.5, "generator_loss": 1.0, "discriminator_auc": 0.75,
+              "bigram_auc": float("nan")}
+    assert report(run, scores, 7, tmp_path, whole=False) == (
+        "evaluation at step 7: loss 1.500, AUC 0.750")
+    assert saved_scores(tmp_path) == scores | {"step": 7, "bigram_auc": None}
+    assert len(report(run, scores, 12, tmp_path).splitlines()) == 1 + len(scores)
 
 
 @pytest.mark.parametrize(("scores", "words"), [
@@ -52,3 +43,12 @@ def test_before_the_end_an_evaluation_is_one_line(records, tmp_path):
 def test_the_verdict_says_what_was_learned(scores, words):
     assert words in verdict(scores)
     assert bool(verdict(scores)) == bool(scores)
+
+
+def test_the_verdict_names_the_healthy_range_for_the_budget(records, tmp_path):
+    run = tiny_run.run_on(records, tmp_path)
+    # 2 layers x 32 are nearest to 2 x 128, which reached 0.752 after 2.05 million tokens.
+    steps = round(2.05e6 / (run.config.training.train_batch_size * run.length))
+    said = healthy_range(run, {"step": steps, "unigram_auc": 0.7})
+    assert "AUC is 0.70; healthy range for this budget, 2.1 million tokens: 0.72 to 0.78" in said
+    assert healthy_range(run, {"step": steps, "unigram_auc": None}) == ""

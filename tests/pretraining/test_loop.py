@@ -1,13 +1,15 @@
-"""What the loop does at which step, with made-up parts."""
+"""What the loop does at which step, with made-up parts; steps one by one and in a loop."""
 
 import dataclasses
 import signal
 
+import numpy as np
 import pytest
 
 from electra_tf.config.runtime import RuntimeConfig
-from electra_tf.pretraining.loop import Loop
-from electra_tf.pretraining.timetable import Timetable
+from electra_tf.pretraining.trainer import Timetable, Trainer
+from electra_tf.pretraining.training_run import Loop
+from tests import tiny_run
 
 
 class Parts:
@@ -26,15 +28,15 @@ class Parts:
             if self.step_now == self._signal_at and not self._in_evaluation:
                 self.number = signal.SIGTERM
 
-    def totals(self):
-        return {}
-
     def on_train(self, totals, step, *, complete):
         assert step == self.step_now
         self.calls.append(("record" if complete else "read", step))
 
-    def line_is_due(self):
-        return False
+    totals = staticmethod(dict)
+    line_is_due = staticmethod(bool)  # False.
+    on_checkpoint = on_evaluated = staticmethod(lambda _: None)
+    any = staticmethod(lambda facts: facts)
+    samples = staticmethod(lambda count: [])
 
     def save(self, step, check_interval):
         self.calls.append(("save", step))
@@ -42,26 +44,15 @@ class Parts:
     def has_evaluation(self, step):
         return step in self._evaluated
 
-    def aside(self, _):
-        pass
-
-    on_eval = on_evaluated = on_checkpoint = aside
-
-    def any(self, facts):
-        return facts
-
     def evaluate(self, go_on):
         if self.step_now == self._signal_at and self._in_evaluation:
             self.number = signal.SIGTERM
         return {} if go_on(1) else None
 
-    def report(self, results, step):
-        self.calls.append(("evaluate", step))
+    def on_eval(self, results):
+        self.calls.append(("evaluate", self.step_now))
 
-    def samples(self):
-        return ""
-
-    def on_samples(self, markdown):
+    def on_samples(self, samples):
         self.calls.append(("sample", self.step_now))
 
 
@@ -69,13 +60,11 @@ RUNTIME = RuntimeConfig(log_every_steps=4, save_checkpoints_steps=6, sample_ever
                         eval_every_steps=6)
 
 
-def run(parts, first_step=0, num_steps=9, runtime=RUNTIME, held_out=True, steps_per_loop=1,
-        turns=None):
+def run(parts, first_step=0, num_steps=9, runtime=RUNTIME, held_out=True, steps_per_loop=1):
     table = Timetable(first_step=first_step, num_steps=num_steps, runtime=runtime,
                       steps_per_loop=steps_per_loop)
     return Loop(timetable=table, trainer=parts, manager=parts, reporter=parts,
-                held_out=parts if held_out else None, request=parts, workers=parts,
-                turns=turns or {}).run()
+                evaluator=parts if held_out else None, request=parts, workers=parts).run()
 
 
 def test_a_run_reads_first_then_samples_saves_and_evaluates():
@@ -96,24 +85,13 @@ def test_a_loop_on_the_devices_ends_where_something_is_due(most, counts):
     assert parts.calls == one_by_one.calls
 
 
-def test_a_loop_on_the_devices_ends_before_a_turn():
-    parts = Parts()
-    seen = []
-    run(parts, steps_per_loop=100, turns={3: lambda: seen.append(parts.step_now)})
-    assert parts.counts == [1, 2, 1, 2, 2, 1]
-    assert seen == [3]
-
-
-def test_a_signal_waits_for_the_end_of_the_loop_on_the_devices():
-    parts = Parts(signal_at=2)
-    assert run(parts, steps_per_loop=100) is signal.SIGTERM
-    assert parts.calls == [("read", 1), ("record", 4), ("save", 4)]
-
-
-def test_a_signal_ends_it_after_the_step_with_a_record_and_a_checkpoint():
-    parts = Parts(signal_at=3)
-    assert run(parts) is signal.SIGTERM
-    assert parts.calls == [("read", 1), ("record", 3), ("save", 3)]
+@pytest.mark.parametrize(("most", "at", "calls"), [
+    (1, 3, [("read", 1), ("record", 3), ("save", 3)]),
+    (100, 2, [("read", 1), ("record", 4), ("save", 4)])])
+def test_a_signal_ends_it_after_the_loop_on_the_devices_with_a_checkpoint(most, at, calls):
+    parts = Parts(signal_at=at)
+    assert run(parts, steps_per_loop=most) is signal.SIGTERM
+    assert parts.calls == calls
 
 
 def test_a_signal_at_a_step_of_evaluation_leaves_that_to_the_next_start():
@@ -123,12 +101,9 @@ def test_a_signal_at_a_step_of_evaluation_leaves_that_to_the_next_start():
     again = Parts(first_step=6)
     assert run(again, first_step=6) is None
     assert again.calls[:2] == [("evaluate", 6), ("read", 7)]
-
-
-def test_a_signal_during_an_evaluation_ends_that():
-    parts = Parts(signal_at=6, signal_in_evaluation=True)
-    assert run(parts) is signal.SIGTERM
-    assert parts.calls[-2:] == [("sample", 6), ("save", 6)]
+    during = Parts(signal_at=6, signal_in_evaluation=True)
+    assert run(during) is signal.SIGTERM
+    assert during.calls[-2:] == [("sample", 6), ("save", 6)]
 
 
 def test_a_finished_run_only_evaluates_if_that_is_missing():
@@ -156,3 +131,27 @@ def test_what_is_to_come_is_what_then_comes():
             assert table.to_come(first_step) == {
                 name: sum(call == done for call, _ in parts.calls)
                 for name, done in names.items()}, changes
+
+
+def trained(records, counts, *, in_loops, **changes):
+    """Runs pieces of so many steps; returns what each piece reports, and all state."""
+    run = tiny_run.run_on(records, model__num_layers=1, **changes)
+    state = tiny_run.state_of(run)
+    batches = run.strategy.distribute_datasets_from_function(
+        lambda context: tiny_run.batches(run, 7, context))
+    trainer = Trainer(run.strategy, tiny_run.train_step(run, state), batches, in_loops=in_loops)
+    totals = []
+    for count in counts:
+        trainer.run(count)
+        totals.append(trainer.totals())
+    return totals, [variable.numpy() for variable in state.variables]
+
+
+@pytest.mark.parametrize("changes", [
+    {}, {"runtime__distribution_strategy": "mirrored"}], ids=["one device", "mirrored"])
+def test_a_loop_of_the_graph_computes_what_single_steps_do(records, changes):
+    expected, weights = trained(records, [1, 4, 2], in_loops=False, **changes)
+    totals, looped = trained(records, [1, 4, 2], in_loops=True, **changes)
+    assert totals == expected
+    for value, other in zip(looped, weights, strict=True):
+        np.testing.assert_array_equal(value, other)

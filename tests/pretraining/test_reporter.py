@@ -1,13 +1,16 @@
+"""Intervals, lines and estimates of a run, with a made-up clock."""
+
 import io
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from electra_tf.config.runtime import RuntimeConfig
 from electra_tf.pretraining.reporter import Reporter
-from electra_tf.pretraining.timetable import Timetable
-from electra_tf.reporting.collapse import CollapseWatch
+from electra_tf.pretraining.trainer import Timetable
+from tests import tiny_run
 
 
 class Clock:
@@ -20,11 +23,16 @@ class Clock:
 
 
 def reporter(path, out=None, first_step=0, num_steps=10, clock=None, **runtime):
-    settings = RuntimeConfig(**{"log_every_steps": 4, "save_checkpoints_steps": 6} | runtime)
-    table = Timetable(first_step=first_step, num_steps=num_steps, runtime=settings)
-    return Reporter(path, table, tokens_per_step=100, peak_fraction=lambda rate: None,
-                    watch=CollapseWatch(warmup_steps=0).take, out=out or io.StringIO(),
-                    clock=clock or Clock())
+    """The reporter of a run of 100 tokens a step, on devices of an unknown peak."""
+    config = tiny_run.config(
+        training__train_batch_size=4, training__num_train_steps=num_steps,
+        **{f"runtime__{name}": value for name, value in (
+            {"log_every_steps": 4, "save_checkpoints_steps": 6} | runtime).items()})
+    run = SimpleNamespace(
+        config=config, length=25, strategy=None, rows=lambda split: 8,
+        objective=SimpleNamespace(flops_per_token=lambda length: None))
+    table = Timetable(first_step=first_step, num_steps=num_steps, runtime=config.runtime)
+    return Reporter(run, path, table, out=out or io.StringIO(), clock=clock or Clock())
 
 
 def train(report, totals, step):
@@ -55,17 +63,6 @@ def test_means_are_weighted_over_intervals_that_end_at_multiples_and_the_end(tmp
     assert block.nbytes < written[0]["peak_memory_bytes"] < 1e12
 
 
-def test_the_first_step_is_timed_apart_and_progress_is_printed(tmp_path):
-    out, clock = io.StringIO(), Clock()
-    report = reporter(tmp_path, out, clock=clock)
-    train(report, totals(1.0), 1)
-    clock.now += 2.0
-    train(report, totals(1.0), 4)
-    lines = out.getvalue().splitlines()
-    assert lines[0].startswith("first step after ")
-    assert lines[1].startswith("step  4/10  loss  1.000  generator  1.000")
-
-
 def test_quick_steps_print_a_line_a_second_and_are_all_recorded(tmp_path):
     out, clock = io.StringIO(), Clock()
     report = reporter(tmp_path, out, num_steps=100, clock=clock, log_every_steps=1)
@@ -78,33 +75,20 @@ def test_quick_steps_print_a_line_a_second_and_are_all_recorded(tmp_path):
     assert lines[-1].startswith("step 100/100")
 
 
-def test_the_first_record_after_a_start_has_no_throughput(tmp_path):
+def test_the_first_step_is_timed_apart_and_gives_no_throughput(tmp_path):
     out, clock = io.StringIO(), Clock()
     report = reporter(tmp_path, out, first_step=3, clock=clock)
     clock.now += 5.0
     train(report, totals(1.0), 4)
     assert "tokens_per_second" not in records(tmp_path)[0]
-    assert "tok/s" not in out.getvalue() and "ETA" not in out.getvalue()
-
-
-def test_the_start_of_the_first_evaluation_is_in_no_estimate(tmp_path):
-    out, clock = io.StringIO(), Clock()
-    report = reporter(tmp_path, out, num_steps=100, clock=clock, eval_every_steps=50)
-    for step, seconds in (1, 20.0), (2, 1.0), (50, 48.0):
-        clock.now += seconds
-        train(report, totals(1.0), step)
-    clock.now += 30.0
-    report.on_evaluated(1)
-    clock.now += 3.0
-    report.on_evaluated(2)
-    report.aside("evaluation")
-    clock.now += 20.0
-    train(report, totals(1.0), 70)
-    report._say_progress()
-    clock.now += 10.0
-    train(report, totals(1.0), 80)
-    # 20 steps of a second and an evaluation of three.
-    assert out.getvalue().splitlines()[-1].endswith("ETA 0:00:23")
+    lines = out.getvalue().splitlines()
+    assert lines[0] == "first step after 5.0 s"
+    clock.now += 2.0
+    train(report, totals(1.0), 6)
+    assert "tok/s" not in lines[-1] and "ETA" not in lines[-1]
+    assert records(tmp_path)[1]["tokens_per_second"] == 100.0
+    line = out.getvalue().splitlines()[-1]
+    assert line.startswith("step  6/10  loss  1.000  generator  1.000") and "100 tok/s" in line
 
 
 def test_a_resumed_run_forgets_what_came_after_its_checkpoint(tmp_path):
@@ -138,41 +122,50 @@ def test_a_line_comes_after_the_seconds_without_one_and_is_not_written(tmp_path)
     assert [record["step"] for record in records(tmp_path)] == [50]
 
 
-def test_evaluation_and_checkpoints_are_left_out_of_the_pace(tmp_path):
+def test_evaluations_are_left_out_of_the_pace_and_the_start_of_the_first_one_altogether(tmp_path):
     out, clock = io.StringIO(), Clock()
     report = reporter(tmp_path, out, num_steps=100, clock=clock, eval_every_steps=50)
-    for seconds in (20.0, 1.0, 1.0, 1.0):
-        clock.now += seconds
-        train(report, totals(1.0), report._step + 1)
-    clock.now += 500.0
-    report.aside("evaluation")
-    clock.now += 4.0
-    train(report, totals(1.0), 8)
-    line = out.getvalue().splitlines()[-1]
-    assert f"{100 * 4 / 4.0:,.0f} tok/s" in line
-    # 92 steps of a second, and evaluations after 50 and after 100.
-    assert line.endswith("ETA 0:18:12")
-
-
-@pytest.mark.parametrize(("seconds", "hints"), [(2000.0, 1), (500.0, 0)])
-def test_a_run_of_days_is_told_once_how_to_be_shorter(tmp_path, seconds, hints):
-    out, clock = io.StringIO(), Clock()
-    report = reporter(tmp_path, out, num_steps=100, clock=clock)
-    for step in range(1, 9):
+    for step, seconds in (1, 20.0), (2, 1.0), (50, 48.0):
         clock.now += seconds
         train(report, totals(1.0), step)
-    assert out.getvalue().count("--model_size") == hints
+    for batch, seconds in (1, 500.0), (2, 3.0):
+        clock.now += seconds
+        report.on_evaluated(batch)
+    report.on_eval({})
+    for step, seconds in (72, 22.0), (80, 8.0):
+        clock.now += seconds
+        train(report, totals(1.0), step)
+    line = out.getvalue().splitlines()[-1]
+    # 20 steps of a second and an evaluation of three.
+    assert line.endswith("ETA 0:00:23") and " 100 tok/s" in line
 
 
-def test_a_collapse_is_told_of_once_also_when_the_run_was_interrupted(tmp_path):
-    def chance(first_step):
+def test_a_collapse_is_warned_of_once_also_when_the_run_was_interrupted(tmp_path):
+    def warned(first_step, deviations):
         out = io.StringIO()
         report = reporter(tmp_path, out=out, first_step=first_step, num_steps=5000,
-                          log_every_steps=1000)
-        train(report, totals(1.0), first_step + 1000)
-        report.on_eval({"discriminator_auc": 0.5})
+                          log_every_steps=100)
+        for step, deviation in enumerate(deviations, start=first_step // 100 + 1):
+            train(report, totals(1.0) | {
+                "discriminator_logit": (-2.0, 1.0),
+                "discriminator_logit_squared": (4.0 + deviation**2, 1.0)}, 100 * step)
         return out.getvalue()
 
-    assert "guesses" not in chance(0)
-    assert chance(1000).count("guesses") == 1
-    assert "guesses" not in chance(2000)
+    assert "collapsed" not in warned(0, [1e-3, 0.5, 0.006])
+    said = warned(300, [0.004, 0.001])
+    assert said.count("collapsed: at step 400") == 1 and "--learning_rate" in said
+    assert "collapsed" not in warned(500, [0.001])
+
+
+def test_tensorboard_has_scalars_and_samples_by_step(tmp_path):
+    report = reporter(tmp_path)
+    for step in (1, 4):
+        train(report, totals(1.5), step)
+    report.on_eval({"loss": 3.0})
+    report.on_samples([])
+    events = [event for path in (tmp_path / "tensorboard").iterdir()
+              for event in tf.compat.v1.train.summary_iterator(str(path))]
+    read = {value.tag: (event.step, tf.make_ndarray(value.tensor))
+            for event in events for value in event.summary.value}
+    assert read["train/loss"] == (4, 1.5) and read["eval/loss"] == (4, 3.0)
+    assert read["samples"][0] == 4

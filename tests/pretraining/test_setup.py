@@ -3,10 +3,14 @@
 import subprocess
 import sys
 
+import pytest
+
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.formats import Format
 from electra_tf.checkpoints.weights import assign_parts
+from electra_tf.config.overrides import override
 from electra_tf.export import conversion
+from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import setup
 from tests import tiny_networks, tiny_run
 from tests.determinism.processes import ROOT
@@ -35,18 +39,17 @@ def test_tensorflow_runs_nothing_before_threads_and_workers_are_set(records):
     assert done.stdout == "fresh\n", done.stderr
 
 
-def test_the_generator_is_as_wide_as_the_one_it_begins_with_and_that_is_said(
-        records, tmp_path, capsys):
+def test_a_generator_of_another_size_begins_a_run_of_its_shape_alone(records, tmp_path):
     built = tiny_run.run_on(records)
     theirs = tiny_networks.pretrained(
         built.vocabulary, normalization=built.text.normalization,
         model__generator_width=1.0, model__generator_depth=0.5)
     conversion.write(theirs, tmp_path / "pair", Format.HUGGING_FACE)
     initial = formats.read(tmp_path / "pair")
-    run = setup.prepare(tiny_run.config(), records, tmp_path / "run", initial=initial)
-    assert (built.config.model.generator.hidden_size, built.config.model.generator.num_layers,
-            run.config.model.generator.hidden_size, run.config.model.generator.num_layers
-            ) == (16, 2, 32, 1)
-    assert "model.generator_width is 1, not 0.5, model.generator_depth is 0.5, not 1: " in (
-        capsys.readouterr().out)
+    with pytest.raises(UserError, match="generator_width is 1.0 there, 0.5 here; .*_depth is 0.5"):
+        setup.prepare(tiny_run.config(), records, tmp_path / "run", initial=initial)
+    config = override(tiny_run.config(), setup.shape_of(initial))
+    run = setup.prepare(config, records, tmp_path / "run", initial=initial)
+    assert (run.config.model.generator.hidden_size, run.config.model.generator.num_layers) == (
+        32, 1)
     assert assign_parts(run.build_model().trainable_variables, initial.weights, "theirs") == []

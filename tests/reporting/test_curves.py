@@ -1,10 +1,11 @@
-"""Curves of any length become a figure; smoothing is a plain mean."""
+"""Curves of any length become a figure; smoothing is a plain mean; curves of measured runs."""
 
 import pytest
 from matplotlib.image import imread
 
 from electra_tf.platform.errors import UserError
 from electra_tf.reporting.curves import _points, draw_curves, smooth
+from electra_tf.reporting.learning_curves import NETWORKS, fit
 
 
 def records(count, **extra):
@@ -12,20 +13,13 @@ def records(count, **extra):
              "generator_loss": 10.0, "learning_rate": 1e-4, **extra} for index in range(count)]
 
 
-def test_short_curves_are_not_smoothed():
-    assert smooth([3.0, 1.0, 2.0]) == [3.0, 1.0, 2.0]
-    assert smooth([]) == []
-
-
 def test_long_curves_are_means_over_a_thirtieth_to_either_side():
+    assert smooth([3.0, 1.0, 2.0]) == [3.0, 1.0, 2.0] and smooth([]) == []
     values = [0.0] * 60
     values[30] = 5.0
     smoothed = smooth(values)
     assert smoothed[28:33] == [1.0] * 5  # 60 // 30 = 2 to either side: a mean of 5 values
     assert smoothed[27] == smoothed[33] == 0.0
-
-
-def test_the_first_value_of_a_long_curve_stays():
     assert smooth([45.0, *[10.0] * 99])[0] == 45.0
 
 
@@ -33,7 +27,6 @@ def test_the_first_value_of_a_long_curve_stays():
 @pytest.mark.parametrize(("run", "width", "height"), [
     (records(1), 3, 1),
     (records(200), 3, 1),
-    (records(3, discriminator_loss=0.1), 2, 2),
     (records(3, discriminator_recall=0.5, discriminator_auc=0.7), 2, 2),
     ([{"kind": "eval", "step": 5, "loss": 12.0}], 1, 1),
     (records(3, discriminator_loss=float("nan")), 3, 1),
@@ -52,7 +45,7 @@ def test_means_over_short_intervals_are_not_drawn():
     assert _points(run[:2], "loss", "train")[0] == [100, 200]
 
 
-def test_nothing_to_draw_and_nowhere_to_write_are_said(tmp_path):
+def test_nothing_to_draw_and_nowhere_to_write_are_refused(tmp_path):
     with pytest.raises(UserError, match="no training records"):
         draw_curves({"run": []}, tmp_path / "curves.png")
     with pytest.raises(UserError, match="cannot write .*No such file"):
@@ -68,3 +61,13 @@ def test_dots_without_a_curve_of_training_are_joined(tmp_path):
         middle = imread(tmp_path / "curves.png")[:, 329, :3]  # The axes begin after their labels.
         blue = (abs(middle - (0x1F / 255, 0x5F / 255, 0xA8 / 255)) < 0.1).all(axis=1)
         assert blue.any() == joined
+
+
+def test_points_of_a_power_law_give_it_back_and_measured_networks_gain_by_tokens():
+    law = fit([(tokens, 0.9 - 12.0 * tokens**-0.3) for tokens in (1e6, 3e6, 2e7)], limit=0.9)
+    assert law(1.0) == 0.5  # Never worse than a coin.
+    assert law(1e8) == pytest.approx(0.9 - 12.0 * 1e8**-0.3)
+    for network in NETWORKS:
+        assert all(abs(network.auc(count) - auc) < 0.01 for count, auc in network.measured)
+        curve = [network.auc(10.0**power) for power in range(6, 13)]
+        assert curve == sorted(curve) and curve[-1] < network.limit

@@ -5,16 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from electra_tf.reporting.samples import (
-    LEGEND,
-    Corruption,
-    markdown_page,
-    spread,
-    summary,
-    suspicion,
-    terminal_page,
-    terminal_view,
-)
+from electra_tf.reporting.samples import LEGEND, Corruption, spread, summary, terminal_page
 
 SAMPLE = Corruption(
     original=["[CLS]", "the", "chef", "##s", "cook", "soup", "again", "[SEP]"],
@@ -24,74 +15,47 @@ SAMPLE = Corruption(
 )
 
 
-def test_every_token_has_one_outcome():
-    assert [outcome for *_, outcome in SAMPLE.tokens()] == [
-        "untouched", "restored", "caught", "caught", "untouched", "missed", "false alarm",
-        "untouched"]
+def outcomes(sample):
+    return [outcome for *_, outcome in sample.tokens()]
 
 
-def test_the_counts_of_a_sequence_are_one_line():
-    assert summary(SAMPLE) == (
-        "4 of 8 tokens filled in: 1 as they were, 3 replaced (2 caught, 1 missed); 1 false alarm")
+def test_every_token_has_one_outcome_and_pieces_join_into_words():
+    assert outcomes(SAMPLE) == ["untouched", "restored", "caught", "caught", "untouched", "missed",
+                                "false alarm", "untouched"]
+    page = terminal_page([SAMPLE, SAMPLE])
+    counts = ("4 of 8 tokens filled in: 1 as they were, 3 replaced (2 caught, 1 missed); "
+              "1 false alarm")
+    marked = "  {the} [chefs→dogly ✓97%] cook [soup→meal ✗12%] [again !64%]"
+    assert page.count(LEGEND) == 1 and page.count(f"{counts}\n{marked}\n") == 2
+    # (97 + 88 + 12) / 3 and (0 + 30 + 50 + 64 + 0) / 5.
+    assert page.endswith("suspects a replaced token to 65.7% and an original one to 28.8%.")
 
 
 def test_the_right_word_that_is_accused_is_filled_in_all_the_same():
     accused = Corruption(original=["the", "chef"], corrupted=["the", "cook"],
                          selected=[True, True], replaced_probability=[0.7, 0.9])
-    assert [outcome for *_, outcome in accused.tokens()] == ["false alarm", "caught"]
+    assert outcomes(accused) == ["false alarm", "caught"]
     assert summary(accused) == (
         "2 of 2 tokens filled in: 1 as they were, 1 replaced (1 caught, 0 missed); 1 false alarm")
-
-
-def test_pieces_join_into_words_without_the_tokens_around_them():
-    assert terminal_view(SAMPLE).splitlines()[1] == (
-        "  {the} [chefs→dogly ✓97%] cook [soup→meal ✗12%] [again !64%]")
 
 
 def test_a_piece_that_became_a_word_or_a_word_that_became_a_piece_is_seen():
     changed = Corruption(original=["play", "##ing", "on"], corrupted=["play", "the", "##ly"],
                          selected=[False, True, True], replaced_probability=[0.0, 0.9, 0.2])
-    assert "[playing→play the ✓90%] [on→##ly ✗20%]" in terminal_view(changed)
-
-
-def test_colours_add_no_visible_character():
-    coloured = terminal_view(SAMPLE, colour=True)
-    assert "\x1b[32m[chefs→dogly ✓97%]\x1b[0m" in coloured
-    assert "\x1b[31m[soup→meal ✗12%]\x1b[0m" in coloured
-    assert re.sub(r"\x1b\[\d+m", "", coloured) == terminal_view(SAMPLE)
+    assert "[playing→play the ✓90%] [on→##ly ✗20%]" in terminal_page([changed])
 
 
 @pytest.mark.parametrize("colour", [False, True])
-def test_lines_are_no_wider_than_the_terminal(colour):
+def test_lines_are_no_wider_than_the_terminal_and_colours_take_no_column(colour):
     count = 40
     long = Corruption(
         original=["word"] * count, corrupted=["other", "word"] * (count // 2),
         selected=[True] * count, replaced_probability=[0.9] * count)
-    lines = terminal_view(long, width=60, colour=colour).splitlines()[1:]
-    plain = [re.sub(r"\x1b\[\d+m", "", line) for line in lines]
-    assert len(plain) > 10
-    assert max(map(len, plain)) <= 60
-    assert " ".join(plain).count("[word→other ✓90%]") == count // 2
-
-
-def test_pages_explain_their_marks_once():
-    assert terminal_page([SAMPLE, SAMPLE]).count(LEGEND) == 1
-    assert terminal_page([SAMPLE, SAMPLE]).count("4 of 8 tokens") == 2
-    assert markdown_page([SAMPLE]) == f"```\n{terminal_page([SAMPLE])}\n```"
-
-
-def test_fields_of_unequal_length_are_refused():
-    with pytest.raises(ValueError, match="one length. Received: .*'selected': 1"):
-        Corruption(original=["a"], corrupted=["a"], selected=[True], replaced_probability=[])
-
-
-def test_suspicion_is_averaged_over_replaced_and_original_tokens():
-    sample = Corruption(original=["a", "b", "c"], corrupted=["a", "x", "y"],
-                        selected=[False, True, True],
-                        replaced_probability=[0.1, 0.3, 0.5])
-    assert suspicion([sample]) == (
-        "On average the discriminator suspects a replaced token to 40.0% and an original one to "
-        "10.0%.")
+    view = terminal_page([long], colour=colour).split("\n\n")[1]
+    assert ("\x1b[32m[word→other ✓90%]\x1b[0m" in view) == colour
+    lines = [re.sub(r"\x1b\[\d+m", "", line) for line in view.splitlines()[1:]]
+    assert len(lines) > 5 and max(map(len, lines)) <= 100
+    assert " ".join(lines).count("[word→other ✓90%]") == count // 2
 
 
 def test_guesses_that_nobody_judges_are_shown_without_verdicts():
@@ -108,7 +72,7 @@ def test_rows_of_an_evaluation_become_sentences():
                "positions": np.array([[2, 1, 0]]), "predicted": np.array([[True, True, False]])}
     [sample] = Corruption.of_arrays(details, np.array([[1, 4, 3, 0]]), "pabcd")
     assert (sample.original, sample.corrupted) == (["a", "b", "c"], ["a", "d", "c"])
-    assert [outcome for *_, outcome in sample.tokens()] == ["untouched", "replaced", "restored"]
+    assert outcomes(sample) == ["untouched", "replaced", "restored"]
 
 
 def test_of_each_part_the_most_readable_text_is_shown():

@@ -1,16 +1,21 @@
-"""Five steps of the optimizer equal five steps of the reference's, weights and slots."""
+"""Adam's steps equal the reference's, weights and slots, and LAMB's equal Model Garden's."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from official.modeling.optimization import lamb as model_garden
 
 from electra_tf.config.optimization import OptimizerConfig
-from electra_tf.training.adam import Adam, clip_scale, decay_mask, decays
+from electra_tf.training.adam import Adam, Lamb, clip_scale, decays
 from electra_tf.training.schedule import Schedule
 from tests.parity import golden_files
 
 CONFIG = OptimizerConfig()
-ONE = tf.ones([])
+
+
+def apply(optimizer, gradients, step, rate=0.1, usable=True):
+    optimizer.apply(gradients, tf.constant(rate), step=tf.constant(step), scale=tf.ones([]),
+                    usable=tf.constant(usable))
 
 
 class Trajectory:
@@ -40,33 +45,26 @@ class Trajectory:
                     ours, expected, rtol=0, atol=1e-6 * np.abs(expected).max(), err_msg=name)
 
 
-def test_five_steps_of_pretraining_equal_the_reference():
-    run = Trajectory("pretrain")
-    optimizer = Adam(CONFIG, run.variables)
-    schedule = Schedule(peak=0.01, num_train_steps=10, warmup_steps=2)
+def factor(name: str) -> float:
+    """The reference's exponents for two layers, decay 0.8."""
+    powers = {"task_specific": 0, "layer_1": 2, "layer_0": 3, "embeddings": 4}
+    return 0.8 ** next(power for part, power in powers.items() if part in name)
+
+
+@pytest.mark.parametrize(("golden", "peak", "warmup", "layers"), [
+    ("pretrain", 0.01, 2, False), ("finetune_layerwise", 0.02, 1, True)])
+def test_five_steps_equal_the_reference(golden, peak, warmup, layers):
+    run = Trajectory(golden)
+    factors = [factor(name) for name in run.names] if layers else None
+    optimizer = Adam(CONFIG, run.variables, factors)
+    schedule = Schedule(peak=peak, num_train_steps=10, warmup_steps=warmup)
     for step in range(5):
-        np.testing.assert_allclose(
-            float(schedule(step)), run.golden[f"step{step}|lr|lr"], rtol=1e-6)
         gradients = run.gradients(step)
         scale, norm = clip_scale(gradients, CONFIG.clip_norm)
-        np.testing.assert_allclose(norm, run.golden[f"step{step}|clip_norm"], rtol=1e-6)
-        optimizer.apply(gradients, schedule(step), step=tf.constant(step), scale=scale,
-                        usable=tf.constant(True))
-        run.assert_equal_after(step, optimizer)
-
-
-def test_five_steps_with_a_rate_per_layer_equal_the_reference():
-    run = Trajectory("finetune_layerwise")
-
-    def factor(name: str) -> float:  # The reference's exponents for two layers, decay 0.8.
-        powers = {"task_specific": 0, "layer_1": 2, "layer_0": 3, "embeddings": 4}
-        return 0.8 ** next(power for part, power in powers.items() if part in name)
-
-    optimizer = Adam(CONFIG, run.variables, [factor(name) for name in run.names])
-    schedule = Schedule(peak=0.02, num_train_steps=10, warmup_steps=1)
-    for step in range(5):
-        gradients = run.gradients(step)
-        scale, _ = clip_scale(gradients, CONFIG.clip_norm)
+        if not layers:
+            np.testing.assert_allclose(
+                float(schedule(step)), run.golden[f"step{step}|lr|lr"], rtol=1e-6)
+            np.testing.assert_allclose(norm, run.golden[f"step{step}|clip_norm"], rtol=1e-6)
         optimizer.apply(gradients, schedule(step), step=tf.constant(step), scale=scale,
                         usable=tf.constant(True))
         run.assert_equal_after(step, optimizer)
@@ -83,18 +81,15 @@ def test_the_norm_counts_a_rows_gradients_after_they_are_summed():
     np.testing.assert_allclose(norm, golden["step0|dense_norm"], rtol=1e-6)
 
 
-def test_an_unusable_gradient_changes_nothing():
+@pytest.mark.parametrize("kind", [Adam, Lamb])
+def test_an_unusable_gradient_changes_nothing(kind):
     variable = tf.Variable([1.0, 2.0], name="dense/kernel")
-    optimizer = Adam(CONFIG, [variable])
-    rate = tf.constant(0.1)
-    optimizer.apply([tf.constant([0.5, 0.5])], rate, step=tf.constant(0), scale=ONE,
-                    usable=tf.constant(True))
-    before = [part.numpy().copy() for part in (
-        variable, optimizer.first_moments[0], optimizer.second_moments[0])]
-    optimizer.apply([tf.constant([np.nan, np.inf])], rate, step=tf.constant(1), scale=ONE,
-                    usable=tf.constant(False))
-    after = (variable, optimizer.first_moments[0], optimizer.second_moments[0])
-    for old, new in zip(before, after, strict=True):
+    optimizer = kind(CONFIG, [variable])
+    parts = (variable, optimizer.first_moments[0], optimizer.second_moments[0])
+    apply(optimizer, [tf.constant([0.5, 0.5])], 0)
+    before = [part.numpy().copy() for part in parts]
+    apply(optimizer, [tf.constant([np.nan, np.inf])], 1, usable=False)
+    for old, new in zip(before, parts, strict=True):
         np.testing.assert_array_equal(old, new)
 
 
@@ -105,8 +100,7 @@ def test_bias_correction_is_that_of_the_textbook():
     random = np.random.default_rng(0)
     for step in range(20):
         gradient = random.normal(size=3) * [1e-3, 1.0, 10.0]
-        optimizer.apply([tf.constant(gradient, tf.float32)], tf.constant(0.1),
-                        step=tf.constant(step), scale=ONE, usable=tf.constant(True))
+        apply(optimizer, [tf.constant(gradient, tf.float32)], step)
         first = 0.9 * first + 0.1 * gradient
         second = 0.999 * second + 0.001 * gradient**2
         expected -= 0.1 * (first / (1 - 0.9 ** (step + 1))) / (
@@ -115,9 +109,28 @@ def test_bias_correction_is_that_of_the_textbook():
 
 
 def test_all_but_biases_and_layer_norms_decay_and_other_names_are_refused():
-    assert decay_mask(["a/dense/kernel:0", "a/word_embeddings", "a/bias", "b/output_bias",
-                       "a/LayerNorm/gamma", "a/beta"]) == [True, True, False, False, False, False]
+    assert [decays(path) for path in (
+        "a/dense/kernel:0", "a/word_embeddings", "a/bias", "b/output_bias", "a/LayerNorm/gamma",
+        "a/beta")] == [True, True, False, False, False, False]
     with pytest.raises(ValueError, match="no weight-decay group for the weight 'a/scale'"):
         decays("a/scale")
-    with pytest.raises(ValueError, match="several weights are named"):
-        decay_mask(["a/kernel", "a/kernel"])
+
+
+@pytest.mark.parametrize("weight_decay", [0.01, 0.0])
+def test_ten_steps_of_lamb_equal_model_gardens(weight_decay):
+    names = ("layer_0/dense/kernel", "layer_0/dense/bias", "LayerNorm/gamma", "word_embeddings")
+    random = np.random.default_rng(0)
+    values = [random.normal(size=shape) for shape in ((4, 3), (3,), (4,), (6, 4))]
+    ours, theirs = ([tf.Variable(value, name=name, dtype=tf.float32)
+                     for name, value in zip(names, values, strict=True)] for _ in range(2))
+    optimizer = Lamb(OptimizerConfig(bias_correction=True, weight_decay=weight_decay), ours)
+    # Its list of weights without adaptation is that of weights without decay.
+    peer = model_garden.LAMB(learning_rate=0.01, weight_decay_rate=weight_decay,
+                             exclude_from_weight_decay=["bias", "gamma"])
+    for step in range(10):
+        gradients = [tf.constant(random.normal(size=variable.shape), tf.float32)
+                     for variable in ours]
+        apply(optimizer, gradients, step, rate=0.01)
+        peer.apply_gradients(zip(gradients, theirs, strict=True))
+    for name, one, other in zip(names, ours, theirs, strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-6, atol=1e-7, err_msg=name)

@@ -6,7 +6,7 @@ import tensorflow as tf
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.runtime import RuntimeConfig
 from electra_tf.platform.errors import UserError
-from electra_tf.training import failures, memory
+from electra_tf.training import failures
 
 ERRORS = {
     "OOM when allocating tensor": (tf.errors.ResourceExhaustedError, "the memory is full: .*OOM.*"
@@ -35,12 +35,12 @@ def test_a_mistake_of_ours_stays_a_traceback():
 
 
 def require_room(batch=32, length=128, model=ModelConfig(), **runtime):  # noqa: B008
-    memory.require_room(model, RuntimeConfig(**runtime), tf.distribute.OneDeviceStrategy("CPU:0"),
-                        length=length, batch=batch)
+    failures.require_room(model, RuntimeConfig(**runtime),
+                          tf.distribute.OneDeviceStrategy("CPU:0"), length=length, batch=batch)
 
 
 def test_a_batch_that_cannot_fit_is_refused_before_anything_is_allocated(monkeypatch):
-    monkeypatch.setattr(memory, "physical_bytes", lambda: 8 * 10**9)
+    monkeypatch.setattr(failures, "_physical_bytes", lambda: 8 * 10**9)
     require_room()
     with pytest.raises(UserError, match="65,536 rows of 512 tokens takes at least 1,856 GB; this "
                                         "machine has 8. Take a smaller --train_batch_size"):

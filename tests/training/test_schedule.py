@@ -1,10 +1,11 @@
-"""Learning rates equal the reference's, step by step."""
+"""Learning rates equal the reference's, step by step and layer by layer."""
 
 import numpy as np
+import pytest
 
 from electra_tf.config.finetuning import FinetuningOptimizerConfig
 from electra_tf.config.optimization import OptimizerConfig
-from electra_tf.training.schedule import Schedule
+from electra_tf.training.schedule import Schedule, rate_factors
 from tests.parity import golden_files
 
 CASES = {
@@ -43,3 +44,32 @@ def test_an_extension_has_a_schedule_of_its_own_with_a_short_warm_up():
                 33: 1 - 3 / 30, 59: 1 / 30, 60: 0.0}
     for step, rate in expected.items():
         np.testing.assert_allclose(float(extended(step)), rate, rtol=1e-5, atol=1e-7)
+
+
+PATHS = ["head/dense/kernel", "electra/encoder/layer_2/output/dense/kernel",
+         "electra/encoder/layer_0/attention/self/query/bias",
+         "electra/embeddings_project/kernel", "electra/embeddings/word_embeddings"]
+
+
+def test_rates_of_layers_by_hand():
+    assert rate_factors(PATHS, num_layers=3, decay=0.5) == [1, 1 / 2, 1 / 8, 1 / 16, 1 / 16]
+    assert rate_factors(PATHS, num_layers=3, decay=0.5, skip_first=True) == [
+        1, 1 / 4, 1 / 16, 1 / 32, 1 / 32]
+    assert rate_factors(PATHS, num_layers=3, decay=1.0, skip_first=True) == [1.0] * 5
+
+
+def test_skipping_one_gives_the_rates_of_the_reference():
+    golden = golden_files.load("optimizer_learning_rates")
+    schedule = Schedule(peak=1e-4, num_train_steps=30, warmup_steps=3)
+    keys = ("task_specific/", "encoder/layer_2/", "encoder/layer_0/", "/embeddings_project/",
+            "/embeddings/")
+    for key, factor in zip(keys, rate_factors(PATHS, num_layers=3, decay=0.8, skip_first=True),
+                           strict=True):
+        rates = golden[f"layerwise_0.8_3_layers|{key}"]
+        ours = [factor * float(schedule(step)) for step in range(len(rates))]
+        np.testing.assert_allclose(ours, rates, rtol=1e-5, atol=1e-12)
+
+
+def test_a_layer_that_isnt_there_is_refused():
+    with pytest.raises(ValueError, match="beyond the encoder's 2 layers"):
+        rate_factors(PATHS, num_layers=2, decay=0.8)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.data.pipeline import training_batches
+from electra_tf.data.example import Batch
+from electra_tf.training.step import LossScale
 from tests import tiny_records, tiny_run
 
 STEPS = 4
@@ -24,9 +25,7 @@ def train(records, *, xla=False, steps=STEPS, **changes):
     run = tiny_run.run_on(records, model__num_layers=1, **changes)
     state = tiny_run.state_of(run)
     batches = iter(run.strategy.distribute_datasets_from_function(
-        lambda context: training_batches(
-            run.records, pad_id=0, seed=1, window_examples=1000,
-            global_batch_size=8, first_step=0, last_step=steps, context=context)))
+        lambda context: tiny_run.batches(run, steps, context)))
     call = tiny_run.step_function(run, state, xla=xla)
     history = [{name: float(ratio.sum) / max(float(ratio.weight), 1.0)
                 for name, ratio in call(next(batches)).items()} for _ in range(steps)]
@@ -77,11 +76,8 @@ def test_the_whole_step_compiles_with_xla(records, baseline):
     run = tiny_run.run_on(records, model__num_layers=1)
     state = tiny_run.state_of(run)
     step = tf.function(tiny_run.train_step(run, state), jit_compile=True)
-    batches = training_batches(
-        run.records, pad_id=0, seed=1, window_examples=1000, global_batch_size=8,
-        first_step=0, last_step=STEPS, context=tf.distribute.InputContext())
     history = [{name: float(ratio.sum) / max(float(ratio.weight), 1.0)
-                for name, ratio in step(batch).items()} for batch in batches]
+                for name, ratio in step(batch).items()} for batch in tiny_run.batches(run, STEPS)]
     assert_same((history, tiny_run.weights(state)), baseline)
 
 
@@ -113,24 +109,55 @@ def test_a_step_that_isnt_finite_leaves_the_weights(records):
     state = tiny_run.state_of(run)
     state.model.discriminator.head.dense_1.bias.assign([np.nan])
     before = tiny_run.weights(state)
-    batch = next(iter(training_batches(
-        run.records, pad_id=0, seed=1, window_examples=1000, global_batch_size=8,
-        first_step=0, last_step=1, context=tf.distribute.InputContext())))
-    results = tiny_run.step_function(run, state)(batch)
+    results = tiny_run.step_function(run, state)(next(iter(tiny_run.batches(run, 1))))
     assert math.isnan(float(results["loss"].sum))
     assert int(state.step) == 1
     for name, value in tiny_run.weights(state).items():
         np.testing.assert_array_equal(value, before[name])
 
 
-@pytest.mark.slow
-def test_training_memorizes_a_batch(records):
-    run = tiny_run.run_on(records, training__num_train_steps=100,
-                          model__hidden_dropout=0, model__attention_dropout=0)
-    call = tiny_run.step_function(run, tiny_run.state_of(run))
-    batch = next(iter(training_batches(
-        run.records, pad_id=0, seed=1, window_examples=1000, global_batch_size=8,
-        first_step=0, last_step=1, context=tf.distribute.InputContext())))
-    losses = [call(batch)["generator_loss"] for _ in range(100)]
-    losses = [float(loss.sum) / float(loss.weight) for loss in losses]
-    assert np.mean(losses[-10:]) < math.log(35) - 0.2  # Guessing among the 35 words.
+def test_the_scale_halves_after_an_overflow_and_never_falls_below_one():
+    scale = LossScale(enabled=True)
+    scale.good_steps.assign(1998)
+    scale.update(tf.constant(False))
+    assert float(scale.scale) == 2.0**14 and int(scale.good_steps) == 0
+    off = LossScale(enabled=False)
+    off.update(tf.constant(False))
+    assert float(off.scale) == 1.0
+    for _ in range(20):
+        scale.update(tf.constant(False))
+    assert float(scale.scale) == 1.0
+
+
+def test_the_scale_doubles_after_2000_good_steps_in_a_row():
+    scale = LossScale(enabled=True)
+    scale.good_steps.assign(1998)
+    scale.update(tf.constant(True))
+    assert float(scale.scale) == 2.0**15
+    scale.update(tf.constant(True))
+    assert float(scale.scale) == 2.0**16
+    assert int(scale.good_steps) == 0
+
+
+BATCH_TYPES = {"ids": tf.int32, "segment_ids": tf.int32, "valid": tf.bool}
+FLOAT32_OPS = {
+    "Erf", "Exp", "Log", "Log1p", "Rsqrt", "Sqrt", "Softplus", "Sigmoid", "Tanh", "Square", "Sum",
+    "Mean", "Cumsum", "L2Loss", "ResourceApplyAdam", "SparseSoftmaxCrossEntropyWithLogits"}
+"""Not Softmax, whose kernel computes in float32 whatever it is given; not MatMul, which adds up in
+float32."""
+
+
+def test_no_sum_and_no_function_is_computed_in_bfloat16(records):
+    run = tiny_run.run_on(records, training__precision="bfloat16")
+    batch = Batch(*(tf.TensorSpec([8, tiny_records.LENGTH], BATCH_TYPES[name])
+                    for name in Batch._fields))
+    graph = tiny_run.step_function(
+        run, tiny_run.state_of(run)).get_concrete_function(batch).graph.as_graph_def()
+    nodes = [*graph.node, *(node for function in graph.library.function
+                            for node in function.node_def)]
+    types = {(node.op, tf.dtypes.as_dtype(node.attr["T"].type))
+             for node in nodes if node.attr["T"].type}
+    assert ("MatMul", tf.bfloat16) in types
+    computed = {op for op, dtype in types if op in FLOAT32_OPS}
+    assert {"Exp", "Log", "Square", "Rsqrt", "Sum", "L2Loss", "ResourceApplyAdam"} <= computed
+    assert not {op for op, dtype in types if op in FLOAT32_OPS and dtype == tf.bfloat16}

@@ -1,31 +1,21 @@
-import dataclasses
+"""Strategies, and one line where the hardware is missing."""
+
 import os
 import socket
-from types import SimpleNamespace
 
 import pytest
 import tensorflow as tf
 
-from electra_tf.config.runtime import Precision, RuntimeConfig, Strategy, Xla
+from electra_tf.config.runtime import RuntimeConfig, Strategy
 from electra_tf.platform.errors import UserError
-from electra_tf.pretraining.trainer import steps_per_loop
 from electra_tf.training import strategies
-from electra_tf.training.devices import (
-    device_name,
-    resolve_precision,
-    use_xla,
-)
 from electra_tf.training.strategies import create_strategy
 
 
-def with_strategy(kind: Strategy, **changes) -> RuntimeConfig:
-    return dataclasses.replace(RuntimeConfig(), distribution_strategy=kind, **changes)
-
-
 def test_one_device_is_the_default_and_replicas_are_logical_cpus():
-    assert create_strategy(with_strategy(Strategy.AUTO)).num_replicas_in_sync == 1
+    assert create_strategy(RuntimeConfig()).num_replicas_in_sync == 1
     assert create_strategy(RuntimeConfig(num_replicas=2)).num_replicas_in_sync == 2
-    strategy = create_strategy(with_strategy(Strategy.MIRRORED))
+    strategy = create_strategy(RuntimeConfig(distribution_strategy=Strategy.MIRRORED))
     assert strategy.num_replicas_in_sync == len(tf.config.list_logical_devices("CPU")) == 2
 
 
@@ -62,73 +52,16 @@ def test_a_tpu_that_answers_something_else_is_one_line(monkeypatch, capfd):
     assert capfd.readouterr().err == ""
 
 
-def test_an_explicit_precision_stays_and_auto_is_resolved():
-    strategy = tf.distribute.OneDeviceStrategy("CPU:0")
-    assert resolve_precision(Precision.FLOAT16, strategy) is Precision.FLOAT16
-    assert resolve_precision(Precision.AUTO, strategy) in (Precision.FLOAT32, Precision.BFLOAT16)
-
-
-@pytest.mark.parametrize(("capability", "auto"), [
-    ((7, 0), Precision.FLOAT32), ((8, 0), Precision.BFLOAT16)])
-def test_bfloat16_is_for_gpus_that_multiply_it(monkeypatch, capability, auto):
-    details = {"device_name": "Some GPU", "compute_capability": capability}
-    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: ["a GPU"])
-    monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda gpu: details)
-    strategy = SimpleNamespace(extended=SimpleNamespace(worker_devices=("/device:GPU:0",)))
-    assert resolve_precision(Precision.AUTO, strategy) is auto
-    if auto is Precision.BFLOAT16:
-        assert resolve_precision(Precision.BFLOAT16, strategy) is Precision.BFLOAT16
-    else:
-        with pytest.raises(UserError, match="Some GPU multiplies no bfloat16"):
-            resolve_precision(Precision.BFLOAT16, strategy)
-
-
-@pytest.mark.parametrize(("device", "given", "steps"), [
-    ("TPU", 0, 20), ("TPU", 5, 5), ("GPU", 0, 1), ("CPU", 0, 1), ("CPU", 7, 7)])
-def test_a_tpu_runs_several_steps_at_a_time_unless_told_otherwise(device, given, steps):
-    strategy = SimpleNamespace(extended=SimpleNamespace(worker_devices=(f"/device:{device}:0",)))
-    assert steps_per_loop(RuntimeConfig(steps_per_loop=given), strategy) == steps
-
-
-@pytest.fixture
-def driver(monkeypatch, tmp_path):
-    """NVIDIA's driver is there, and TensorFlow finds no GPU."""
-    monkeypatch.setattr(strategies, "_DRIVER", tmp_path)
+def test_a_gpu_that_stays_unused_is_noted_once_or_refused(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(strategies, "_DRIVER", tmp_path)  # It is there.
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    strategies.note_unused_gpu.cache_clear()
-    yield
-    strategies.note_unused_gpu.cache_clear()
-
-
-@pytest.mark.parametrize(("missing", "words"), [
-    (["libcudnn.so.9"], "libcudnn.so.9 can't be loaded; `pip install --require-hashes -r "
-                        "requirements/cuda.lock`"),
-    ([], "CUDA's libraries are there; `nvidia-smi`")])
-def test_a_gpu_that_stays_unused_is_noted_once_or_refused(driver, monkeypatch, capsys, missing,
-                                                          words):
-    monkeypatch.setattr(strategies, "missing_libraries", lambda: missing)
+    strategies._note_unused_gpu.cache_clear()
     create_strategy(RuntimeConfig())
     create_strategy(RuntimeConfig())
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("note: this machine has NVIDIA's driver") and words in line
+    assert line.startswith("note: this machine has NVIDIA's driver") and "cuda.lock" in line
     create_strategy(RuntimeConfig(num_gpus=0))
     assert capsys.readouterr().err == ""
-    with pytest.raises(UserError, match=f"--num_gpus=2, but this machine has NVIDIA.*{words}"):
+    with pytest.raises(UserError, match="--num_gpus=2, but this machine has NVIDIA.*nvidia-smi"):
         create_strategy(RuntimeConfig(num_gpus=2))
-
-
-def test_libraries_of_wheels_and_of_the_system_count(monkeypatch, tmp_path):
-    folder = tmp_path / "nvidia" / "cudnn" / "lib"
-    folder.mkdir(parents=True)
-    (folder / "libcudnn.so.9").touch()
-    monkeypatch.setattr(strategies, "LIBRARIES", ("libcudnn.so.9", "libc.so.6", "libnowhere.so.1"))
-    monkeypatch.setattr(strategies.site, "getsitepackages", lambda: [str(tmp_path)])
-    assert strategies.missing_libraries() == ["libnowhere.so.1"]
-
-
-def test_xla_is_off_on_the_cpu_unless_asked_for():
-    strategy = tf.distribute.OneDeviceStrategy("CPU:0")
-    assert device_name(strategy) == "CPU"
-    assert not use_xla(Xla.AUTO, strategy)
-    assert use_xla(Xla.ON, strategy)
-    assert not use_xla(Xla.OFF, strategy)
+    strategies._note_unused_gpu.cache_clear()

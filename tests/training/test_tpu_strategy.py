@@ -9,11 +9,10 @@ import tensorflow as tf
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.data.buckets import Row, make_batch
-from electra_tf.data.pipeline import training_batches
 from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.pretraining import training_run
-from electra_tf.pretraining.timetable import Timetable
+from electra_tf.pretraining.trainer import Timetable
 from electra_tf.tasks.kinds.texts import ClassificationObjective
 from electra_tf.training import devices
 from electra_tf.training.workers import has_several_workers, is_chief
@@ -68,7 +67,6 @@ def test_the_loop_of_steps_is_traced_for_the_cores(make_run, objective):
     state = tiny_run.state_of(run)
     table = Timetable(first_step=0, runtime=run.config.runtime, num_steps=10, steps_per_loop=5)
     trainer = training_run._trainer(run, state, table)
-    trainer._iterator = iter(trainer._batches)
     loop = trainer._traced_loop().get_concrete_function(tf.TensorSpec([], tf.int32))
     cores, host = on_the_cores(loop.graph)
     assert not REFUSED & set(cores)
@@ -105,12 +103,9 @@ def test_fine_tuning_is_traced_for_the_cores(monkeypatch, part):
 def test_a_core_gets_its_rows_of_the_global_batch(make_run):
     run = make_run()
     assert is_chief(run.strategy) and not has_several_workers(run.strategy)
-    batch = {"pad_id": 0, "seed": 1, "window_examples": 1000, "global_batch_size": 8,
-             "first_step": 0, "last_step": 2}
     iterator = iter(run.strategy.distribute_datasets_from_function(
-        lambda context: training_batches(run.records, context=context, **batch)))
-    alone = training_batches(run.records, context=tf.distribute.InputContext(), **batch)
-    for expected in alone:
+        lambda context: tiny_run.batches(run, 2, context)))
+    for expected in tiny_run.batches(run, 2):
         rows = run.strategy.experimental_local_results(next(iterator).ids)
         assert [part.shape for part in rows] == [(8 // CORES, expected.ids.shape[1])] * CORES
         np.testing.assert_array_equal(np.concatenate(rows), expected.ids)

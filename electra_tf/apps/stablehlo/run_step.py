@@ -29,8 +29,7 @@ from electra_tf.platform.machine import peak_memory_bytes
 from electra_tf.platform.signals import Interrupted, StopRequest
 from electra_tf.platform.storage import Path
 from electra_tf.reporting.metrics_log import TRAIN, MetricsLog
-from electra_tf.reporting.pace import Pace
-from electra_tf.reporting.progress import Progress, progress_line
+from electra_tf.reporting.progress import Pace, progress_line
 
 GROUPS = {"What": ("step", "data_dir", "state"),
           "How long": ("last_step", "log_every_steps", "save_every_steps")}
@@ -149,13 +148,11 @@ class _Loop:
         if is_first:
             print(f"first step after {seconds:.1f} s", flush=True)
         memory = peak_memory_bytes()
-        print(progress_line(Progress(
-            step=number, num_steps=self._layout.num_train_steps, loss=means["loss"],
-            losses={name.removesuffix("_loss"): value for name, value in means.items()
-                    if name.endswith("_loss")},
-            learning_rate=means["learning_rate"], tokens_per_second=throughput,
+        print(progress_line(
+            means, step=number, num_steps=self._layout.num_train_steps,
+            tokens_per_second=throughput,
             seconds_left=None if is_first else self._pace.seconds_left(last - number, {}),
-            seconds_elapsed=self._pace.elapsed, peak_memory_bytes=memory)), flush=True)
+            seconds_elapsed=self._pace.elapsed, peak_memory_bytes=memory), flush=True)
         self._log.append({"kind": TRAIN, "step": number, **means, "peak_memory_bytes": memory}
                          | ({} if is_first else {"tokens_per_second": throughput}))
 

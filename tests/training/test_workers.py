@@ -1,12 +1,11 @@
 """What TF_CONFIG may say, and what is said of one that can't be a cluster."""
 
 import json
-import socket
 
 import pytest
 
 from electra_tf.platform.errors import UserError
-from electra_tf.training import cluster
+from electra_tf.training import workers
 
 TWO = {"worker": ["one:2222", "two:2222"]}
 
@@ -21,7 +20,7 @@ def text(jobs: object = TWO, kind: object = "worker", index: object = 0) -> str:
     ({"chief": ["a:1"]}, "chief", 0, []),
 ])
 def test_a_cluster_knows_the_others(jobs, kind, index, others):
-    assert cluster.parse(text(jobs, kind, index)).others == others
+    assert workers.parse(text(jobs, kind, index)).others == others
 
 
 @pytest.mark.parametrize(("given", "problem"), [
@@ -34,7 +33,7 @@ def test_a_cluster_knows_the_others(jobs, kind, index, others):
 ])
 def test_what_no_cluster_can_be_is_refused(given, problem):
     with pytest.raises(UserError, match=f"^TF_CONFIG: {problem}") as error:
-        cluster.parse(given)
+        workers.parse(given)
     assert "\n" not in str(error.value)
 
 
@@ -43,16 +42,5 @@ def test_what_no_cluster_can_be_is_refused(given, problem):
     "", "{}", text({"worker": "one:2222"}), text(index="0"), '{"cluster": {}, "cluster": {}}'])
 def test_what_is_no_description_is_answered_with_an_example(given):
     with pytest.raises(UserError, match="for example {\"cluster\"") as error:
-        cluster.parse(given)
+        workers.parse(given)
     assert "\n" not in str(error.value)
-
-
-def test_those_that_do_not_listen_yet_are_named(capsys):
-    with socket.create_server(("127.0.0.1", 0)) as there, socket.socket() as absent:
-        absent.bind(("127.0.0.1", 0))
-        ports = [listener.getsockname()[1] for listener in (there, absent)]
-        own = cluster.parse(text({"worker": [
-            "127.0.0.1:1", *(f"127.0.0.1:{port}" for port in ports)]}))
-        cluster.announce_waiting(own)
-    said = capsys.readouterr().err
-    assert said.startswith(f"note: waiting for 127.0.0.1:{ports[1]}: each has to run this command")

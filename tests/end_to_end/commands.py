@@ -1,0 +1,38 @@
+"""Commands in this process, as their command lines call them."""
+
+import pytest
+
+from electra_tf.apps.tools import export_model
+from electra_tf.config import finetuning_flags, pretraining_flags
+from electra_tf.finetuning import command as finetuning_command
+from electra_tf.platform.errors import UserError
+from electra_tf.pretraining import command as pretraining_command
+from tests import command_flags
+
+HARDWARE = ("--distribution_strategy=one_device", "--precision=float32",
+            "--set=runtime.cpu_parts=1")
+
+
+def pretrain(*arguments: object) -> None:
+    _call(pretraining_flags.define, pretraining_command.main, arguments)
+
+
+def finetune(*arguments: object) -> None:
+    _call(finetuning_flags.define, finetuning_command.main, arguments)
+
+
+def export(*arguments: object) -> None:
+    _call(export_model.define, export_model.main, arguments)
+
+
+def _call(define, main, arguments):
+    with command_flags.defined(define):
+        command_flags.call(main, *map(str, arguments))
+
+
+def refused(command, *arguments: object) -> str:
+    """Returns the error of a command, checked to be one line."""
+    with pytest.raises(UserError) as error:
+        command(*arguments)
+    assert "\n" not in str(error.value)
+    return str(error.value)
