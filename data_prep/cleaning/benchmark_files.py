@@ -14,7 +14,8 @@ from data_prep.cleaning.word_ngrams import ngram_hashes, word_hashes, words_of
 from electra_tf.platform.bounded import cannot_read
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.tasks import glue, mrqa, squad, tables, tagging
+from electra_tf.tasks import files, glue, tables
+from electra_tf.tasks.question_files import read_questions
 
 _GLUE = {task.directory: task for task in glue.TASKS.values()}
 _TAGGED = ("dev", "valid", "test")
@@ -76,14 +77,12 @@ def _texts(path: Path) -> Iterable[str] | None:
     if task and path.suffix == ".tsv" and split in (*task.dev, *dict(task.tests)):
         return [text for example in glue.read_split(task, path.parent, split)
                 for text in example.texts]
-    if path.name.endswith(".jsonl.gz") or (path.suffix == ".jsonl" and _is_mrqa(path)):
-        return [one.question for one in mrqa.read_mrqa(path, labelled=False).examples]
-    if path.suffix == ".json":
-        return [one.question for one in squad.read_squad(path, labelled=False).examples]
+    if path.name.endswith((".jsonl.gz", ".json")) or (path.suffix == ".jsonl" and _is_mrqa(path)):
+        return [one.question for one in read_questions(path, labelled=False).examples]
     if path.suffix in (".tsv", ".csv", ".jsonl"):
         return (text for row in tables.read_rows(path) for text in _cells(row))
     if path.suffix == ".txt" and path.stem in _TAGGED:
-        return [" ".join(one.words) for one in tagging.read_conll(path, tagged=False)]
+        return [" ".join(one.words) for one in files.read_conll(path, tagged=False)]
     return None
 
 

@@ -39,9 +39,8 @@ FINISHED = "finished_at"
 """Fact of a run that was extended: its earlier numbers of steps, in order."""
 STEPS = "training.num_train_steps"
 WRITTEN = (CHECKPOINTS, METRICS_FILE, "tensorboard", "loss_curves.png", "eval_results.json",
-           RESULTS_FILE, "predictions", "submission", "learning_curve.png",
-           "confusion_matrix.png", "blimp_results.json", VOCABULARY_FILE,
-           VOCABULARY_FILE + tokenization.SUFFIX, SETTINGS_FILE)
+           RESULTS_FILE, "predictions", "submission", "learning_curve.png", "blimp_results.json",
+           VOCABULARY_FILE, VOCABULARY_FILE + tokenization.SUFFIX, SETTINGS_FILE)
 """All that a run leaves in its directory."""
 
 TASK = "task_"

@@ -23,8 +23,7 @@ class TaskFlags(Section, prefix="--"):
     """cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli; several of them with commas, or glue for
     all nine; squad, squad2; searchqa, triviaqa, newsqa, naturalqs (of MRQA); chunk (CoNLL-2000),
     ner (CoNLL-2003); blimp (pairs of sentences, scored without fine-tuning); or for your own files
-    classification, regression, tagging, question_answering. glue_average prints one row of what
-    --task=glue left in --model_dir."""
+    classification, regression, tagging, question_answering."""
     data_dir: str = ""
     """Directory of a benchmark's files as it publishes them. Without it and without files of your
     own, TensorFlow Datasets downloads the benchmark."""

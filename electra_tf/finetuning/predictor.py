@@ -35,11 +35,8 @@ class Predictor:
                 progress: Callable[[float], None] = lambda done: None) -> list[RowResults]:
         """Returns the objective's details of every row, in the rows' order.
 
-        What has one value per token is as long as the padded row.
-
-        Args:
-            rows: encoded examples.
-            progress: is called after every batch with the fraction of the tokens that are done.
+        What has one value per token is as long as the padded row. `progress` is called after every
+        batch with the fraction of the tokens that are done.
         """
         lengths = np.array([len(row.ids) for row in rows])
         plan = plan_in_order_of_length(lengths, self._batch_size)

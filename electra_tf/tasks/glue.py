@@ -4,8 +4,8 @@ https://gluebenchmark.com/tasks has the data; https://gluebenchmark.com/submit t
 each "index<TAB>prediction".
 """
 
+import contextlib
 import dataclasses
-import math
 from collections.abc import Sequence
 
 from electra_tf.platform.errors import UserError
@@ -18,8 +18,6 @@ ENTAILMENT = ("entailment", "not_entailment")
 INFERENCE = ("contradiction", "entailment", "neutral")
 ALL = "glue"
 """Value of `--task` that stands for all nine."""
-AVERAGE = "glue_average"
-"""Value of `--task` that prints a table of finished runs."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -29,11 +27,10 @@ class GlueTask:
     name: str
     """Value of `--task`."""
     directory: str
-    """Name of the task's directory in the data directory."""
+    """Within the data directory."""
     texts: tuple[str, ...]
     """Columns of the one or two texts."""
     label: str = "label"
-    """Column of the label."""
     inputs: tuple[str, ...] = ()
     """Names of the texts in an export, where a column's name is not an identifier."""
     labels: tuple[str, ...] = BINARY
@@ -41,7 +38,7 @@ class GlueTask:
     label_words: tuple[str, ...] = ()
     """Words for labels that the files only number, by class."""
     metrics: tuple[str, ...] = ("accuracy",)
-    """Reported metrics; the benchmark's score is their mean."""
+    """The benchmark's score is their mean."""
     dev: tuple[str, ...] = ("dev",)
     """Labelled splits that are not trained on."""
     tests: tuple[tuple[str, str], ...] = ()
@@ -139,13 +136,10 @@ def has_split(task: GlueTask, data_dir: Path, split: str) -> bool:
 
 def submission(task: GlueTask, split: str, keys: Sequence[str],
                predictions: Sequence[str | float]) -> tuple[str, str]:
-    """Returns name and content of the file that the benchmark's server takes.
+    """Returns name and content of the file that the benchmark's server takes for a test split.
 
-    Args:
-        task: a value of `TASKS`.
-        split: the first of a pair of `task.tests`.
-        keys: names of the examples, in the file's order.
-        predictions: label words, or numbers, which are clipped to the task's scale.
+    `keys` are in the file's order. `predictions` are label words, or numbers, which are clipped to
+    the task's scale.
     """
     # The server takes the labels of the files.
     written = dict(zip(label_words(task.name, task.labels), task.labels, strict=True))
@@ -158,19 +152,15 @@ def submission(task: GlueTask, split: str, keys: Sequence[str],
 
 def _label(task: GlueTask, row: TableRow) -> str | float:
     word = row.text(task.label)
-    if task.labels:
-        if word not in task.labels:
-            raise row.error(f"{task.label!r} must be one of {', '.join(task.labels)}. "
-                            f"Received: {word!r}")
+    if word in task.labels:
         return word
-    try:
-        number = float(word)
-    except ValueError:
-        number = math.nan
-    if not 0.0 <= number <= task.largest:
-        raise row.error(f"{task.label!r} must be a number from 0 to {task.largest:g}. "
-                        f"Received: {word!r}")
-    return number
+    allowed = f"one of {', '.join(task.labels)}"
+    if not task.labels:
+        allowed = f"a number from 0 to {task.largest:g}"
+        with contextlib.suppress(ValueError):
+            if 0.0 <= float(word) <= task.largest:
+                return float(word)
+    raise row.error(f"{task.label!r} must be {allowed}. Received: {word!r}")
 
 
 def _candidates(task: GlueTask, data_dir: Path, split: str) -> list[Path]:

@@ -66,14 +66,10 @@ class TaskSpec:
         """Returns readable labels, for predictions, plots, exports and conversions."""
         return glue.label_words(self.name, self.labels)
 
-    def in_words(self, label: str) -> str:
-        """Returns the word for a label."""
-        return self.label_words[self.labels.index(label)]
-
     def facts(self) -> dict[str, Any]:
         """Returns all fields, under names that differ from those of settings."""
-        return {f"{_PREFIX}{field.name}": list(value) if isinstance(value, tuple) else value
-                for field in dataclasses.fields(self) for value in [getattr(self, field.name)]}
+        return {f"{_PREFIX}{name}": list(value) if isinstance(value, tuple) else value
+                for name, value in vars(self).items()}
 
     @classmethod
     def of_glue(cls, task: glue.GlueTask) -> "TaskSpec":
@@ -88,10 +84,9 @@ class TaskSpec:
         Raises:
             strict_json.Unreadable: a field is missing, of another type, or contradicts another.
         """
-        names = {f"{_PREFIX}{field.name}": field.name for field in dataclasses.fields(cls)}
-        values = {names.get(name, name): value for name, value in saved.items()
+        values = {name.removeprefix(_PREFIX): value for name, value in saved.items()
                   if name.startswith(_PREFIX)}
-        missing = names.values() - values.keys()
+        missing = {field.name for field in dataclasses.fields(cls)} - values.keys()
         if missing:
             raise strict_json.Unreadable(f"{min(missing)!r} is missing")
         spec = strict_json.loads(json.dumps(values).encode(), cls)
@@ -110,5 +105,5 @@ class Task:
     """Split -> examples to score; the first split decides which epoch and trial are best."""
     test: Mapping[str, Sequence[Example]]
     """Split -> examples to predict."""
-    notes: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
     """Notes on the data, to be printed."""

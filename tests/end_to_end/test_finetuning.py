@@ -108,15 +108,14 @@ def test_a_run_leaves_results_model_predictions_and_pictures(classified):
     assert summary["best"] == max(best) > 0.9
     assert summary["mean"] == pytest.approx(np.mean(best))
     assert summary["std"] == pytest.approx(np.std(best, ddof=1))
-    for picture in ("learning_curve.png", "confusion_matrix.png"):
-        assert (path / "run" / picture).read_bytes().startswith(b"\x89PNG")
+    assert (path / "run" / "learning_curve.png").read_bytes().startswith(b"\x89PNG")
     lines = (path / "run" / "predictions" / "test.jsonl").read_text().splitlines()
     first = json.loads(lines[0])
     assert len(lines) == 6 and first["key"] == "2" and first["prediction"] in ("yes", "no")
     assert 0.5 <= first["probability"] <= 1.0
     assert {item.name for item in (path / "run").iterdir()} == {
         "settings.json", "vocab.txt", "vocab.txt.manifest.json", "checkpoints", "results.json",
-        "predictions", "learning_curve.png", "confusion_matrix.png"}
+        "predictions", "learning_curve.png"}
 
 
 def test_a_finished_run_says_so_and_another_setting_is_refused(classified, capsys):
@@ -334,7 +333,6 @@ def test_numbers_with_a_scale_of_their_own(encoder, tmp_path):
     predicted = [json.loads(line)["prediction"] for line in (
         tmp_path / "run" / "predictions" / "dev.jsonl").read_text().splitlines()]
     assert 550 < np.mean(predicted) < 650
-    assert not (tmp_path / "run" / "confusion_matrix.png").exists()
 
 
 @pytest.fixture(scope="module")
@@ -458,11 +456,7 @@ def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, c
     call("--task=cola,rte", f"--data_dir={tmp_path / 'glue'}", f"--init_checkpoint={encoder}",
          f"--model_dir={tmp_path / 'run'}", "--num_train_epochs=1", *QUICK)
     printed = capsys.readouterr().out
-    assert "avg      over 2 of 8 tasks" in printed
-    saved = (tmp_path / "run" / "glue_average.json").read_text()
-    call("--task=glue_average", f"--model_dir={tmp_path / 'run'}")
-    assert "avg      over 2 of 8 tasks" in capsys.readouterr().out
-    assert (tmp_path / "run" / "glue_average.json").read_text() == saved
+    assert "average over 2 of 8 tasks" in printed
     with zipfile.ZipFile(tmp_path / "run" / "submission.zip") as packed:
         assert packed.namelist() == ["CoLA.tsv"]
         lines = packed.read("CoLA.tsv").decode().splitlines()
@@ -491,7 +485,6 @@ def test_questions_from_scratch_for_a_short_encoder(encoder, tmp_path, capsys):
 
 @pytest.mark.parametrize(("arguments", "words"), [
     (["--task=sst3"], ["--task must be one of glue, cola", "'sst3'"]),
-    (["--task=cola,glue_average"], ["blimp or glue_average alone"]),
     (["--task=cola,squad"], ["only GLUE's tasks can share a run"]),
     (["--data_source=hub"], ["--data_source must be one of files, tfds", "'hub'"]),
     (["--mode=dance"], ["--mode must be one of train, eval, predict", "'dance'"]),
@@ -561,14 +554,6 @@ def test_minimal_pairs_take_no_flags_of_training(encoder, tmp_path, flags, words
         command_flags.call(finetuning_command.main, "--task=blimp", f"--data_dir={tmp_path}",
                            f"--init_checkpoint={encoder}", f"--model_dir={tmp_path}/out", *flags)
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(("flags", "words"), [
-    (["--data_dir=x"], "has no --data_dir; it takes --model_dir."),
-    (["--mode=eval"], "has no --mode. Received: 'eval'"), (["--model_dir="], "--model_dir is")])
-def test_the_average_takes_one_directory(tmp_path, flags, words):
-    assert words in refused("--task=glue_average", f"--model_dir={tmp_path}", *flags)
-    assert not list(tmp_path.iterdir())
 
 
 def test_minimal_pairs_are_scored_by_one_command(encoder, tmp_path, capsys):

@@ -26,7 +26,8 @@ def both(max_length, stride):
     encoder = RowEncoder(TEXT, max_length)
     expected = kind.encode(examples, encoder, stride=stride, max_query=4)
     asked, contexts = (tf.constant(column) for column in zip(*PAIRS, strict=True))
-    found = kind.served_windows(encoder, asked, contexts, stride=stride, max_query=4)
+    found = kind.read_windows(encoder, asked, contexts, tf.range(len(PAIRS)), stride=stride,
+                              max_query=4)
     return examples, expected, contexts, *found
 
 

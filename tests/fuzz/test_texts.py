@@ -15,10 +15,8 @@ from data_prep.sources import registry as sources
 from electra_tf.config.overrides import flatten, override, parse_assignments, read_yaml
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.tasks import files, tables
-from electra_tf.tasks.files import Columns
-from electra_tf.tasks.mrqa import read_mrqa
-from electra_tf.tasks.squad import read_squad
-from electra_tf.tasks.tagging import read_conll
+from electra_tf.tasks.files import Columns, read_conll
+from electra_tf.tasks.question_files import read_questions
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.fuzz.attempts import REFUSED, attempt, cases
 from tests.fuzz.mutations import HOSTILE_TEXT, bytes_changed, json_changed
@@ -97,7 +95,7 @@ def test_words_of_tagged_sentences_come_back_whole(home, labelled, data):
 def test_questions_come_back_as_they_stand(home, labelled, data):
     path = home / "squad.json"
     path.write_bytes(data.draw(json_changed(SQUAD)))
-    found = attempt("SQuAD's format", lambda: read_squad(path, labelled=labelled))
+    found = attempt("SQuAD's format", lambda: read_questions(path, labelled=labelled))
     if found is not REFUSED:
         said = [(paragraph["context"], one)
                 for article in json.loads(path.read_text(encoding="utf-8-sig"))["data"]
@@ -129,7 +127,7 @@ def test_questions_of_mrqa_come_back_as_they_stand(home, packed, labelled, data)
     content = gzip.compress(content) if packed else content
     content = data.draw(bytes_changed(content)) if how == "packed" else content
     path.write_bytes(content)
-    found = attempt("MRQA's format", lambda: read_mrqa(path, labelled=labelled))
+    found = attempt("MRQA's format", lambda: read_questions(path, labelled=labelled))
     if found is REFUSED:
         return
     _, *contexts = [json.loads(line.removeprefix("\ufeff")) for line in lines_of(

@@ -11,6 +11,7 @@ from electra_tf.tasks.examples import Kind, QuestionExample, TaggedExample, Text
 from electra_tf.tasks.files import (
     Columns,
     Files,
+    read_conll,
     read_tagged,
     read_texts,
     require_known_labels,
@@ -207,3 +208,47 @@ def test_a_bad_sentence_is_named(tmp_path, record, message):
 def test_three_columns_of_text_are_refused():
     with pytest.raises(UserError, match="--text_columns takes one column, or two"):
         Columns(texts=("a", "b", "c"))
+
+
+CHUNKS = "He PRP B-NP\nreckons VBZ B-VP\n\n\nYes UH O"
+ENTITIES = """-DOCSTART- -X- O O
+
+EU NNP I-NP I-ORG
+rejects VBZ I-VP O
+German JJ I-NP I-MISC
+
+Peter NNP I-NP I-PER
+Blackburn NNP I-NP I-PER
+"""
+
+
+def sentences(tmp_path, text, **options):
+    return read_conll(write(tmp_path, "train.txt", text), **options)
+
+
+def test_sentences_end_at_empty_lines_and_at_the_end_of_the_file(tmp_path):
+    first, second = sentences(tmp_path, CHUNKS)
+    assert (first.words, first.tags, first.key) == (("He", "reckons"), ("B-NP", "B-VP"), "1")
+    assert (second.words, second.tags, second.key) == (("Yes",), ("O",), "5")
+
+
+def test_document_starts_are_no_sentences_and_iob1_becomes_iob2(tmp_path):
+    first, second = sentences(tmp_path, ENTITIES)
+    assert first.tags == ("B-ORG", "O", "B-MISC")
+    assert second.tags == ("B-PER", "I-PER")
+
+
+def test_a_file_to_predict_needs_no_tags(tmp_path):
+    (sentence,) = sentences(tmp_path, "He\nruns\n", tagged=False)
+    assert (sentence.words, sentence.tags) == (("He", "runs"), None)
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("He PRP B-NP\nruns B-VP\n", r"train\.txt:2: 2 columns, but 3 are expected\. Received: 'runs"),
+    ("He\n", r"train\.txt:1: 1 columns, but at least 2"),
+    ("\n\n", "holds no sentences"),
+    ("", "holds no sentences"),
+])
+def test_damaged_columns_are_named(tmp_path, text, message):
+    with pytest.raises(UserError, match=message):
+        sentences(tmp_path, text)

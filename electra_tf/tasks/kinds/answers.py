@@ -10,7 +10,7 @@ import collections
 import dataclasses
 import re
 import string
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ _NEVER = -1e30
 
 
 class Context(NamedTuple):
-    """Byte offsets, in the context's UTF-8, of the words that its pieces belong to."""
+    """Byte offsets, in the context's UTF-8, of the words that its n pieces belong to."""
 
     starts: np.ndarray
     """int64 [n]: first byte of the piece's word."""
@@ -82,19 +82,13 @@ class Answers(NamedTuple):
 
 def score(examples: Sequence[QuestionExample], questions: Questions,
           results: Sequence[RowResults], config: TaskConfig, threshold: float | None) -> Scored:
-    """Scores question answering; results hold the fields of `SpanBeams`.
+    """Scores question answering; `results` hold the fields of `SpanBeams` of every row.
 
-    Args:
-        examples: the questions.
-        questions: the encoded examples.
-        results: one per row.
-        config: sets the longest answer and the number of candidates.
-        threshold: logit above which a question gets no answer; None searches the best one where
-            answerability was learned and the truth is known.
+    Without a `threshold` the best one is searched, if answerability was learned and the truth is
+    known.
     """
     found = best_answers(examples, questions, results, max_pieces=config.max_answer_length,
                          count=config.n_best)
-    keys = [example.key for example in examples]
     learned = "impossible" in results[0]
     none = (no_answer_scores(questions, [result["impossible"] for result in results])
             if learned else [-np.inf] * len(examples))
@@ -102,17 +96,16 @@ def score(examples: Sequence[QuestionExample], questions: Questions,
     gold = {example.key: example.gold for example in examples}
     extra = {}
     if threshold is None and learned and known:
-        threshold = extra["threshold"] = best_threshold(gold, keys, found, none)
+        threshold = extra["threshold"] = best_threshold(gold, found, none)
     chosen = chosen_answers(
-        keys, found, none, config.no_answer_threshold if threshold is None else threshold)
+        gold, found, none, config.no_answer_threshold if threshold is None else threshold)
     records = [
         {"key": one.key, "question": one.question}
         | ({"gold": list(one.gold)} if one.gold or one.is_impossible else {})
         | {"prediction": chosen[one.key]} | ({"no_answer_score": float(value)} if learned else {})
         | {"n_best": [dataclasses.asdict(candidate) for candidate in candidates]}
         for one, value, candidates in zip(examples, none, found, strict=True)]
-    scores = answer_scores(gold, chosen) | extra if known else {}
-    return Scored(records=records, scores=scores)
+    return Scored(records=records, scores=answer_scores(gold, chosen) | extra if known else {})
 
 
 def best_answers(examples: Sequence[QuestionExample], questions: Questions,
@@ -120,11 +113,11 @@ def best_answers(examples: Sequence[QuestionExample], questions: Questions,
                  count: int) -> list[list[Prediction]]:
     """Returns at most `count` distinct answers to every question, most likely first.
 
-    An answer has at most `max_pieces` word pieces. A question without an allowed span has none.
+    An answer has at most `max_pieces` word pieces.
     """
     candidates: list[list[tuple[float, int, int]]] = [[] for _ in examples]
     starts, start_index, ends, end_index = (
-        _stacked([result[name] for result in results], fill=_NOWHERE) for name in _BEAMS)
+        _stacked([result[name] for result in results]) for name in _BEAMS)
     found = spans(Windows(*map(tf.constant, questions.windows)),
                   tf.constant(start_index, tf.int32), tf.constant(end_index, tf.int32),
                   most_pieces=max_pieces)
@@ -138,11 +131,12 @@ def best_answers(examples: Sequence[QuestionExample], questions: Questions,
                 examples, questions.contexts, candidates, strict=True)]
 
 
-def _stacked(values: Sequence[np.ndarray], *, fill: int) -> np.ndarray:
-    """Returns the beams of all rows; those of short rows are padded."""
+def _stacked(values: Sequence[np.ndarray]) -> np.ndarray:
+    """Returns the beams of all rows; those of short rows are padded with `_NOWHERE`."""
     most = max(len(value) for value in values)
     return np.stack([value if len(value) == most else np.pad(
-        value, [[0, most - len(value)]] * value.ndim, constant_values=fill) for value in values])
+        value, [[0, most - len(value)]] * value.ndim, constant_values=_NOWHERE)
+        for value in values])
 
 
 def _distinct(text: bytes, context: Context, found: Sequence[tuple[float, int, int]],
@@ -165,7 +159,7 @@ def no_answer_scores(questions: Questions, logits: Sequence[float]) -> list[floa
     return scores.tolist()
 
 
-def chosen_answers(keys: Sequence[str], answers: Sequence[Sequence[Prediction]],
+def chosen_answers(keys: Iterable[str], answers: Sequence[Sequence[Prediction]],
                    scores: Sequence[float], threshold: float) -> Mapping[str, str]:
     """Returns question's key -> answer, empty where "no answer" scores above the threshold."""
     return {key: "" if score > threshold or not found else found[0].text
@@ -173,7 +167,7 @@ def chosen_answers(keys: Sequence[str], answers: Sequence[Sequence[Prediction]],
 
 
 def graph_answers(contexts: tf.Tensor, parts: Windows, pieces: Pieces, beams: SpanBeams, *,
-            max_pieces: int) -> Answers:
+                  max_pieces: int) -> Answers:
     """Returns the most likely answer to every question about contexts, string [B], by graph ops."""
     scores, first, last = _best_spans(parts, beams, max_pieces)
     count = tf.size(contexts)
@@ -225,11 +219,9 @@ def answer_scores(gold: Mapping[str, Sequence[str]],
                   predictions: Mapping[str, str]) -> dict[str, float]:
     """Returns exact match and F1, in [0, 1], over all questions and by whether they have answers.
 
-    Case, punctuation, articles and spaces are ignored; the best of several gold answers counts.
-
-    Args:
-        gold: id -> the annotators' answers; none where the context has no answer.
-        predictions: id -> answer, empty for "no answer"; at least one for every question.
+    `gold` has the annotators' answers by id, none where the context has no answer; `predictions`
+    an answer for each, "" for none. Case, punctuation, articles and spaces are ignored; the best of
+    several gold answers counts.
     """
     exact, f1 = ({key: score(texts, predictions[key]) for key, texts in gold.items()}
                  for score in (_exact, _f1))
@@ -244,23 +236,19 @@ def answer_scores(gold: Mapping[str, Sequence[str]],
     return scores
 
 
-def best_threshold(gold: Mapping[str, Sequence[str]], keys: Sequence[str],
-                   found: Sequence[Sequence[Prediction]], scores: Sequence[float]) -> float:
+def best_threshold(gold: Mapping[str, Sequence[str]], found: Sequence[Sequence[Prediction]],
+                   scores: Sequence[float]) -> float:
     """Returns the logit of "no answer" above which to give none, for the best F1.
 
-    Args:
-        gold: as for `answer_scores`.
-        keys: ids of the questions.
-        found: candidate answers to each, most likely first.
-        scores: logit of "no answer" of each.
+    `found` are candidate answers to each question, most likely first; `scores` its logit.
     """
-    always = chosen_answers(keys, found, scores, np.inf)
+    always = chosen_answers(gold, found, scores, np.inf)
     # Compared as probabilities, as SQuAD's script does: they saturate where logits do not.
-    probabilities = dict(zip(keys, (1.0 / (1.0 + np.exp(-np.asarray(scores, np.float64)))).tolist(),
+    probabilities = dict(zip(gold, (1.0 / (1.0 + np.exp(-np.asarray(scores, np.float64)))).tolist(),
                              strict=True))
     total = best_total = float(sum(not texts for texts in gold.values()))
     best = 0.0
-    for key in sorted(keys, key=probabilities.get):
+    for key in sorted(gold, key=probabilities.get):
         if gold[key]:
             total += _f1(gold[key], always[key])
         elif always[key]:
@@ -268,7 +256,7 @@ def best_threshold(gold: Mapping[str, Sequence[str]], keys: Sequence[str],
         if total > best_total:
             best, best_total = probabilities[key], total
     # Below the lowest logit no question has an answer; a finite number can be stored as JSON.
-    return max((value for key, value in zip(keys, scores, strict=True)
+    return max((value for key, value in zip(gold, scores, strict=True)
                 if probabilities[key] <= best), default=min(scores) - 1.0)
 
 

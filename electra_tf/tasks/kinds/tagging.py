@@ -139,16 +139,10 @@ class TaggingObjective(ScoreObjective):
 
 def encode(examples: Sequence[TaggedExample], encoder: RowEncoder,
            tags: Sequence[str]) -> list[Row]:
-    """Encodes sentences word by word; one that is too long becomes several rows.
+    """Returns rows that hold all words in order; a sentence that is too long becomes several.
 
-    Args:
-        examples: sentences.
-        encoder: makes the rows.
-        tags: the tag set.
-
-    Returns:
-        Rows with the targets "first_piece", int32 position of every word, and "tag", int32 index
-        (0 where not known); they hold all words in order.
+    Targets are "first_piece", int32 position of every word, and "tag", int32 index among `tags`
+    (0 where not known).
     """
     in_rows = tf.function(functools.partial(words.in_rows, encoder), autograph=False,
                           reduce_retracing=True)
@@ -188,12 +182,8 @@ def span_scores(tags: Sequence[Sequence[str]],
                 predictions: Sequence[Sequence[str]]) -> dict[str, float]:
     """Returns precision, recall and F1 of whole spans over all types, and accuracy per word.
 
-    seqeval counts as the CoNLL evaluation script does: first word, last word and type must be
-    right.
-
-    Args:
-        tags: the truth, IOB2, one list per sentence.
-        predictions: likewise, of the same lengths. An "I-" that continues nothing begins a span.
+    As in the CoNLL evaluation script first word, last word and type must be right. Tags are IOB2,
+    one list per sentence; a predicted "I-" that continues nothing begins a span.
     """
     true, predicted = [list(one) for one in tags], [list(one) for one in predictions]
     return {

@@ -126,7 +126,7 @@ def test_scores_and_threshold_equal_model_gardens_on_many_predictions():
             for key, texts in gold.items()]}]}]
         with np.errstate(over="ignore"):
             odds = dict(zip(gold, map(float, 1 / (1 + np.exp(-np.array(logits)))), strict=True))
-            threshold = best_threshold(gold, list(gold), candidates, logits)
+            threshold = best_threshold(gold, candidates, logits)
         theirs = squad_evaluate_v2_0.evaluate(data, predictions, odds)["final_f1_thresh"]
         assert threshold == max((one for one, odd in zip(logits, odds.values(), strict=True)
                                  if odd <= theirs), default=min(logits) - 1.0)
@@ -148,8 +148,8 @@ def test_the_best_threshold_lies_between_what_has_answers_and_what_has_none():
         return [[Prediction(text=texts.get(key, "wrong"), start=0, log_probability=0.0)]
                 for key in gold]
 
-    assert -0.5 <= best_threshold(gold, list(gold), found(a="x", b="y"), logits) < 0.5
-    assert best_threshold(gold, list(gold), found(), logits) < -2.0  # Never an answer.
+    assert -0.5 <= best_threshold(gold, found(a="x", b="y"), logits) < 0.5
+    assert best_threshold(gold, found(), logits) < -2.0  # Never an answer.
 
 
 def test_a_baseline_always_gives_the_training_files_most_frequent_answer():
