@@ -37,8 +37,6 @@ class TaskConfig(Section, prefix="task."):
     """Word pieces kept of a question."""
     max_answer_length: Length = 30
     """Word pieces of the longest answer."""
-    n_best: Few = 20
-    """Answers kept per question."""
     beam_size: Few = 20
     """Answer starts that are considered, and ends for each of them."""
     ends_given_starts: bool = True
@@ -96,8 +94,6 @@ class FinetuningTrainingConfig(Section, prefix="training."):
     """Independent runs; the report has the scores of each, their mean, median and spread."""
     keep_best: bool = False
     """Keep the weights of the epoch with the best score on dev instead of the last epoch's."""
-    early_stopping: Annotated[int, Interval(ge=0, le=10_000)] = 0
-    """Epochs without a better score on dev after which training stops; 0 never stops."""
     freeze_layers: Annotated[int, Interval(ge=-1)] = 0
     """Lowest layers that keep their weights, with the embeddings; -1 freezes the whole encoder."""
 

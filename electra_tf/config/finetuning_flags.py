@@ -106,7 +106,7 @@ RECIPE = (
     *of_fields("training", "precision"),
 )
 TRIALS = (
-    *of_fields("training", "num_trials", "seed", "keep_best", "early_stopping"),
+    *of_fields("training", "num_trials", "seed", "keep_best"),
     *of_fields("runtime", "log_every_steps", "log_every_seconds", "eval_batch_size"),
 )
 SETTINGS = RECIPE + TRIALS + HARDWARE

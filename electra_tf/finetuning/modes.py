@@ -9,8 +9,6 @@ from absl import flags
 from electra_tf.checkpoints import formats, run_directory
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.config import finetuning_flags
-from electra_tf.config.finetuning import FinetuningConfig
-from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.sizes import pretraining_config
@@ -23,7 +21,7 @@ from electra_tf.platform.section_flags import set_default
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import glue, registry, tfds_source
 from electra_tf.tasks.examples import Kind
-from electra_tf.tasks.files import Columns, Files
+from electra_tf.tasks.files import Files
 from electra_tf.tasks.minimal_pairs import NAME, read_blimp
 from electra_tf.tasks.recipes import recipe
 from electra_tf.text.normalization import refuse_other
@@ -43,7 +41,10 @@ def train() -> None:
     # What can't be exported is refused before hours of training.
     targets = _targets(names) if values.export_dir else []
     initial = _pretrained()
-    model, text = _scratch() if initial is None else (initial.model, initial.text)
+    model, text = (initial.model, initial.text) if initial else (
+        pretraining_config(values.model_size or "small").model, TextSettings.of_flags(values))
+    shape = override(PretrainingConfig(model=model), {
+        name: value for name, value in changes.items() if name.startswith("model.")}).model
     begun = [name for name in changes if name.startswith("initialization.")]
     if initial is None and values.scratch_baseline:
         raise UserError("--scratch_baseline compares pre-trained weights with random ones; leave "
@@ -55,8 +56,8 @@ def train() -> None:
     for name in names:
         task = registry.load(name, _data_dir(), _own_files(), from_tfds=from_tfds)
         directory = model_dir / name if len(names) > 1 else model_dir
-        runs.append((setup.prepare(_config(name, model, changes), task.spec, text, directory),
-                     task))
+        config = override(recipe(name, shape), changes)
+        runs.append((setup.prepare(config, task.spec, text, directory), task))
     if values.restart:
         for run, _ in runs:
             run_directory.restart(run.model_dir)
@@ -135,14 +136,6 @@ def _export(model_dir: Path, target: Any, changes: Mapping[str, Any] | None = No
         target)
 
 
-def _config(name: str, model: ModelConfig, changes: Mapping[str, Any]) -> FinetuningConfig:
-    """Returns the recipe of a task and a shape, with the changes."""
-    model = override(PretrainingConfig(model=model), {
-        setting: value for setting, value in changes.items()
-        if setting.startswith("model.")}).model
-    return override(recipe(name, model), changes)
-
-
 def _trained_run() -> FinetuningRun:
     """Returns the run in --model_dir, with the runtime settings of the command line."""
     return setup.prepare_trained(
@@ -164,12 +157,11 @@ def _from_tfds(name: str) -> bool:
 
 def _own_files() -> Files:
     values = flags.FLAGS
-    columns = {"texts": tuple(values.text_columns or ()), "label": values.label_column,
-               "key": values.key_column}
-    paths = {split: tuple(map(storage.path, values[split].value))
-             for split in ("train", "dev", "test") if values[split].value}
-    return Files(
-        columns=Columns(**{field: value for field, value in columns.items() if value}), **paths)
+    given = {split: tuple(map(storage.path, values[split].value or ()))
+             for split in ("train", "dev", "test")} | {
+        "texts": tuple(values.text_columns or ()), "label": values.label_column,
+        "key": values.key_column}
+    return Files(**{field: value for field, value in given.items() if value})
 
 
 def _pretrained() -> Pretrained | None:
@@ -190,10 +182,3 @@ def _pretrained() -> Pretrained | None:
                         f"({vocabulary.size} entries). Leave it out; the run's own is taken.")
     refuse_other(values, initial.text.normalization, initial.source)
     return initial
-
-
-def _scratch() -> tuple[ModelConfig, TextSettings]:
-    """Returns shape and text settings of an encoder that is trained from scratch."""
-    values = flags.FLAGS
-    return (pretraining_config(values.model_size or "small").model,
-            TextSettings.of_flags(values))

@@ -1,12 +1,11 @@
 """Predictions of a fine-tuned model for rows, on one CPU or on replicas."""
 
 import concurrent.futures
+import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
-import tf_keras
 
 from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_in_order_of_length
 from electra_tf.finetuning.finetuner import ByLength, TrialSettings
@@ -50,13 +49,6 @@ class Predictor:
         return found
 
 
-class _InferenceModel(NamedTuple):
-    """The parts of a model that an objective reads in inference."""
-
-    encoder: InferenceEncoder
-    head: tf_keras.layers.Layer
-
-
 class _OneCpu:
     """A batch per core at a time, by one graph for all lengths."""
 
@@ -76,8 +68,11 @@ class _OneCpu:
         batches = (self._batch([rows[index] for index in indices]) for indices in plan)
         cores = max(1, self._settings.config.runtime.cpu_parts)
         with graph_rewriting(), concurrent.futures.ThreadPoolExecutor(cores) as pool:
-            if self._traced is None:
-                self._traced = self._trace(self._batch(rows[:1]))
+            if self._traced is None:  # For batches of any size.
+                self._traced = tf.function(self._details, autograph=False).get_concrete_function(
+                    tf.nest.map_structure(
+                        lambda value: tf.TensorSpec([None] * value.shape.rank, value.dtype),
+                        self._batch(rows[:1])))
             yield from pool.map(compute, batches)
 
     def _batch(self, rows: Sequence[Row]) -> RowBatch:
@@ -86,14 +81,8 @@ class _OneCpu:
                            self._settings.pad_id)
         return tf.nest.map_structure(tf.constant, batch)
 
-    def _trace(self, example: RowBatch) -> Callable[[RowBatch], Mapping[str, tf.Tensor]]:
-        """Returns `_details` for batches of any size."""
-        return tf.function(self._details, autograph=False).get_concrete_function(
-            tf.nest.map_structure(
-                lambda value: tf.TensorSpec([None] * value.shape.rank, value.dtype), example))
-
     def _details(self, batch: RowBatch) -> Mapping[str, tf.Tensor]:
-        model = _InferenceModel(self._encoder, self._model.head)
+        model = types.SimpleNamespace(encoder=self._encoder, head=self._model.head)
         with inference_mode():
             return self._settings.objective.compute(
                 model, batch, _nothing_drawn(), training=False).details

@@ -114,20 +114,14 @@ def run_trial(run: FinetuningRun, model: TaskModel, rows: Sequence[Row],
             f"{split}: " + ", ".join(f"{name} {shown_score(name, values[name])}"
                                      for name in run.spec.metrics)
             for split, values in scores.items()), sep="  ", flush=True)
-        if not training.keep_best and not training.early_stopping:
-            kept = len(epochs) - 1
-            continue
         first = next(iter(scores))
-        if len(epochs) == 1 or main_score(scores[first], metric) > main_score(
-                epochs[kept].scores[first], metric):
+        if not training.keep_best or len(epochs) == 1 or main_score(
+                scores[first], metric) > main_score(epochs[kept].scores[first], metric):
             kept = len(epochs) - 1
-            kept_weights = [variable.numpy() for variable in model.variables]
-        elif training.early_stopping and len(epochs) - 1 - kept >= training.early_stopping:
-            print(f"  stopped: no better {metric} for {training.early_stopping} epochs")
-            break
-    if kept_weights:
-        for variable, value in zip(model.variables, kept_weights, strict=True):
-            variable.assign(value)
+            kept_weights = [variable.numpy() for variable in model.variables
+                            if training.keep_best]
+    for variable, value in zip(model.variables, kept_weights, strict=False):
+        variable.assign(value)
     return Trial(seed=seed, losses=tuple(losses), epochs=tuple(epochs), kept_epoch=kept + 1,
                  seconds=pace.elapsed, examples_per_second=pace.examples_per_second)
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
-from electra_tf.tasks.examples import Example, TaggedExample, TextExample
+from electra_tf.tasks.examples import Example, Kind, TaggedExample, TextExample
 from electra_tf.tasks.tables import TableRow, read_lines, read_rows, suffix_of
-from electra_tf.tasks.task import Columns, TaskSpec
+from electra_tf.tasks.task import TaskSpec
 
 Paths = Path | Sequence[Path]
 """One file or several that are read as one."""
@@ -37,7 +37,15 @@ class Files:
     """Examples to score; without them some of the training examples are held out."""
     test: Paths | None = None
     """Examples to predict; labels may be missing."""
-    columns: Columns = Columns()
+    texts: tuple[str, ...] = ("text",)
+    """Columns as in `TaskSpec`, like `label` and `key`."""
+    label: str = "label"
+    key: str = ""
+
+    def __post_init__(self):
+        if not 1 <= len(self.texts) <= 2:
+            raise UserError("--text_columns takes one column, or two separated by a comma. "
+                            f"Received: {','.join(self.texts)!r}")
 
 
 def paths_of(given: Paths) -> list[Path]:
@@ -83,15 +91,10 @@ def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example],
                         "held out as dev, the same ones in every run")
 
 
-def read_texts(path: Path, columns: Columns | TaskSpec, *, numbers: bool = False,
-               labelled: bool = True) -> list[TextExample]:
-    """Returns the rows of a table as examples for classification or regression.
+def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True) -> list[TextExample]:
+    """Returns the rows of a table, as `read_rows` takes it, for classification or regression.
 
-    Args:
-        path: as `read_rows` takes it; `.txt` only to predict.
-        columns: the columns by role.
-        numbers: labels are numbers.
-        labelled: False makes labels optional.
+    `labelled=False` makes labels optional, and `.txt` is read only then.
 
     Raises:
         UserError: a missing column, an empty label, or a label that is no number; with the line.
@@ -101,26 +104,25 @@ def read_texts(path: Path, columns: Columns | TaskSpec, *, numbers: bool = False
             raise UserError(f"{path}: lines of .txt have no labels; --train and --dev take .tsv, "
                             ".csv and .jsonl with a column for the label.")
         return [TextExample(key=str(row.line), texts=tuple(row.values.values()))
-                for row in read_rows(path, columns=columns.texts)]
-    read = _number if numbers else _word
+                for row in read_rows(path, columns=spec.texts)]
+    read = _number if spec.kind == Kind.REGRESSION else _word
 
     def label(row: TableRow) -> str | float | None:
         try:
-            return read(row, columns.label)
+            return read(row, spec.label)
         except UserError:
             if labelled:
                 raise
             return None
 
-    return [TextExample(key=_key(row, columns), texts=tuple(map(row.text, columns.texts)),
-                        label=label(row)) for row in _rows(path, columns, labelled=labelled)]
+    return [TextExample(key=_key(row, spec), texts=tuple(map(row.text, spec.texts)),
+                        label=label(row)) for row in _rows(path, spec, labelled=labelled)]
 
 
-def read_tagged(path: Path, columns: Columns | TaskSpec, *, labelled: bool = True,
-                tags: Collection[str] = ()) -> list[TaggedExample]:
+def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True) -> list[TaggedExample]:
     """Returns the sentences of JSON lines with lists of words and tags, or of CoNLL columns.
 
-    `labelled=False` reads no tags; `tags` is the tag set, if known.
+    `labelled=False` reads no tags.
 
     Raises:
         UserError: a list that isn't one of texts, not as many tags as words (with the line), or
@@ -128,17 +130,17 @@ def read_tagged(path: Path, columns: Columns | TaskSpec, *, labelled: bool = Tru
     """
     if suffix_of(path) != ".jsonl":
         if not labelled:
-            _refuse_sentences(path, tags)
+            _refuse_sentences(path, spec.labels)
         return read_conll(path, tagged=labelled)
     examples = []
-    for row in _rows(path, columns, labelled=labelled):
-        words = _list(row, columns.texts[0])
-        known = _list(row, columns.label) if labelled else None
+    for row in _rows(path, spec, labelled=labelled):
+        words = _list(row, spec.texts[0])
+        known = _list(row, spec.label) if labelled else None
         if not words or (known is not None and len(known) != len(words)):
             raise row.error(f"{len(words)} words and {len(known or ())} tags; there must be at "
                             "least one word, and a tag for each.")
         examples.append(TaggedExample(
-            key=_key(row, columns), words=tuple(words),
+            key=_key(row, spec), words=tuple(words),
             tags=None if known is None else tuple(to_iob2(known))))
     return examples
 
@@ -225,11 +227,11 @@ def _labels_of(example: TextExample | TaggedExample) -> tuple[str, ...]:
     return () if example.label is None else (example.label,)
 
 
-def _rows(path: Path, columns: Columns | TaskSpec, *, labelled: bool) -> Iterator[TableRow]:
+def _rows(path: Path, spec: TaskSpec, *, labelled: bool) -> Iterator[TableRow]:
     """Yields rows; raises `UserError` that names the flag of a missing column."""
-    wanted = {**dict.fromkeys(columns.texts, "text_columns"),
-              **({columns.label: "label_column"} if labelled else {}),
-              **({columns.key: "key_column"} if columns.key else {})}
+    wanted = {**dict.fromkeys(spec.texts, "text_columns"),
+              **({spec.label: "label_column"} if labelled else {}),
+              **({spec.key: "key_column"} if spec.key else {})}
     for row in read_rows(path):
         for name, flag in wanted.items():
             if name not in row.values:
@@ -239,8 +241,8 @@ def _rows(path: Path, columns: Columns | TaskSpec, *, labelled: bool) -> Iterato
         yield row
 
 
-def _key(row: TableRow, columns: Columns | TaskSpec) -> str:
-    return row.text(columns.key) if columns.key else str(row.line)
+def _key(row: TableRow, spec: TaskSpec) -> str:
+    return row.text(spec.key) if spec.key else str(row.line)
 
 
 def _word(row: TableRow, column: str) -> str:

@@ -7,29 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from electra_tf.platform import strict_json
-from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.errors import shown
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import LABELLED, Example, Kind
 
 _PREFIX = "task_"
 """Prefix of a task's fields among a run's facts."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Columns:
-    """Columns of a table by their role."""
-
-    texts: tuple[str, ...] = ("text",)
-    """One or two columns of texts; for tagging the one with the list of words."""
-    label: str = "label"
-    """The label, the number, or the list of tags."""
-    key: str = ""
-    """Column that names a row in predictions; the line number if empty."""
-
-    def __post_init__(self):
-        if not 1 <= len(self.texts) <= 2:
-            raise UserError("--text_columns takes one column, or two separated by a comma. "
-                            f"Received: {','.join(self.texts)!r}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,9 +32,11 @@ class TaskSpec:
     """Numbers are learned as (number - offset) / scale."""
     offset: float = 0.0
     texts: tuple[str, ...] = ("text",)
-    """As in `Columns`, like `label` and `key`."""
+    """One or two columns of texts; for tagging the one with the list of words."""
     label: str = "label"
+    """Column of the label, the number, or the list of tags."""
     key: str = ""
+    """Column that names a row in predictions; the line number if empty."""
 
     def __post_init__(self):
         if len(set(self.labels)) < len(self.labels):

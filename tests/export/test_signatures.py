@@ -88,11 +88,9 @@ def test_answers(answerability):
         key=str(number), question=question, context=context, answers=())
         for number, (question, context) in enumerate(pairs)])
     for line, row in enumerate(expected):
-        answers = row["n_best"]
-        assert found["answer"][line].decode() == (answers[0]["text"] if answers else "")
-        if answers:
-            assert found["start"][line] == answers[0]["start"]
-            assert pairs[line][1][found["start"][line]:found["end"][line]] == answers[0]["text"]
+        assert found["answer"][line].decode() == row["best_answer"]
+        assert found["start"][line] == row["start"]
+        assert pairs[line][1][found["start"][line]:found["end"][line]] == row["best_answer"]
     assert ("no_answer_probability" in found) == answerability
 
 

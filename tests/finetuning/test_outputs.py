@@ -15,8 +15,8 @@ CLASSES = [{"key": "0", "texts": ["a\tb"], "prediction": "1", "probability": 0.7
             "probabilities": {"0": 0.25, "1": 0.75}},
            {"key": "1", "texts": ["c"], "gold": "1", "prediction": "0", "probability": 0.5,
             "probabilities": {"0": 0.5, "1": 0.5}}]
-ANSWERS = [{"key": "q1", "prediction": "Ünal", "no_answer_score": -3.5, "n_best": []},
-           {"key": "q2", "prediction": "", "no_answer_score": 2.0, "n_best": []}]
+ANSWERS = [{"key": "q1", "prediction": "Ünal", "no_answer_score": -3.5},
+           {"key": "q2", "prediction": "", "no_answer_score": 2.0}]
 TAGS = [{"key": "1", "words": ["Ada", "wrote"], "prediction": ["B-PER", "O"]}]
 
 

@@ -1,4 +1,4 @@
-"""What is kept of a trial's epochs, and what stops it."""
+"""What is kept of a trial's epochs."""
 
 import types
 
@@ -57,11 +57,3 @@ def test_an_epochs_loss_is_the_mean_of_its_own_steps(run_trial):
     trial, _ = run_trial([0.5, 0.6])
     assert trial.losses == ((1, 1.0), (2, 3.0), (3, 1.0), (4, 1.5))  # None that is passing.
     assert [epoch.loss for epoch in trial.epochs] == [2.0, 1.25]
-
-
-def test_early_stopping_counts_epochs_without_a_better_score(run_trial, capsys):
-    trial, weight = run_trial([0.5, 0.7, 0.7, 0.6, 0.9], early_stopping=2)
-    assert (len(trial.epochs), trial.kept_epoch, weight) == (4, 2, 4.0)
-    assert "stopped: no better accuracy for 2 epochs" in capsys.readouterr().out
-    trial, _ = run_trial([float("nan"), 0.1, 0.2], early_stopping=1)
-    assert trial.kept_epoch == 3

@@ -15,12 +15,14 @@ from data_prep.sources import registry as sources
 from electra_tf.config.overrides import flatten, override, parse_assignments, read_yaml
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.tasks import files, tables
-from electra_tf.tasks.files import Columns, read_conll
+from electra_tf.tasks.files import read_conll
 from electra_tf.tasks.question_files import read_questions
+from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.fuzz.attempts import REFUSED, attempt, cases
 from tests.fuzz.mutations import HOSTILE_TEXT, bytes_changed, json_changed
 
+SPEC = TaskSpec(name="classification", kind="classification", metrics=("accuracy",))
 CONTEXT = "Denver beat Carolina 24–10 in 2016."
 QUESTIONS = [
     {"id": "a", "question": "Who won?", "answers": [{"text": "Denver", "answer_start": 0}],
@@ -67,7 +69,7 @@ def test_lines_of_json_come_back_whole(home, data):
     tree = {"text": "good", "label": "yes", "id": 7}
     line = b"".join(data.draw(json_changed(tree)).split(b"\n"))
     path.write_bytes(json.dumps(tree).encode() + b"\n" + line + b"\n")
-    found = attempt(".jsonl", lambda: files.read_texts(path, Columns()))
+    found = attempt(".jsonl", lambda: files.read_texts(path, SPEC))
     if found is not REFUSED and len(found) == 2:
         written = json.loads(line.decode("utf-8-sig"))
         label = written["label"]

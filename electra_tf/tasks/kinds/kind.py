@@ -25,7 +25,7 @@ from electra_tf.objectives.objective import Objective
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.examples import LABELLED, Example, Kind
-from electra_tf.tasks.files import Columns, Files, Paths
+from electra_tf.tasks.files import Files, Paths
 from electra_tf.tasks.task import Task, TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens
 
@@ -109,8 +109,8 @@ class TaskKind(abc.ABC):
     piped: ClassVar[str]
     """Suffix of the files whose format standard input has."""
     hugging_face: ClassVar[HuggingFaceHead]
-    columns: ClassVar[Columns] = Columns()
-    """Columns of benchmarks and converted models."""
+    columns: ClassVar[Mapping[str, Any]] = {}
+    """Columns of benchmarks and converted models, if not those of `TaskSpec`."""
 
     @property
     def labelled(self) -> bool:
@@ -121,12 +121,10 @@ class TaskKind(abc.ABC):
     def read(self, given: Paths, spec: TaskSpec, *, labelled: bool) -> Sequence[Example]:
         """Reads one file of examples or several, unless `labelled` to predict; or a `UserError`."""
 
-    def spec(self, name: str, labels: tuple[str, ...] = (),
-             columns: Columns | None = None) -> TaskSpec:
-        """Returns a task of this kind with its own columns or those of a benchmark."""
-        columns = columns or self.columns
+    def spec(self, name: str, labels: tuple[str, ...] = ()) -> TaskSpec:
+        """Returns a benchmark or a converted model's task of this kind."""
         return TaskSpec(name=name, kind=self.kind, labels=labels, metrics=self.metrics,
-                        texts=columns.texts, label=columns.label, key=columns.key)
+                        **self.columns)
 
     def converted(self, name: str | None, labels: tuple[str, ...]) -> TaskSpec:
         """Returns GLUE's task if name and label words are one's, otherwise a task of any texts."""
@@ -137,7 +135,8 @@ class TaskKind(abc.ABC):
 
     def own_task(self, name: str, own: Files) -> Task:
         """Returns a task of the user's files; `UserError` if one teaches nothing or is bad."""
-        spec = self.spec(name, columns=own.columns)
+        spec = dataclasses.replace(
+            self.spec(name), texts=own.texts, label=own.label, key=own.key)
         train, notes = self.own_split("train", own.train, spec)
         if own.dev is None:
             train, dev, note = files.hold_out(train)

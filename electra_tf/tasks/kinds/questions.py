@@ -23,7 +23,7 @@ from electra_tf.tasks.encoding import token_rows
 from electra_tf.tasks.examples import Answer, Kind, QuestionExample
 from electra_tf.tasks.files import Files, Paths
 from electra_tf.tasks.kinds import answers
-from electra_tf.tasks.kinds.answers import Context, Questions
+from electra_tf.tasks.kinds.answers import Contexts, Questions
 from electra_tf.tasks.kinds.kind import (
     HEAD,
     HuggingFaceHead,
@@ -143,12 +143,14 @@ class QuestionAnswering(TaskKind):
         """
         config = network.config
         asked, contexts = columns
+        numbers = tf.range(tf.size(contexts))
         tokens, found_windows, pieces = read_windows(
-            network.texts, asked, contexts, tf.range(tf.size(contexts)),
-            stride=config.doc_stride, max_query=config.max_query_length)
+            network.texts, asked, contexts, numbers, stride=config.doc_stride,
+            max_query=config.max_query_length)
         beams = in_chunks(lambda part: _beams(network, part), tokens)
-        found = answers.graph_answers(contexts, found_windows, pieces, beams,
-                                      max_pieces=config.max_answer_length)
+        found = answers.best_answers(
+            Contexts(contexts, pieces.starts, pieces.ends, numbers), found_windows, beams,
+            max_pieces=config.max_answer_length)
         outputs = {"answer": found.text, "start": found.start, "end": found.end,
                    "score": found.score}
         if network.head.impossible is None:
@@ -216,23 +218,22 @@ def encode(examples: Sequence[QuestionExample], encoder: RowEncoder, *, stride: 
     """
     rows: list[Row] = []
     parts: list[Windows] = []
-    contexts: list[Context] = []
+    contexts: list[Contexts] = []
     for begin in range(0, len(examples), CHUNK):
         chunk = examples[begin:begin + CHUNK]
         distinct = {text: number for number, text in enumerate(
             dict.fromkeys(example.context for example in chunk))}
-        context_of = [distinct[example.context] for example in chunk]
+        texts = tf.constant(list(distinct))
+        context_of = tf.constant([distinct[example.context] for example in chunk])
         tokens, found, pieces = read_windows(
-            encoder, tf.constant([one.question for one in chunk]), tf.constant(list(distinct)),
-            tf.constant(context_of), stride=stride, max_query=max_query)
-        splits = pieces.starts.row_splits.numpy()[1:-1]
-        places = [Context(*ends) for ends in zip(*(
-            np.split(part.flat_values.numpy(), splits) for part in (pieces.starts, pieces.ends)),
-            strict=True)]
-        own = [places[number] for number in context_of]
-        answered = [_piece_span(one.answers[0], one.context, context) if one.answers else None
-                    for one, context in zip(chunk, own, strict=True)]
+            encoder, tf.constant([one.question for one in chunk]), texts, context_of,
+            stride=stride, max_query=max_query)
         found = Windows(*(part.numpy() for part in found))
+        places = [np.split(part.flat_values.numpy(), part.row_splits.numpy()[1:-1])
+                  for part in (pieces.starts, pieces.ends)]
+        answered = [_piece_span(one.answers[0], one.context, *(
+            part[distinct[one.context]] for part in places)) if one.answers else None
+            for one in chunk]
         for row, number, first, size, position in zip(
                 token_rows(tokens), found.example, found.first, found.sizes, found.position,
                 strict=True):
@@ -244,9 +245,11 @@ def encode(examples: Sequence[QuestionExample], encoder: RowEncoder, *, stride: 
                 "start": np.int32(start), "end": np.int32(last), "impossible": np.float32(
                     not inside if by_window else chunk[number].is_impossible)}))
         parts.append(found._replace(example=found.example + begin))
-        contexts += own
-    joined = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
-    return Questions(rows=rows, windows=Windows(*joined), contexts=contexts)
+        contexts.append(Contexts(texts, pieces.starts, pieces.ends,
+                                 context_of + sum(len(part.texts) for part in contexts)))
+    return Questions(
+        rows=rows, windows=Windows(*map(np.concatenate, zip(*parts, strict=True))),
+        contexts=Contexts(*(tf.concat(part, axis=0) for part in zip(*contexts, strict=True))))
 
 
 def read_windows(encoder: RowEncoder, questions: tf.Tensor, contexts: tf.Tensor,
@@ -270,11 +273,12 @@ def in_chunks(compute: Callable[[Tokens], SpanBeams], tokens: Tokens) -> SpanBea
             tf.TensorSpec([None, None, None], tf.int32), tf.TensorSpec([None], tf.float32)))
 
 
-def _piece_span(answer: Answer, text: str, context: Context) -> tuple[int, int] | None:
+def _piece_span(answer: Answer, text: str, starts: np.ndarray,
+                ends: np.ndarray) -> tuple[int, int] | None:
     """Returns the first and the last piece of the words that an answer touches."""
     start = len(text[:answer.start].encode())
     end = start + len(answer.text.encode())
-    touched = np.flatnonzero((context.ends > start) & (context.starts < end))
+    touched = np.flatnonzero((ends > start) & (starts < end))
     return (int(touched[0]), int(touched[-1])) if touched.size else None
 
 

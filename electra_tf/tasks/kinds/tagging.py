@@ -20,7 +20,7 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.tasks import files
 from electra_tf.tasks.encoding import CHUNK, token_rows
 from electra_tf.tasks.examples import Kind, TaggedExample
-from electra_tf.tasks.files import Columns, Paths
+from electra_tf.tasks.files import Paths
 from electra_tf.tasks.kinds.kind import (
     HuggingFaceHead,
     Outputs,
@@ -47,12 +47,12 @@ class Tagging(TaskKind):
     suffix = piped = ".txt"
     hugging_face = HuggingFaceHead(architecture="ElectraForTokenClassification",
                                    layers={"classifier": ("dense",)})
-    columns = Columns(texts=("words",), label="tags")
+    columns = {"texts": ("words",), "label": "tags"}
 
     def read(self, given: Paths, spec: TaskSpec, *, labelled: bool) -> Sequence[TaggedExample]:
         """Reads JSON lines or CoNLL columns; see `files.read_tagged`."""
-        return files.read_all(given, lambda path: files.read_tagged(
-            path, spec, labelled=labelled, tags=spec.labels))
+        return files.read_all(
+            given, lambda path: files.read_tagged(path, spec, labelled=labelled))
 
     def example(self, spec: TaskSpec, key: str, given: str | Sequence[str]) -> TaggedExample:
         """Returns a sentence to predict: its words, or a text that is split at spaces."""
@@ -71,8 +71,28 @@ class Tagging(TaskKind):
 
     def encode(self, spec: TaskSpec, examples: Sequence[TaggedExample], encoder: RowEncoder,
                config: TaskConfig) -> Split:
-        """Encodes sentences; see `encode`."""
-        rows = encode(examples, encoder, spec.labels)
+        """Returns rows that hold all words in order; a sentence that is too long becomes several.
+
+        Targets are "first_piece", int32 position of every word, and "tag", int32 index (0 where
+        not known).
+        """
+        in_rows = tf.function(functools.partial(words.in_rows, encoder), autograph=False,
+                              reduce_retracing=True)
+        index = {tag: number for number, tag in enumerate(spec.labels)}
+        rows: list[Row] = []
+        for begin in range(0, len(examples), CHUNK):
+            part = examples[begin:begin + CHUNK]
+            found = in_rows(words.given(encoder, tf.RaggedTensor.from_row_lengths(
+                tf.constant([word for one in part for word in one.words], tf.string),
+                [len(one.words) for one in part])))
+            row, column = found.first_piece.numpy().T
+            known = np.array([index[tag] for one in part for tag in one.tags or
+                              [spec.labels[0]] * len(one.words)], np.int32)
+            ends = np.searchsorted(row, np.arange(1, len(found.tokens.ids)))
+            rows += [Row(*tokens, {"first_piece": places, "tag": own})
+                     for tokens, places, own in zip(
+                         token_rows(found.tokens), np.split(column, ends), np.split(known, ends),
+                         strict=True)]
         return Split(rows=rows, score=lambda results, _: score(spec, examples, rows, results))
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> "TaggingObjective":
@@ -135,31 +155,6 @@ class TaggingObjective(ScoreObjective):
         right = (tags == inputs.targets["tag"]) & counted
         return Outcome({"loss": sum_where(losses, counted)},
                        {"accuracy": Ratio(count(right), count(counted))}, {"tags": tags})
-
-
-def encode(examples: Sequence[TaggedExample], encoder: RowEncoder,
-           tags: Sequence[str]) -> list[Row]:
-    """Returns rows that hold all words in order; a sentence that is too long becomes several.
-
-    Targets are "first_piece", int32 position of every word, and "tag", int32 index among `tags`
-    (0 where not known).
-    """
-    in_rows = tf.function(functools.partial(words.in_rows, encoder), autograph=False,
-                          reduce_retracing=True)
-    index = {tag: number for number, tag in enumerate(tags)}
-    rows: list[Row] = []
-    for begin in range(0, len(examples), CHUNK):
-        part = examples[begin:begin + CHUNK]
-        found = in_rows(words.given(encoder, tf.RaggedTensor.from_row_lengths(
-            tf.constant([word for one in part for word in one.words], tf.string),
-            [len(one.words) for one in part])))
-        row, column = found.first_piece.numpy().T
-        known = np.array([index[tag] for one in part for tag in one.tags or
-                          [tags[0]] * len(one.words)], np.int32)
-        ends = np.searchsorted(row, np.arange(1, len(found.tokens.ids)))
-        rows += [Row(*tokens, {"first_piece": places, "tag": own}) for tokens, places, own in zip(
-            token_rows(found.tokens), np.split(column, ends), np.split(known, ends), strict=True)]
-    return rows
 
 
 def score(spec: TaskSpec, examples: Sequence[TaggedExample], rows: Sequence[Row],

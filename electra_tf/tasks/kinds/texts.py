@@ -49,8 +49,8 @@ class TextKind(TaskKind):
 
     def read(self, given: Paths, spec: TaskSpec, *, labelled: bool) -> Sequence[TextExample]:
         """Reads tables, see `files.read_texts`; labels may be given as words."""
-        examples = files.read_all(given, lambda path: files.read_texts(
-            path, spec, numbers=not self.labelled, labelled=labelled))
+        examples = files.read_all(
+            given, lambda path: files.read_texts(path, spec, labelled=labelled))
         known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
         return [dataclasses.replace(one, label=known.get(
             one.label, one.label if labelled or not known else None)) for one in examples]

@@ -8,7 +8,7 @@ from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
 
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Answer, Kind, QuestionExample, TaggedExample, TextExample
-from electra_tf.tasks.kinds.answers import Prediction, answer_scores, best_threshold
+from electra_tf.tasks.kinds.answers import answer_scores, best_threshold
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.kinds.tagging import span_scores
 from electra_tf.tasks.kinds.texts import SCORERS, label_scores
@@ -115,12 +115,10 @@ def test_scores_and_threshold_equal_model_gardens_on_many_predictions():
             answer = text()
             if not none and numbers.random() < 0.4:
                 answer = gold[f"q{index}"][0].upper() + " ."
-            candidates.append([] if numbers.random() < 0.1 else [
-                Prediction(text=answer, start=0, log_probability=-1.0)])
+            candidates.append("" if numbers.random() < 0.1 else answer)
         logits = np.round(numbers.normal(0.0, 3.0, len(gold)), 1).tolist()
         logits[:4] = [60.0, 50.0, -800.0, 40.0]  # Probabilities of 1 and 0.
-        predictions = {key: found[0].text if found else ""
-                       for key, found in zip(gold, candidates, strict=True)}
+        predictions = dict(zip(gold, candidates, strict=True))
         data = [{"paragraphs": [{"qas": [
             {"id": key, "answers": [{"text": one} for one in texts]}
             for key, texts in gold.items()]}]}]
@@ -145,8 +143,7 @@ def test_the_best_threshold_lies_between_what_has_answers_and_what_has_none():
     logits = [-2.0, -0.5, 0.5, 2.0]
 
     def found(**texts):
-        return [[Prediction(text=texts.get(key, "wrong"), start=0, log_probability=0.0)]
-                for key in gold]
+        return [texts.get(key, "wrong") for key in gold]
 
     assert -0.5 <= best_threshold(gold, found(a="x", b="y"), logits) < 0.5
     assert best_threshold(gold, found(), logits) < -2.0  # Never an answer.
