@@ -26,7 +26,7 @@ class TaskFlags(Section, prefix="--"):
     classification, regression, tagging, question_answering."""
     data_dir: str = ""
     """Directory of a benchmark's files as it publishes them. Without it and without files of your
-    own, TensorFlow Datasets downloads the benchmark."""
+    own, TensorFlow Datasets downloads GLUE or SQuAD."""
     data_source: Literal["files", "tfds"] = "files"
     """files, or tfds for TensorFlow Datasets, whose own directory --data_dir then is. Default:
     files if --data_dir, --train or --dev is given, otherwise tfds."""

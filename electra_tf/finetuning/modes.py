@@ -19,7 +19,7 @@ from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.section_flags import set_default
 from electra_tf.platform.storage import Path
-from electra_tf.tasks import glue, registry, tfds_source
+from electra_tf.tasks import glue, registry
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.minimal_pairs import NAME, read_blimp
@@ -79,12 +79,11 @@ def train() -> None:
 
 def score_minimal_pairs() -> None:
     """Scores pre-trained networks as they are on BLiMP, which has nothing to train on."""
-    finetuning_flags.refuse_all_but(
-        NAME, ("data_dir", "data_source", "init_checkpoint", "model_dir"))
+    finetuning_flags.refuse_all_but(NAME, ("data_dir", "init_checkpoint", "model_dir"))
+    finetuning_flags.require("data_dir")
     if flags.FLAGS.init_checkpoint == finetuning_flags.SCRATCH:
         raise UserError("--task=blimp scores trained networks; --init_checkpoint must name them.")
-    read = tfds_source.read_blimp if _from_tfds(NAME) else read_blimp
-    paradigms = read(_data_dir())
+    paradigms = read_blimp(_data_dir())
     networks = formats.read(storage.path(flags.FLAGS.init_checkpoint))
     pseudo_likelihood.score_pairs(networks, paradigms, storage.path(flags.FLAGS.model_dir))
 

@@ -94,8 +94,8 @@ def test_benchmarks_without_files_come_from_tensorflow_datasets(
 
 def test_a_task_of_files_only_names_their_source(directory):
     tiny_encoder.write(directory / "encoder")
-    for task, source in (("chunk", "clips.uantwerpen.be"), ("newsqa", "MRQA-Shared-Task-2019")):
-        with pytest.raises(UserError, match=f"by --data_dir: .*{source}"):
+    for task in ("chunk", "newsqa"):
+        with pytest.raises(UserError, match="by --data_dir; docs/how_to/fine_tuning.md has"):
             finetune(f"--task={task}", "--init_checkpoint=encoder")
     assert not (directory / "runs").exists()
 

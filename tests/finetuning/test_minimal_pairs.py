@@ -85,9 +85,6 @@ def test_networks_that_are_missing_arent_asked(networks):
     assert with_parts("electra", "discriminator_predictions") == ("discriminator",)
     with pytest.raises(UserError, match="neither a generator's nor a discriminator's"):
         with_parts("electra")
-
-
-def test_a_sentence_past_the_models_length_is_refused(networks):
     with pytest.raises(UserError, match="33 tokens; the model reads 32 at most"):
         PseudoLikelihood(networks).score(["word1 " * 31])
 

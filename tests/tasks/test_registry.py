@@ -73,15 +73,6 @@ def test_chunks_and_entities(tmp_path):
     assert list(registry.load("ner", tmp_path, Files()).dev) == ["valid", "test"]
 
 
-def test_the_users_own_table(tmp_path):
-    train = write(tmp_path / "a.csv", "text,label\nx,no\ny,yes\n")
-    dev = write(tmp_path / "b.csv", "text,label\nz,yes\n")
-    test = write(tmp_path / "c.csv", "text\nw\n")
-    task = registry.load("classification", None, Files(train=train, dev=dev, test=test))
-    assert (task.spec.labels, task.spec.metrics) == (("no", "yes"), ("accuracy", "f1_macro"))
-    assert task.test["test"][0].texts == ("w",)
-
-
 @pytest.mark.parametrize(("name", "own", "message"), [
     ("sst3", {}, "--task must be one of glue, cola, sst2, .*searchqa, .*, chunk, ner, clas"),
     ("cola", {}, "--data_dir is needed for --task=cola"),
