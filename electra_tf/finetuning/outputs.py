@@ -76,10 +76,7 @@ class TaskPredictor:
 
 
 def progress(clock: Callable[[], float] = time.monotonic) -> Callable[[float], None]:
-    """Returns a function that takes the fraction done, in (0, 1], and prints it with the time left.
-
-    It prints to stderr, at most every ten seconds.
-    """
+    """Returns a function that prints the fraction done, in (0, 1], every ten seconds to stderr."""
     began = shown = clock()
 
     def show(done: float) -> None:
@@ -115,17 +112,11 @@ def evaluate(run: FinetuningRun, dev: Mapping[str, Sequence[Example]]) -> None:
 
 
 def predict(run: FinetuningRun, source: str, output: str, *, overwrite: bool = False) -> None:
-    """Reads examples and writes the model's predictions.
+    """Reads a file of examples, or standard input for "-", and writes the model's predictions.
 
-    Args:
-        run: was trained.
-        source: a file of examples; "-" is standard input, in the kind's plainest format.
-        output: a file, .jsonl or in the kind's own format; "-" is standard output, in the latter.
-        overwrite: replace an existing output.
-
-    Raises:
-        UserError: the input can't be read; or the output is the input, exists, or can't be
-            written, found before anything is computed.
+    They go to `output`, .jsonl or in the kind's own format, or to standard output for "-".
+    `UserError` if the input can't be read; or if the output is the input, exists without
+    `overwrite`, or can't be written, which is found before anything is computed.
     """
     forms = {".jsonl": _json_lines, run.kind.suffix: run.kind.written}
     target = None if output == PIPE else storage.path(output)
@@ -177,10 +168,7 @@ def _readable(source: str, suffix: str) -> Iterator[Path]:
 
 def write_outputs(run: FinetuningRun, task: Task, dev: Mapping[str, Split],
                   results: Results) -> str:
-    """Writes predictions, files for the server and learning curves of a finished run.
-
-    Returns the mistakes on the first split, as `mistakes` shows them.
-    """
+    """Writes predictions, the server's files and learning curves; returns `mistakes` on dev."""
     predictor, directory = TaskPredictor(run), run.model_dir / "predictions"
     make_directory(directory)
     tests = ((name, run.encode(examples)) for name, examples in task.test.items())

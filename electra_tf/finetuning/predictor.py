@@ -13,11 +13,11 @@ from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
+from electra_tf.tasks.kinds.kind import RowResults
 from electra_tf.training.cores import graph_rewriting, largest_divisor
 from electra_tf.training.devices import runs_on_one_cpu
 from electra_tf.training.parts import joined
 
-RowResults = dict[str, np.ndarray]
 Plan = Sequence[np.ndarray]
 """Indices of every batch's rows."""
 

@@ -111,10 +111,7 @@ def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
 
 
 def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRun:
-    """Returns the run of a trained model, to use it on hardware of `changes`.
-
-    `UserError` if there is no fine-tuning run, or a change concerns the model.
-    """
+    """Returns a trained run; `UserError` if there is none, or `changes` aren't of hardware."""
     fixed = [name for name in changes
              if not name.startswith("runtime.") and name != "training.precision"]
     if fixed:

@@ -41,10 +41,7 @@ from electra_tf.training.devices import device_name
 def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results:
     """Runs the remaining trials and keeps the best one's model and predictions.
 
-    Args:
-        run: the prepared run.
-        task: its examples.
-        initial: the pre-trained encoder; None trains from scratch.
+    Without `initial` it trains from scratch.
 
     Raises:
         UserError: the directory belongs to another run or can't be written; weights are missing;

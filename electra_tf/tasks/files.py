@@ -94,10 +94,8 @@ def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example],
 def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True) -> list[TextExample]:
     """Returns the rows of a table, as `read_rows` takes it, for classification or regression.
 
-    `labelled=False` makes labels optional, and `.txt` is read only then.
-
-    Raises:
-        UserError: a missing column, an empty label, or a label that is no number; with the line.
+    `labelled=False` makes labels optional, and `.txt` is read only then. `UserError` for a missing
+    column, an empty label, or a label that is no number.
     """
     if suffix_of(path) == ".txt":
         if labelled:
@@ -122,11 +120,8 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True) -> list[Tex
 def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True) -> list[TaggedExample]:
     """Returns the sentences of JSON lines with lists of words and tags, or of CoNLL columns.
 
-    `labelled=False` reads no tags.
-
-    Raises:
-        UserError: a list that isn't one of texts, not as many tags as words (with the line), or
-            plain sentences instead of columns.
+    `labelled=False` reads no tags. `UserError` for a list that isn't one of texts, not as many tags
+    as words, or plain sentences instead of columns.
     """
     if suffix_of(path) != ".jsonl":
         if not labelled:
@@ -149,10 +144,8 @@ def read_conll(path: Path, *, tagged: bool = True) -> list[TaggedExample]:
     """Returns all sentences of a file: the first column is the word, the last the tag.
 
     Columns are separated by spaces or tabs. Tags in IOB1, which CoNLL-2003 was published in, come
-    back as IOB2. `tagged=False` is for a file to predict, whose last column is no tag.
-
-    Raises:
-        UserError: unreadable, no sentence, or another number of columns; with the line.
+    back as IOB2. `tagged=False` is for a file to predict, whose last column is no tag. `UserError`
+    for another number of columns, or no sentence.
     """
     sentences: list[list[tuple[int, list[str]]]] = [[]]  # Line number and cells of every word.
     width = None

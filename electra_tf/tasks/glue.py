@@ -107,21 +107,16 @@ def input_names(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def read_split(task: GlueTask, data_dir: Path, split: str) -> list[TextExample]:
-    """Returns all examples of a file of the benchmark.
+    """Returns all examples of "train", one of `task.dev`, or the first of a pair of `task.tests`.
 
-    Args:
-        task: a value of `TASKS`.
-        data_dir: holds the tasks' directories, or the files themselves.
-        split: "train", one of `task.dev`, or the first of a pair of `task.tests`.
-
-    Raises:
-        UserError: no such file, a damaged row, or a label outside the label set; with the line.
+    `data_dir` holds the tasks' directories, or the files themselves. `UserError` for no such file,
+    a damaged row, or a label outside the label set.
     """
-    candidates = _candidates(task, data_dir, split)
-    path = next((one for one in candidates if one.exists()), None)
+    path = find_split(task, data_dir, split)
     if path is None:
-        raise UserError(f"no {candidates[0]}; --data_dir must hold GLUE's files in their original "
-                        "layout; some of the tasks can be named alone, with commas between them.")
+        raise UserError(f"no {data_dir / task.directory / split}.tsv; --data_dir must hold GLUE's "
+                        "files in their original layout; some of the tasks can be named alone, "
+                        "with commas between them.")
     is_test = split in dict(task.tests)
     rows = read_rows(path, columns=None if is_test else task.headerless or None)
     return [TextExample(key=row.text(task.key) if is_test else str(row.line),
@@ -129,9 +124,10 @@ def read_split(task: GlueTask, data_dir: Path, split: str) -> list[TextExample]:
                         label=None if is_test else _label(task, row)) for row in rows]
 
 
-def has_split(task: GlueTask, data_dir: Path, split: str) -> bool:
-    """Tells whether a file exists; test files are only needed for a submission."""
-    return any(path.exists() for path in _candidates(task, data_dir, split))
+def find_split(task: GlueTask, data_dir: Path, split: str) -> Path | None:
+    """Returns a file of the task's directory, beside it, or in a directory of its own, if any."""
+    candidates = (data_dir / folder / f"{split}.tsv" for folder in (task.directory, "", split))
+    return next((path for path in candidates if path.exists()), None)
 
 
 def submission(task: GlueTask, split: str, keys: Sequence[str],
@@ -161,9 +157,3 @@ def _label(task: GlueTask, row: TableRow) -> str | float:
             if 0.0 <= float(word) <= task.largest:
                 return float(word)
     raise row.error(f"{task.label!r} must be {allowed}. Received: {word!r}")
-
-
-def _candidates(task: GlueTask, data_dir: Path, split: str) -> list[Path]:
-    """Returns the file in the task's directory, beside it, and in a directory of its own."""
-    return [data_dir / task.directory / f"{split}.tsv", data_dir / f"{split}.tsv",
-            data_dir / split / f"{split}.tsv"]

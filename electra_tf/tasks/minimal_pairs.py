@@ -13,10 +13,7 @@ Pairs = Mapping[str, Sequence[tuple[str, str]]]
 
 
 def read_blimp(data_dir: Path) -> Pairs:
-    """Returns the paradigms of a directory of BLiMP's `.jsonl` files, in the order of their names.
-
-    `UserError` if there are none, or a line lacks one of its sentences.
-    """
+    """Returns the paradigms of BLiMP's `.jsonl` files by name; `UserError` if one is bad."""
     paths = sorted(path for path in data_dir.iterdir() if path.suffix == ".jsonl"
                    ) if data_dir.is_dir() else []
     if not paths:

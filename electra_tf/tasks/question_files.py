@@ -46,10 +46,7 @@ class QuestionFile:
 
 
 def find(name: str, data_dir: Path, split: str) -> Path:
-    """Returns the "train" or "dev" file of a benchmark, by its published name or Google's.
-
-    MRQA's may be packed; `UserError` if there is none.
-    """
+    """Returns the "train" or "dev" file of a benchmark, by its published name or Google's."""
     if name in SQUAD:
         return data_dir / f"{split}-{SQUAD[name]}.json"
     candidates = [data_dir / folder / f"{file}{suffix}"

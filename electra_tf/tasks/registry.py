@@ -21,10 +21,7 @@ NAMES = (*glue.TASKS, *question_files.BENCHMARKS, *CONLL, *Kind)
 
 
 def resolved(asked: Sequence[str]) -> tuple[str, ...]:
-    """Returns the tasks that `--task` names.
-
-    `UserError` for no name, an unknown one, one twice, or several that aren't GLUE's.
-    """
+    """Returns the tasks that `--task` names; `UserError` if it can't be so."""
     known = [name for one in asked for name in (glue.TASKS if one == glue.ALL else [one])]
     if not known or not set(known) <= set(NAMES):
         raise UserError(f"--task must be one of {glue.ALL}, {', '.join(NAMES)}, or "
@@ -38,13 +35,10 @@ def resolved(asked: Sequence[str]) -> tuple[str, ...]:
 
 
 def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = False) -> Task:
-    """Reads a task; `UserError` for an unknown name, or a file that is missing or unreadable.
+    """Reads a task, one of `NAMES`; `UserError` if a file is missing or unreadable.
 
-    Args:
-        name: one of `NAMES`; a kind stands for the user's own files.
-        data_dir: directory of a benchmark's files, or of TensorFlow Datasets (default if None).
-        own: files that replace a benchmark's, or the user's own.
-        from_tfds: read a benchmark from TensorFlow Datasets.
+    `data_dir` holds a benchmark's files, or those of TensorFlow Datasets (default if None). `own`
+    has files that replace SQuAD's or MRQA's, or the user's own.
     """
     resolved([name])
     given = [f"--{split}" for split in ("train", "dev", "test") if getattr(own, split)]
@@ -84,10 +78,7 @@ def load_dev(spec: TaskSpec, data_dir: Path | None, own: Files, *,
 
 
 def read_file(spec: TaskSpec, given: Paths, *, labelled: bool) -> Sequence[Example]:
-    """Reads one file of examples or several; their labels may be words, or numbers as in GLUE.
-
-    With `labelled=False` they need no labels. `UserError` if a file can't be read.
-    """
+    """Reads a file or several; labels are words, or numbers as in GLUE. `UserError` if it can't."""
     return KINDS[spec.kind].read(given, spec, labelled=labelled)
 
 
@@ -96,7 +87,7 @@ def _glue(name: str, data_dir: Path) -> dict[str, Any]:
     return {"train": glue.read_split(task, data_dir, "train"),
             "dev": {split: glue.read_split(task, data_dir, split) for split in task.dev},
             "test": {split: glue.read_split(task, data_dir, split) for split, _ in task.tests
-                     if glue.has_split(task, data_dir, split)}}
+                     if glue.find_split(task, data_dir, split)}}
 
 
 def _conll(name: str, data_dir: Path) -> dict[str, Any]:

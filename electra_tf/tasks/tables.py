@@ -1,7 +1,4 @@
-"""Rows of text files: tab- or comma-separated values and JSON lines, read strictly.
-
-Every row is either read whole or an error that names file and line.
-"""
+"""Rows of tab- or comma-separated values and JSON lines: read whole, or refused by their line."""
 
 import csv
 import dataclasses
@@ -46,10 +43,9 @@ class TableRow:
 def read_rows(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[TableRow]:
     """Yields the rows of `.tsv` (tabs, no quoting), `.csv` (RFC 4180), `.jsonl` or `.txt`.
 
-    Args:
-        path: UTF-8, with or without a byte-order mark; packed if ".gz" follows the suffix.
-        columns: their names, if the first line isn't a header, as in every `.txt`, whose lines are
-            split at tabs if there are several; not for `.jsonl`.
+    Files are UTF-8, with or without a byte-order mark, and packed if ".gz" follows the suffix.
+    `columns` are their names, if the first line isn't a header, as in every `.txt`, whose lines are
+    split at tabs if there are several; not for `.jsonl`.
 
     Raises:
         UserError: names file and line: unreadable, not UTF-8, no rows, an empty line, a row of

@@ -64,11 +64,7 @@ class TaskSpec:
 
     @classmethod
     def of_facts(cls, saved: Mapping[str, Any]) -> "TaskSpec":
-        """Returns the specification that `facts` wrote.
-
-        Raises:
-            strict_json.Unreadable: a field is missing, of another type, or contradicts another.
-        """
+        """Returns what `facts` wrote; `strict_json.Unreadable` if a field is missing or wrong."""
         values = {name.removeprefix(_PREFIX): value for name, value in saved.items()
                   if name.startswith(_PREFIX)}
         missing = {field.name for field in dataclasses.fields(cls)} - values.keys()

@@ -90,17 +90,6 @@ def test_a_fraction_of_an_epoch_is_a_whole_number_of_steps():
     assert int(training.state.step.numpy()) == 4
 
 
-@pytest.mark.slow
-def test_parts_change_nothing():
-    rows, losses = sentences(20), []
-    for parts in (1, 2):
-        task = task_of(ClassificationObjective(outputs=2), training__num_train_epochs=2,
-                       runtime__cpu_parts=parts, model__hidden_dropout=0.1)
-        losses.append([end.loss for end in
-                       Finetuner(task, model_of(task), rows, seed=1).epochs()])
-    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-4)
-
-
 QUESTION = Row(np.arange(2, 9, dtype=np.int32), np.array([0] * 3 + [1] * 4, np.int32), {
     "start": np.int32(4), "end": np.int32(5), "impossible": np.float32(0.0)})
 

@@ -1,6 +1,5 @@
 """The user's own tables, sentences and label sets."""
 
-import gzip
 import json
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import files, registry
 from electra_tf.tasks.examples import QuestionExample, TaggedExample, TextExample
-from electra_tf.tasks.files import Files, read_conll, read_tagged, read_texts, require_known_labels
+from electra_tf.tasks.files import Files, read_conll, read_tagged, read_texts
 from electra_tf.tasks.task import TaskSpec
 
 
@@ -36,16 +35,6 @@ def test_columns_are_picked_by_name(tmp_path):
     assert read_texts(bare, columns, labelled=False)[0].label is None
     with pytest.raises(UserError, match="--text_columns takes one column, or two"):
         Files(texts=("a", "b", "c"))
-
-
-def test_a_packed_file_is_read_as_the_same_file(tmp_path):
-    path = write(tmp_path, "a.tsv", "text\tlabel\nx\t1\ny\t0\n")
-    packed = tmp_path / "b.tsv.gz"
-    packed.write_bytes(gzip.compress(path.read_bytes()))
-    assert read_texts(packed, spec()) == read_texts(path, spec())
-    packed.write_bytes(packed.read_bytes()[:-9])
-    with pytest.raises(UserError, match=r"b\.tsv\.gz: not gzip, or damaged"):
-        read_texts(packed, spec())
 
 
 def test_lines_of_plain_text_are_examples_to_predict(tmp_path):
@@ -149,13 +138,6 @@ def test_json_labels_may_be_numbers_or_truths(tmp_path):
     assert [example.label for example in read_texts(path, spec())] == ["1", "True", "a"]
     path = write(tmp_path, "a.jsonl", '{"text": "x", "label": 2}\n{"text": "y", "label": "-1e2"}')
     assert [one.label for one in read_texts(path, NUMBERS)] == [2.0, -100.0]
-
-
-def test_a_label_that_training_doesnt_know_is_named(tmp_path):
-    path = write(tmp_path, "dev.tsv", "text\tlabel\nx\tgood\ny\tgreat\n")
-    with pytest.raises(UserError, match=(
-            r"dev\.tsv: 3: the label 'great' isn't among those of the training file: bad, good\.")):
-        require_known_labels(path, read_texts(path, spec()), ("good", "bad"))
 
 
 @pytest.mark.parametrize(("name", "text", "task", "message"), [

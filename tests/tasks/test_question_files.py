@@ -10,7 +10,6 @@ from electra_tf.tasks import question_files, registry
 from electra_tf.tasks.examples import Answer
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.question_files import read_questions
-from electra_tf.tasks.task import TaskSpec
 
 GAME = "Denver beat Carolina 24–10 in 2016."
 GOOD = {"id": "q1", "question": "Who won?", "answers": [
@@ -202,19 +201,3 @@ def test_sets_are_found_where_mrqa_or_google_has_them(tmp_path, name, train, dev
         assert note.endswith(f"left out, in 1 questions such as '{key}'")
     (tmp_path / train).unlink()  # Scoring needs no training file.
     assert registry.load_dev(task.spec, tmp_path, Files())["dev"] == task.dev["dev"]
-
-
-def test_what_is_missing_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"no .*train/SearchQA.jsonl.gz; --data_dir must hold MRQA"):
-        registry.load("searchqa", tmp_path, Files())
-    with pytest.raises(UserError, match="--data_dir is needed for --task=newsqa"):
-        registry.load("newsqa", None, Files())
-
-
-def test_own_questions_may_have_mrqas_form(tmp_path):
-    path = write(tmp_path / "own.jsonl", line(asked("a")), header={"header": {"dataset": "ours"}})
-    task = registry.load("question_answering", None, Files(train=path, dev=path, test=path))
-    assert task.train[0].answers and not task.test["test"][0].gold
-    spec = TaskSpec(name="squad", kind="question_answering", metrics=("f1",))
-    (one,) = registry.read_file(spec, path, labelled=True)
-    assert one.gold == ("Ada Unal", "ada ünal")

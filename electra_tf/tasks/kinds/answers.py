@@ -183,10 +183,7 @@ def answer_scores(gold: Mapping[str, Sequence[str]],
 
 def best_threshold(gold: Mapping[str, Sequence[str]], found: Sequence[str],
                    scores: Sequence[float]) -> float:
-    """Returns the logit of "no answer" above which to give none, for the best F1.
-
-    `found` has an answer to each question, and `scores` its logit.
-    """
+    """Returns the logit of "no answer" above which to give none of the answers, for the best F1."""
     always = dict(zip(gold, found, strict=True))
     # Compared as probabilities, as SQuAD's script does: they saturate where logits do not.
     probabilities = dict(zip(gold, (1.0 / (1.0 + np.exp(-np.asarray(scores, np.float64)))).tolist(),

@@ -1,8 +1,4 @@
-"""The interface of a kind of task: examples to rows and loss, results to predictions and scores.
-
-One module per kind implements `TaskKind`: it reads examples, makes rows, computes loss and scores,
-answers requests of an exported model, and describes Hugging Face's head.
-"""
+"""The interface of a kind of task: examples to rows and loss, results to predictions and scores."""
 
 import abc
 import dataclasses
@@ -155,10 +151,7 @@ class TaskKind(abc.ABC):
 
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[Example],
                dev: Sequence[Example]) -> TaskSpec:
-        """Returns a task of the user's own with the labels or the scale of its training examples.
-
-        `UserError` if the examples hold nothing to learn, or dev has other labels.
-        """
+        """Returns a task with the labels or scale of its training examples, or a `UserError`."""
         labels = files.label_set(train if own.dev else [*train, *dev])
         files.require_known_labels(own.dev or own.train, dev, labels)
         files.require_single_labels(own.train, labels)

@@ -255,10 +255,7 @@ def encode(examples: Sequence[QuestionExample], encoder: RowEncoder, *, stride: 
 def read_windows(encoder: RowEncoder, questions: tf.Tensor, contexts: tf.Tensor,
                  context_of: tf.Tensor, *, stride: int,
                  max_query: int) -> tuple[Tokens, Windows, Pieces]:
-    """Returns rows and windows of questions, string [B], and the pieces of contexts, string [C].
-
-    `context_of`, int32 [B], is the number of each question's context.
-    """
+    """Returns rows and windows of questions, [B], and pieces of contexts, [C]; see `Contexts`."""
     pieces = encoder.tokenizer.tokenize_with_words(contexts)
     queries = encoder.tokenizer.tokenize(questions)[:, :max_query]
     return *windows.encode(encoder, queries, pieces.ids, context_of, stride=stride), pieces

@@ -7,7 +7,7 @@ from electra_tf.checkpoints.hugging_face.networks import FINETUNED
 from electra_tf.config.finetuning import FinetuningConfig, TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
-from electra_tf.tasks.examples import Kind, TaggedExample, TextExample
+from electra_tf.tasks.examples import TaggedExample, TextExample
 from electra_tf.tasks.kinds import tagging
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
@@ -28,10 +28,6 @@ def encoder(max_length=16):
 def rows_of(kind, examples, *, labels=(), max_length=16):
     spec = TaskSpec(name=kind, kind=kind, labels=labels, metrics=("accuracy",))
     return KINDS[spec.kind].encode(spec, examples, encoder(max_length), TaskConfig()).rows
-
-
-def test_every_kind_is_registered_by_its_name():
-    assert {kind: KINDS[kind].kind for kind in Kind} == {kind: kind for kind in KINDS}
 
 
 def test_hugging_faces_form_of_a_head_is_what_its_settings_make():
@@ -100,7 +96,3 @@ def test_more_sentences_than_one_call_takes_are_all_there(monkeypatch, chunk):
     assert [row.ids.tolist() for row in whole] == [row.ids.tolist() for row in parts]
     assert [row.targets["first_piece"].tolist() for row in whole] == [
         row.targets["first_piece"].tolist() for row in parts]
-
-
-def test_no_examples_make_no_rows():
-    assert rows_of("tagging", [], labels=("O",)) == rows_of("regression", []) == []
