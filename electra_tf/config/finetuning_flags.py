@@ -113,6 +113,8 @@ SETTINGS = RECIPE + TRIALS + HARDWARE
 NEEDED = {"train": ("task",), "eval": ("model_dir",), "predict": ("model_dir", "input", "output"),
           "export": ("model_dir", "export_dir")}
 """Flags that a mode requires."""
+BLIMP = "blimp"
+"""Value of `--task` that scores pairs of sentences and trains nothing."""
 SCRATCH = "none"
 """Value of `--init_checkpoint` that trains from scratch."""
 EXAMPLES = {

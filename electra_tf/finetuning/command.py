@@ -26,7 +26,6 @@ from absl import flags
 from electra_tf.config import finetuning_flags, setting_flags
 from electra_tf.platform import command_line
 from electra_tf.platform.section_flags import from_flags, set_default
-from electra_tf.tasks import minimal_pairs
 from electra_tf.tasks.examples import Kind
 
 INIT_CHECKPOINT = "google/electra-small-discriminator"
@@ -47,7 +46,7 @@ def main() -> None:
     with setting_flags.naming_flags(finetuning_flags.SETTINGS):
         from electra_tf.finetuning import modes  # TensorFlow takes seconds to import.
 
-        minimal = flags.FLAGS.task == [minimal_pairs.NAME] and flags.FLAGS.mode == "train"
+        minimal = flags.FLAGS.task == [finetuning_flags.BLIMP] and flags.FLAGS.mode == "train"
         modes.MODES["score" if minimal else flags.FLAGS.mode]()
 
 
@@ -61,7 +60,8 @@ def _set_defaults() -> None:
         set_default("init_checkpoint", INIT_CHECKPOINT)
         needed += ["model_dir", "init_checkpoint"]
         needed += ["train"] if set(values.task) & set(Kind) else []
-    if values.init_checkpoint == finetuning_flags.SCRATCH and values.task != [minimal_pairs.NAME]:
+    if (values.init_checkpoint == finetuning_flags.SCRATCH
+            and values.task != [finetuning_flags.BLIMP]):
         needed += ["vocab_file"]
     finetuning_flags.require(*needed)
 

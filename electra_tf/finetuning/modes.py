@@ -22,7 +22,6 @@ from electra_tf.platform.storage import Path
 from electra_tf.tasks import glue, registry
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.minimal_pairs import NAME, read_blimp
 from electra_tf.tasks.recipes import recipe
 from electra_tf.text.normalization import refuse_other
 from electra_tf.text.tokenization import TextSettings
@@ -79,11 +78,12 @@ def train() -> None:
 
 def score_minimal_pairs() -> None:
     """Scores pre-trained networks as they are on BLiMP, which has nothing to train on."""
-    finetuning_flags.refuse_all_but(NAME, ("data_dir", "init_checkpoint", "model_dir"))
+    finetuning_flags.refuse_all_but(
+        finetuning_flags.BLIMP, ("data_dir", "init_checkpoint", "model_dir"))
     finetuning_flags.require("data_dir")
     if flags.FLAGS.init_checkpoint == finetuning_flags.SCRATCH:
         raise UserError("--task=blimp scores trained networks; --init_checkpoint must name them.")
-    paradigms = read_blimp(_data_dir())
+    paradigms = pseudo_likelihood.read_blimp(_data_dir())
     networks = formats.read(storage.path(flags.FLAGS.init_checkpoint))
     pseudo_likelihood.score_pairs(networks, paradigms, storage.path(flags.FLAGS.model_dir))
 

@@ -5,7 +5,8 @@ ln p(token | all others), each token hidden in turn (Salazar et al., 2020, "Mask
 scoring", eq. 1). The discriminator's is the sum of ln(1 - p(replaced)) over the tokens of the
 sentence as it stands, from one pass. Electric's discriminator (Clark et al., EMNLP 2020, section
 3.3) gives energies: there it is the sum of -E, which differs from the pseudo-log-likelihood by what
-normalizes every token. BLiMP counts how often the grammatical sentence of a pair is likelier.
+normalizes every token. BLiMP (Warstadt et al., 2020) counts how often the grammatical sentence of a
+pair is likelier.
 """
 
 import dataclasses
@@ -25,11 +26,13 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.reporting.json_file import write_json
 from electra_tf.tasks.encoding import encode_texts
-from electra_tf.tasks.minimal_pairs import Pairs
+from electra_tf.tasks.tables import read_rows
 from electra_tf.text.rows import RowEncoder
 
 GENERATOR, DISCRIMINATOR = NETWORKS = ("generator", "discriminator")
 RESULTS_FILE = "blimp_results.json"
+Pairs = Mapping[str, Sequence[tuple[str, str]]]
+"""Paradigm of BLiMP -> pairs of sentences, the grammatical one first."""
 _ROWS = 64
 """Rows of a batch."""
 _LENGTH_STEP = 8
@@ -141,6 +144,17 @@ class PseudoLikelihood:
 
     def _valid(self, ids: tf.Tensor) -> tf.Tensor:
         return ids != self._text.vocabulary.pad_id
+
+
+def read_blimp(data_dir: Path) -> Pairs:
+    """Returns the paradigms of BLiMP's `.jsonl` files by name; `UserError` if one is bad."""
+    paths = sorted(path for path in data_dir.iterdir() if path.suffix == ".jsonl"
+                   ) if data_dir.is_dir() else []
+    if not paths:
+        raise UserError(f"--data_dir={data_dir} holds no .jsonl files; BLiMP has them in its "
+                        "folder data/.")
+    return {path.stem: [(row.text("sentence_good"), row.text("sentence_bad"))
+                        for row in read_rows(path)] for path in paths}
 
 
 def score_pairs(networks: Pretrained, paradigms: Pairs, model_dir: Path) -> None:

@@ -5,9 +5,10 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from electra_tf.config.finetuning_flags import BLIMP
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.tasks import files, glue, minimal_pairs, question_files, tfds_source
+from electra_tf.tasks import files, glue, question_files, tfds_source
 from electra_tf.tasks.examples import Example, Kind
 from electra_tf.tasks.files import Files, Paths
 from electra_tf.tasks.kinds.registry import KINDS
@@ -25,7 +26,7 @@ def resolved(asked: Sequence[str]) -> tuple[str, ...]:
     known = [name for one in asked for name in (glue.TASKS if one == glue.ALL else [one])]
     if not known or not set(known) <= set(NAMES):
         raise UserError(f"--task must be one of {glue.ALL}, {', '.join(NAMES)}, or "
-                        f"{minimal_pairs.NAME} alone. Received: {', '.join(asked)!r}")
+                        f"{BLIMP} alone. Received: {', '.join(asked)!r}")
     if len(set(known)) < len(known):
         raise UserError(f"--task names a task twice. Received: {', '.join(asked)!r}")
     if len(known) > 1 and not set(known) <= set(glue.TASKS):

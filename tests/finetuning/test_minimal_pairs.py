@@ -9,10 +9,9 @@ import tensorflow as tf
 
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.finetuning import pseudo_likelihood
-from electra_tf.finetuning.pseudo_likelihood import PseudoLikelihood
+from electra_tf.finetuning.pseudo_likelihood import PseudoLikelihood, read_blimp
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.platform.errors import UserError
-from electra_tf.tasks.minimal_pairs import read_blimp
 from tests import tiny_networks
 
 SENTENCES = ["word1 word2 word3", "word4", "word5 word6 word7 word8 word9 word10 word11 word12",
