@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
 
-from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Answer, Kind, QuestionExample, TaggedExample, TextExample
 from electra_tf.tasks.kinds.answers import answer_scores, best_threshold
 from electra_tf.tasks.kinds.registry import KINDS
@@ -154,18 +153,3 @@ def test_a_baseline_always_gives_the_training_files_most_frequent_answer():
              for key, none in (("a", True), ("b", False))]
     name, scores = KINDS[Kind.QUESTION_ANSWERING].baseline(None, [], asked)
     assert (name, scores["f1"], scores["answerable_f1"]) == ("never an answer", 0.5, 0.0)
-
-
-@pytest.mark.parametrize(("kind", "given", "texts"), [
-    (Kind.CLASSIFICATION, "a b", ("a b",)), (Kind.TAGGING, "a  b", ("a", "b")),
-    (Kind.TAGGING, ["a", "b c"], ("a", "b c")), (Kind.QUESTION_ANSWERING, ("q", "c"), ("q", "c")),
-    (Kind.CLASSIFICATION, ("a", "b"), None), (Kind.CLASSIFICATION, [1], None),
-    (Kind.TAGGING, "", ()), (Kind.TAGGING, ["a", ""], None), (Kind.TAGGING, [1], None),
-    (Kind.QUESTION_ANSWERING, "q", None), (Kind.QUESTION_ANSWERING, ("q", None), None)])
-def test_inputs_from_python_have_their_kinds_form(kind, given, texts):
-    spec = KINDS[kind].spec("mine", ("a", "b") if KINDS[kind].labelled else ())
-    if texts is None:
-        with pytest.raises(UserError, match="the task mine reads .*Received: "):
-            KINDS[kind].example(spec, "0", given)
-    else:
-        assert KINDS[kind].example(spec, "0", given).texts == texts
