@@ -104,22 +104,21 @@ def _texts(path: Path) -> Iterable[str] | None:
     a newspaper's.
     """
     # Here, because it is for builds that ask for it.
-    from electra_tf.tasks import glue, mrqa, squad, tables, tagging
+    from electra_tf.tasks import files, glue, tables
+    from electra_tf.tasks.question_files import read_questions
 
     tasks = {task.directory: task for task in glue.TASKS.values()}
     task, split = tasks.get(path.parent.name), path.name.removesuffix(".tsv")
     if task and path.suffix == ".tsv" and split in (*task.dev, *dict(task.tests)):
         return [text for example in glue.read_split(task, path.parent, split)
                 for text in example.texts]
-    if path.name.endswith(".jsonl.gz") or (
+    if path.name.endswith((".jsonl.gz", ".json")) or (
             path.suffix == ".jsonl" and "header" in next(iter(tables.read_rows(path))).values):
-        return [one.question for one in mrqa.read_mrqa(path, labelled=False).examples]
-    if path.suffix == ".json":
-        return [one.question for one in squad.read_squad(path, labelled=False).examples]
+        return [one.question for one in read_questions(path, labelled=False).examples]
     if path.suffix in (".tsv", ".csv", ".jsonl"):
         return [text for row in tables.read_rows(path) for text in _cells(row.values)]
     if path.suffix == ".txt" and path.stem in _TAGGED:
-        return [" ".join(one.words) for one in tagging.read_conll(path, tagged=False)]
+        return [" ".join(one.words) for one in files.read_conll(path, tagged=False)]
     return None
 
 

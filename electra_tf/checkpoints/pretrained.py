@@ -14,8 +14,7 @@ from electra_tf.platform.storage import Path
 from electra_tf.text.tokenization import VOCABULARY_FACT, Normalization, TextSettings
 from electra_tf.text.vocabulary import Vocabulary
 
-_HEAD_SETTINGS = ("task.hidden_layer", "task.feature_based", "task.ends_given_starts",
-                  "task.answerability")
+_HEAD_SETTINGS = ("task.hidden_layer", "task.ends_given_starts", "task.answerability")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -32,8 +32,6 @@ class TaskConfig(Section, prefix="task."):
     """Word pieces kept of a question."""
     max_answer_length: Length = 30
     """Word pieces of the longest answer."""
-    n_best: Few = 20
-    """Answers kept per question."""
     beam_size: Few = 20
     """Answer starts that are considered, and ends for each of them."""
     ends_given_starts: bool = True
@@ -47,9 +45,6 @@ class TaskConfig(Section, prefix="task."):
     answerable if its question is, as in Google's code."""
     tagging_loss_by_sentence: bool = False
     """Divide the loss of tags by the number of sentences, not words, as in Google's code."""
-    feature_based: Annotated[bool, TRAINING] = False
-    """For tagging: train only a BiLSTM of two layers on the last four layers of a frozen encoder
-    (BERT, section 5.3)."""
     no_answer_threshold: Annotated[float, Interval(le=1_000_000)] = -2.75
     """Score above which a question is unanswerable if no threshold is searched: Google's."""
 
@@ -85,8 +80,6 @@ class FinetuningTrainingConfig(Section, prefix="training."):
     """Independent runs; the report has the scores of each, their mean, median and spread."""
     keep_best: Annotated[bool, TRAINING] = False
     """Keep the weights of the epoch with the best score on dev instead of the last epoch's."""
-    early_stopping: Annotated[int, Interval(ge=0, le=10_000), TRAINING] = 0
-    """Epochs without a better score on dev after which training stops; 0 never stops."""
     freeze_layers: Annotated[int, Interval(ge=-1), TRAINING] = 0
     """Lowest layers that keep their weights, with the embeddings; -1 freezes the whole encoder."""
 
@@ -117,17 +110,16 @@ class FinetuningConfig:
         return max(1, int(per_epoch * self.training.num_train_epochs))
 
 
-def finetuning_config(model: ModelConfig, *, feature_based: bool = False) -> FinetuningConfig:
+def finetuning_config(model: ModelConfig) -> FinetuningConfig:
     """Returns the general recipe: the paper's appendix B, table 7, by the encoder's width.
 
     Weight decay is that of Google's code, 0.01; the table says 0. Dropout is 0.1, also for an
-    encoder that was pre-trained with another rate. A frozen encoder takes the learning rate 1e-3.
+    encoder that was pre-trained with another rate.
     """
     base, large = model.hidden_size >= 768, model.hidden_size >= 1024
-    rate = 1e-3 if feature_based else 5e-5 if large else 1e-4 if base else 3e-4
+    rate = 5e-5 if large else 1e-4 if base else 3e-4
     return FinetuningConfig(
         model=dataclasses.replace(model, hidden_dropout=0.1, attention_dropout=0.1),
-        task=TaskConfig(max_seq_length=min(128, model.max_position_embeddings),
-                        feature_based=feature_based),
+        task=TaskConfig(max_seq_length=min(128, model.max_position_embeddings)),
         optimizer=FinetuningOptimizerConfig(learning_rate=rate,
                                             layerwise_decay=0.9 if large else 0.8))

@@ -22,7 +22,7 @@ class TaskFlags(Section, prefix="--"):
     """cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli; several of them with commas, or glue for
     all nine; squad, squad2; searchqa, triviaqa, newsqa, naturalqs (MRQA); chunk (CoNLL-2000), ner
     (CoNLL-2003); blimp (pairs, scored without fine-tuning); for your own files classification,
-    regression, tagging, question_answering. glue_average prints what --task=glue left."""
+    regression, tagging, question_answering."""
     data_dir: str = ""
     """Directory of a benchmark's files as it publishes them. Default: TensorFlow Datasets' data."""
     data_source: Literal["files", "tfds"] = "files"
@@ -96,6 +96,8 @@ SETTINGS = {flag: name for group in _SETTINGS.values() for flag, name in group.i
 NEEDED = {"train": ("task",), "eval": ("model_dir",), "predict": ("model_dir", "input", "output"),
           "export": ("model_dir", "export_dir")}
 """Flags that a mode requires."""
+BLIMP = "blimp"
+"""Value of `--task` that scores pairs of sentences and trains nothing."""
 SCRATCH = "none"
 """Value of `--init_checkpoint` that trains from scratch."""
 EXAMPLES = {

@@ -14,7 +14,6 @@ from ai_edge_litert.interpreter import Interpreter
 
 from electra_tf.export.saved_model import probes
 from electra_tf.export.servable import TOKEN_IDS, TOKEN_INPUTS, Servable
-from electra_tf.modeling.task_heads import RecurrentHead
 from electra_tf.platform import native_logging
 from electra_tf.platform.atomic_file import replacing
 from electra_tf.platform.errors import UserError
@@ -54,9 +53,6 @@ def export(model: Servable, path: Path, quantization: Quantization, length: int 
     if length is not None and length > positions:
         raise UserError(f"--sequence_length={length} is more than the network's {positions} "
                         "positions.")
-    if length is None and isinstance(model.head, RecurrentHead):
-        raise UserError("the recurrent head of --feature_based can be converted for one length "
-                        "alone; give --sequence_length.")
     whole, _ = probes(model.columns)
     texts = Tokens(*model.texts.encode(*map(tf.constant, whole.values())))
     tokens = [tf.cast(part, tf.int32).numpy()[:, :length] for part in texts]

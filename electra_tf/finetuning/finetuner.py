@@ -9,15 +9,9 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.config.finetuning import FinetuningConfig
-from electra_tf.data.buckets import (
-    Row,
-    RowBatch,
-    bucket_lengths,
-    make_batch,
-    plan_epoch,
-)
+from electra_tf.data.buckets import Row, RowBatch, bucket_lengths, make_batch, plan_epoch
 from electra_tf.modeling.electra import TaskModel
-from electra_tf.objectives.objective import Objective, Ratio
+from electra_tf.objectives.objective import Objective
 from electra_tf.platform.errors import UserError
 from electra_tf.training.assembly import build_state, build_step
 from electra_tf.training.schedule import rate_factors
@@ -28,7 +22,6 @@ class TrialSettings:
     """Settings of a trial."""
 
     config: FinetuningConfig
-    """The settings, with all automatic choices made."""
     objective: Objective
     strategy: tf.distribute.Strategy
     pad_id: int
@@ -58,10 +51,10 @@ class Interval:
     epoch: int
     """From 1."""
     loss: float
-    """Mean loss over its steps."""
+    """Mean over its steps."""
     ends_epoch: bool
     passing: bool = False
-    """Whether it is only shown because time has passed; the next interval includes its steps."""
+    """It is only shown because time has passed; the next interval includes its steps."""
 
 
 class ByLength:
@@ -84,15 +77,7 @@ class Finetuner:
 
     def __init__(self, settings: TrialSettings, model: TaskModel, rows: Sequence[Row], *,
                  seed: int, clock: Callable[[], float] = time.monotonic):
-        """Prepares the optimizer.
-
-        Args:
-            settings: of the trial.
-            model: has the initial weights; frozen layers aren't trainable.
-            rows: at least one training row.
-            seed: determines order and dropout.
-            clock: returns seconds.
-        """
+        """Takes a model with its initial weights; `seed` determines order and dropout."""
         config = settings.config
         config = dataclasses.replace(
             config, training=dataclasses.replace(config.training, seed=seed))
@@ -109,11 +94,7 @@ class Finetuner:
         self._compiled = ByLength(self._replicas_step)
 
     def epochs(self) -> Iterator[Interval]:
-        """Trains and yields intervals by steps, by time (`passing`) and at each epoch's end.
-
-        Raises:
-            UserError: the loss isn't finite.
-        """
+        """Trains, and yields intervals; raises `UserError` if the loss isn't finite."""
         runtime = self._step.config.runtime
         every, seconds = runtime.log_interval(self.num_steps), runtime.log_every_seconds
         size = self._step.config.training.train_batch_size
@@ -132,8 +113,12 @@ class Finetuner:
                 ends = number == len(plan)
                 due = ends or (done + number) % every == 0
                 if due or 0 < seconds <= self._clock() - shown:
-                    yield Interval(step=done + number, epoch=epoch, ends_epoch=ends,
-                                   loss=_finite_mean(losses, epoch), passing=not due)
+                    loss = float(np.mean([one.sum.numpy() / one.weight.numpy() for one in losses]))
+                    if not np.isfinite(loss):
+                        raise UserError(f"the loss is not finite in epoch {epoch}. Try a lower "
+                                        "--learning_rate, or --precision=float32.")
+                    yield Interval(step=done + number, epoch=epoch, ends_epoch=ends, loss=loss,
+                                   passing=not due)
                     shown = self._clock()
                     losses = [] if due else losses
 
@@ -141,11 +126,3 @@ class Finetuner:
         results = self._settings.strategy.run(self._step, args=(batch,))
         return tf.nest.map_structure(
             lambda value: self._settings.strategy.experimental_local_results(value)[0], results)
-
-
-def _finite_mean(losses: Sequence[Ratio], epoch: int) -> float:
-    mean = float(np.mean([loss.sum.numpy() / loss.weight.numpy() for loss in losses]))
-    if not np.isfinite(mean):
-        raise UserError(f"the loss is not finite in epoch {epoch}. Try a lower --learning_rate, "
-                        "or --precision=float32.")
-    return mean

@@ -1,10 +1,7 @@
-"""The modes of the fine-tuning command, except for export.
-
-Functions read `flags.FLAGS`.
-"""
+"""The modes of the fine-tuning command. Functions read `flags.FLAGS`."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from absl import flags
@@ -12,20 +9,18 @@ from absl import flags
 from electra_tf.checkpoints import formats, run_directory
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.config import finetuning_flags
-from electra_tf.config.finetuning import FinetuningConfig
-from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
-from electra_tf.finetuning import glue_average, outputs, pseudo_likelihood, setup, trials
+from electra_tf.finetuning import outputs, pseudo_likelihood, setup, trials
+from electra_tf.finetuning.results import Results, glue_table
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.settings import set_default
 from electra_tf.platform.storage import Path
-from electra_tf.tasks import registry, tfds_source
+from electra_tf.tasks import glue, registry
 from electra_tf.tasks.examples import Kind
-from electra_tf.tasks.files import Columns, Files
-from electra_tf.tasks.minimal_pairs import NAME, read_blimp
+from electra_tf.tasks.files import Files
 from electra_tf.tasks.recipes import recipe
 from electra_tf.text.tokenization import TextSettings, refuse_other
 from electra_tf.text.vocabulary import Vocabulary
@@ -36,17 +31,17 @@ FROM_SCRATCH = "from_scratch"
 """Directory of the run that `--scratch_baseline` adds."""
 
 
-def task_names() -> tuple[str, ...]:
-    """Returns the tasks that `--task` stands for; `UserError` for unknown ones."""
-    return registry.resolved(flags.FLAGS.task)
-
-
-def train() -> list[FinetuningRun]:
-    """Fine-tunes on every task and returns the runs."""
+def train() -> None:
+    """Fine-tunes on every task, and exports the models if asked to."""
     values, changes = flags.FLAGS, finetuning_flags.given_settings()
-    names, model_dir = task_names(), storage.path(values.model_dir)
+    names, model_dir = registry.resolved(values.task), storage.path(values.model_dir)
+    # What can't be exported is refused before hours of training.
+    targets = _targets(names) if values.export_dir else []
     initial = _pretrained()
-    model, text = _scratch() if initial is None else (initial.model, initial.text)
+    model, text = (initial.model, initial.text) if initial else (
+        pretraining_config(values.model_size or "small").model, TextSettings.of_flags(values))
+    shape = override(PretrainingConfig(model=model), {
+        name: value for name, value in changes.items() if name.startswith("model.")}).model
     begun = [name for name in changes if name.startswith("initialization.")]
     if initial is None and values.scratch_baseline:
         raise UserError("--scratch_baseline compares pre-trained weights with random ones; leave "
@@ -58,40 +53,35 @@ def train() -> list[FinetuningRun]:
     for name in names:
         task = registry.load(name, _data_dir(), _own_files(), from_tfds=from_tfds)
         directory = model_dir / name if len(names) > 1 else model_dir
-        runs.append((setup.prepare(_config(name, model, changes), task.spec, text, directory),
-                     task))
+        config = override(recipe(name, shape), changes)
+        runs.append((setup.prepare(config, task.spec, text, directory), task))
     if values.restart:
         for run, _ in runs:
             run_directory.restart(run.model_dir)
             run_directory.restart(run.model_dir / FROM_SCRATCH)
-    results = []
     for run, task in runs:
-        results.append(trials.train(run, task, initial))
+        results = trials.train(run, task, initial)
         if values.scratch_baseline:
             print(f"\nthe same network from random weights: {run.model_dir / FROM_SCRATCH}")
             scratch = trials.train(dataclasses.replace(
                 run, model_dir=run.model_dir / FROM_SCRATCH), task, None)
-            print(f"\n{results[-1].beside(scratch)}")
-    if len(results) > 1:
-        print()
-        glue_average.report(model_dir)
-        glue_average.pack(model_dir, outputs.SUBMISSION)
-    return [run for run, _ in runs]
-
-
-def is_minimal_pairs() -> bool:
-    """Tells whether `--task` names BLiMP, which has nothing to train on."""
-    return list(flags.FLAGS.task) == [NAME]
+            print(f"\n{results.beside(scratch)}")
+    if len(runs) > 1:
+        print("\n" + glue_table({name: found for name in glue.TASKS
+                                 if (found := Results.load(model_dir / name))}))
+        outputs.pack_submissions(model_dir)
+    for (run, _), target in zip(runs, targets, strict=False):
+        _export(run.model_dir, target)
 
 
 def score_minimal_pairs() -> None:
-    """Scores pre-trained networks as they are on BLiMP."""
+    """Scores pre-trained networks as they are on BLiMP, which has nothing to train on."""
     finetuning_flags.refuse_all_but(
-        NAME, ("data_dir", "data_source", "init_checkpoint", "model_dir"))
+        finetuning_flags.BLIMP, ("data_dir", "init_checkpoint", "model_dir"))
+    finetuning_flags.require("data_dir")
     if flags.FLAGS.init_checkpoint == finetuning_flags.SCRATCH:
         raise UserError("--task=blimp scores trained networks; --init_checkpoint must name them.")
-    paradigms = (tfds_source.read_blimp(_data_dir()) if _from_tfds(NAME)
-                 else read_blimp(_data_dir()))
+    paradigms = pseudo_likelihood.read_blimp(_data_dir())
     networks = formats.read(storage.path(flags.FLAGS.init_checkpoint))
     pseudo_likelihood.score_pairs(networks, paradigms, storage.path(flags.FLAGS.model_dir))
 
@@ -112,15 +102,35 @@ def predict() -> None:
     outputs.predict(_trained_run(), values.input, values.output, overwrite=values.overwrite)
 
 
-def _config(name: str, model: ModelConfig, changes: Mapping[str, Any]) -> FinetuningConfig:
-    """Returns a task's recipe with the changes; it depends on shape and on what is trained."""
-    model = override(PretrainingConfig(model=model), {
-        setting: value for setting, value in changes.items()
-        if setting.startswith("model.")}).model
-    feature_based = override(FinetuningConfig(), {
-        setting: value for setting, value in changes.items()
-        if setting == "task.feature_based"}).task.feature_based
-    return override(recipe(name, model, feature_based=feature_based), changes)
+def export() -> None:
+    """Exports the trained model of `--model_dir`."""
+    (target,) = _targets(["model"])
+    _export(storage.path(flags.FLAGS.model_dir), target, finetuning_flags.given_settings())
+
+
+MODES = {"train": train, "score": score_minimal_pairs, "eval": evaluate, "predict": predict,
+         "export": export}
+
+
+def _targets(names: Sequence[str]) -> list[Any]:
+    """Returns the places of the exported models of one or several tasks."""
+    from electra_tf.export import saved_model  # Others do not wait for TensorFlow Serving's API.
+
+    values = flags.FLAGS
+    directory = storage.path(values.export_dir)
+    return [saved_model.Target.of(directory / name if len(names) > 1 else directory,
+                                  values.export_version, values.serving_precision)
+            for name in names]
+
+
+def _export(model_dir: Path, target: Any, changes: Mapping[str, Any] | None = None) -> None:
+    from electra_tf.export import saved_model, servable
+
+    run = setup.prepare_trained(model_dir, dict(changes or {}) | {
+        "training.precision": "float32", "runtime.distribution_strategy": "one_device"})
+    saved_model.export(servable.of_task(
+        run.trained_model(), run.spec, run.config.task, run.text, outputs.threshold_of(model_dir)),
+        target)
 
 
 def _trained_run() -> FinetuningRun:
@@ -134,7 +144,7 @@ def _data_dir() -> Path | None:
 
 
 def _from_tfds(name: str) -> bool:
-    """Returns if a task comes from TensorFlow Datasets: benchmarks do if no files are named."""
+    """Tells if a task comes from TensorFlow Datasets: benchmarks do if no files are named."""
     values = flags.FLAGS
     files = any(values[split].value for split in ("data_dir", "train", "dev"))
     if not files and name not in set(Kind):
@@ -144,13 +154,11 @@ def _from_tfds(name: str) -> bool:
 
 def _own_files() -> Files:
     values = flags.FLAGS
-    columns = {"texts": tuple(values.text_columns or ()), "label": values.label_column,
-               "key": values.key_column}
-    paths = {split: tuple(map(storage.path, values[split].value))
-             for split in ("train", "dev", "test") if values[split].value}
-    return Files(
-        columns=Columns(**{field: value for field, value in columns.items() if value}),
-        **paths)
+    given = {split: tuple(map(storage.path, values[split].value or ()))
+             for split in ("train", "dev", "test")} | {
+        "texts": tuple(values.text_columns or ()), "label": values.label_column,
+        "key": values.key_column}
+    return Files(**{field: value for field, value in given.items() if value})
 
 
 def _pretrained() -> Pretrained | None:
@@ -159,23 +167,15 @@ def _pretrained() -> Pretrained | None:
     if values.init_checkpoint == finetuning_flags.SCRATCH:
         return None
     initial = formats.read(storage.path(values.init_checkpoint), generator=False)
-    if values.model_size:
-        wanted = pretraining_config(values.model_size).model
-        for name in SHAPE:
-            found, value = getattr(initial.model, name), getattr(wanted, name)
-            if found != value:
-                raise UserError(f"{initial.source} isn't --model_size={values.model_size}: its "
-                                f"{name} is {found}, not {value}.")
+    wanted = pretraining_config(values.model_size).model if values.model_size else initial.model
+    for name in SHAPE:
+        found, value = getattr(initial.model, name), getattr(wanted, name)
+        if found != value:
+            raise UserError(f"{initial.source} isn't --model_size={values.model_size}: its "
+                            f"{name} is {found}, not {value}.")
     vocabulary = initial.text.vocabulary
     if values.vocab_file and Vocabulary.load(values.vocab_file).sha256 != vocabulary.sha256:
         raise UserError(f"--vocab_file isn't the vocabulary of {initial.source} "
                         f"({vocabulary.size} entries). Leave it out; the run's own is taken.")
     refuse_other(values, initial.text.normalization, initial.source)
     return initial
-
-
-def _scratch() -> tuple[ModelConfig, TextSettings]:
-    """Returns shape and text settings of an encoder that is trained from scratch."""
-    values = flags.FLAGS
-    return (pretraining_config(values.model_size or "small").model,
-            TextSettings.of_flags(values))

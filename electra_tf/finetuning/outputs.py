@@ -1,18 +1,23 @@
 """Outputs of a fine-tuned model: scores, predictions, mistakes, files for a benchmark's server."""
 
+import collections
 import contextlib
+import io
+import itertools
 import json
 import os
 import pathlib
 import sys
 import tempfile
 import time
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from electra_tf.finetuning import pictures
+import numpy as np
+
 from electra_tf.finetuning.predictor import Predictor
-from electra_tf.finetuning.results import THRESHOLD, Results, shown_score
+from electra_tf.finetuning.results import THRESHOLD, Results, score_table
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.platform import storage
 from electra_tf.platform.atomic_file import (
@@ -23,18 +28,21 @@ from electra_tf.platform.atomic_file import (
 )
 from electra_tf.platform.errors import UserError, one_line
 from electra_tf.platform.storage import Path
+from electra_tf.reporting import plot_style
 from electra_tf.reporting.json_file import write_json
 from electra_tf.reporting.progress import duration
+from electra_tf.reporting.tables import Table, table_text
 from electra_tf.tasks import glue, registry
 from electra_tf.tasks.examples import Example, Kind
-from electra_tf.tasks.kinds.kind import Record, Scored, Split, TaskKind
+from electra_tf.tasks.kinds.kind import Record, Scored, Split
 from electra_tf.tasks.kinds.registry import KINDS
-from electra_tf.tasks.mrqa import QUESTIONS
+from electra_tf.tasks.question_files import BENCHMARKS as QUESTIONS
 from electra_tf.tasks.task import Task, TaskSpec
 
 PIPE = "-"
 """Stands for standard input or output."""
-PRINTED_LABELS, SHOWN_MISTAKES, PROGRESS_SECONDS = 8, 10, 10.0
+SHOWN_LABELS, SHOWN_MISTAKES, PROGRESS_SECONDS = 8, 10, 10.0
+OTHERS = "others"
 SUBMISSION = "submission"
 EVALUATION_FILE = "eval_results.json"
 ANSWERS_FILE, NO_ANSWER_FILE = "predictions.json", "null_odds.json"
@@ -47,23 +55,19 @@ class TaskPredictor:
     def __init__(self, run: FinetuningRun):
         """Reads the weights of the run's best trial."""
         self._run = run
-        self._predictor = Predictor(run.trial, run.trained_model())
+        self._predictor = Predictor(run, run.trained_model())
         self._threshold = threshold_of(run.model_dir)
 
     def scored(self, split: Split, *, show_progress: bool = False) -> Scored:
         """Returns predictions and scores of encoded examples."""
-        progress = [Progress().show] if show_progress else []
-        return split.score(self._predictor.predict(split.rows, *progress), self._threshold)
+        shown = [progress()] if show_progress else []
+        return split.score(self._predictor.predict(split.rows, *shown), self._threshold)
 
     def predict(self, given: Sequence[Any]) -> list[Record]:
         """Returns a prediction for each input, with a number from 0 as its key.
 
-        Args:
-            given: texts, or pairs of texts; for tagging texts that are split at spaces, or lists of
-                words; for extractive QA pairs of a question and its context.
-
-        Raises:
-            UserError: an input of another form.
+        Inputs are texts, or pairs of texts; for tagging texts that are split at spaces, or lists of
+        words; for extractive QA pairs of a question and its context. `UserError` for another form.
         """
         run = self._run
         examples = [run.kind.example(run.spec, str(number), one)
@@ -71,21 +75,19 @@ class TaskPredictor:
         return list(self.scored(run.encode(examples)).records) if examples else []
 
 
-class Progress:
-    """Lines on a long prediction, to stderr: the share that is done and the time left."""
+def progress(clock: Callable[[], float] = time.monotonic) -> Callable[[float], None]:
+    """Returns a function that prints the fraction done, in (0, 1], every ten seconds to stderr."""
+    began = shown = clock()
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic):
-        """Takes the clock, in seconds."""
-        self._clock = clock
-        self._began = self._shown = clock()
-
-    def show(self, done: float) -> None:
-        """Prints a line if the last is ten seconds old; `done` is a fraction in (0, 1]."""
-        now = self._clock()
-        if now - self._shown >= PROGRESS_SECONDS and done < 1:
-            left = (now - self._began) * (1 - done) / done
+    def show(done: float) -> None:
+        nonlocal shown
+        now = clock()
+        if now - shown >= PROGRESS_SECONDS and done < 1:
+            left = (now - began) * (1 - done) / done
             print(f"  {100 * done:3.0f} %  ETA {duration(left)}", file=sys.stderr, flush=True)
-            self._shown = now
+            shown = now
+
+    return show
 
 
 def threshold_of(model_dir: Path) -> float | None:
@@ -102,36 +104,32 @@ def evaluate(run: FinetuningRun, dev: Mapping[str, Sequence[Example]]) -> None:
         found = predictor.scored(run.encode(examples), show_progress=True)
         scores[name] = found.scores
         constant, baseline = run.kind.baseline(run.spec, examples, examples)
-        print(f"{run.spec.name}, {name}: {len(examples):,} examples\n{'':<34}{'score':>9}"
-              f"{'baseline':>10}")
-        for metric, value in found.scores.items():
-            print(f"  {metric:<32}{shown_score(metric, value):>9}"
-                  f"{shown_score(metric, baseline.get(metric)):>10}")
-        print(f"  baseline: {constant}{mistakes(run.spec, found.records, name)}", flush=True)
+        print(score_table(f"{run.spec.name}, {name}: {len(examples):,} examples", found.scores,
+                          {"score": found.scores, "baseline": baseline}, [f"baseline: {constant}"])
+              + mistakes(run.spec, found.records, name), flush=True)
     write_json(run.model_dir / EVALUATION_FILE, scores)
     print(f"results  {run.model_dir / EVALUATION_FILE}")
 
 
 def predict(run: FinetuningRun, source: str, output: str, *, overwrite: bool = False) -> None:
-    """Reads examples and writes the model's predictions.
+    """Reads a file of examples, or standard input for "-", and writes the model's predictions.
 
-    Args:
-        run: was trained.
-        source: a file of examples; "-" is standard input, in the kind's plainest format.
-        output: a file; "-" is standard output, in the kind's own format.
-        overwrite: replace an existing output.
-
-    Raises:
-        UserError: the output is the input, exists, or can't be written, found before anything is
-            computed; or the input can't be read.
+    They go to `output`, .jsonl or in the kind's own format, or to standard output for "-".
+    `UserError` if the input can't be read; or if the output is the input, exists without
+    `overwrite`, or can't be written, which is found before anything is computed.
     """
+    forms = {".jsonl": _json_lines, run.kind.suffix: run.kind.written}
     target = None if output == PIPE else storage.path(output)
-    form = run.kind.written if target is None else _form(target, run.kind)
+    suffix = run.kind.suffix if target is None else target.suffix
+    if suffix not in forms:
+        raise UserError(f"--output={target} must end in {' or '.join(forms)}, or be - for standard "
+                        "output.")
     with _readable(source, run.kind.piped) as path:
         if target is not None:
             require_writable(target, path, overwrite=overwrite)
         examples = registry.read_file(run.spec, path, labelled=False)
-    content = form(TaskPredictor(run).scored(run.encode(examples), show_progress=True).records)
+    records = TaskPredictor(run).scored(run.encode(examples), show_progress=True).records
+    content = forms[suffix](records)
     if target is None:
         sys.stdout.write(content)
     else:
@@ -170,83 +168,28 @@ def _readable(source: str, suffix: str) -> Iterator[Path]:
 
 def write_outputs(run: FinetuningRun, task: Task, dev: Mapping[str, Split],
                   results: Results) -> str:
-    """Writes predictions, the server's files and pictures of the best trial.
-
-    Returns:
-        The mistakes on the first split, as `mistakes` shows them.
-    """
+    """Writes predictions, the server's files and learning curves; returns `mistakes` on dev."""
     predictor, directory = TaskPredictor(run), run.model_dir / "predictions"
     make_directory(directory)
-
-    def predicted(name: str, split: Split) -> Sequence[Record]:
-        records = predictor.scored(split).records
-        write_atomically(directory / f"{name}.jsonl", _json_lines(records).encode())
-        return records
-
-    on_dev = {name: predicted(name, split) for name, split in dev.items()}
-    tests = {name: predicted(name, run.encode(examples)) for name, examples in task.test.items()}
+    tests = ((name, run.encode(examples)) for name, examples in task.test.items())
+    records = {}
+    for name, split in itertools.chain(dev.items(), tests):
+        records[name] = predictor.scored(split).records
+        write_atomically(directory / f"{name}.jsonl", _json_lines(records[name]).encode())
     # SQuAD's server scores the dev file too, as long as it has no answers for test.
-    write_submission(run.model_dir / SUBMISSION, run.spec.name,
-                     tests or (on_dev if run.spec.name in QUESTIONS else {}))
-    pictures.draw_learning_curves(results, run.model_dir / "learning_curve.png")
-    name, records = next(iter(on_dev.items()))
-    if run.spec.labels:
-        pictures.draw_confusion(*truth_and_found(records), run.spec.label_words,
-                                f"{run.spec.name}, {name}", run.model_dir / "confusion_matrix.png")
-    return mistakes(run.spec, records, name)
+    submitted = task.test or (dev if run.spec.name in QUESTIONS else {})
+    files = submission_files(run.spec.name, {name: records[name] for name in submitted})
+    if files:
+        make_directory(run.model_dir / SUBMISSION)
+    for file, content in files.items():
+        write_atomically(run.model_dir / SUBMISSION / file, content.encode())
+    draw_learning_curves(results, run.model_dir / "learning_curve.png")
+    first = next(iter(dev))
+    return mistakes(run.spec, records[first], first)
 
 
-def mistakes(spec: TaskSpec, records: Sequence[Record], split: str) -> str:
-    """Returns the confusion matrix of records with known labels and the most confident mistakes.
-
-    Empty for tasks without labels. Predicted tags have no probabilities: only the matrix is shown.
-    """
-    if not spec.labels:
-        return ""
-    labels, table = pictures.confusion_table(
-        *truth_and_found(records), spec.label_words, most=PRINTED_LABELS)
-    width = max(map(len, (*labels, "true, predicted:")))
-    columns = [max(len(label), len(f"{table.max():,}")) for label in labels]
-    lines = ["  ".join([f"  {'true, predicted:':<{width}}", *(
-        f"{label:>{size}}" for label, size in zip(labels, columns, strict=True))])]
-    lines += ["  ".join([f"  {label:<{width}}", *(
-        f"{number:>{size},}" for number, size in zip(row, columns, strict=True))])
-        for label, row in zip(labels, table.tolist(), strict=True)]
-    wrong = sorted((one for one in records if "probability" in one
-                    and one["gold"] != one["prediction"]), key=lambda one: -one["probability"])
-    if wrong:
-        lines.append(f"the most confident mistakes of {len(wrong):,} on {split}")
-        lines += [f"  {100 * one['probability']:5.1f} %  {one['prediction']}, true: {one['gold']}; "
-                  f"{one['key']}: {one_line(' / '.join(one['texts']), 90)}"
-                  for one in wrong[:SHOWN_MISTAKES]]
-    return "\n" + "\n".join(lines)
-
-
-def truth_and_found(records: Sequence[Record]) -> tuple[list[str], list[str]]:
-    """Returns the true and the predicted labels of records with known truth, word by word."""
-    return tuple([label for record in records for label in (
-        record[name] if isinstance(record[name], list) else [record[name]])]
-        for name in ("gold", "prediction"))
-
-
-def _form(path: Path, kind: TaskKind) -> Callable[[Sequence[Record]], str]:
-    """Returns the form of a file of predictions, .jsonl or the kind's own, by its suffix."""
-    forms = {".jsonl": _json_lines, kind.suffix: kind.written}
-    if path.suffix not in forms:
-        raise UserError(f"--output={path} must end in {' or '.join(forms)}, or be - for standard "
-                        "output.")
-    return forms[path.suffix]
-
-
-def write_submission(directory: Path, name: str, predictions: Mapping[str, Sequence[Record]],
-                     ) -> list[Path]:
-    """Writes the files that a benchmark's server takes, and returns them; none without a server.
-
-    Args:
-        directory: created if there is something to write.
-        name: the task.
-        predictions: split -> records.
-    """
+def submission_files(name: str, predictions: Mapping[str, Sequence[Record]]) -> dict[str, str]:
+    """Returns name -> content of the files that a benchmark's server takes of a task, if any."""
     files = {}
     for split, records in predictions.items():
         if name in glue.TASKS:
@@ -259,11 +202,87 @@ def write_submission(directory: Path, name: str, predictions: Mapping[str, Seque
             if all("no_answer_score" in record for record in records):
                 files[NO_ANSWER_FILE] = json.dumps(
                     {record["key"]: record["no_answer_score"] for record in records}) + "\n"
+    return files
+
+
+def pack_submissions(model_dir: Path) -> None:
+    """Packs what the directories of GLUE's tasks hold for the server, if they do."""
+    files = [path for name in glue.TASKS
+             for path in sorted((model_dir / name / SUBMISSION).glob("*.tsv"))]
     if files:
-        make_directory(directory)
-    for file, content in files.items():
-        write_atomically(directory / file, content.encode())
-    return [directory / file for file in files]
+        archive, content = model_dir / f"{SUBMISSION}.zip", io.BytesIO()
+        with zipfile.ZipFile(content, "w") as packed:
+            for path in files:
+                packed.writestr(path.name, path.read_bytes())
+        write_atomically(archive, content.getvalue())
+        print(f"for GLUE's server  {archive} ({len(files)} files)")
+
+
+def mistakes(spec: TaskSpec, records: Sequence[Record], split: str) -> str:
+    """Returns the confusion matrix and the most confident mistakes; "" for tasks without labels."""
+    if not spec.labels:
+        return ""
+    labels, counts = confusion(records, spec.label_words)
+    text = table_text(Table(
+        title="confusions: a row for each true label, a column for each predicted one",
+        heading=("", *labels), rows=tuple(
+            (label, *(f"{number:,}" for number in row))
+            for label, row in zip(labels, counts.tolist(), strict=True))))
+    wrong = sorted((one for one in records if "probability" in one
+                    and one["gold"] != one["prediction"]), key=lambda one: -one["probability"])
+    lines = [f"  {100 * one['probability']:5.1f} %  {one['prediction']}, true: {one['gold']}; "
+             f"{one['key']}: {one_line(' / '.join(one['texts']), 90)}"
+             for one in wrong[:SHOWN_MISTAKES]]
+    title = [f"the most confident mistakes of {len(wrong):,} on {split}"] if wrong else []
+    return "\n".join(["", text, *title, *lines])
+
+
+def confusion(records: Sequence[Record],
+              labels: Sequence[str]) -> tuple[list[str], np.ndarray]:
+    """Returns the labels that are shown and how often each (row) is predicted as each (column).
+
+    Labels that are rarely true share a row if there are more than `SHOWN_LABELS`.
+
+    >>> confusion([{"gold": "a", "prediction": "b"}, {"gold": ["b"], "prediction": ["b"]}], "ab")
+    (['a', 'b'], array([[0, 1],
+           [0, 1]]))
+    """
+    from sklearn.metrics import confusion_matrix
+
+    truth, found = ([label for record in records for label in (
+        record[name] if isinstance(record[name], list) else [record[name]])]
+        for name in ("gold", "prediction"))
+    shown = list(labels)
+    if len(labels) > SHOWN_LABELS:
+        frequent = dict(collections.Counter(truth).most_common(SHOWN_LABELS))
+        shown = [label for label in labels if label in frequent] + [OTHERS]
+    columns = [[label if label in shown else OTHERS for label in column]
+               for column in (truth, found)]
+    return shown, confusion_matrix(*columns, labels=shown)
+
+
+def draw_learning_curves(results: Results, path: Path) -> None:
+    """Draws the training loss, and the main score after every epoch, a line per trial."""
+    from matplotlib.ticker import MaxNLocator
+
+    metric, split = results.metrics[0], next(iter(results.best.scores))
+    figure, (left, right) = plot_style.figure(1, 2, (8.4, 3.4))
+    for trial in results.trials:
+        best = trial is results.best
+        style = {"alpha": 1.0 if best else 0.45, "linewidth": 2.0 if best else 1.2}
+        scores = [epoch.scores[split][metric] for epoch in trial.epochs]
+        left.plot(*zip(*trial.losses, strict=True), ".-", color=plot_style.COLOURS[0], **style)
+        right.plot([epoch.step for epoch in trial.epochs],
+                   [np.nan if score is None else score for score in scores], "o-",
+                   color=plot_style.COLOURS[1], **style)
+    for axes, label in ((left, "training loss"),
+                        (right, f"{metric} on {split}, after every epoch")):
+        plot_style.style_axes(axes, x="step", y=label)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
+        axes.set_xlim(left=0)
+    several = ", the best of several trials strong" if len(results.trials) > 1 else ""
+    figure.suptitle(results.task + several, fontsize=10, color=plot_style.INK)
+    plot_style.save(figure, path)
 
 
 def _json_lines(records: Sequence[Record]) -> str:

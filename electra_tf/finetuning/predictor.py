@@ -1,12 +1,11 @@
 """Predictions of a fine-tuned model for rows, on one CPU or on replicas."""
 
 import concurrent.futures
+import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
-import tf_keras
 
 from electra_tf.data.buckets import Row, RowBatch, make_batch, plan_in_order_of_length
 from electra_tf.finetuning.finetuner import ByLength, TrialSettings
@@ -14,10 +13,10 @@ from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
+from electra_tf.tasks.kinds.kind import RowResults
 from electra_tf.training.devices import graph_rewriting, largest_divisor, runs_on_one_cpu
 from electra_tf.training.parts import joined
 
-RowResults = dict[str, np.ndarray]
 Plan = Sequence[np.ndarray]
 """Indices of every batch's rows."""
 
@@ -34,11 +33,8 @@ class Predictor:
                 progress: Callable[[float], None] = lambda done: None) -> list[RowResults]:
         """Returns the objective's details of every row, in the rows' order.
 
-        What has one value per token is as long as the padded row.
-
-        Args:
-            rows: encoded examples.
-            progress: is called after every batch with the fraction of the tokens that are done.
+        What has one value per token is as long as the padded row. `progress` is called after every
+        batch with the fraction of the tokens that are done.
         """
         lengths = np.array([len(row.ids) for row in rows])
         plan = plan_in_order_of_length(lengths, self._batch_size)
@@ -50,13 +46,6 @@ class Predictor:
             done += lengths[indices].sum()
             progress(done / lengths.sum())
         return found
-
-
-class _InferenceModel(NamedTuple):
-    """The parts of a model that an objective reads in inference."""
-
-    encoder: InferenceEncoder
-    head: tf_keras.layers.Layer
 
 
 class _OneCpu:
@@ -78,8 +67,11 @@ class _OneCpu:
         batches = (self._batch([rows[index] for index in indices]) for indices in plan)
         cores = max(1, self._settings.config.runtime.cpu_parts)
         with graph_rewriting(), concurrent.futures.ThreadPoolExecutor(cores) as pool:
-            if self._traced is None:
-                self._traced = self._trace(self._batch(rows[:1]))
+            if self._traced is None:  # For batches of any size.
+                self._traced = tf.function(self._details, autograph=False).get_concrete_function(
+                    tf.nest.map_structure(
+                        lambda value: tf.TensorSpec([None] * value.shape.rank, value.dtype),
+                        self._batch(rows[:1])))
             yield from pool.map(compute, batches)
 
     def _batch(self, rows: Sequence[Row]) -> RowBatch:
@@ -88,14 +80,8 @@ class _OneCpu:
                            self._settings.pad_id)
         return tf.nest.map_structure(tf.constant, batch)
 
-    def _trace(self, example: RowBatch) -> Callable[[RowBatch], Mapping[str, tf.Tensor]]:
-        """Returns `_details` for batches of any size."""
-        return tf.function(self._details, autograph=False).get_concrete_function(
-            tf.nest.map_structure(
-                lambda value: tf.TensorSpec([None] * value.shape.rank, value.dtype), example))
-
     def _details(self, batch: RowBatch) -> Mapping[str, tf.Tensor]:
-        model = _InferenceModel(self._encoder, self._model.head)
+        model = types.SimpleNamespace(encoder=self._encoder, head=self._model.head)
         with inference_mode():
             return self._settings.objective.compute(
                 model, batch, _nothing_drawn(), training=False).details

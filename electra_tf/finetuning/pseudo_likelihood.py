@@ -5,7 +5,8 @@ ln p(token | all others), each token hidden in turn (Salazar et al., 2020, "Mask
 scoring", eq. 1). The discriminator's is the sum of ln(1 - p(replaced)) over the tokens of the
 sentence as it stands, from one pass. Electric's discriminator (Clark et al., EMNLP 2020, section
 3.3) gives energies: there it is the sum of -E, which differs from the pseudo-log-likelihood by what
-normalizes every token. BLiMP counts how often the grammatical sentence of a pair is likelier.
+normalizes every token. BLiMP (Warstadt et al., 2020) counts how often the grammatical sentence of a
+pair is likelier.
 """
 
 import dataclasses
@@ -25,13 +26,13 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.reporting.json_file import write_json
 from electra_tf.tasks.encoding import encode_texts
-from electra_tf.tasks.minimal_pairs import Paradigm
+from electra_tf.tasks.tables import read_rows
 from electra_tf.text.rows import RowEncoder
 
 GENERATOR, DISCRIMINATOR = NETWORKS = ("generator", "discriminator")
 RESULTS_FILE = "blimp_results.json"
-PairScores = Mapping[str, Mapping[str, float]]
-"""Paradigm -> network -> fraction of pairs whose grammatical sentence is likelier."""
+Pairs = Mapping[str, Sequence[tuple[str, str]]]
+"""Paradigm of BLiMP -> pairs of sentences, the grammatical one first."""
 _ROWS = 64
 """Rows of a batch."""
 _LENGTH_STEP = 8
@@ -42,11 +43,7 @@ class PseudoLikelihood:
     """The networks of a pre-training run, ready to score sentences."""
 
     def __init__(self, networks: Pretrained):
-        """Takes the weights.
-
-        Raises:
-            UserError: neither network has its output layer.
-        """
+        """Takes the weights; `UserError` if neither network has its output layer."""
         self._text = networks.text
         self._longest = networks.model.max_position_embeddings
         config = networks.model
@@ -74,11 +71,7 @@ class PseudoLikelihood:
         return np.array([max(1, len(row) - 2) for row in self._rows_of(sentences)])
 
     def score(self, sentences: Sequence[str]) -> Mapping[str, np.ndarray]:
-        """Returns network -> float64 [S], in nats, the higher the likelier.
-
-        Raises:
-            UserError: a sentence is longer than the model can read.
-        """
+        """Returns network -> float64 [S], in nats; `UserError` if a sentence is too long."""
         rows = self._rows_of(sentences)
         longest = max(map(len, rows))
         if longest > self._longest:
@@ -96,24 +89,26 @@ class PseudoLikelihood:
         places = [(sentence, place) for sentence, row in enumerate(rows)
                   for place in range(1, len(row) - 1)]
 
-        def hidden(sentence: int, place: int) -> np.ndarray:
+        def hidden(index: int) -> np.ndarray:
+            sentence, place = places[index]
             row = rows[sentence].copy()
             row[place] = self._text.vocabulary.mask_id
             return row
 
         sums = np.zeros(len(rows))
-        for chosen, ids in self._batches([len(rows[one]) for one, _ in places],
-                                         lambda index: hidden(*places[index])):
+        for chosen, ids in self._batches([len(rows[one]) for one, _ in places], hidden):
             sentence, place = np.array([places[index] for index in chosen]).T
             wanted = [rows[one][at] for one, at in zip(sentence, place, strict=True)]
-            found = self._log_probabilities(ids.shape[1], tf.nest.map_structure(
-                tf.constant, (ids, _filled(place), _filled(wanted))))
+            fill = [0, _ROWS - len(chosen)]
+            found = self._log_probabilities(ids.shape[1], tuple(
+                tf.constant(part, tf.int32) for part in (ids, np.pad(place, fill),
+                                                         np.pad(wanted, fill))))
             np.add.at(sums, sentence, found.numpy()[:len(chosen)])
         return sums
 
     def _discriminator_scores(self, rows: Sequence[np.ndarray]) -> np.ndarray:
         sums = np.zeros(len(rows))
-        for chosen, ids in self._batches([len(row) for row in rows], lambda index: rows[index]):
+        for chosen, ids in self._batches([len(row) for row in rows], rows.__getitem__):
             found = self._log_originals(ids.shape[1], tf.constant(ids))
             sums[chosen] = found.numpy()[:len(chosen)]
         return sums
@@ -151,45 +146,41 @@ class PseudoLikelihood:
         return ids != self._text.vocabulary.pad_id
 
 
-def _filled(values: Sequence[int]) -> np.ndarray:
-    """Returns int32 [64], zeros past the values."""
-    return np.pad(np.asarray(values, np.int32), [0, _ROWS - len(values)])
+def read_blimp(data_dir: Path) -> Pairs:
+    """Returns the paradigms of BLiMP's `.jsonl` files by name; `UserError` if one is bad."""
+    paths = sorted(path for path in data_dir.iterdir() if path.suffix == ".jsonl"
+                   ) if data_dir.is_dir() else []
+    if not paths:
+        raise UserError(f"--data_dir={data_dir} holds no .jsonl files; BLiMP has them in its "
+                        "folder data/.")
+    return {path.stem: [(row.text("sentence_good"), row.text("sentence_bad"))
+                        for row in read_rows(path)] for path in paths}
 
 
-def score_pairs(networks: Pretrained, paradigms: Sequence[Paradigm], model_dir: Path) -> PairScores:
-    """Scores a model on minimal pairs, prints a table and saves it; 50 % is chance.
+def score_pairs(networks: Pretrained, paradigms: Pairs, model_dir: Path) -> None:
+    """Scores a model on BLiMP, prints a table and saves it; 0.5 is chance.
 
-    Args:
-        networks: with a generator, a discriminator or both.
-        paradigms: of BLiMP.
-        model_dir: where blimp_results.json goes, created if need be.
-
-    Raises:
-        UserError: no output layer, a sentence that is too long, or nothing can be written.
+    Of each paradigm it counts the pairs whose grammatical sentence is likelier. `UserError` for a
+    model without output layers, a sentence that is too long, or an unwritable directory.
     """
     make_directory(model_dir)
     judge = PseudoLikelihood(networks)
     print(f"BLiMP, zero-shot: {networks.source}\n\n  {'':<44}{'pairs':>6}"
           + "".join(f"{network:>15}" for network in judge.networks), flush=True)
-    scores = {}
-    for paradigm in paradigms:
-        scores[paradigm.name] = _preferred(judge, paradigm)
-        _print_line(paradigm.name, len(paradigm.good), scores[paradigm.name])
-    mean = {network: float(np.mean([one[network] for one in scores.values()]))
+    fractions = {}
+    for name, pairs in paradigms.items():
+        scores = judge.score([*(good for good, _ in pairs), *(bad for _, bad in pairs)])
+        fractions[name] = {network: float(np.mean(values[:len(pairs)] > values[len(pairs):]))
+                           for network, values in scores.items()}
+        _print_line(name, len(pairs), fractions[name])
+    mean = {network: float(np.mean([one[network] for one in fractions.values()]))
             for network in judge.networks}
-    _print_line(f"mean of {len(paradigms)}", sum(len(one.good) for one in paradigms), mean)
+    _print_line(f"mean of {len(paradigms)}", sum(map(len, paradigms.values())), mean)
     write_json(model_dir / RESULTS_FILE, {
-        "source": networks.source, "mean": mean, "paradigms": scores})
+        "source": networks.source, "mean": mean, "paradigms": fractions})
     print(f"\nresults  {model_dir / RESULTS_FILE}")
-    return scores
 
 
-def _preferred(judge: PseudoLikelihood, paradigm: Paradigm) -> dict[str, float]:
-    scores = judge.score([*paradigm.good, *paradigm.bad])
-    return {network: float(np.mean(values[:len(paradigm.good)] > values[len(paradigm.good):]))
-            for network, values in scores.items()}
-
-
-def _print_line(name: str, pairs: int, shares: Mapping[str, float]) -> None:
-    columns = "".join(f"{share:>13.1%} ".replace("%", " %") for share in shares.values())
-    print(f"  {name:<44}{pairs:>6,}{columns}".rstrip(), flush=True)
+def _print_line(name: str, pairs: int, fractions: Mapping[str, float]) -> None:
+    columns = "".join(f"{100 * one:>13.1f} %" for one in fractions.values())
+    print(f"  {name:<44}{pairs:>6,}{columns}", flush=True)

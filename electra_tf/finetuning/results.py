@@ -1,22 +1,23 @@
-"""Results of a fine-tuning run: scores of every trial, their summary, and the file of both."""
+"""Results of a fine-tuning run: scores of every trial, their summary, and tables of them."""
 
 import dataclasses
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from electra_tf.checkpoints.run_directory import CHECKPOINT_KEY, MOST_RESULT_BYTES, RESULTS_FILE
 from electra_tf.platform import strict_json
-from electra_tf.platform.errors import shown
+from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.reporting.json_file import write_json
+from electra_tf.reporting.tables import Table, table_text
 
 THRESHOLD = "threshold"
 """Key among the scores of extractive QA: the logit above which no answer is given."""
-
 Scores = Mapping[str, Mapping[str, float | None]]
 """Split -> metric -> value; None for a value that is not finite."""
+_FIX = "remove it, and the trials run again."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,14 +51,6 @@ class Trial:
     examples_per_second: float
     """Training throughput, including compilation, without evaluation."""
 
-    def __post_init__(self):
-        if not 1 <= self.kept_epoch <= len(self.epochs):
-            raise ValueError(f"epoch {self.kept_epoch} of {len(self.epochs)} is kept")
-        shapes = {tuple((split, *scores) for split, scores in epoch.scores.items())
-                  for epoch in self.epochs}
-        if len(shapes) > 1 or shapes == {()}:
-            raise ValueError("its epochs have different splits or metrics")
-
     @property
     def scores(self) -> Scores:
         """Returns the scores of the epoch that was kept."""
@@ -79,7 +72,7 @@ class Baseline:
 class Results:
     """All trials of a run so far."""
 
-    __pydantic_config__ = strict_json.STRICT
+    __pydantic_config__ = strict_json.OPEN  # The file also has a summary.
 
     task: str
     metrics: tuple[str, ...]
@@ -90,14 +83,13 @@ class Results:
     baseline: Baseline | None = None
 
     def __post_init__(self):
-        shapes = {tuple((split, *scores) for split, scores in trial.scores.items())
-                  for trial in self.trials}
-        if len(shapes) > 1:
-            raise ValueError("its trials have different splits or metrics")
-        missing = [metric for trial in self.trials for metric in self.metrics or [""]
-                   if metric not in next(iter(trial.scores.values()))]
-        if missing:
-            raise ValueError(f"its trials have no score {shown(missing[0])}")
+        if not all(1 <= trial.kept_epoch <= len(trial.epochs) for trial in self.trials):
+            raise ValueError("a trial keeps an epoch that it hasn't got")
+        shapes = {tuple((split, *scores) for split, scores in epoch.scores.items())
+                  for trial in self.trials for epoch in trial.epochs}
+        if self.trials and (len(shapes) > 1 or shapes == {()} or not self.metrics or not set(
+                self.metrics) <= next(iter(self.trials[0].scores.values())).keys()):
+            raise ValueError("its trials have other splits or metrics")
 
     @property
     def best(self) -> Trial:
@@ -118,18 +110,14 @@ class Results:
 
     @classmethod
     def load(cls, model_dir: Path) -> "Results | None":
-        """Returns what `save` wrote; None if the file does not exist.
-
-        Raises:
-            UserError: the file is damaged, or its values contradict each other.
-        """
+        """Returns what `save` wrote, None if there is no file; `UserError` if it is damaged."""
         path = model_dir / RESULTS_FILE
         if not path.exists():
             return None
-        found = strict_json.read(path, _File, most=MOST_RESULT_BYTES,
-                                 fix="remove it, and the trials run again.")
-        return Results(**{field.name: getattr(found, field.name)
-                          for field in dataclasses.fields(Results)})
+        found = strict_json.read(path, Results, most=MOST_RESULT_BYTES, fix=_FIX)
+        if not found.trials:
+            raise UserError(f"{path} is damaged: it has no trials; {_FIX}")
+        return found
 
     def summary(self) -> dict[str, dict[str, dict[str, float]]]:
         """Returns split -> metric -> mean, median, standard deviation and best over the trials."""
@@ -138,52 +126,69 @@ class Results:
                 for split, scores in self.trials[0].scores.items()}
 
     def table(self) -> str:
-        """Returns a table of the summary beside the baseline, scores in per cent."""
+        """Returns the summary of several trials and each of them, beside the baseline."""
         several = len(self.trials) > 1
-        heads = ["mean", "median", "std", "best"] if several else ["mean"]
-        constant = self.baseline.scores if self.baseline else {}
-        lines = []
+        tables = []
         for split, metrics in self.summary().items():
-            title = f"{self.task}, {split}: {len(self.trials)} trial{'s' if several else ''}"
-            shown_heads = (heads if several else ["score"]) + ["baseline"] * bool(constant)
-            lines.append(f"{title:<34}" + "".join(f"{head:>9}" for head in shown_heads)
-                         + ("   each trial" if several else ""))
-            for metric, values in metrics.items():
-                row = [values[head] for head in heads]
-                if constant:
-                    row.append(constant[split].get(metric))
-                each = "  ".join(shown_score(metric, trial.scores[split][metric])
-                                 for trial in self.trials)
-                lines.append(f"  {metric:<32}" + "".join(
-                    f"{shown_score(metric, number):>9}" for number in row)
-                    + (f"   {each}" if several else ""))
-        if self.baseline:
-            lines.append(f"  baseline: {self.baseline.name}")
-        return "\n".join(lines)
-
+            columns = {head: {metric: values[head] for metric, values in metrics.items()}
+                       for head in ("mean", "median", "std", "best")} if several else {}
+            columns |= {f"trial {number}": trial.scores[split]
+                        for number, trial in enumerate(self.trials, start=1)}
+            notes = []
+            if self.baseline:
+                columns["baseline"] = self.baseline.scores[split]
+                notes = [f"baseline: {self.baseline.name}"]
+            tables.append(score_table(f"{self.task}, {split}", metrics, columns, notes))
+        return "\n".join(tables)
 
     def beside(self, scratch: "Results") -> str:
-        """Returns a line of the medians of the first split, with those of a run from scratch."""
+        """Returns the medians of both runs on the first split."""
         (split, ours), (_, theirs) = (
             next(iter(one.summary().items())) for one in (self, scratch))
-        return f"{self.task}, {split}: " + "; ".join(
-            f"{metric} {shown_score(metric, ours[metric]['median'])}, from scratch "
-            f"{shown_score(metric, theirs[metric]['median'])}" for metric in self.metrics)
+        return score_table(f"{self.task}, {split}, medians", self.metrics, {
+            name: {metric: scores[metric]["median"] for metric in self.metrics}
+            for name, scores in (("pre-trained", ours), ("from scratch", theirs))})
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _File(Results):
-    """The content of results.json."""
+def score_table(title: str, metrics: Iterable[str], columns: Scores,
+                notes: Sequence[str] = ()) -> str:
+    """Returns a table with a row for each metric, as `shown_score` writes it."""
+    return table_text(Table(
+        title=title, heading=("", *columns), notes=tuple(notes), rows=tuple(
+            (metric, *(shown_score(metric, scores.get(metric)) for scores in columns.values()))
+            for metric in metrics)))
 
-    best_seed: int
-    checkpoint: int
-    summary: dict[str, dict[str, dict[str, float | None]]]
 
-    def __post_init__(self):
-        super().__post_init__()
-        if not self.trials or (self.best.seed, self.best_number) != (
-                self.best_seed, self.checkpoint):
-            raise ValueError("best_seed or checkpoint isn't the best trial's")
+def glue_table(found: Mapping[str, Results]) -> str:
+    """Returns GLUE's scores on dev and their averages; most papers leave WNLI out of these."""
+    rows = []
+    for name, results in found.items():
+        splits = list(results.summary().values())
+        first = _counted_metric(results.metrics)
+        metrics = sorted(results.metrics, key=lambda metric: metric != first)
+        rows.append((name, " / ".join(metrics), " / ".join(
+            shown_score(metric, split[metric]["median"]) for split in splits
+            for metric in metrics), str(len(results.trials))))
+    counted = {"average": [one for name, one in found.items() if name != "wnli"],
+               "average with wnli": list(found.values()) if "wnli" in found else []}
+    rows += [(name, "", shown_score(name, glue_average(some)), "")
+             for name, some in counted.items()]
+    return table_text(Table(
+        title="GLUE on dev, medians over the trials in per cent", rows=tuple(rows),
+        heading=("", "metric", "dev", "trials"),
+        notes=(f"average over {len(counted['average'])} of 8 tasks; of several scores the first "
+               "counts",)))
+
+
+def glue_average(results: Sequence[Results]) -> float | None:
+    """Returns the mean over tasks of the median of one metric each; None for no task.
+
+    It is Matthews correlation for CoLA, Spearman's for STS-B, accuracy elsewhere, for MNLI on its
+    matched half (ELECTRA, table 1).
+    """
+    medians = [next(iter(one.summary().values()))[_counted_metric(one.metrics)]["median"]
+               for one in results]
+    return float(np.mean(medians)) if medians else None
 
 
 def main_score(scores: Mapping[str, float], metric: str) -> float:
@@ -202,25 +207,10 @@ def shown_score(metric: str, value: float | None) -> str:
     """
     if value is None or math.isnan(value):
         return "-"
-    if _is_error(metric) or metric == THRESHOLD:
-        return f"{value:.4g}"
-    return f"{100 * value:.2f}"
+    return f"{value:.4g}" if _is_error(metric) or metric == THRESHOLD else f"{100 * value:.2f}"
 
 
-def glue_average(results: Sequence[Results]) -> float | None:
-    """Returns the mean over tasks of the paper's metric, None for no task.
-
-    One metric of each task counts, its median over the trials: Matthews correlation for CoLA,
-    Spearman's for STS-B, accuracy elsewhere, for MNLI on its matched half (ELECTRA, table 1).
-    """
-    def score(result: Results) -> float:
-        metrics = next(iter(result.summary().values()))
-        return metrics[counted_metric(metrics)]["median"]
-    return float(np.mean([score(result) for result in results])) if results else None
-
-
-def counted_metric(metrics: Collection[str]) -> str:
-    """Returns which of a GLUE task's metrics the paper counts."""
+def _counted_metric(metrics: Collection[str]) -> str:
     return next(name for name in ("mcc", "spearman", "accuracy") if name in metrics)
 
 

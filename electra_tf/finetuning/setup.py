@@ -30,18 +30,12 @@ from electra_tf.training.assembly import build_model
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class FinetuningRun:
+class FinetuningRun(TrialSettings):
     """The checked settings, the task and the text settings of a run."""
 
-    trial: TrialSettings
     spec: TaskSpec
     text: TextSettings
     model_dir: Path
-
-    @property
-    def config(self) -> FinetuningConfig:
-        """Returns the settings, with all automatic choices made."""
-        return self.trial.config
 
     @property
     def kind(self) -> TaskKind:
@@ -72,43 +66,39 @@ class FinetuningRun:
 
     def build_model(self, seed: int) -> TaskModel:
         """Creates encoder and head on the run's devices, with the initial weights of a seed."""
-        model = build_model(self.trial.objective, self.config, self.trial.strategy, seed=seed)
-        _freeze(model, self.config.training.freeze_layers)
+        model = build_model(self.objective, self.config, self.strategy, seed=seed)
+        encoder, layers = model.encoder, self.config.training.freeze_layers
+        encoder.trainable = layers != -1
+        if layers > 0:
+            for part in (encoder.embeddings, encoder.embeddings_project,
+                         *encoder.encoder_layers[:layers]):
+                if part is not None:
+                    part.trainable = False
         return model
 
     def trained_model(self) -> TaskModel:
-        """Returns the model that the run's directory holds.
-
-        Raises:
-            UserError: there is no model, or one of another shape.
-        """
+        """Returns the model in the run's directory; `UserError` if none of this shape is there."""
         model = self.build_model(self.config.training.seed)
         assign_weights(model.variables, read_weights(self.model_dir), str(self.model_dir))
         return model
 
     def identity(self, task: Task, source: str) -> dict[str, Any]:
-        """Returns the settings and facts that decide a trial's result, for `run_directory`.
-
-        The number of trials is left out, because trials can be added later.
-        """
+        """Returns the settings and facts that decide a trial's result, for `run_directory`."""
+        digest = hashlib.sha256()
+        for name, examples in (("train", task.train), *task.dev.items()):
+            digest.update(name.encode())
+            for example in examples:
+                digest.update(repr(example).encode())
         identity = run_directory.identity(self.config, self.spec.facts() | self.text.facts() | {
-            "initial": source, "data": _fingerprint(task)})
+            "initial": source, "data": digest.hexdigest()})
         del identity["training.num_trials"]
         return identity
 
 
 def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
             model_dir: Path) -> FinetuningRun:
-    """Returns a run that is ready to start.
-
-    Raises:
-        UserError: settings that don't go together, or devices that can't be reached.
-    """
-    kind = KINDS[spec.kind]
-    if config.task.feature_based and not kind.feature_based:
-        raise UserError(f"--feature_based is for tagging; --task={spec.name} is "
-                        f"{spec.kind.replace('_', ' ')}.")
-    objective = kind.objective(spec, config.task)
+    """Returns a run; `UserError` for settings that don't go together or devices out of reach."""
+    objective = KINDS[spec.kind].objective(spec, config.task)
     if config.task.swap_pairs and len(spec.texts) != 2:
         raise UserError(f"--swap_pairs needs two texts; --task={spec.name} has one.")
     strategy, resolved = devices.prepare(config)
@@ -116,22 +106,12 @@ def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
     failures.require_room(
         config.model, config.runtime, strategy, length=config.task.max_seq_length,
         batch=config.training.train_batch_size)
-    return FinetuningRun(
-        spec=spec, text=text, model_dir=model_dir,
-        trial=TrialSettings(config=config, strategy=strategy, objective=objective,
-                            pad_id=text.vocabulary.pad_id))
+    return FinetuningRun(spec=spec, text=text, model_dir=model_dir, config=config,
+                         strategy=strategy, objective=objective, pad_id=text.vocabulary.pad_id)
 
 
 def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRun:
-    """Returns the run of a directory that was trained, to use its model.
-
-    Args:
-        model_dir: directory of the run.
-        changes: settings of the hardware that this use sets.
-
-    Raises:
-        UserError: there is no fine-tuning run, or a change concerns the model.
-    """
+    """Returns a trained run; `UserError` if there is none, or `changes` aren't of hardware."""
     fixed = [name for name in changes
              if not name.startswith("runtime.") and name != "training.precision"]
     if fixed:
@@ -141,35 +121,10 @@ def prepare_trained(model_dir: Path, changes: Mapping[str, Any]) -> FinetuningRu
     if facts is None:
         raise UserError(f"{model_dir} holds no fine-tuned model (a run of pre-training, perhaps).")
     saved = run_directory.read_identity(model_dir, FinetuningConfig())
-    spec = _spec(model_dir, facts)
-    config = override(FinetuningConfig(), run_directory.settings_of(saved) | dict(changes))
-    return prepare(config, spec, text_settings(model_dir), model_dir)
-
-
-def _spec(model_dir: Path, facts: Mapping[str, Any]) -> TaskSpec:
     try:
-        return TaskSpec.of_facts(facts)
+        spec = TaskSpec.of_facts(facts)
     except strict_json.Unreadable as error:
         raise UserError(f"{model_dir / run_directory.SETTINGS_FILE} is damaged: its task: {error}; "
                         "restore it or start a new --model_dir.") from error
-
-
-def _freeze(model: TaskModel, layers: int) -> None:
-    encoder = model.encoder
-    if layers == -1:
-        encoder.trainable = False
-    elif layers:
-        for part in (encoder.embeddings, encoder.embeddings_project,
-                     *encoder.encoder_layers[:layers]):
-            if part is not None:
-                part.trainable = False
-
-
-def _fingerprint(task: Task) -> str:
-    """Returns a digest of all examples that a run learns from and is scored on."""
-    digest = hashlib.sha256()
-    for name, examples in (("train", task.train), *task.dev.items()):
-        digest.update(name.encode())
-        for example in examples:
-            digest.update(repr(example).encode())
-    return digest.hexdigest()
+    config = override(FinetuningConfig(), run_directory.settings_of(saved) | dict(changes))
+    return prepare(config, spec, text_settings(model_dir), model_dir)

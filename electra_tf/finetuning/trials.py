@@ -14,23 +14,15 @@ from electra_tf.checkpoints.weights import assign_weights, checkpoint_in_use
 from electra_tf.config.finetuning import FinetuningTrainingConfig
 from electra_tf.config.finetuning_flags import SCRATCH
 from electra_tf.data.buckets import Row
-from electra_tf.finetuning.finetuner import Finetuner
+from electra_tf.finetuning.finetuner import Finetuner, Interval
 from electra_tf.finetuning.outputs import write_outputs
 from electra_tf.finetuning.predictor import Predictor
-from electra_tf.finetuning.results import (
-    Baseline,
-    Epoch,
-    Results,
-    Trial,
-    main_score,
-    shown_score,
-)
+from electra_tf.finetuning.results import Baseline, Epoch, Results, Trial, main_score, shown_score
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.platform.command_line import same_command
 from electra_tf.platform.signals import Interrupted
 from electra_tf.reporting.progress import Pace, duration
-from electra_tf.tasks.examples import Example
 from electra_tf.tasks.kinds.kind import Split
 from electra_tf.tasks.task import Task
 from electra_tf.training import failures
@@ -41,10 +33,7 @@ from electra_tf.training.devices import device_name
 def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results:
     """Runs the remaining trials and keeps the best one's model and predictions.
 
-    Args:
-        run: the prepared run.
-        task: its examples.
-        initial: the pre-trained encoder; None trains from scratch.
+    Without `initial` it trains from scratch.
 
     Raises:
         UserError: the directory belongs to another run or can't be written; weights are missing;
@@ -62,11 +51,12 @@ def train(run: FinetuningRun, task: Task, initial: Pretrained | None) -> Results
             baseline=_baseline(run, task))
         if results.trials:  # Found now, not after hours of further trials.
             checkpoint_in_use(run.model_dir)
-        rows = run.encode(_swapped(task.train) if run.config.task.swap_pairs else task.train).rows
+        examples = list(task.train)
+        if run.config.task.swap_pairs:
+            examples += [dataclasses.replace(one, texts=one.texts[::-1]) for one in task.train]
+        rows = run.encode(examples).rows
         dev = {name: run.encode(examples) for name, examples in task.dev.items()}
-        _print_header(run, task, initial, len(rows), len(results.trials))
-        for warning in run.warnings(task.train, rows):
-            print(f"warning  {warning}", flush=True)
+        _print_header(run, task, initial, rows, len(results.trials))
         try:
             for number in range(len(results.trials), run.config.training.num_trials):
                 results = _add_trial(run, results, number, rows, dev, initial)
@@ -91,44 +81,38 @@ def run_trial(run: FinetuningRun, model: TaskModel, rows: Sequence[Row],
         seed: determines order and dropout.
     """
     training = run.config.training
-    finetuner = Finetuner(run.trial, model, rows, seed=seed)
-    predictor = Predictor(run.trial, model)
+    finetuner = Finetuner(run, model, rows, seed=seed)
+    predictor = Predictor(run, model)
     pace = _TrialPace(finetuner.num_steps, training)
     epochs: list[Epoch] = []
     kept, kept_weights = 0, []
     losses: list[tuple[int, float]] = []
     for interval in finetuner.epochs():
-        pace.trained(interval.step, interval.epoch)
+        pace.trained(interval)
         if not interval.passing:
             losses.append((interval.step, interval.loss))
         if not interval.ends_epoch:
-            pace.print_line(interval.loss)
+            print(pace.line(f"loss {interval.loss:.4f}"), flush=True)
             continue
         loss = _mean_loss(losses, epochs[-1].step if epochs else 0)
         scores = {name: dict(split.score(predictor.predict(split.rows), None).scores)
                   for name, split in dev.items()}
         pace.evaluated()
         epochs.append(Epoch(epoch=interval.epoch, step=interval.step, loss=loss, scores=scores))
-        pace.print_line(loss, "".join(
-            f"  {split}: " + ", ".join(f"{name} {shown_score(name, values[name])}"
-                                       for name in run.spec.metrics)
-            for split, values in scores.items()))
-        if not training.keep_best and not training.early_stopping:
-            kept = len(epochs) - 1
-            continue
+        print(pace.line(f"mean loss of the epoch {loss:.4f}"), *(
+            f"{split}: " + ", ".join(f"{name} {shown_score(name, values[name])}"
+                                     for name in run.spec.metrics)
+            for split, values in scores.items()), sep="  ", flush=True)
         first = next(iter(scores))
-        if len(epochs) == 1 or main_score(scores[first], metric) > main_score(
-                epochs[kept].scores[first], metric):
+        if not training.keep_best or len(epochs) == 1 or main_score(
+                scores[first], metric) > main_score(epochs[kept].scores[first], metric):
             kept = len(epochs) - 1
-            kept_weights = [variable.numpy() for variable in model.variables]
-        elif training.early_stopping and len(epochs) - 1 - kept >= training.early_stopping:
-            print(f"  stopped: no better {metric} for {training.early_stopping} epochs")
-            break
-    if kept_weights:
-        for variable, value in zip(model.variables, kept_weights, strict=True):
-            variable.assign(value)
+            kept_weights = [variable.numpy() for variable in model.variables
+                            if training.keep_best]
+    for variable, value in zip(model.variables, kept_weights, strict=False):
+        variable.assign(value)
     return Trial(seed=seed, losses=tuple(losses), epochs=tuple(epochs), kept_epoch=kept + 1,
-                 seconds=pace.seconds, examples_per_second=pace.examples_per_second)
+                 seconds=pace.elapsed, examples_per_second=pace.examples_per_second)
 
 
 def _add_trial(run: FinetuningRun, results: Results, number: int, rows: Sequence[Row],
@@ -161,12 +145,6 @@ def _baseline(run: FinetuningRun, task: Task) -> Baseline:
                     scores={split: dict(scores) for split, (_, scores) in found.items()})
 
 
-def _swapped(examples: Sequence[Example]) -> list[Example]:
-    """Returns all pairs, then all pairs with their texts swapped."""
-    return [*examples, *(dataclasses.replace(example, texts=example.texts[::-1])
-                         for example in examples)]
-
-
 def _mean_loss(losses: Sequence[tuple[int, float]], after: int) -> float:
     """Returns the mean over all steps past `after`, from the intervals' ends and means."""
     inside = [(step, loss) for step, loss in losses if step > after]
@@ -175,73 +153,66 @@ def _mean_loss(losses: Sequence[tuple[int, float]], after: int) -> float:
                ) / (begins[-1] - after)
 
 
-class _TrialPace:
-    """The throughput of a trial's training steps, without evaluation."""
+class _TrialPace(Pace):
+    """The clock of a trial, which leaves evaluation out of the throughput."""
 
     def __init__(self, num_steps: int, training: FinetuningTrainingConfig):
+        super().__init__()
         self._num_steps, self._training = num_steps, training
         self._step = self._epoch = self._intervals = 0
-        self._pace, self._training_seconds = Pace(), 0.0
+        self._training_seconds = 0.0
 
-    def trained(self, step: int, epoch: int) -> None:
-        """Takes the time up to a step."""
-        self._training_seconds += self._pace.steps(step - self._step)
-        self._step, self._epoch, self._intervals = step, epoch, self._intervals + 1
+    def trained(self, interval: Interval) -> None:
+        """Counts the time as that of the steps since the last interval."""
+        self._training_seconds += self.steps(interval.step - self._step)
+        self._step, self._epoch = interval.step, interval.epoch
+        self._intervals += 1
 
     def evaluated(self) -> None:
-        """Leaves the time since the last step out."""
-        self._pace.aside("evaluation")
-
-    @property
-    def seconds(self) -> float:
-        return self._pace.elapsed
+        """Counts the time as that of an evaluation."""
+        self.aside("evaluation")
 
     @property
     def examples_per_second(self) -> float:
         examples = self._step * self._training.train_batch_size
         return examples / max(self._training_seconds, 1e-9)
 
-    def print_line(self, loss: float, scores: str = "") -> None:
-        epochs_left = math.ceil(self._training.num_train_epochs) - self._epoch
-        left = self._pace.seconds_left(
-            self._num_steps - self._step, {"evaluation": epochs_left})
+    def line(self, loss: str) -> str:
+        """Returns a line of progress."""
+        left = self.seconds_left(self._num_steps - self._step, {
+            "evaluation": math.ceil(self._training.num_train_epochs) - self._epoch})
         # The first interval contains the compilation.
         eta = f"  ETA {duration(left)}" if self._intervals > 1 else ""
         total = f"{self._num_steps:,}"
-        print(f"  epoch {self._epoch:>2}  step {self._step:>{len(total)},}/{total}  "
-              f"loss {loss:.4f}  {self.examples_per_second:>6,.0f} examples/s  "
-              f"elapsed {duration(self.seconds)}{eta}{scores}", flush=True)
+        return (f"  epoch {self._epoch:>2}  step {self._step:>{len(total)},}/{total}  {loss}  "
+                f"{self.examples_per_second:>6,.0f} examples/s  elapsed {duration(self.elapsed)}"
+                f"{eta}")
 
 
 def _way_on(run: FinetuningRun, results: Results) -> str:
     """Returns the line that says where an interrupted run continues."""
     finished, wanted = len(results.trials), run.config.training.num_trials
-    if finished == wanted:
-        rest = "only predictions and pictures are missing"
-    else:
-        rest = f"trial {finished + 1} begins again from its first step"
+    rest = ("only predictions and pictures are missing" if finished == wanted
+            else f"trial {finished + 1} begins again from its first step")
     return (f"stopped in --task={run.spec.name}: {finished} of {wanted} trials finished and kept; "
             f"{rest}. To go on from there: {same_command()}")
 
 
-def _print_header(run: FinetuningRun, task: Task, initial: Pretrained | None, rows: int,
-                  done: int) -> None:
-    spec, training = run.spec, run.config.training
-    counts = [f"train {len(task.train):,}", *(
+def _print_header(run: FinetuningRun, task: Task, initial: Pretrained | None,
+                  rows: Sequence[Row], done: int) -> None:
+    """Prints the task, its devices and trials, and what the user should know of the data."""
+    spec, training, strategy = run.spec, run.config.training, run.strategy
+    counts = [f"train {len(task.train):,} as {len(rows):,} rows", *(
         f"{name} {len(examples):,}" for name, examples in (*task.dev.items(), *task.test.items()))]
-    if rows != len(task.train):
-        counts[0] += f" as {rows:,} rows"
     labels = f", {len(spec.labels)} labels" if spec.labels else ""
-    if initial is None:
-        begins = "nothing: every weight is new (trained from scratch)"
-    else:
-        begins = f"{initial.source}: {len(initial.encoder_weights)} weights; the head is new"
+    begins = "nothing: every weight is new (trained from scratch)" if initial is None else (
+        f"{initial.source}: {len(initial.encoder_weights)} weights; the head is new")
     print(f"task     {spec.name}: {spec.kind.replace('_', ' ')}{labels}; {', '.join(counts)}\n"
           f"encoder  initialised from {begins}\n"
-          f"devices  {run.trial.strategy.num_replicas_in_sync} x "
-          f"{device_name(run.trial.strategy)}, {training.precision.value}\n"
+          f"devices  {strategy.num_replicas_in_sync} x {device_name(strategy)}, "
+          f"{training.precision.value}\n"
           f"trials   {done} done, {training.num_trials - done} to go; "
-          f"{training.num_train_epochs:g} epochs of {run.config.num_train_steps(rows):,} steps in "
-          "all", flush=True)
-    for note in task.notes:
-        print(f"note     {note}", flush=True)
+          f"{training.num_train_epochs:g} epochs of {run.config.num_train_steps(len(rows)):,} "
+          "steps in all", *(f"note     {note}" for note in task.notes),
+          *(f"warning  {warning}" for warning in run.warnings(task.train, rows)),
+          sep="\n", flush=True)

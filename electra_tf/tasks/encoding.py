@@ -13,12 +13,10 @@ CHUNK = 20_000
 
 
 class TokenRow(NamedTuple):
-    """One row, without padding."""
+    """One row, int32 [n] each, without padding."""
 
     ids: np.ndarray
-    """int32 [n]."""
     segment_ids: np.ndarray
-    """int32 [n]."""
 
 
 def token_rows(tokens: Tokens) -> list[TokenRow]:

@@ -4,8 +4,8 @@ https://gluebenchmark.com/tasks has the data; https://gluebenchmark.com/submit t
 each "index<TAB>prediction".
 """
 
+import contextlib
 import dataclasses
-import math
 from collections.abc import Sequence
 
 from electra_tf.platform.errors import UserError
@@ -18,8 +18,6 @@ ENTAILMENT = ("entailment", "not_entailment")
 INFERENCE = ("contradiction", "entailment", "neutral")
 ALL = "glue"
 """Value of `--task` that stands for all nine."""
-AVERAGE = "glue_average"
-"""Value of `--task` that prints a table of finished runs."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -29,11 +27,10 @@ class GlueTask:
     name: str
     """Value of `--task`."""
     directory: str
-    """Name of the task's directory in the data directory."""
+    """Within the data directory."""
     texts: tuple[str, ...]
     """Columns of the one or two texts."""
     label: str = "label"
-    """Column of the label."""
     inputs: tuple[str, ...] = ()
     """Names of the texts in an export, where a column's name is not an identifier."""
     labels: tuple[str, ...] = BINARY
@@ -41,7 +38,7 @@ class GlueTask:
     label_words: tuple[str, ...] = ()
     """Words for labels that the files only number, by class."""
     metrics: tuple[str, ...] = ("accuracy",)
-    """Reported metrics; the benchmark's score is their mean."""
+    """The benchmark's score is their mean."""
     dev: tuple[str, ...] = ("dev",)
     """Labelled splits that are not trained on."""
     tests: tuple[tuple[str, str], ...] = ()
@@ -110,21 +107,16 @@ def input_names(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def read_split(task: GlueTask, data_dir: Path, split: str) -> list[TextExample]:
-    """Returns all examples of a file of the benchmark.
+    """Returns all examples of "train", one of `task.dev`, or the first of a pair of `task.tests`.
 
-    Args:
-        task: a value of `TASKS`.
-        data_dir: holds the tasks' directories, or the files themselves.
-        split: "train", one of `task.dev`, or the first of a pair of `task.tests`.
-
-    Raises:
-        UserError: no such file, a damaged row, or a label outside the label set; with the line.
+    `data_dir` holds the tasks' directories, or the files themselves. `UserError` for no such file,
+    a damaged row, or a label outside the label set.
     """
-    candidates = _candidates(task, data_dir, split)
-    path = next((one for one in candidates if one.exists()), None)
+    path = find_split(task, data_dir, split)
     if path is None:
-        raise UserError(f"no {candidates[0]}; --data_dir must hold GLUE's files in their original "
-                        "layout; some of the tasks can be named alone, with commas between them.")
+        raise UserError(f"no {data_dir / task.directory / split}.tsv; --data_dir must hold GLUE's "
+                        "files in their original layout; some of the tasks can be named alone, "
+                        "with commas between them.")
     is_test = split in dict(task.tests)
     rows = read_rows(path, columns=None if is_test else task.headerless or None)
     return [TextExample(key=row.text(task.key) if is_test else str(row.line),
@@ -132,20 +124,18 @@ def read_split(task: GlueTask, data_dir: Path, split: str) -> list[TextExample]:
                         label=None if is_test else _label(task, row)) for row in rows]
 
 
-def has_split(task: GlueTask, data_dir: Path, split: str) -> bool:
-    """Tells whether a file exists; test files are only needed for a submission."""
-    return any(path.exists() for path in _candidates(task, data_dir, split))
+def find_split(task: GlueTask, data_dir: Path, split: str) -> Path | None:
+    """Returns a file of the task's directory, beside it, or in a directory of its own, if any."""
+    candidates = (data_dir / folder / f"{split}.tsv" for folder in (task.directory, "", split))
+    return next((path for path in candidates if path.exists()), None)
 
 
 def submission(task: GlueTask, split: str, keys: Sequence[str],
                predictions: Sequence[str | float]) -> tuple[str, str]:
-    """Returns name and content of the file that the benchmark's server takes.
+    """Returns name and content of the file that the benchmark's server takes for a test split.
 
-    Args:
-        task: a value of `TASKS`.
-        split: the first of a pair of `task.tests`.
-        keys: names of the examples, in the file's order.
-        predictions: label words, or numbers, which are clipped to the task's scale.
+    `keys` are in the file's order. `predictions` are label words, or numbers, which are clipped to
+    the task's scale.
     """
     # The server takes the labels of the files.
     written = dict(zip(label_words(task.name, task.labels), task.labels, strict=True))
@@ -158,22 +148,12 @@ def submission(task: GlueTask, split: str, keys: Sequence[str],
 
 def _label(task: GlueTask, row: TableRow) -> str | float:
     word = row.text(task.label)
-    if task.labels:
-        if word not in task.labels:
-            raise row.error(f"{task.label!r} must be one of {', '.join(task.labels)}. "
-                            f"Received: {word!r}")
+    if word in task.labels:
         return word
-    try:
-        number = float(word)
-    except ValueError:
-        number = math.nan
-    if not 0.0 <= number <= task.largest:
-        raise row.error(f"{task.label!r} must be a number from 0 to {task.largest:g}. "
-                        f"Received: {word!r}")
-    return number
-
-
-def _candidates(task: GlueTask, data_dir: Path, split: str) -> list[Path]:
-    """Returns the file in the task's directory, beside it, and in a directory of its own."""
-    return [data_dir / task.directory / f"{split}.tsv", data_dir / f"{split}.tsv",
-            data_dir / split / f"{split}.tsv"]
+    allowed = f"one of {', '.join(task.labels)}"
+    if not task.labels:
+        allowed = f"a number from 0 to {task.largest:g}"
+        with contextlib.suppress(ValueError):
+            if 0.0 <= float(word) <= task.largest:
+                return float(word)
+    raise row.error(f"{task.label!r} must be {allowed}. Received: {word!r}")

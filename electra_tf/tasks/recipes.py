@@ -8,7 +8,7 @@ from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.kinds.registry import KINDS
-from electra_tf.tasks.mrqa import MRQA, QUESTIONS
+from electra_tf.tasks.question_files import BENCHMARKS, MRQA
 
 DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
     "rte": {"training.num_train_epochs": 10.0},
@@ -19,16 +19,15 @@ DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
 """Task, as `--task` names it -> its settings besides its kind's (ELECTRA, appendix B, table 7)."""
 
 
-def recipe(task: str, model: ModelConfig, *, feature_based: bool = False) -> FinetuningConfig:
+def recipe(task: str, model: ModelConfig) -> FinetuningConfig:
     """Returns the default settings of a task; unknown tasks get the general recipe.
 
     Rows are at most as long as the encoder of settings `model` has positions.
     """
-    general = finetuning_config(model, feature_based=feature_based)
-    kind = Kind.QUESTION_ANSWERING if task in QUESTIONS else task
-    of_kind = KINDS[kind].recipe if kind in set(Kind) else {}
-    changes = {"task.max_seq_length": general.task.max_seq_length, **of_kind,
-               **DIFFERENCES.get(task, {})}
+    general = finetuning_config(model)
+    kind = Kind.QUESTION_ANSWERING if task in BENCHMARKS else task
+    changes = {"task.max_seq_length": general.task.max_seq_length,
+               **(KINDS[kind].recipe if kind in set(Kind) else {}), **DIFFERENCES.get(task, {})}
     changes["task.max_seq_length"] = min(
         changes["task.max_seq_length"], model.max_position_embeddings)
     return override(general, changes)

@@ -1,7 +1,4 @@
-"""Rows of text files: tab- or comma-separated values and JSON lines, read strictly.
-
-Every row is either read whole or an error that names file and line.
-"""
+"""Rows of tab- or comma-separated values and JSON lines: read whole, or refused by their line."""
 
 import csv
 import dataclasses
@@ -15,6 +12,8 @@ from electra_tf.platform.storage import Path
 
 MOST_BYTES, LONGEST_LINE = 1 << 30, 64 * storage.MIB
 """Largest file of examples, which are kept in memory; the largest of GLUE and SQuAD have 80 MB."""
+_Cells = Iterator[tuple[int, list[str]]]
+"""Line number and cells of each row."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,11 +31,7 @@ class TableRow:
         return UserError(f"{self.path}:{self.line}: {problem}")
 
     def text(self, column: str) -> str:
-        """Returns a column's string.
-
-        Raises:
-            UserError: the column is missing here, or isn't a string.
-        """
+        """Returns a column's string; `UserError` if it is missing or no string."""
         if column not in self.values:
             raise self.error(f"no column {column!r}. There are: {', '.join(self.values)}.")
         value = self.values[column]
@@ -46,19 +41,15 @@ class TableRow:
 
 
 def read_rows(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[TableRow]:
-    """Reads a table by its suffix: `.tsv` (tabs, no quoting), `.csv` (RFC 4180), `.jsonl`, `.txt`.
+    """Yields the rows of `.tsv` (tabs, no quoting), `.csv` (RFC 4180), `.jsonl` or `.txt`.
 
-    Args:
-        path: UTF-8, with or without a byte-order mark; packed if ".gz" follows the suffix.
-        columns: their names, if the first line isn't a header, as in every `.txt`, whose lines are
-            split at tabs if there are several; not for `.jsonl`.
-
-    Yields:
-        Rows in the file's order; an empty line, or a row of another width, is an error.
+    Files are UTF-8, with or without a byte-order mark, and packed if ".gz" follows the suffix.
+    `columns` are their names, if the first line isn't a header, as in every `.txt`, whose lines are
+    split at tabs if there are several; not for `.jsonl`.
 
     Raises:
-        UserError: names file and line: unreadable, not UTF-8, no rows, a damaged row, or a suffix
-            that is none of these.
+        UserError: names file and line: unreadable, not UTF-8, no rows, an empty line, a row of
+            another width, or a suffix that is none of these.
     """
     suffix = suffix_of(path)
     if suffix == ".jsonl":
@@ -66,9 +57,11 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[T
     elif suffix == ".txt" and columns:
         rows = _named(path, ((number, line.split("\t", len(columns) - 1))
                              for number, line in read_lines(path)), columns)
-    elif suffix in (".tsv", ".csv"):
-        cells = _comma_separated if suffix == ".csv" else _tab_separated
-        rows = _named(path, cells(path), columns)
+    elif suffix == ".tsv":
+        rows = _named(path, ((number, line.split("\t")) for number, line in read_lines(path)),
+                      columns)
+    elif suffix == ".csv":
+        rows = _named(path, _comma_separated(path), columns)
     else:
         raise UserError(f"{path} must end in .tsv, .csv or .jsonl, so that it is clear how to "
                         "read it.")
@@ -83,8 +76,7 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[T
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     r"""Yields line number and line, split at "\n" alone, without line ends; unpacks ".gz".
 
-    Raises:
-        UserError: no such file, unreadable, too large, or not UTF-8 (with the line).
+    `UserError` if the file is unreadable, too large, or not UTF-8 (with the line).
     """
     for number, line in storage.read_lines(path, longest=LONGEST_LINE, most=MOST_BYTES):
         line = line.removesuffix(b"\n").removesuffix(b"\r")
@@ -103,8 +95,7 @@ def suffix_of(path: Path) -> str:
     return pathlib.PurePath(path.name.removesuffix(".gz")).suffix
 
 
-def _named(path: Path, cells: Iterator[tuple[int, list[str]]],
-           columns: Sequence[str] | None) -> Iterator[TableRow]:
+def _named(path: Path, cells: _Cells, columns: Sequence[str] | None) -> Iterator[TableRow]:
     if columns is None:
         number, columns = next(cells, (1, []))
         repeated = {name for name in columns if columns.count(name) > 1}
@@ -117,12 +108,7 @@ def _named(path: Path, cells: Iterator[tuple[int, list[str]]],
         yield TableRow(path, number, dict(zip(columns, values, strict=True)))
 
 
-def _tab_separated(path: Path) -> Iterator[tuple[int, list[str]]]:
-    for number, line in read_lines(path):
-        yield number, line.split("\t")
-
-
-def _comma_separated(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _comma_separated(path: Path) -> _Cells:
     # The reader wants line ends, for quoted cells that go over several lines.
     reader = csv.reader((f"{line}\n" for _, line in read_lines(path)), strict=True)
     begin = 1

@@ -7,29 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from electra_tf.platform import strict_json
-from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.errors import shown
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import LABELLED, Example, Kind
 
 _PREFIX = "task_"
 """Prefix of a task's fields among a run's facts."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Columns:
-    """Columns of a table by their role."""
-
-    texts: tuple[str, ...] = ("text",)
-    """One or two columns of texts; for tagging the one with the list of words."""
-    label: str = "label"
-    """The label, the number, or the list of tags."""
-    key: str = ""
-    """Column that names a row in predictions; the line number if empty."""
-
-    def __post_init__(self):
-        if not 1 <= len(self.texts) <= 2:
-            raise UserError("--text_columns takes one column, or two separated by a comma. "
-                            f"Received: {','.join(self.texts)!r}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,9 +32,11 @@ class TaskSpec:
     """Numbers are learned as (number - offset) / scale."""
     offset: float = 0.0
     texts: tuple[str, ...] = ("text",)
-    """As in `Columns`, like `label` and `key`."""
+    """One or two columns of texts; for tagging the one with the list of words."""
     label: str = "label"
+    """Column of the label, the number, or the list of tags."""
     key: str = ""
+    """Column that names a row in predictions; the line number if empty."""
 
     def __post_init__(self):
         if len(set(self.labels)) < len(self.labels):
@@ -66,14 +51,10 @@ class TaskSpec:
         """Returns readable labels, for predictions, plots, exports and conversions."""
         return glue.label_words(self.name, self.labels)
 
-    def in_words(self, label: str) -> str:
-        """Returns the word for a label."""
-        return self.label_words[self.labels.index(label)]
-
     def facts(self) -> dict[str, Any]:
         """Returns all fields, under names that differ from those of settings."""
-        return {f"{_PREFIX}{field.name}": list(value) if isinstance(value, tuple) else value
-                for field in dataclasses.fields(self) for value in [getattr(self, field.name)]}
+        return {f"{_PREFIX}{name}": list(value) if isinstance(value, tuple) else value
+                for name, value in vars(self).items()}
 
     @classmethod
     def of_glue(cls, task: glue.GlueTask) -> "TaskSpec":
@@ -83,15 +64,10 @@ class TaskSpec:
 
     @classmethod
     def of_facts(cls, saved: Mapping[str, Any]) -> "TaskSpec":
-        """Returns the specification that `facts` wrote.
-
-        Raises:
-            strict_json.Unreadable: a field is missing, of another type, or contradicts another.
-        """
-        names = {f"{_PREFIX}{field.name}": field.name for field in dataclasses.fields(cls)}
-        values = {names.get(name, name): value for name, value in saved.items()
+        """Returns what `facts` wrote; `strict_json.Unreadable` if a field is missing or wrong."""
+        values = {name.removeprefix(_PREFIX): value for name, value in saved.items()
                   if name.startswith(_PREFIX)}
-        missing = names.values() - values.keys()
+        missing = {field.name for field in dataclasses.fields(cls)} - values.keys()
         if missing:
             raise strict_json.Unreadable(f"{min(missing)!r} is missing")
         spec = strict_json.loads(json.dumps(values).encode(), cls)
@@ -110,5 +86,5 @@ class Task:
     """Split -> examples to score; the first split decides which epoch and trial are best."""
     test: Mapping[str, Sequence[Example]]
     """Split -> examples to predict."""
-    notes: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
     """Notes on the data, to be printed."""

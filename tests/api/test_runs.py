@@ -46,9 +46,9 @@ def test_questions_get_answers_from_their_contexts(task_directories):
     reader = electra_tf.load_task(task_directories[Kind.QUESTION_ANSWERING])
     context = "the chef cooked the meal ."
     found = reader.predict([("the text", context), ("the text", "")])
-    best = found[0]["n_best"][0]
-    assert context[best["start"]:].startswith(best["text"])
-    assert [one["prediction"] for one in found] == [best["text"], ""]
+    best = found[0]["best_answer"]
+    assert context[found[0]["start"]:].startswith(best)
+    assert [one["prediction"] for one in found] == [best, ""]
 
 
 @pytest.mark.parametrize(("kind", "examples", "named"), [

@@ -21,23 +21,27 @@ PAIRS = [
 
 
 def both(max_length, stride):
+    """Examples as fine-tuning encodes them, and as an exported graph does."""
     examples = [QuestionExample(key=str(number), question=question, context=context, answers=())
                 for number, (question, context) in enumerate(PAIRS)]
     encoder = RowEncoder(TEXT, max_length)
     expected = kind.encode(examples, encoder, stride=stride, max_query=4)
     asked, contexts = (tf.constant(column) for column in zip(*PAIRS, strict=True))
-    found = kind.served_windows(encoder, asked, contexts, stride=stride, max_query=4)
-    return examples, expected, contexts, *found
+    numbers = tf.range(len(PAIRS))
+    tokens, windows, pieces = kind.read_windows(encoder, asked, contexts, numbers, stride=stride,
+                                                max_query=4)
+    return expected, tokens, windows, answers.Contexts(
+        contexts, pieces.starts, pieces.ends, numbers)
 
 
 @pytest.mark.parametrize(("max_length", "stride"), [(12, 3), (12, 30), (64, 8)])
-def test_answers_are_fine_tunings(max_length, stride):
-    encoded = both(max_length, stride)
+def test_answers_are_the_likeliest_spans_of_fine_tunings_windows(max_length, stride):
+    expected, tokens, windows, contexts = both(max_length, stride)
     for seed in range(6):
-        compare(*encoded, np.random.default_rng(seed))
+        compare(expected, tokens, windows, contexts, np.random.default_rng(seed))
 
 
-def compare(examples, expected, contexts, tokens, windows, pieces, draw):
+def compare(expected, tokens, windows, contexts, draw):
     count, length = tokens.ids.shape
     size = 4
     beams = SpanBeams(
@@ -46,26 +50,38 @@ def compare(examples, expected, contexts, tokens, windows, pieces, draw):
         draw.normal(-2.0, 1.0, [count, size, size]).astype(np.float32),
         draw.integers(0, length, [count, size, size]).astype(np.int32),
         draw.normal(0.0, 1.0, [count]).astype(np.float32))
-    found = answers.graph_answers(contexts, windows, pieces, SpanBeams(*map(tf.constant, beams)),
-                              max_pieces=5)
-    best = answers.best_answers(
-        examples, expected, [{name: part[row] for name, part in beams._asdict().items()}
-                             for row in range(count)], max_pieces=5, count=1)
-    logits = answers.no_answer_scores(expected, beams.impossible)
-    np.testing.assert_allclose(found.impossible, logits)
+    found = answers.best_answers(contexts, windows, beams, max_pieces=5)
     for line, (_, context) in enumerate(PAIRS):
+        rows = np.flatnonzero(expected.windows.example == line)
+        assert found.impossible[line] == beams.impossible[rows].min()
+        score, (first, last) = likeliest(expected.windows, beams, rows)
         text, start, end = (part[line].numpy() for part in found[:3])
-        if not best[line]:
+        if first is None:
             assert (text, start, end, found.score[line]) == (b"", 0, 0, 0.0)
             continue
-        assert text.decode() == best[line][0].text == context[start:end]
-        assert start == best[line][0].start
-        assert float(found.score[line]) == pytest.approx(
-            np.exp(best[line][0].log_probability), rel=1e-4)
+        own = expected.contexts.of[line]
+        begin, past = (int(part[own][piece]) for part, piece in (
+            (expected.contexts.starts, first), (expected.contexts.ends, last)))
+        assert text == context.encode()[begin:past] and text.decode() == context[start:end]
+        assert float(found.score[line]) == pytest.approx(np.exp(score), rel=1e-4)
+
+
+def likeliest(windows, beams, rows):
+    """The best span of some windows, by looking at each: log probability, first and last piece."""
+    best = -np.inf, (None, None)
+    offsets = np.cumsum([0, *windows.sizes])
+    for row in rows:
+        for rank, start in enumerate(beams.start_index[row] - windows.position[row]):
+            for other, end in enumerate(beams.end_index[row, rank] - windows.position[row]):
+                score = beams.start_log_probs[row, rank] + beams.end_log_probs[row, rank, other]
+                if (0 <= start <= end < windows.sizes[row] and end - start < 5 and score > best[0]
+                        and windows.is_best[offsets[row] + start]):
+                    best = score, (windows.first[row] + start, windows.first[row] + end)
+    return best
 
 
 def test_chunks_change_nothing(monkeypatch):
-    _, _, _, read, _, _ = both(12, 3)
+    _, read, _, _ = both(12, 3)
 
     def compute(tokens):
         ids = tf.cast(tokens.ids[:, :3], tf.float32)

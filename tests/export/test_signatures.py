@@ -49,9 +49,8 @@ def test_numbers_from_pairs():
     np.testing.assert_allclose(found["score"], [row["prediction"] for row in expected], atol=1e-5)
 
 
-@pytest.mark.parametrize("feature_based", [False, True])
-def test_tags(feature_based):
-    tagger = example(Kind.TAGGING, **({"task__feature_based": True} if feature_based else {}))
+def test_tags():
+    tagger = example(Kind.TAGGING)
     sentences = [text for text in TEXTS if text and len(text) < 50]
     found = answer(tagger, [*sentences, ""])
     expected = tagger.predicted(
@@ -77,11 +76,9 @@ def test_answers(answerability):
         key=str(number), question=question, context=context, answers=())
         for number, (question, context) in enumerate(pairs)])
     for line, row in enumerate(expected):
-        answers = row["n_best"]
-        assert found["answer"][line].decode() == (answers[0]["text"] if answers else "")
-        if answers:
-            assert found["start"][line] == answers[0]["start"]
-            assert pairs[line][1][found["start"][line]:found["end"][line]] == answers[0]["text"]
+        assert found["answer"][line].decode() == row["best_answer"]
+        assert found["start"][line] == row["start"]
+        assert pairs[line][1][found["start"][line]:found["end"][line]] == row["best_answer"]
     assert ("no_answer_probability" in found) == answerability
 
 
@@ -150,7 +147,7 @@ def test_embeddings_average_word_pieces(discriminator, detector):
 def test_rows_beyond_a_chunk_change_nothing(detector, monkeypatch):
     texts = tf.constant(["a cafes " * 30, "The cafés won.", "b"])
     whole = detector.answer(texts)
-    tagger = example(Kind.TAGGING, task__feature_based=True).served()
+    tagger = example(Kind.TAGGING).served()
     tags = tagger.answer(texts)
     monkeypatch.setattr(chunks, "TOKENS", 40)
     for expected, found in ((whole, detector.answer(texts)), (tags, tagger.answer(texts))):
@@ -166,7 +163,6 @@ def signatures():
     """Returns all signatures of all kinds, by the model and their names."""
     served = {
         "detector": tiny_detector().signatures(),
-        "feature-based": example(Kind.TAGGING, task__feature_based=True).signatures,
         "plain": example(Kind.QUESTION_ANSWERING, task__ends_given_starts=False).signatures,
         "threshold": example(Kind.QUESTION_ANSWERING).served(threshold=0.0).signatures(),
         **{str(kind): example(kind).signatures for kind in Kind}}

@@ -9,10 +9,9 @@ import tensorflow as tf
 
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.finetuning import pseudo_likelihood
-from electra_tf.finetuning.pseudo_likelihood import PseudoLikelihood
+from electra_tf.finetuning.pseudo_likelihood import PseudoLikelihood, read_blimp
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.platform.errors import UserError
-from electra_tf.tasks.minimal_pairs import Paradigm, read_blimp
 from tests import tiny_networks
 
 SENTENCES = ["word1 word2 word3", "word4", "word5 word6 word7 word8 word9 word10 word11 word12",
@@ -85,9 +84,6 @@ def test_networks_that_are_missing_arent_asked(networks):
     assert with_parts("electra", "discriminator_predictions") == ("discriminator",)
     with pytest.raises(UserError, match="neither a generator's nor a discriminator's"):
         with_parts("electra")
-
-
-def test_a_sentence_past_the_models_length_is_refused(networks):
     with pytest.raises(UserError, match="33 tokens; the model reads 32 at most"):
         PseudoLikelihood(networks).score(["word1 " * 31])
 
@@ -96,11 +92,10 @@ def test_the_share_of_pairs_is_counted_per_file(networks, tmp_path, capsys):
     scores = PseudoLikelihood(networks).score(SENTENCES)["generator"]
     order = np.argsort(scores)
     low, high = (SENTENCES[index] for index in order[[0, -1]])
-    paradigm = Paradigm(name="made_up", good=(high, low, low, low), bad=(low, high, high, low))
-    found = pseudo_likelihood.score_pairs(networks, [paradigm], tmp_path / "new")
-    assert found["made_up"]["generator"] == 0.25
+    pairs = [(high, low), (low, high), (low, high), (low, low)]
+    pseudo_likelihood.score_pairs(networks, {"made_up": pairs}, tmp_path / "new")
     saved = json.loads((tmp_path / "new" / pseudo_likelihood.RESULTS_FILE).read_text())
-    assert saved["mean"]["generator"] == 0.25
+    assert saved["mean"]["generator"] == saved["paradigms"]["made_up"]["generator"] == 0.25
     assert "25.0 %" in capsys.readouterr().out
 
 
@@ -108,9 +103,8 @@ def test_files_are_read_by_name_and_bad_ones_refused(tmp_path):
     for name, good in (("b", "He runs."), ("a", "She runs.")):
         (tmp_path / f"{name}.jsonl").write_text(
             json.dumps({"sentence_good": good, "sentence_bad": "He run.", "pairID": "0"}) + "\n")
-    first, second = read_blimp(tmp_path)
-    assert (first.name, first.good, first.bad) == ("a", ("She runs.",), ("He run.",))
-    assert second.name == "b"
+    found = read_blimp(tmp_path)
+    assert list(found) == ["a", "b"] and found["a"] == [("She runs.", "He run.")]
     (tmp_path / "c.jsonl").write_text('{"sentence_good": "He runs."}\n')
     with pytest.raises(UserError, match=r"c.jsonl:1: .*sentence_bad"):
         read_blimp(tmp_path)

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from electra_tf.finetuning.outputs import Progress, mistakes, require_writable, write_submission
+from electra_tf.finetuning import outputs
+from electra_tf.finetuning.outputs import mistakes, require_writable, submission_files
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.kinds.registry import KINDS
@@ -14,8 +15,8 @@ CLASSES = [{"key": "0", "texts": ["a\tb"], "prediction": "1", "probability": 0.7
             "probabilities": {"0": 0.25, "1": 0.75}},
            {"key": "1", "texts": ["c"], "gold": "1", "prediction": "0", "probability": 0.5,
             "probabilities": {"0": 0.5, "1": 0.5}}]
-ANSWERS = [{"key": "q1", "prediction": "Ünal", "no_answer_score": -3.5, "n_best": []},
-           {"key": "q2", "prediction": "", "no_answer_score": 2.0, "n_best": []}]
+ANSWERS = [{"key": "q1", "prediction": "Ünal", "no_answer_score": -3.5},
+           {"key": "q2", "prediction": "", "no_answer_score": 2.0}]
 TAGS = [{"key": "1", "words": ["Ada", "wrote"], "prediction": ["B-PER", "O"]}]
 
 
@@ -57,9 +58,9 @@ def test_an_output_that_cannot_be_written_is_found_first(tmp_path):
 
 def test_progress_is_a_line_in_ten_seconds_with_the_time_left(capsys):
     times = iter([0.0, 5.0, 12.0, 15.0, 24.0, 40.0])
-    progress = Progress(clock=lambda: next(times))
+    show = outputs.progress(clock=lambda: next(times))
     for done in (0.1, 0.25, 0.3, 0.5, 1.0):
-        progress.show(done)
+        show(done)
     assert capsys.readouterr().err.splitlines() == [
         "   25 %  ETA 0:00:36", "   50 %  ETA 0:00:24"]
 
@@ -71,33 +72,33 @@ def test_mistakes_are_counted_and_the_most_confident_come_first():
                 "prediction": found, "probability": share} for number, (gold, found, share) in
                enumerate([("no", "no", 0.9), ("no", "yes", 0.6), ("yes", "no", 0.8)] * 7)]
     lines = mistakes(spec, records, "dev").splitlines()
-    assert [line.split()[-3:] for line in lines[1:4]] == [
-        ["predicted:", "no", "yes"], ["no", "7", "7"], ["yes", "7", "0"]]
-    assert lines[4] == "the most confident mistakes of 14 on dev"
-    assert lines[5] == "   80.0 %  no, true: yes; 2: text 2" and len(lines) == 15
-    assert [line.split()[0] for line in lines[5:]] == ["80.0"] * 7 + ["60.0"] * 3
+    assert [line.split() for line in lines[2:5]] == [
+        ["no", "yes"], ["no", "7", "7"], ["yes", "7", "0"]]
+    assert lines[5] == "the most confident mistakes of 14 on dev"
+    assert lines[6] == "   80.0 %  no, true: yes; 2: text 2" and len(lines) == 16
+    assert [line.split()[0] for line in lines[6:]] == ["80.0"] * 7 + ["60.0"] * 3
 
 
-def test_mnli_s_server_takes_three_files(tmp_path):
+def test_rare_labels_share_a_row_of_the_confusion_matrix():
+    labels = [f"label{number}" for number in range(outputs.SHOWN_LABELS + 2)]
+    truth = [*labels[2:], *labels[2:], "label0", "label1"]
+    found = [*labels[2:], *labels[2:], "label2", "label0"]
+    shown, table = outputs.confusion([{"gold": truth, "prediction": found}], labels)
+    assert shown == [*labels[2:], outputs.OTHERS]
+    assert table.diagonal().tolist() == [2] * outputs.SHOWN_LABELS + [1]
+    assert table[-1, 0] == 1 and table.sum() == len(truth)
+
+
+def test_servers_take_files_of_their_own():
     one = [{"key": "7", "prediction": "neutral"}]
-    files = write_submission(tmp_path / "out", "mnli", {
-        "test_matched": one, "test_mismatched": one, "diagnostic": one})
-    assert [path.name for path in files] == ["MNLI-m.tsv", "MNLI-mm.tsv", "AX.tsv"]
-    assert all(path.read_text() == "index\tprediction\n7\tneutral\n" for path in files)
-
-
-def test_squad_s_evaluation_takes_answers_and_for_2_0_odds(tmp_path):
-    files = write_submission(tmp_path, "squad2", {"dev": ANSWERS})
-    assert [path.name for path in files] == ["predictions.json", "null_odds.json"]
-    assert json.loads(files[0].read_text()) == {"q1": "Ünal", "q2": ""}
-    assert json.loads(files[1].read_text()) == {"q1": -3.5, "q2": 2.0}
+    assert submission_files("mnli", dict.fromkeys(
+        ("test_matched", "test_mismatched", "diagnostic"), one)) == dict.fromkeys(
+            ("MNLI-m.tsv", "MNLI-mm.tsv", "AX.tsv"), "index\tprediction\n7\tneutral\n")
+    files = submission_files("squad2", {"dev": ANSWERS})
+    assert {name: json.loads(content) for name, content in files.items()} == {
+        "predictions.json": {"q1": "Ünal", "q2": ""}, "null_odds.json": {"q1": -3.5, "q2": 2.0}}
     without = [{name: value for name, value in record.items() if name != "no_answer_score"}
                for record in ANSWERS]
     for name in ("squad", "newsqa"):
-        assert [path.name for path in write_submission(tmp_path, name, {"dev": without})] == [
-            "predictions.json"]
-
-
-def test_a_task_without_a_server_leaves_nothing(tmp_path):
-    assert write_submission(tmp_path / "out", "tagging", {"test": TAGS}) == []
-    assert not (tmp_path / "out").exists()
+        assert submission_files(name, {"dev": without}).keys() == {"predictions.json"}
+    assert submission_files("tagging", {"test": TAGS}) == {}

@@ -1,13 +1,12 @@
-"""What is kept of a trial's epochs, what stops it, and what is drawn of it."""
+"""What is kept of a trial's epochs."""
 
 import types
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
 from electra_tf.config.finetuning import FinetuningConfig, FinetuningTrainingConfig
-from electra_tf.finetuning import pictures, trials
+from electra_tf.finetuning import trials
 from electra_tf.finetuning.finetuner import Interval
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.kinds.kind import Scored, Split
@@ -39,7 +38,7 @@ def run_trial(monkeypatch):
         config = FinetuningConfig(training=FinetuningTrainingConfig(
             num_train_epochs=len(scores), **training))
         trial = trials.run_trial(
-            types.SimpleNamespace(config=config, trial=None, spec=SPEC),
+            types.SimpleNamespace(config=config, spec=SPEC),
             types.SimpleNamespace(variables=[weight]), [], dev, metric="accuracy", seed=1)
         return trial, float(weight)
     return run
@@ -58,21 +57,3 @@ def test_an_epochs_loss_is_the_mean_of_its_own_steps(run_trial):
     trial, _ = run_trial([0.5, 0.6])
     assert trial.losses == ((1, 1.0), (2, 3.0), (3, 1.0), (4, 1.5))  # None that is passing.
     assert [epoch.loss for epoch in trial.epochs] == [2.0, 1.25]
-
-
-def test_early_stopping_counts_epochs_without_a_better_score(run_trial, capsys):
-    trial, weight = run_trial([0.5, 0.7, 0.7, 0.6, 0.9], early_stopping=2)
-    assert (len(trial.epochs), trial.kept_epoch, weight) == (4, 2, 4.0)
-    assert "stopped: no better accuracy for 2 epochs" in capsys.readouterr().out
-    trial, _ = run_trial([float("nan"), 0.1, 0.2], early_stopping=1)
-    assert trial.kept_epoch == 3
-
-
-def test_rare_labels_share_a_row_of_the_confusion_matrix():
-    labels = [f"label{number:02}" for number in range(pictures.MAX_LABELS + 2)]
-    truth = [*labels[2:], *labels[2:], "label00", "label01"]
-    found = [*labels[2:], *labels[2:], "label02", "label00"]
-    shown, table = pictures.confusion_table(truth, found, labels)
-    assert shown == [*labels[2:], pictures.OTHERS]
-    assert np.diag(table).tolist() == [2] * pictures.MAX_LABELS + [1]
-    assert table[-1, 0] == 1 and table.sum() == len(truth)

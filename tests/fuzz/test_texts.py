@@ -18,14 +18,14 @@ from data_prep.sources import registry as sources
 from electra_tf.config.overrides import flatten, override, parse_assignments, read_yaml
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.tasks import files, tables
-from electra_tf.tasks.files import Columns
-from electra_tf.tasks.mrqa import read_mrqa
-from electra_tf.tasks.squad import read_squad
-from electra_tf.tasks.tagging import read_conll
+from electra_tf.tasks.files import read_conll
+from electra_tf.tasks.question_files import read_questions
+from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.fuzz.attempts import REFUSED, attempt, cases
 from tests.fuzz.mutations import HOSTILE_TEXT, bytes_changed, json_changed
 
+SPEC = TaskSpec(name="classification", kind="classification", metrics=("accuracy",))
 CONTEXT = "Denver beat Carolina 24–10 in 2016."
 QUESTIONS = [
     {"id": "a", "question": "Who won?", "answers": [{"text": "Denver", "answer_start": 0}],
@@ -126,12 +126,13 @@ def mrqa_changed(draw, pack):
 
 JSON_LINE = json_changed({"text": "good", "label": "yes", "id": 7}).map(
     lambda content: b"".join(content.split(b"\n")))
+SPEC = TaskSpec(name="classification", kind="classification", metrics=("accuracy",))
 VOCABULARY = "".join(f"{one}\n" for one in (*SPECIAL_TOKENS, "the", "##ing", "中", "a"))
 CORPUS = "One document.\nIts second line.\n\nAnother 中文.\n".encode() * 3
 READERS = [  # File, changed contents, reader, what it must have read.
     ("a.csv", bytes_changed(CSV.encode()), lambda path: list(tables.read_rows(path)),
      require_cells),
-    ("a.jsonl", JSON_LINE, lambda path: files.read_texts(path, Columns()), require_object),
+    ("a.jsonl", JSON_LINE, lambda path: files.read_texts(path, SPEC), require_object),
     ("vocab.txt", bytes_changed(VOCABULARY.encode()), Vocabulary.load, require_tokens),
     *((f"corpus{suffix}", bytes_changed(pack(CORPUS)), read_corpus,
        functools.partial(require_corpus, unpack)) for suffix, pack, unpack in (
@@ -140,12 +141,12 @@ READERS = [  # File, changed contents, reader, what it must have read.
     *(reader for labelled in (True, False) for reader in (
         ("conll.txt", bytes_changed(CONLL.encode()),
          functools.partial(read_conll, tagged=labelled), require_words),
-        ("squad.json", json_changed(SQUAD), functools.partial(read_squad, labelled=labelled),
+        ("squad.json", json_changed(SQUAD), functools.partial(read_questions, labelled=labelled),
          functools.partial(require_questions, labelled)),
-        ("mrqa.jsonl", mrqa_changed(bytes), functools.partial(read_mrqa, labelled=labelled),
+        ("mrqa.jsonl", mrqa_changed(bytes), functools.partial(read_questions, labelled=labelled),
          functools.partial(require_spans, labelled)),
         ("mrqa.jsonl.gz", mrqa_changed(gzip.compress),
-         functools.partial(read_mrqa, labelled=labelled),
+         functools.partial(read_questions, labelled=labelled),
          functools.partial(require_spans, labelled)))),
 ]
 

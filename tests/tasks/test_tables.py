@@ -1,6 +1,5 @@
 """Rows come whole, with their line, or as an error that names it."""
 
-import json
 
 import pytest
 
@@ -20,21 +19,11 @@ def test_tabs_are_read_without_quoting_and_with_a_byte_order_mark(tmp_path):
         (2, {"a": '"x', "b": 'y "z"'}), (3, {"a": "\x85", "b": ""})]
 
 
-def test_names_of_columns_stand_in_for_a_header(tmp_path):
-    assert rows(tmp_path, "t.tsv", "1\t2", columns=("a", "b")) == [(1, {"a": "1", "b": "2"})]
-
-
 def test_commas_quotes_and_line_ends_within_quotes(tmp_path):
     data = 'a,b\n"x, ""y""",1\n"two\nlines",2\nlast,3\n'
     assert rows(tmp_path, "t.csv", data) == [
         (2, {"a": 'x, "y"', "b": "1"}), (3, {"a": "two\nlines", "b": "2"}),
         (5, {"a": "last", "b": "3"})]
-
-
-def test_json_lines_keep_their_types(tmp_path):
-    record = {"text": "für\u2028dich", "label": 3, "words": ["a", "b"]}
-    data = json.dumps(record, ensure_ascii=False) + "\n"
-    assert rows(tmp_path, "t.jsonl", data) == [(1, record)]
 
 
 @pytest.mark.parametrize(("name", "data", "message"), [
@@ -54,11 +43,6 @@ def test_json_lines_keep_their_types(tmp_path):
 def test_damage_is_named_with_its_line(tmp_path, name, data, message):
     with pytest.raises(UserError, match=message):
         rows(tmp_path, name, data)
-
-
-def test_a_missing_file_is_one_line(tmp_path):
-    with pytest.raises(UserError, match=r"cannot read .*t\.csv: No such file"):
-        list(read_rows(tmp_path / "t.csv"))
 
 
 def test_a_column_that_is_missing_or_no_text_is_named(tmp_path):

@@ -1,9 +1,8 @@
 """Decodes answers from the beams of windows, and scores them as SQuAD 2.0's evaluation does.
 
-`best_answers` returns several answers per question, for predictions; `graph_answers` the best one,
-inside the graph of an exported model. Where every question has an answer, the scores are SQuAD
-1.1's, except for gold answers that consist of articles and punctuation: such an answer is ignored
-beside others, and alone it stands for "no answer".
+Where every question has an answer, the scores are SQuAD 1.1's, except for gold answers that consist
+of articles and punctuation: such an answer is ignored beside others, and alone it stands for "no
+answer".
 """
 
 import collections
@@ -21,24 +20,25 @@ from electra_tf.data.buckets import Row
 from electra_tf.modeling.task_heads import SpanBeams
 from electra_tf.tasks.examples import QuestionExample
 from electra_tf.tasks.kinds.kind import RowResults, Scored
-from electra_tf.text.tokenizer import Pieces
 from electra_tf.text.windows import Windows, spans
 
-_BEAMS = ("start_log_probs", "start_index", "end_log_probs", "end_index")
-"""Fields of `SpanBeams`: [K], [K], [K, K], [K, K]."""
 _NOWHERE = -1
 """Index of what fills up beams that are narrower than others."""
 _NEVER = -1e30
 """Log probability of a span that isn't allowed."""
 
 
-class Context(NamedTuple):
-    """Byte offsets, in the context's UTF-8, of the words that its pieces belong to."""
+class Contexts(NamedTuple):
+    """The C contexts of B questions, and the words that their pieces belong to."""
 
-    starts: np.ndarray
-    """int64 [n]: first byte of the piece's word."""
-    ends: np.ndarray
-    """int64 [n]: one past its last byte."""
+    texts: tf.Tensor
+    """string [C]."""
+    starts: tf.RaggedTensor
+    """[C, (pieces)]: first byte of the piece's word, in the context's UTF-8."""
+    ends: tf.RaggedTensor
+    """[C, (pieces)]: one past its last byte."""
+    of: tf.Tensor
+    """int32 [B]: each question's context."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -50,23 +50,11 @@ class Questions:
     answer, and "impossible", 1.0 there (or where the question has none) and 0.0 elsewhere."""
     windows: Windows
     """Windows of the rows, in arrays."""
-    contexts: list[Context]
-    """One per example."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Prediction:
-    """A candidate answer."""
-
-    text: str
-    start: int
-    """First character in the context."""
-    log_probability: float
-    """Log probability of start and end together, within its window."""
+    contexts: Contexts
 
 
 class Answers(NamedTuple):
-    """The best answer to each question, [B] each."""
+    """The most likely answer to each question, [B] each."""
 
     text: tf.Tensor
     """string; empty where no span is allowed."""
@@ -82,101 +70,43 @@ class Answers(NamedTuple):
 
 def score(examples: Sequence[QuestionExample], questions: Questions,
           results: Sequence[RowResults], config: TaskConfig, threshold: float | None) -> Scored:
-    """Scores question answering; results hold the fields of `SpanBeams`.
+    """Scores question answering; `results` hold the fields of `SpanBeams` of every row.
 
-    Args:
-        examples: the questions.
-        questions: the encoded examples.
-        results: one per row.
-        config: sets the longest answer and the number of candidates.
-        threshold: logit above which a question gets no answer; None searches the best one where
-            answerability was learned and the truth is known.
+    Without a `threshold` the best one is searched, if answerability was learned and the truth is
+    known.
     """
-    found = best_answers(examples, questions, results, max_pieces=config.max_answer_length,
-                         count=config.n_best)
-    keys = [example.key for example in examples]
     learned = "impossible" in results[0]
-    none = (no_answer_scores(questions, [result["impossible"] for result in results])
-            if learned else [-np.inf] * len(examples))
+    beams = {"impossible": np.zeros(len(results), np.float32)} | {
+        name: _stacked([result[name] for result in results]) for name in results[0]}
+    with tf.device("CPU:0"):
+        found = best_answers(questions.contexts, Windows(*map(tf.constant, questions.windows)),
+                             SpanBeams(**beams), max_pieces=config.max_answer_length)
+    texts = [text.decode() for text in found.text.numpy()]
+    none = found.impossible.numpy().astype(np.float64).tolist()
     known = all(example.gold or example.is_impossible for example in examples)
     gold = {example.key: example.gold for example in examples}
     extra = {}
     if threshold is None and learned and known:
-        threshold = extra["threshold"] = best_threshold(gold, keys, found, none)
-    chosen = chosen_answers(
-        keys, found, none, config.no_answer_threshold if threshold is None else threshold)
+        threshold = extra["threshold"] = best_threshold(gold, texts, none)
+    if threshold is None:
+        threshold = config.no_answer_threshold
+    chosen = {key: "" if learned and logit > threshold else text
+              for key, text, logit in zip(gold, texts, none, strict=True)}
     records = [
         {"key": one.key, "question": one.question}
         | ({"gold": list(one.gold)} if one.gold or one.is_impossible else {})
-        | {"prediction": chosen[one.key]} | ({"no_answer_score": float(value)} if learned else {})
-        | {"n_best": [dataclasses.asdict(candidate) for candidate in candidates]}
-        for one, value, candidates in zip(examples, none, found, strict=True)]
-    scores = answer_scores(gold, chosen) | extra if known else {}
-    return Scored(records=records, scores=scores)
+        | {"prediction": chosen[one.key]} | ({"no_answer_score": logit} if learned else {})
+        | {"best_answer": text, "start": int(start), "score": float(share)}
+        for one, text, logit, start, share in zip(
+            examples, texts, none, found.start.numpy(), found.score.numpy(), strict=True)]
+    return Scored(records=records, scores=answer_scores(gold, chosen) | extra if known else {})
 
 
-def best_answers(examples: Sequence[QuestionExample], questions: Questions,
-                 results: Sequence[RowResults], *, max_pieces: int,
-                 count: int) -> list[list[Prediction]]:
-    """Returns at most `count` distinct answers to every question, most likely first.
-
-    An answer has at most `max_pieces` word pieces. A question without an allowed span has none.
-    """
-    candidates: list[list[tuple[float, int, int]]] = [[] for _ in examples]
-    starts, start_index, ends, end_index = (
-        _stacked([result[name] for result in results], fill=_NOWHERE) for name in _BEAMS)
-    found = spans(Windows(*map(tf.constant, questions.windows)),
-                  tf.constant(start_index, tf.int32), tf.constant(end_index, tf.int32),
-                  most_pieces=max_pieces)
-    scores, last = starts[:, :, np.newaxis] + ends, found.last.numpy()
-    first = np.broadcast_to(found.first.numpy(), last.shape)
-    for place in zip(*np.nonzero(found.allowed.numpy()), strict=True):
-        candidates[questions.windows.example[place[0]]].append(
-            (float(scores[place]), int(first[place]), int(last[place])))
-    return [_distinct(example.context.encode(), context, spans_found, count)
-            for example, context, spans_found in zip(
-                examples, questions.contexts, candidates, strict=True)]
-
-
-def _stacked(values: Sequence[np.ndarray], *, fill: int) -> np.ndarray:
-    """Returns the beams of all rows; those of short rows are padded."""
-    most = max(len(value) for value in values)
-    return np.stack([value if len(value) == most else np.pad(
-        value, [[0, most - len(value)]] * value.ndim, constant_values=fill) for value in values])
-
-
-def _distinct(text: bytes, context: Context, found: Sequence[tuple[float, int, int]],
-              count: int) -> list[Prediction]:
-    answers: dict[str, Prediction] = {}
-    for value, first, last in sorted(found, key=lambda span: -span[0]):
-        start = int(context.starts[first])
-        answer = text[start:int(context.ends[last])].decode()
-        answers.setdefault(answer, Prediction(
-            text=answer, start=len(text[:start].decode()), log_probability=value))
-        if len(answers) == count:
-            break
-    return list(answers.values())
-
-
-def no_answer_scores(questions: Questions, logits: Sequence[float]) -> list[float]:
-    """Returns the smallest logit of "impossible" over the windows of every question."""
-    scores = np.full(len(questions.contexts), np.inf)
-    np.minimum.at(scores, questions.windows.example, np.asarray(logits, np.float64))
-    return scores.tolist()
-
-
-def chosen_answers(keys: Sequence[str], answers: Sequence[Sequence[Prediction]],
-                   scores: Sequence[float], threshold: float) -> Mapping[str, str]:
-    """Returns question's key -> answer, empty where "no answer" scores above the threshold."""
-    return {key: "" if score > threshold or not found else found[0].text
-            for key, found, score in zip(keys, answers, scores, strict=True)}
-
-
-def graph_answers(contexts: tf.Tensor, parts: Windows, pieces: Pieces, beams: SpanBeams, *,
-            max_pieces: int) -> Answers:
-    """Returns the most likely answer to every question about contexts, string [B], by graph ops."""
+def best_answers(contexts: Contexts, parts: Windows, beams: SpanBeams, *,
+                 max_pieces: int) -> Answers:
+    """Returns the most likely answer to every question by graph ops, of at most `max_pieces`."""
     scores, first, last = _best_spans(parts, beams, max_pieces)
-    count = tf.size(contexts)
+    count = tf.size(contexts.of)
     best = tf.math.unsorted_segment_max(scores, parts.example, count)
     numbers = tf.range(tf.size(scores))
     is_best = scores == tf.gather(best, parts.example)
@@ -184,7 +114,7 @@ def graph_answers(contexts: tf.Tensor, parts: Windows, pieces: Pieces, beams: Sp
         tf.where(is_best, numbers, tf.size(scores)), parts.example, count)
     window = tf.minimum(window, tf.maximum(tf.size(scores) - 1, 0))
     found = best > _NEVER
-    before = tf.cast(pieces.ids.row_starts(), tf.int32)
+    before = tf.gather(tf.cast(contexts.starts.row_starts(), tf.int32), contexts.of)
 
     def of_piece(values: tf.RaggedTensor, piece: tf.Tensor) -> tf.Tensor:
         # A context without pieces has none to look up; zero stands for it.
@@ -192,8 +122,9 @@ def graph_answers(contexts: tf.Tensor, parts: Windows, pieces: Pieces, beams: Sp
         place = before + tf.gather(piece, window)
         return tf.gather(flat, tf.where(found, place, tf.size(flat) - 1))
 
-    start, end = of_piece(pieces.starts, first), of_piece(pieces.ends, last)
-    text = tf.strings.unicode_transcode(contexts, "UTF-8", "UTF-8", errors="ignore")
+    start, end = of_piece(contexts.starts, first), of_piece(contexts.ends, last)
+    text = tf.gather(tf.strings.unicode_transcode(
+        contexts.texts, "UTF-8", "UTF-8", errors="ignore"), contexts.of)
 
     def characters(bytes_before: tf.Tensor) -> tf.Tensor:
         zeros = tf.zeros_like(bytes_before)
@@ -202,6 +133,14 @@ def graph_answers(contexts: tf.Tensor, parts: Windows, pieces: Pieces, beams: Sp
     impossible = tf.math.unsorted_segment_min(beams.impossible, parts.example, count)
     return Answers(tf.strings.substr(text, start, end - start), characters(start),
                    characters(end), tf.where(found, tf.exp(best), 0.0), impossible)
+
+
+def _stacked(values: Sequence[np.ndarray]) -> np.ndarray:
+    """Returns the beams of all rows; those of short rows are padded with `_NOWHERE`."""
+    most = max(np.shape(value) for value in values)
+    return np.stack([value if np.shape(value) == most else np.pad(
+        value, [[0, most[0] - len(value)]] * value.ndim, constant_values=_NOWHERE)
+        for value in values])
 
 
 def _best_spans(parts: Windows, beams: SpanBeams,
@@ -225,11 +164,9 @@ def answer_scores(gold: Mapping[str, Sequence[str]],
                   predictions: Mapping[str, str]) -> dict[str, float]:
     """Returns exact match and F1, in [0, 1], over all questions and by whether they have answers.
 
-    Case, punctuation, articles and spaces are ignored; the best of several gold answers counts.
-
-    Args:
-        gold: id -> the annotators' answers; none where the context has no answer.
-        predictions: id -> answer, empty for "no answer"; at least one for every question.
+    `gold` has the annotators' answers by id, none where the context has no answer; `predictions`
+    an answer for each, "" for none. Case, punctuation, articles and spaces are ignored; the best of
+    several gold answers counts.
     """
     exact, f1 = ({key: score(texts, predictions[key]) for key, texts in gold.items()}
                  for score in (_exact, _f1))
@@ -244,23 +181,16 @@ def answer_scores(gold: Mapping[str, Sequence[str]],
     return scores
 
 
-def best_threshold(gold: Mapping[str, Sequence[str]], keys: Sequence[str],
-                   found: Sequence[Sequence[Prediction]], scores: Sequence[float]) -> float:
-    """Returns the logit of "no answer" above which to give none, for the best F1.
-
-    Args:
-        gold: as for `answer_scores`.
-        keys: ids of the questions.
-        found: candidate answers to each, most likely first.
-        scores: logit of "no answer" of each.
-    """
-    always = chosen_answers(keys, found, scores, np.inf)
+def best_threshold(gold: Mapping[str, Sequence[str]], found: Sequence[str],
+                   scores: Sequence[float]) -> float:
+    """Returns the logit of "no answer" above which to give none of the answers, for the best F1."""
+    always = dict(zip(gold, found, strict=True))
     # Compared as probabilities, as SQuAD's script does: they saturate where logits do not.
-    probabilities = dict(zip(keys, (1.0 / (1.0 + np.exp(-np.asarray(scores, np.float64)))).tolist(),
+    probabilities = dict(zip(gold, (1.0 / (1.0 + np.exp(-np.asarray(scores, np.float64)))).tolist(),
                              strict=True))
     total = best_total = float(sum(not texts for texts in gold.values()))
     best = 0.0
-    for key in sorted(keys, key=probabilities.get):
+    for key in sorted(gold, key=probabilities.get):
         if gold[key]:
             total += _f1(gold[key], always[key])
         elif always[key]:
@@ -268,7 +198,7 @@ def best_threshold(gold: Mapping[str, Sequence[str]], keys: Sequence[str],
         if total > best_total:
             best, best_total = probabilities[key], total
     # Below the lowest logit no question has an answer; a finite number can be stored as JSON.
-    return max((value for key, value in zip(keys, scores, strict=True)
+    return max((value for key, value in zip(gold, scores, strict=True)
                 if probabilities[key] <= best), default=min(scores) - 1.0)
 
 

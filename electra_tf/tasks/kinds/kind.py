@@ -1,8 +1,4 @@
-"""The interface of a kind of task: examples to rows and loss, results to predictions and scores.
-
-One module per kind implements `TaskKind`: it reads examples, makes rows, computes loss and scores,
-answers requests of an exported model, and describes Hugging Face's head.
-"""
+"""The interface of a kind of task: examples to rows and loss, results to predictions and scores."""
 
 import abc
 import dataclasses
@@ -25,7 +21,7 @@ from electra_tf.objectives.objective import Objective
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.examples import LABELLED, Example, Kind
-from electra_tf.tasks.files import Columns, Files, Paths
+from electra_tf.tasks.files import Files, Paths
 from electra_tf.tasks.task import Task, TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens
 
@@ -100,7 +96,6 @@ class TaskKind(abc.ABC):
     """One kind of task."""
 
     kind: ClassVar[Kind]
-    """Name of the kind."""
     metrics: ClassVar[tuple[str, ...]]
     """Metrics of tasks that name none; the first is the main one."""
     recipe: ClassVar[Mapping[str, Any]] = {}
@@ -110,10 +105,8 @@ class TaskKind(abc.ABC):
     piped: ClassVar[str]
     """Suffix of the files whose format standard input has."""
     hugging_face: ClassVar[HuggingFaceHead]
-    columns: ClassVar[Columns] = Columns()
-    """Columns of benchmarks and converted models."""
-    feature_based: ClassVar[bool] = False
-    """Whether a head can read the layers of a frozen encoder."""
+    columns: ClassVar[Mapping[str, Any]] = {}
+    """Columns of benchmarks and converted models, if not those of `TaskSpec`."""
 
     @property
     def labelled(self) -> bool:
@@ -122,58 +115,43 @@ class TaskKind(abc.ABC):
 
     @abc.abstractmethod
     def read(self, given: Paths, spec: TaskSpec, *, labelled: bool) -> Sequence[Example]:
-        """Reads a file of examples, or several as one.
+        """Reads one file of examples or several, unless `labelled` to predict; or a `UserError`."""
 
-        Args:
-            given: the file or files.
-            spec: names the columns, and the labels if they are known.
-            labelled: False for a file to predict, which needs no labels.
-
-        Raises:
-            UserError: the file can't be read, or lacks a column.
-        """
-
-    def spec(self, name: str, labels: tuple[str, ...] = (),
-             columns: Columns | None = None) -> TaskSpec:
-        """Returns a task of this kind with its own columns or those of a benchmark."""
-        columns = columns or self.columns
+    def spec(self, name: str, labels: tuple[str, ...] = ()) -> TaskSpec:
+        """Returns a benchmark or a converted model's task of this kind."""
         return TaskSpec(name=name, kind=self.kind, labels=labels, metrics=self.metrics,
-                        texts=columns.texts, label=columns.label, key=columns.key)
+                        **self.columns)
 
     def converted(self, name: str | None, labels: tuple[str, ...]) -> TaskSpec:
-        """Returns the task of a model that another program fine-tuned; `labels` are its words.
-
-        It is GLUE's if name and words are one's, otherwise a task of any texts.
-        """
+        """Returns GLUE's task if name and label words are one's, otherwise a task of any texts."""
         task = glue.TASKS.get(name)
         if task and task.labels and labels == glue.label_words(name, task.labels):
             return TaskSpec.of_glue(task)
         return self.spec(str(self.kind), labels)
 
     def own_task(self, name: str, own: Files) -> Task:
-        """Returns a task of the user's own files, of which train is given.
-
-        Raises:
-            UserError: a file that can't be read, or examples without anything to learn.
-        """
-        spec = self.spec(name, columns=own.columns)
-        train, notes = self.read(own.train, spec, labelled=True), ()
+        """Returns a task of the user's files; `UserError` if one teaches nothing or is bad."""
+        spec = dataclasses.replace(
+            self.spec(name), texts=own.texts, label=own.label, key=own.key)
+        train, notes = self.own_split("train", own.train, spec)
         if own.dev is None:
-            train, dev, *notes = files.hold_out(train)
+            train, dev, note = files.hold_out(train)
+            notes.append(note)
         else:
-            dev = self.read(own.dev, spec, labelled=True)
+            dev, more = self.own_split("dev", own.dev, spec)
+            notes += more
         spec = self.fitted(spec, own, train, dev)
-        test = {} if own.test is None else {
-            "test": self.read(own.test, spec, labelled=False)}
-        return Task(spec=spec, train=train, dev={"dev": dev}, test=test, notes=tuple(notes))
+        test = {} if own.test is None else {"test": self.read(own.test, spec, labelled=False)}
+        return Task(spec=spec, train=train, dev={"dev": dev}, test=test, notes=notes)
+
+    def own_split(self, split: str, given: Paths,
+                  spec: TaskSpec) -> tuple[Sequence[Example], list[str]]:
+        """Returns the examples of "train" or "dev" and notes on them."""
+        return self.read(given, spec, labelled=True), []
 
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[Example],
                dev: Sequence[Example]) -> TaskSpec:
-        """Returns a task of the user's own with the labels or the scale of its training examples.
-
-        Raises:
-            UserError: the examples hold nothing to learn, or dev has other labels.
-        """
+        """Returns a task with the labels or scale of its training examples, or a `UserError`."""
         labels = files.label_set(train if own.dev else [*train, *dev])
         files.require_known_labels(own.dev or own.train, dev, labels)
         files.require_single_labels(own.train, labels)
@@ -184,25 +162,12 @@ class TaskKind(abc.ABC):
 
     @abc.abstractmethod
     def example(self, spec: TaskSpec, key: str, given: Any) -> Example:
-        """Returns an example to predict; raises `UserError` for another form than the kind's.
-
-        Args:
-            spec: the task.
-            key: the example's name.
-            given: a text, a pair of texts, a sentence's words, or a question with its context.
-        """
+        """Returns a text, pair, sentence or question to predict; `UserError` for another form."""
 
     @abc.abstractmethod
     def baseline(self, spec: TaskSpec, train: Sequence[Example],
                  examples: Sequence[Example]) -> tuple[str, Mapping[str, float]]:
-        """Returns the name and the scores of a constant prediction.
-
-        Args:
-            spec: the task.
-            train: training examples; the prediction is their most frequent label or tag, or the
-                mean of their numbers.
-            examples: labelled examples to score.
-        """
+        """Returns name and scores of always predicting the commonest label or tag, or the mean."""
 
     @abc.abstractmethod
     def encode(self, spec: TaskSpec, examples: Sequence[Example], encoder: RowEncoder,
@@ -211,11 +176,7 @@ class TaskKind(abc.ABC):
 
     @abc.abstractmethod
     def objective(self, spec: TaskSpec, config: TaskConfig) -> Objective:
-        """Returns the training objective, which builds encoder and head.
-
-        Raises:
-            UserError: settings that a task of this kind does not support.
-        """
+        """Returns the objective, which builds encoder and head; `UserError` for other settings."""
 
     @abc.abstractmethod
     def written(self, records: Sequence[Record]) -> str:
@@ -235,10 +196,7 @@ class TaskKind(abc.ABC):
 
 
 class TaskObjective(abc.ABC):
-    """An objective of fine-tuning: one loss, named "loss", of an encoder below a head.
-
-    Its batches are `RowBatch`es of tensors.
-    """
+    """An objective of one loss, named "loss", of an encoder below a head; it takes `RowBatch`es."""
 
     @property
     def coefficients(self) -> Mapping[str, float]:
@@ -272,9 +230,8 @@ class ScoreObjective(TaskObjective):
     """An objective whose head is dropout and a dense layer."""
 
     outputs: int
-    """Size of the dense layer: classes, tags, or 1 for a number."""
+    """Classes, tags, or 1 for a number."""
     dropout_rate: float = 0.1
-    """Dropout rate before the dense layer."""
     hidden_layer: bool = False
     """Whether another dense layer, with GELU, precedes it."""
 

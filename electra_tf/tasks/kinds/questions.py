@@ -2,8 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -19,12 +18,12 @@ from electra_tf.modeling.task_heads import QuestionHead, SpanBeams, answer_posit
 from electra_tf.objectives.objective import Outcome
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
-from electra_tf.tasks import files, mrqa
-from electra_tf.tasks.encoding import TokenRow, token_rows
+from electra_tf.tasks import files
+from electra_tf.tasks.encoding import token_rows
 from electra_tf.tasks.examples import Answer, Kind, QuestionExample
 from electra_tf.tasks.files import Files, Paths
 from electra_tf.tasks.kinds import answers
-from electra_tf.tasks.kinds.answers import Context, Questions
+from electra_tf.tasks.kinds.answers import Contexts, Questions
 from electra_tf.tasks.kinds.kind import (
     HEAD,
     HuggingFaceHead,
@@ -36,9 +35,8 @@ from electra_tf.tasks.kinds.kind import (
     TaskObjective,
     sum_where,
 )
-from electra_tf.tasks.mrqa import read_mrqa
-from electra_tf.tasks.squad import QuestionFile, read_squad
-from electra_tf.tasks.task import Task, TaskSpec
+from electra_tf.tasks.question_files import read_questions
+from electra_tf.tasks.task import TaskSpec
 from electra_tf.text import windows
 from electra_tf.text.rows import RowEncoder, Tokens
 from electra_tf.text.tokenizer import Pieces
@@ -66,8 +64,9 @@ class QuestionAnswering(TaskKind):
 
     def read(self, given: Paths, spec: TaskSpec, *,
              labelled: bool) -> Sequence[QuestionExample]:
-        """Reads SQuAD's or MRQA's format; see `squad.read_squad` and `mrqa.read_mrqa`."""
-        return files.read_all(given, lambda path: _read(path, labelled=labelled).examples)
+        """Reads SQuAD's or MRQA's format; see `read_questions`."""
+        return files.read_all(
+            given, lambda path: read_questions(path, labelled=labelled).examples)
 
     def example(self, spec: TaskSpec, key: str, given: tuple[str, str]) -> QuestionExample:
         """Returns a question to predict, given with its context."""
@@ -82,32 +81,29 @@ class QuestionAnswering(TaskKind):
         return "never an answer", answers.answer_scores(
             {one.key: one.gold for one in examples}, {one.key: "" for one in examples})
 
-    def own_task(self, name: str, own: Files) -> Task:
-        """Returns a task without misplaced answers; a note reports their number."""
-        notes: list[str] = []
+    def own_split(self, split: str, given: Paths,
+                  spec: TaskSpec) -> tuple[Sequence[QuestionExample], list[str]]:
+        """Returns questions without misplaced answers, and a note on these."""
+        notes = []
 
-        def read(split: str, given: Paths) -> list[QuestionExample]:
-            def examples(path: Path) -> Sequence[QuestionExample]:
-                part = _read(path, labelled=split != "test")
-                notes.extend(_misplaced(split, part))
-                return [one for one in part.examples
-                        if split != "train" or one.answers or one.is_impossible]
+        def examples(path: Path) -> Sequence[QuestionExample]:
+            part = read_questions(path)
+            if part.misplaced:
+                notes.append(f"{split}: answers that don't stand at their offset are left out, in "
+                             f"{len(part.misplaced)} questions such as {part.misplaced[0]!r}")
+            return [one for one in part.examples
+                    if split != "train" or one.answers or one.is_impossible]
 
-            found = files.read_all(given, examples)
-            if not found:
-                raise UserError(f"{files.shown_paths(given)}: no answer stands at its offset; "
-                                f"there is nothing to {'learn' if split == 'train' else 'score'}.")
-            return found
+        found = files.read_all(given, examples)
+        if not found:
+            raise UserError(f"{files.shown_paths(given)}: no answer stands at its offset; there is "
+                            f"nothing to {'learn' if split == 'train' else 'score'}.")
+        return found, notes
 
-        train = read("train", own.train)
-        if own.dev is None:
-            train, dev, *held_out = files.hold_out(train)
-            notes += held_out
-        else:
-            dev = read("dev", own.dev)
-        test = {} if own.test is None else {"test": read("test", own.test)}
-        return Task(spec=self.spec(name), notes=tuple(notes), train=train, dev={"dev": dev},
-                    test=test)
+    def fitted(self, spec: TaskSpec, own: Files, train: Sequence[QuestionExample],
+               dev: Sequence[QuestionExample]) -> TaskSpec:
+        """Returns the task, which has neither labels nor columns."""
+        return self.spec(spec.name)
 
     def encode(self, spec: TaskSpec, examples: Sequence[QuestionExample], encoder: RowEncoder,
                config: TaskConfig) -> Split:
@@ -119,11 +115,7 @@ class QuestionAnswering(TaskKind):
             examples, questions, results, config, threshold))
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> "QuestionObjective":
-        """Returns the loss of starts, ends and answerability.
-
-        Raises:
-            UserError: a question can leave no room for a context.
-        """
+        """Returns the loss; `UserError` if a question can leave no room for a context."""
         longest = config.max_seq_length - 4
         if config.max_query_length > longest:
             raise UserError(
@@ -143,22 +135,22 @@ class QuestionAnswering(TaskKind):
         return ("question", "context")
 
     def served_answer(self, network: ServedNetwork, *columns: tf.Tensor) -> Outputs:
-        """Answers questions about contexts, string [B].
+        """Answers questions about contexts, [B] each.
 
-        Returns:
-            `answer`, string [B], empty if the logit of "no answer" is above the threshold found in
-            training; `start` and `end`, int32 [B], characters of the context; `score`, float32
-            [B], the probability of this span in its window; `no_answer_probability`, float32 [B],
-            if the network was trained to tell.
+        `answer` is "" if the logit of "no answer" is above the threshold found in training. `start`
+        and `end`, int32, are characters of the context. `score`, float32, is the probability of the
+        span in its window. `no_answer_probability`, float32, needs a network trained to tell.
         """
         config = network.config
         asked, contexts = columns
-        tokens, found_windows, pieces = served_windows(
-            network.texts, asked, contexts, stride=config.doc_stride,
+        numbers = tf.range(tf.size(contexts))
+        tokens, found_windows, pieces = read_windows(
+            network.texts, asked, contexts, numbers, stride=config.doc_stride,
             max_query=config.max_query_length)
         beams = in_chunks(lambda part: _beams(network, part), tokens)
-        found = answers.graph_answers(contexts, found_windows, pieces, beams,
-                                      max_pieces=config.max_answer_length)
+        found = answers.best_answers(
+            Contexts(contexts, pieces.starts, pieces.ends, numbers), found_windows, beams,
+            max_pieces=config.max_answer_length)
         outputs = {"answer": found.text, "start": found.start, "end": found.end,
                    "score": found.score}
         if network.head.impossible is None:
@@ -171,9 +163,8 @@ class QuestionAnswering(TaskKind):
 
     def served_scores(self, network: ServedNetwork, tokens: Tokens) -> Outputs:
         """Returns the fields of `SpanBeams`."""
-        beams = _beams(network, tokens)._asdict()
-        return beams if network.head.impossible is not None else {
-            name: value for name, value in beams.items() if name != "impossible"}
+        return {name: value for name, value in _beams(network, tokens)._asdict().items()
+                if name != "impossible" or network.head.impossible is not None}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -221,93 +212,53 @@ def encode(examples: Sequence[QuestionExample], encoder: RowEncoder, *, stride: 
            max_query: int, by_window: bool = True) -> Questions:
     """Encodes questions as [CLS] question [SEP] part of the context [SEP].
 
-    Args:
-        examples: the first answer of each is the training target.
-        encoder: makes the rows.
-        stride: pieces between the beginnings of two sliding windows.
-        max_query: pieces kept of a question.
-        by_window: a window without the answer is "impossible"; otherwise its question decides.
+    The first answer of each is the training target. Windows begin `stride` pieces apart;
+    `max_query` pieces of a question are kept. With `by_window` a window without the answer is
+    "impossible"; otherwise its question decides.
     """
     rows: list[Row] = []
     parts: list[Windows] = []
-    contexts: list[Context] = []
+    contexts: list[Contexts] = []
     for begin in range(0, len(examples), CHUNK):
         chunk = examples[begin:begin + CHUNK]
-        found = _windows(chunk, encoder, stride=stride, max_query=max_query)
-        contexts += found.contexts
-        answered = [_piece_span(one.answers[0], one.context, context) if one.answers else None
-                    for one, context in zip(chunk, found.contexts, strict=True)]
-        parts.append(found.windows._replace(example=found.windows.example + begin))
-        for tokens, number, first, size, position in zip(
-                found.tokens, found.windows.example, found.windows.first, found.windows.sizes,
-                found.windows.position, strict=True):
+        distinct = {text: number for number, text in enumerate(
+            dict.fromkeys(example.context for example in chunk))}
+        texts = tf.constant(list(distinct))
+        context_of = tf.constant([distinct[example.context] for example in chunk])
+        tokens, found, pieces = read_windows(
+            encoder, tf.constant([one.question for one in chunk]), texts, context_of,
+            stride=stride, max_query=max_query)
+        found = Windows(*(part.numpy() for part in found))
+        places = [np.split(part.flat_values.numpy(), part.row_splits.numpy()[1:-1])
+                  for part in (pieces.starts, pieces.ends)]
+        answered = [_piece_span(one.answers[0], one.context, *(
+            part[distinct[one.context]] for part in places)) if one.answers else None
+            for one in chunk]
+        for row, number, first, size, position in zip(
+                token_rows(tokens), found.example, found.first, found.sizes, found.position,
+                strict=True):
             span = answered[number]
             inside = span is not None and first <= span[0] and span[1] < first + size
             start, last = ((piece - first + position for piece in span) if inside
                            else (NO_ANSWER, NO_ANSWER))
-            rows.append(Row(*tokens, {
+            rows.append(Row(*row, {
                 "start": np.int32(start), "end": np.int32(last), "impossible": np.float32(
                     not inside if by_window else chunk[number].is_impossible)}))
-    joined = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
-    return Questions(rows=rows, windows=Windows(*joined), contexts=contexts)
+        parts.append(found._replace(example=found.example + begin))
+        contexts.append(Contexts(texts, pieces.starts, pieces.ends,
+                                 context_of + sum(len(part.texts) for part in contexts)))
+    return Questions(
+        rows=rows, windows=Windows(*map(np.concatenate, zip(*parts, strict=True))),
+        contexts=Contexts(*(tf.concat(part, axis=0) for part in zip(*contexts, strict=True))))
 
 
-class _Encoded(NamedTuple):
-    tokens: list[TokenRow]
-    windows: Windows
-    contexts: list[Context]
-
-
-def _windows(examples: Sequence[QuestionExample], encoder: RowEncoder, *, stride: int,
-             max_query: int) -> _Encoded:
-    distinct = {text: number for number, text in enumerate(
-        dict.fromkeys(example.context for example in examples))}
-    context_of = [distinct[example.context] for example in examples]
-    pieces = encoder.tokenizer.tokenize_with_words(tf.constant(list(distinct)))
-    queries = encoder.tokenizer.tokenize(tf.constant([one.question for one in examples]))
-    tokens, found = windows.encode(encoder, queries[:, :max_query], pieces.ids,
-                                   tf.constant(context_of), stride=stride)
-    splits = pieces.starts.row_splits.numpy()[1:-1]
-    contexts = [Context(starts, ends) for starts, ends in zip(
-        np.split(pieces.starts.flat_values.numpy(), splits),
-        np.split(pieces.ends.flat_values.numpy(), splits), strict=True)]
-    return _Encoded(token_rows(tokens), Windows(*(part.numpy() for part in found)),
-                    [contexts[number] for number in context_of])
-
-
-def _piece_span(answer: Answer, text: str, context: Context) -> tuple[int, int] | None:
-    """Returns the first and the last piece of the words that an answer touches."""
-    start = len(text[:answer.start].encode())
-    end = start + len(answer.text.encode())
-    touched = np.flatnonzero((context.ends > start) & (context.starts < end))
-    return (int(touched[0]), int(touched[-1])) if touched.size else None
-
-
-def _cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
-    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-
-
-def _read(path: Path, *, labelled: bool) -> QuestionFile:
-    reader = read_mrqa if path.name.endswith(mrqa.SUFFIXES) else read_squad
-    return reader(path, labelled=labelled)
-
-
-def _misplaced(split: str, part: QuestionFile) -> Iterator[str]:
-    """Yields a note on misplaced answers if there are some."""
-    if part.misplaced:
-        number = len(part.misplaced)
-        asked = "questions have" if number > 1 else "question has"
-        yield (f"{split}: {number} {asked} an answer that doesn't stand at its offset, "
-               f"{part.misplaced[0]!r} among them; these answers are left out")
-
-
-def served_windows(encoder: RowEncoder, questions: tf.Tensor, contexts: tf.Tensor, *, stride: int,
-                   max_query: int) -> tuple[Tokens, Windows, Pieces]:
-    """Returns rows and windows of questions, string [B], and the pieces of contexts, string [B]."""
+def read_windows(encoder: RowEncoder, questions: tf.Tensor, contexts: tf.Tensor,
+                 context_of: tf.Tensor, *, stride: int,
+                 max_query: int) -> tuple[Tokens, Windows, Pieces]:
+    """Returns rows and windows of questions, [B], and pieces of contexts, [C]; see `Contexts`."""
     pieces = encoder.tokenizer.tokenize_with_words(contexts)
     queries = encoder.tokenizer.tokenize(questions)[:, :max_query]
-    numbers = tf.range(tf.size(contexts))
-    return *windows.encode(encoder, queries, pieces.ids, numbers, stride=stride), pieces
+    return *windows.encode(encoder, queries, pieces.ids, context_of, stride=stride), pieces
 
 
 def in_chunks(compute: Callable[[Tokens], SpanBeams], tokens: Tokens) -> SpanBeams:
@@ -319,7 +270,21 @@ def in_chunks(compute: Callable[[Tokens], SpanBeams], tokens: Tokens) -> SpanBea
             tf.TensorSpec([None, None, None], tf.int32), tf.TensorSpec([None], tf.float32)))
 
 
+def _piece_span(answer: Answer, text: str, starts: np.ndarray,
+                ends: np.ndarray) -> tuple[int, int] | None:
+    """Returns the first and the last piece of the words that an answer touches."""
+    start = len(text[:answer.start].encode())
+    end = start + len(answer.text.encode())
+    touched = np.flatnonzero((ends > start) & (starts < end))
+    return (int(touched[0]), int(touched[-1])) if touched.size else None
+
+
+def _cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+
+
 def _beams(network: ServedNetwork, tokens: Tokens) -> SpanBeams:
+    """Returns all fields; `impossible` is 0 without a head for it."""
     allowed = answer_positions(tokens.segment_ids, tokens.valid)
     size = tf.minimum(network.config.beam_size, tf.shape(allowed)[1])
     beams = network.head.beams(network.hidden(tokens), allowed, size)

@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+import functools
 import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
-from scipy import stats
+from scipy import special, stats
 from sklearn import metrics
 
 from electra_tf.config.finetuning import TaskConfig
@@ -38,8 +39,6 @@ from electra_tf.tasks.kinds.kind import (
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens
 
-Scorer = Callable[[np.ndarray, np.ndarray], float]
-
 
 class TextKind(TaskKind):
     """A kind whose examples are one or two texts with a label."""
@@ -50,8 +49,8 @@ class TextKind(TaskKind):
 
     def read(self, given: Paths, spec: TaskSpec, *, labelled: bool) -> Sequence[TextExample]:
         """Reads tables, see `files.read_texts`; labels may be given as words."""
-        examples = files.read_all(given, lambda path: files.read_texts(
-            path, spec, numbers=not self.labelled, labelled=labelled))
+        examples = files.read_all(
+            given, lambda path: files.read_texts(path, spec, labelled=labelled))
         known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
         return [dataclasses.replace(one, label=known.get(
             one.label, one.label if labelled or not known else None)) for one in examples]
@@ -85,19 +84,15 @@ class TextKind(TaskKind):
     def score(self, spec: TaskSpec, examples: Sequence[TextExample],
               results: Sequence[RowResults]) -> Scored:
         """Scores examples by the objective's details of each."""
+        words = dict(zip(spec.labels, spec.label_words, strict=True))
         found, predictions = self.predictions(spec, results)
-        records = [{"key": one.key, "texts": list(one.texts)} | self.gold(spec, one) | record
-                   for one, record in zip(examples, found, strict=True)]
+        records = [{"key": one.key, "texts": list(one.texts)}
+                   | ({} if one.label is None else {"gold": words.get(one.label, one.label)})
+                   | record for one, record in zip(examples, found, strict=True)]
         if any(example.label is None for example in examples):
             return Scored(records=records, scores={})
         truth = np.array([_number(spec, example) for example in examples])
         return Scored(records=records, scores=label_scores(spec.metrics, truth, predictions))
-
-    def gold(self, spec: TaskSpec, example: TextExample) -> dict[str, Any]:
-        """Returns the entry of the true label or number in a prediction; none if unknown."""
-        if example.label is None:
-            return {}
-        return {"gold": spec.in_words(example.label) if spec.labels else example.label}
 
     @abc.abstractmethod
     def predictions(self, spec: TaskSpec,
@@ -145,8 +140,7 @@ class Classification(TextKind):
                     results: Sequence[RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
         """Returns label words with their probabilities, and classes; results hold "logits"."""
         logits = np.stack([result["logits"] for result in results]).astype(np.float64)
-        shares = np.exp(logits - logits.max(axis=1, keepdims=True))
-        shares /= shares.sum(axis=1, keepdims=True)
+        shares = special.softmax(logits, axis=1)
         chosen = logits.argmax(axis=1)
         words = spec.label_words
         return [{"prediction": words[choice], "probability": float(share[choice]),
@@ -242,38 +236,32 @@ class RegressionObjective(ScoreObjective):
                        {"predictions": scores * self.scale + self.offset})
 
 
+def label_scores(names: Sequence[str], labels: np.ndarray,
+                 predictions: np.ndarray) -> dict[str, float]:
+    """Returns the named scores, keys of `SCORERS`, of N predictions."""
+    return {name: float(SCORERS[name](labels, predictions)) for name in names}
+
+
 def _number(spec: TaskSpec, example: TextExample) -> float | None:
     """Returns the class or the number of an example; None if unknown."""
     return spec.labels.index(example.label) if example.label in spec.labels else example.label
 
 
-def _correlation(of: Callable) -> Scorer:
-    """Returns a scorer that gives NaN where either side is constant, without SciPy's warning."""
-    def correlate(labels: np.ndarray, predictions: np.ndarray) -> float:
-        if len(labels) < 2 or np.ptp(labels) == 0.0 or np.ptp(predictions) == 0.0:
-            return np.nan
-        return of(labels, predictions).statistic
-    return correlate
+def _correlation(of: Callable[..., Any], labels: np.ndarray, predictions: np.ndarray) -> float:
+    """Returns NaN where either side is constant, without SciPy's warning."""
+    if len(labels) < 2 or np.ptp(labels) == 0.0 or np.ptp(predictions) == 0.0:
+        return np.nan
+    return of(labels, predictions).statistic
 
 
-def _f1(average: str) -> Scorer:
-    return lambda labels, predictions: metrics.f1_score(
-        labels, predictions, average=average, zero_division=0.0)
-
-
-SCORERS: Mapping[str, Scorer] = {
+_f1 = functools.partial(metrics.f1_score, zero_division=0.0)
+SCORERS: Mapping[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "accuracy": metrics.accuracy_score,
-    "f1": _f1("binary"),
-    "f1_macro": _f1("macro"),
+    "f1": _f1,
+    "f1_macro": functools.partial(_f1, average="macro"),
     "mcc": metrics.matthews_corrcoef,
-    "pearson": _correlation(stats.pearsonr),
-    "spearman": _correlation(stats.spearmanr),
+    "pearson": functools.partial(_correlation, stats.pearsonr),
+    "spearman": functools.partial(_correlation, stats.spearmanr),
     "mean_squared_error": metrics.mean_squared_error,
 }
 """Name -> function of labels and predictions, [N] each: classes as whole numbers, or numbers."""
-
-
-def label_scores(names: Sequence[str], labels: np.ndarray,
-                 predictions: np.ndarray) -> dict[str, float]:
-    """Returns the named scores, keys of `SCORERS`, of N predictions."""
-    return {name: float(SCORERS[name](labels, predictions)) for name in names}

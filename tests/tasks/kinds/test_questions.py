@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
+from electra_tf.modeling.task_heads import SpanBeams
 from electra_tf.tasks.examples import Answer, QuestionExample
 from electra_tf.tasks.kinds import answers, questions
-from electra_tf.tasks.kinds.answers import Prediction
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
+from electra_tf.text.windows import Windows
 
 WORDS = ("who", "?", "the", "cafe", "##s", "won", "in", "(", "1999", ")", ".")
 VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *WORDS))
@@ -86,75 +88,58 @@ def test_more_questions_than_one_call_takes_are_all_there(monkeypatch, chunk):
     assert [dict(row.targets) for row in whole.rows] == [dict(row.targets) for row in parts.rows]
     for value, same in zip(whole.windows, parts.windows, strict=True):
         np.testing.assert_array_equal(value, same)
-    assert len(whole.contexts) == len(parts.contexts) == 3
+    for contexts in (whole.contexts, parts.contexts):
+        texts = tf.gather(contexts.texts, contexts.of).numpy()
+        assert [text.decode() for text in texts] == [one.context for one in examples]
+
+
+def beams(*rows, size=3):
+    """Beams of rows whose k-th start has its own ends: (start, end, log probability of both)."""
+    starts, start_scores = np.zeros((len(rows), size), np.int32), np.full((len(rows), size), LOW)
+    ends = np.zeros((len(rows), size, size), np.int32)
+    end_scores = np.full((len(rows), size, size), LOW)
+    for row, spans in enumerate(rows):
+        for rank, (start, end, score) in enumerate(spans):
+            starts[row, rank], start_scores[row, rank] = start, score / 2
+            ends[row, rank, 0], end_scores[row, rank, 0] = end, score / 2
+    return SpanBeams(start_scores.astype(np.float32), starts, end_scores.astype(np.float32), ends,
+                     np.arange(len(rows), 0, -1).astype(np.float32))
+
+
+def best(encoded, *rows):
+    """Text, start and probability of each question's answer."""
+    found = answers.best_answers(encoded.contexts, Windows(*map(tf.constant, encoded.windows)),
+                                 beams(*rows), max_pieces=5)
+    return [(text.decode(), start, score) for text, start, score in zip(
+        *(part.numpy() for part in (found.text, found.start, found.score)), strict=True)]
 
 
 def test_offsets_count_characters_where_bytes_are_more():
-    example = question(context="Ünïcödé, 世界 won", answers=(Answer(text="世界", start=9),))
-    encoded = encode(example)
+    encoded = encode(question(context="Ünïcödé, 世界 won", answers=(Answer(text="世界", start=9),)))
     first, last = (int(encoded.rows[0].targets[name]) for name in ("start", "end"))
-    (found,) = answers.best_answers([example], encoded, [beams([(first, last, -1.0)])],
-                                    max_pieces=5, count=1)
-    assert found == [Prediction(text="世界", start=9, log_probability=-1.0)]
+    assert best(encoded, [(first, last, -1.0)]) == [("世界", 9, pytest.approx(np.exp(-1.0)))]
 
 
-def test_rows_that_are_shorter_than_the_beam_have_narrower_ones():
-    example = question()
-    encoded = encode(example, example)
-    claims = [beams([(11, 11, -3.0)], size=2), beams([(5, 6, -1.0)], size=5)]
-    found = answers.best_answers([example, example], encoded, claims, max_pieces=5, count=5)
-    assert [[one.text for one in part] for part in found] == [["1999"], ["Cafés"]]
-
-
-def beams(spans, size=3):
-    """Beams whose k-th start has its own ends; `spans`: (start, end, log probability of both)."""
-    starts, start_scores = np.zeros(size, int), np.full(size, LOW)
-    ends, end_scores = np.zeros((size, size), int), np.full((size, size), LOW)
-    for rank, (start, end, score) in enumerate(spans):
-        starts[rank], start_scores[rank] = start, score / 2
-        ends[rank, 0], end_scores[rank, 0] = end, score / 2
-    return {"start_log_probs": start_scores, "start_index": starts,
-            "end_log_probs": end_scores, "end_index": ends}
-
-
-def best(spans, **options):
-    example = question()
-    (found,) = answers.best_answers(
-        [example], encode(example), [beams(spans)], **{"max_pieces": 5, "count": 5, **options})
-    return found
-
-
-def test_the_likeliest_span_comes_first_as_it_was_written():
-    assert best([(11, 11, -3.0), (5, 7, -2.0)]) == [
-        Prediction(text="Cafés\nwon", start=4, log_probability=-2.0),
-        Prediction(text="1999", start=19, log_probability=-3.0)]
+def test_the_likeliest_span_is_the_answer_as_it_was_written():
+    assert best(encode(question(), question()), [(11, 11, -3.0), (5, 7, -2.0)], [(5, 6, -1.0)]) == [
+        ("Cafés\nwon", 4, pytest.approx(np.exp(-2.0))), ("Cafés", 4, pytest.approx(np.exp(-1.0)))]
 
 
 @pytest.mark.parametrize("span", [(7, 6), (0, 0), (1, 2), (3, 5), (13, 14), (4, 9)])
 def test_spans_that_run_backwards_leave_the_context_or_are_too_long_dont_count(span):
-    assert best([(*span, -1.0), (11, 11, -3.0)])[0].text == "1999"
-
-
-def test_the_same_text_is_one_answer_and_no_more_than_asked_for():
-    assert [one.text for one in best([(5, 5, -1.0), (5, 6, -2.0), (7, 7, -3.0)])] == [
-        "Cafés", "won"]
-    assert len(best([(5, 5, -1.0), (7, 7, -3.0)], count=1)) == 1
+    assert best(encode(question()), [(*span, -1.0), (11, 11, -3.0)])[0][0] == "1999"
+    assert best(encode(question()), [(*span, -1.0)])[0][:2] == ("", 0)
 
 
 def test_of_several_windows_the_one_with_most_context_speaks():
-    example = question()
-    encoded = encode(example, max_length=10, stride=3, max_query=2)
+    encoded = encode(question(), max_length=10, stride=3, max_query=2)
     # "[UNK]" ends the first window and stands inside the second; both claim it.
-    claims = [beams([(8, 8, -1.0)]), beams([(5, 5, -2.0)]), beams([])]
-    (found,) = answers.best_answers([example], encoded, claims, max_pieces=5, count=5)
-    assert [(one.text, one.log_probability) for one in found] == [(",", -2.0)]
+    found = best(encoded, [(8, 8, -1.0)], [(5, 5, -2.0)], [])
+    assert found == [(",", 13, pytest.approx(np.exp(-2.0)))]
 
 
 def test_one_window_that_sees_an_answer_is_enough():
     encoded = encode(question(), question(), max_length=10, stride=3, max_query=2)
-    scores = answers.no_answer_scores(encoded, [5.0, -1.0, 2.0, 4.0, 3.0, 9.0])
-    assert scores == [-1.0, 3.0]
-    found = [best([(11, 11, -1.0)]), best([(11, 11, -1.0)])]
-    assert answers.chosen_answers(["a", "b"], found, scores, 0.0) == {"a": "1999", "b": ""}
-    assert answers.chosen_answers(["a", "b"], [found[0], []], scores, 9.0) == {
-        "a": "1999", "b": ""}
+    found = answers.best_answers(encoded.contexts, Windows(*map(tf.constant, encoded.windows)),
+                                 beams(*[[]] * 6), max_pieces=5)
+    assert found.impossible.numpy().tolist() == [4.0, 1.0]  # Of 6, 5, 4 and of 3, 2, 1.

@@ -7,7 +7,7 @@ from electra_tf.checkpoints.hugging_face import FINETUNED
 from electra_tf.config.finetuning import FinetuningConfig, TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
-from electra_tf.tasks.examples import Kind, TaggedExample, TextExample
+from electra_tf.tasks.examples import TaggedExample, TextExample
 from electra_tf.tasks.kinds import tagging
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
@@ -28,10 +28,6 @@ def encoder(max_length=16):
 def rows_of(kind, examples, *, labels=(), max_length=16):
     spec = TaskSpec(name=kind, kind=kind, labels=labels, metrics=("accuracy",))
     return KINDS[spec.kind].encode(spec, examples, encoder(max_length), TaskConfig()).rows
-
-
-def test_every_kind_is_registered_by_its_name():
-    assert {kind: KINDS[kind].kind for kind in Kind} == {kind: kind for kind in KINDS}
 
 
 def test_hugging_faces_form_of_a_head_is_what_its_settings_make():
@@ -74,7 +70,7 @@ def test_numbers_stay_numbers_and_a_long_pair_loses_tokens_of_the_longer_text():
 
 def test_words_are_tagged_at_their_first_pieces():
     example = TaggedExample(key="1", words=("a", "cd", "\u200b", "b"), tags=("O", "X", "X", "O"))
-    (row,) = tagging.encode([example], encoder(), ["O", "X"])
+    (row,) = rows_of("tagging", [example], labels=("O", "X"))
     assert row.ids.tolist() == [CLS, A, C, D, UNK, B, SEP]
     assert row.targets["first_piece"].tolist() == [1, 2, 4, 5]
     assert row.targets["tag"].tolist() == [0, 1, 1, 0]
@@ -83,9 +79,8 @@ def test_words_are_tagged_at_their_first_pieces():
 
 def test_a_long_sentence_becomes_rows_that_hold_every_word_once():
     words = ("a", "cd", "cd", "b", "a")
-    rows = tagging.encode(
-        [TaggedExample(key="1", words=("b",)), TaggedExample(key="2", words=words)],
-        encoder(5), ["O"])
+    rows = rows_of("tagging", [TaggedExample(key="1", words=("b",)),
+                               TaggedExample(key="2", words=words)], labels=("O",), max_length=5)
     assert [row.ids.tolist() for row in rows] == [
         [CLS, B, SEP], [CLS, A, C, D, SEP], [CLS, C, D, B, SEP], [CLS, A, SEP]]
     assert [len(row.targets["tag"]) for row in rows] == [1, 2, 2, 1]
@@ -95,14 +90,9 @@ def test_a_long_sentence_becomes_rows_that_hold_every_word_once():
 def test_more_sentences_than_one_call_takes_are_all_there(monkeypatch, chunk):
     examples = [TaggedExample(key=str(number), words=("a", "cd") * number)
                 for number in range(1, 9)]
-    whole = tagging.encode(examples, encoder(5), ["O"])
+    whole = rows_of("tagging", examples, labels=("O",), max_length=5)
     monkeypatch.setattr(tagging, "CHUNK", chunk)
-    parts = tagging.encode(examples, encoder(5), ["O"])
+    parts = rows_of("tagging", examples, labels=("O",), max_length=5)
     assert [row.ids.tolist() for row in whole] == [row.ids.tolist() for row in parts]
     assert [row.targets["first_piece"].tolist() for row in whole] == [
         row.targets["first_piece"].tolist() for row in parts]
-
-
-def test_no_examples_make_no_rows():
-    assert tagging.encode([], encoder(), ["O"]) == []
-    assert rows_of("regression", []) == []

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import Row
@@ -14,7 +15,7 @@ from electra_tf.tasks.examples import (
     TextExample,
 )
 from electra_tf.tasks.kinds import answers, tagging
-from electra_tf.tasks.kinds.answers import Context, Questions
+from electra_tf.tasks.kinds.answers import Contexts, Questions
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.windows import Windows
@@ -78,8 +79,8 @@ def asked(*kinds):
 
 def said(*logits):
     """Every row finds "Denver", and its logit of "impossible" is given; None for no such head."""
-    beams = {"start_log_probs": np.array([-1.0]), "start_index": np.array([3]),
-             "end_log_probs": np.array([[-1.0]]), "end_index": np.array([[3]])}
+    beams = {"start_log_probs": np.float32([-1.0]), "start_index": np.int32([3]),
+             "end_log_probs": np.float32([[-1.0]]), "end_index": np.int32([[3]])}
     return [beams | ({} if logit is None else {"impossible": np.float32(logit)})
             for logit in logits]
 
@@ -87,7 +88,8 @@ def said(*logits):
 def score(examples, results, threshold=None):
     count = len(examples)
     questions = Questions(
-        rows=[], contexts=[Context(np.array([0, 7]), np.array([6, 10]))] * count,
+        rows=[], contexts=Contexts(tf.constant([CONTEXT]), tf.ragged.constant([[0, 7]]),
+                                   tf.ragged.constant([[6, 10]]), tf.zeros(count, tf.int32)),
         windows=Windows(example=np.arange(count, dtype=np.int32),
                          first=np.zeros(count, np.int32),
                          sizes=np.full(count, 2, np.int32), position=np.full(count, 3, np.int32),
@@ -100,8 +102,8 @@ def test_the_threshold_is_searched_where_the_truth_is_known():
     assert scored.scores["f1"] == scored.scores["exact_match"] == 1.0
     assert -1.0 <= scored.scores["threshold"] < 2.0
     assert [record["prediction"] for record in scored.records] == ["Denver", "", "Denver"]
-    assert scored.records[0]["n_best"] == [
-        {"text": "Denver", "start": 0, "log_probability": -2.0}]
+    assert {name: scored.records[1][name] for name in ("best_answer", "start", "score")} == {
+        "best_answer": "Denver", "start": 0, "score": pytest.approx(np.exp(-2.0))}
 
 
 def test_any_accepted_text_is_right_wherever_the_answer_was_detected():
@@ -115,6 +117,14 @@ def test_any_accepted_text_is_right_wherever_the_answer_was_detected():
     # "Denver" is right for "a"; for "b" its precision is 1 and its recall 1/3: F1 1/2.
     assert scored.scores["exact_match"] == pytest.approx(1 / 2)
     assert scored.scores["f1"] == pytest.approx(3 / 4)
+
+
+def test_rows_that_are_shorter_than_the_beam_have_narrower_ones():
+    wide = {"start_log_probs": np.float32([-9.0, -1.0]), "start_index": np.int32([0, 3]),
+            "end_log_probs": np.float32([[-9.0, -9.0], [-9.0, -1.0]]),
+            "end_index": np.int32([[0, 0], [0, 4]]), "impossible": np.float32(-3.0)}
+    scored = score(asked("answer", "answer"), [*said(-3.0), wide])
+    assert [record["prediction"] for record in scored.records] == ["Denver", "Denver won"]
 
 
 def test_a_given_threshold_is_kept():
