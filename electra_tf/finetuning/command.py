@@ -23,7 +23,7 @@ The same command continues a run that was interrupted with the first trial that 
 
 from absl import flags
 
-from electra_tf.config import finetuning_flags
+from electra_tf.config import finetuning_flags, overrides
 from electra_tf.platform import command_line
 from electra_tf.platform.settings import from_flags, set_default
 from electra_tf.tasks.examples import Kind

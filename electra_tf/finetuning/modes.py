@@ -18,7 +18,7 @@ from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.settings import set_default
 from electra_tf.platform.storage import Path
-from electra_tf.tasks import glue, registry
+from electra_tf.tasks import glue, registry, tfds_source
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.recipes import recipe
@@ -77,11 +77,12 @@ def train() -> None:
 def score_minimal_pairs() -> None:
     """Scores pre-trained networks as they are on BLiMP, which has nothing to train on."""
     finetuning_flags.refuse_all_but(
-        finetuning_flags.BLIMP, ("data_dir", "init_checkpoint", "model_dir"))
-    finetuning_flags.require("data_dir")
+        finetuning_flags.BLIMP, ("data_dir", "data_source", "init_checkpoint", "model_dir"))
     if flags.FLAGS.init_checkpoint == finetuning_flags.SCRATCH:
         raise UserError("--task=blimp scores trained networks; --init_checkpoint must name them.")
-    paradigms = pseudo_likelihood.read_blimp(_data_dir())
+    read = (tfds_source.read_blimp if _from_tfds(finetuning_flags.BLIMP)
+            else pseudo_likelihood.read_blimp)
+    paradigms = read(_data_dir())
     networks = formats.read(storage.path(flags.FLAGS.init_checkpoint))
     pseudo_likelihood.score_pairs(networks, paradigms, storage.path(flags.FLAGS.model_dir))
 

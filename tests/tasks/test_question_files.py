@@ -144,7 +144,7 @@ def test_what_cannot_be_so_in_mrqa_is_named_with_its_line(path):
             ([line(asked("a", ("x", [-1, 3])))], r"\[-1, 3\] isn't a first and a last"),
             ([line(asked("a", ("x", [5, 4])))], r"\[5, 4\] isn't"),
             ([line(asked("a", ("x", [5, 6.5])))], "must be a whole number"),
-            ([line(context="a\ud800")], "half of a character")):
+            ([line(context="a\ud800")], "surrogates not allowed")):
         with pytest.raises(UserError, match=message) as error:
             read_questions(write(path, *lines))
         assert str(error.value).startswith(str(path)) and "\n" not in str(error.value)
@@ -162,7 +162,7 @@ def test_damaged_files_are_one_line(tmp_path):
             ("a.jsonl.gz", packed[:-9], "damaged: Compressed file ended before"),
             ("a.jsonl.gz", packed[:20] + b"\xff" * 40, "not gzip, or damaged"),
             ("a.jsonl", b"", ":1: not JSON"), ("a.jsonl", LINES + b"\n", ":4: not JSON"),
-            ("a.jsonl", LINES + b"\xff{}\n", ":4: not UTF-8")):
+            ("a.jsonl", LINES + b"\xff{}\n", ":4: not JSON in UTF-8")):
         (tmp_path / name).write_bytes(data)
         with pytest.raises(UserError, match=message) as error:
             read_questions(tmp_path / name)

@@ -8,7 +8,7 @@ import tensorflow_datasets as tfds
 
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue as glue_files
-from electra_tf.tasks import registry
+from electra_tf.tasks import registry, tfds_source
 from electra_tf.tasks.examples import Answer, Kind
 from electra_tf.tasks.registry import Files
 
@@ -89,9 +89,23 @@ def test_questions(tmp_path):
     assert second.is_impossible and second.answers == ()
 
 
+def test_entities(tmp_path):
+    names = ["O", "B-PER", "I-PER"]
+    features = {"tokens": tfds.features.Sequence(TEXT),
+                "ner": tfds.features.Sequence(tfds.features.ClassLabel(names=names))}
+    row = {"tokens": ["Ada", "Lovelace", "wrote"], "ner": ["B-PER", "I-PER", "O"]}
+    build(tmp_path, "conll2003", "conll2003", "1.0.0", features,
+          {split: [row] for split in ("train", "dev", "test")})
+    task = registry.load("ner", tmp_path, Files(), from_tfds=True)
+    assert task.train[0].words == ("Ada", "Lovelace", "wrote")
+    assert task.train[0].tags == ("B-PER", "I-PER", "O")
+    assert list(task.dev) == ["dev", "test"]
+    assert task.spec.labels == ("B-PER", "I-PER", "O")
+
+
 def test_what_it_has_not_is_one_line(tmp_path):
     with pytest.raises(UserError, match=(
-            "has cola, .*squad2. Received: --task=chunk. .* --data_dir; .* has the addresses")):
+            "has cola, .*ner. Received: --task=chunk. .* --data_dir: CoNLL-2000's .*https://")):
         registry.load("chunk", tmp_path, Files(), from_tfds=True)
     with pytest.raises(UserError, match="--dev names a file; leave it out"):
         registry.load("squad", tmp_path, Files(dev=tmp_path), from_tfds=True)
@@ -102,7 +116,7 @@ def test_without_a_network_one_line_comes_at_once(tmp_path, monkeypatch, capfd):
         monkeypatch.setenv(name, "http://127.0.0.1:9")  # The discard port refuses connections.
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
-    for task in ("cola", "squad"):
+    for task in ("cola", "squad", "ner"):
         began = time.monotonic()
         with pytest.raises(UserError, match=(
                 r"can't be downloaded from https://.*refused.*--data_dir names other")) as error:
@@ -110,3 +124,20 @@ def test_without_a_network_one_line_comes_at_once(tmp_path, monkeypatch, capfd):
         assert "\n" not in str(error.value)
         assert time.monotonic() - began < 15
     assert capfd.readouterr().err.count("\n") <= 1
+
+
+def test_minimal_pairs(tmp_path, monkeypatch):
+    texts, flags = ("field", "linguistics_term", "UID"), (
+        "simple_LM_method", "one_prefix_method", "two_prefix_method", "lexically_identical")
+    features = {"sentence_good": TEXT, "sentence_bad": TEXT, "pair_id": np.int32,
+                **dict.fromkeys(texts, TEXT), **dict.fromkeys(flags, np.bool_)}
+    for name, good in (("transitive", "She runs."), ("wh_island", "He runs.")):
+        row = {"sentence_good": good, "sentence_bad": "Runs.", "pair_id": 0,
+               **dict.fromkeys(texts, "syntax"), **dict.fromkeys(flags, True)}
+        build(tmp_path, "blimp", name, "0.1.0", features, {"train": [row, row]})
+    configs = tfds.builder_cls("blimp").builder_configs
+    assert len(configs) == 67
+    monkeypatch.setattr(tfds.builder_cls("blimp"), "builder_configs", {
+        name: configs[name] for name in ("wh_island", "transitive")})
+    assert list(tfds_source.read_blimp(tmp_path).items()) == [
+        ("transitive", [("She runs.", "Runs.")] * 2), ("wh_island", [("He runs.", "Runs.")] * 2)]
