@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import electra_tf
-from electra_tf.api import encoder, runs
+from electra_tf.api import electra, encoder, runs
 from electra_tf.apps.tools.list_api import page
 from electra_tf.tasks.examples import Kind
 from tests import tiny_records
