@@ -10,10 +10,11 @@ import pytest
 
 import electra_tf
 from docs.generate_reference import api_page as page
-from electra_tf.api import encoder, runs
+from electra_tf.api import electra, encoder, runs
 from electra_tf.tasks.examples import Kind
 from tests import tiny_records
 
+MODULES = (electra, encoder, runs)
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "reference" / "python.md"
 QUICK = {'pretraining_config("small")': 'pretraining_config("tiny")', "10_000": "2"}
 """Text of the examples -> what makes them short."""
@@ -70,7 +71,7 @@ def test_the_examples_of_docstrings_run(folder, electra):
 
     names = {"electra": electra, "electra_tf": electra_tf, "tf": tf, "tf_keras": tf_keras,
              "classifier": electra_tf.load_task("runs/sst2")}
-    for module in (electra, encoder, runs):
+    for module in MODULES:
         done = doctest.testmod(module, extraglobs=names)
         assert done.attempted and not done.failed
 

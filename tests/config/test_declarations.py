@@ -10,7 +10,6 @@ from data_prep.cleaning.settings import CleaningSettings
 from data_prep.settings import BuildSettings
 from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.objectives import OBJECTIVES
-from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.settings import LARGEST_COUNT, Section, settings_of
@@ -75,8 +74,3 @@ def test_text_is_read_by_the_declared_type():
     assert EXAMPLE["steps"].read("1e3") == 1000 and EXAMPLE["workers"].read("2") == 2
     with pytest.raises(UserError, match="example.steps must be a whole number"):
         EXAMPLE["steps"].read("1.5")
-
-
-def test_a_misspelt_objective_is_refused_with_the_nearest_one():
-    with pytest.raises(UserError, match=r"objective.name must be one of .*Did you mean 'electra'"):
-        override(PretrainingConfig(), {"objective.name": "elektra"})

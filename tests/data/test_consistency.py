@@ -38,7 +38,7 @@ def changed(content, path, value):
     ("vocabulary.size", -1, "vocabulary.size must be"),
     ("vocabulary.sha256", "a", "vocabulary.sha256 is none"),
     ("shards.0.name", "../train.tfrecord", "must be that of a file here"),
-    ("shards.0.name", "a\u0000b", "NUL"),
+    ("shards.0.name", "a\u0000b", "must be that of a file here"),
     ("shards.1.name", "train-00000.tfrecord", "two shards have the name"),
     ("shards.0.split", "test", "split must be one of"),
     ("shards.0.examples", 31, "counts.examples is 96, but the shards have 97"),
