@@ -63,7 +63,7 @@ def test_a_wrong_flag_is_refused(records, arguments, words):
 def test_another_vocabulary_is_refused(records, tmp_path):
     Vocabulary((*SPECIAL_TOKENS, "other")).save(tmp_path / "other.txt")
     message = refused(records, f"--vocab_file={tmp_path / 'other.txt'}")
-    assert "other.txt (6 entries) isn't the vocabulary" in message
+    assert "other.txt (6 entries, " in message and "isn't the vocabulary that the rec" in message
 
 
 def test_a_damaged_manifest_is_refused(records):
@@ -109,14 +109,13 @@ def test_networks_of_a_run_can_begin_another_one_on_the_same_text(model_dir, tmp
 
 def test_what_does_not_fit_an_existing_run_is_refused_by_name(model_dir, tmp_path):
     def refused(words, *arguments):
-        with pytest.raises(UserError, match=words) as error:
-            call(tmp_path / "records", "--num_train_steps=2", *arguments)
-        assert "\n" not in str(error.value)
+        message = commands.refused(call, tmp_path / "records", "--num_train_steps=2", *arguments)
+        assert words in message, message
 
-    refused(r"--num_train_steps \(training.num_train_steps\): 2 then, 1 now.*"
-            r"--seed \(training.seed\): 1 then, 5 now.*"
-            r"--learning_rate \(optimizer.learning_rate\): 0.003 then, 0.0001 now",
-            "--num_train_steps=1", "--learning_rate=1e-4", "--seed=5")
+    for words in ("--num_train_steps (training.num_train_steps): 2 then, 1 now",
+                  "--seed (training.seed): 1 then, 5 now",
+                  "--learning_rate (optimizer.learning_rate): 0.003 then, 0.0001 now"):
+        refused(words, "--num_train_steps=1", "--learning_rate=1e-4", "--seed=5")
     refused("model.num_layers: 2 then, 12 now", "--mode=eval", "--model_size=small")
     made = manifest.load(tmp_path / "records")
     other = shutil.copytree(tmp_path / "records", tmp_path / "other")
