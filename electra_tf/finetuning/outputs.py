@@ -45,8 +45,6 @@ SHOWN_LABELS, SHOWN_MISTAKES, PROGRESS_SECONDS = 8, 10, 10.0
 OTHERS = "others"
 SUBMISSION = "submission"
 EVALUATION_FILE = "eval_results.json"
-ANSWERS_FILE, NO_ANSWER_FILE = "predictions.json", "null_odds.json"
-"""Files for SQuAD's and MRQA's evaluation: answers, and for 2.0 the logit of "no answer"."""
 
 
 class TaskPredictor:
@@ -198,9 +196,9 @@ def submission_files(name: str, predictions: Mapping[str, Sequence[Record]]) -> 
                 [record["prediction"] for record in records])
             files[file] = content
         elif name in QUESTIONS:
-            files[ANSWERS_FILE] = KINDS[Kind.QUESTION_ANSWERING].written(records)
+            files["predictions.json"] = KINDS[Kind.QUESTION_ANSWERING].written(records)
             if all("no_answer_score" in record for record in records):
-                files[NO_ANSWER_FILE] = json.dumps(
+                files["null_odds.json"] = json.dumps(  # Logits of "no answer".
                     {record["key"]: record["no_answer_score"] for record in records}) + "\n"
     return files
 

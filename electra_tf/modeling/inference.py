@@ -103,16 +103,10 @@ class InferenceEncoder(tf.Module):
     def __call__(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
                  randomness: None = None) -> tf.Tensor:
         """Encodes a batch of any B and L as `Encoder` does; padding gets a neighbor's vector."""
-        return self.all_layers(ids, segment_ids, valid, randomness)[-1]
-
-    def all_layers(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
-                   randomness: None = None) -> list[tf.Tensor]:
-        """Like `__call__`, but returns the embedding output and every layer's."""
         x, positions = self._embedded(ids, segment_ids, valid, randomness)
-        outputs = [x]
         for layer in self._layers:
-            outputs.append(layer(outputs[-1], positions))
-        return [positions.padded(output) for output in outputs]
+            x = layer(x, positions)
+        return positions.padded(x)
 
     def first(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
               randomness: None = None) -> tf.Tensor:

@@ -100,12 +100,6 @@ def label_words(name: str, labels: tuple[str, ...]) -> tuple[str, ...]:
     return task.label_words if task and task.label_words and task.labels == labels else labels
 
 
-def input_names(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the names of a task's texts in an export: its columns, or identifiers for them."""
-    task = TASKS.get(name)
-    return task.inputs if task and task.inputs and task.texts == texts else texts
-
-
 def read_split(task: GlueTask, data_dir: Path, split: str) -> list[TextExample]:
     """Returns all examples of "train", one of `task.dev`, or the first of a pair of `task.tests`.
 

@@ -137,7 +137,6 @@ class _MrqaQuestion(_Open):
     question: str
     answers: tuple[str, ...] | None = None
     detected_answers: tuple[_MrqaDetected, ...] | None = None
-    is_impossible: bool | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -192,9 +191,6 @@ def _read_mrqa(path: Path, labelled: bool) -> _Found:
 def _of_mrqa(place: str, context: str, question: _MrqaQuestion,
              labelled: bool) -> tuple[str, QuestionExample, bool]:
     detected = question.detected_answers or () if labelled else ()
-    if labelled and question.is_impossible:
-        raise UserError(f"{place}: is_impossible is true; all questions of MRQA's sets have "
-                        "answers. Remove this one.")
     if labelled and not (question.answers and any(found.char_spans for found in detected)):
         raise UserError(f"{place}: no answers, or none detected in the context; every question of "
                         "MRQA's sets has both.")

@@ -115,7 +115,8 @@ class TextKind(TaskKind):
 
     def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
         """Returns the task's columns if all are identifiers, otherwise text_1 and text_2."""
-        names = glue.input_names(spec.name, spec.texts)
+        task = glue.TASKS.get(spec.name)
+        names = task.inputs if task and task.inputs and task.texts == spec.texts else spec.texts
         usable = all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) for name in names)
         return names if usable else tuple(f"text_{number + 1}" for number in range(len(names)))
 
