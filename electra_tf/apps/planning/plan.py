@@ -212,6 +212,7 @@ def continued(data_dir: str, model_dir: Path, seconds: float | None) -> list[str
         return None
     saved = read_identity(model_dir)
     total, begun = saved["training.num_train_steps"], saved.get("initial")
+    batches = _MOST_EVAL_BATCHES
     usual = flatten(SIZES["small"]) | {"training.num_train_steps": total}
     words = ["run_pretraining.py", f"--data_dir={data_dir}", f"--model_dir={model_dir}", *(
         f"--set={name}={value}" for name, value in settings_of(saved).items()
@@ -223,11 +224,15 @@ def continued(data_dir: str, model_dir: Path, seconds: float | None) -> list[str
         if seconds is None or measured is None:
             raise UserError(f"--model_dir={model_dir} holds a run that is finished after {total:,} "
                             "steps; give --budget to extend it, or name a new directory.")
-        room = (1 - SPARE - EVALUATED) * max(0.0, seconds - _RESUME_SECONDS - END_SECONDS)
-        total += max(1, int(room * measured / (saved["training.train_batch_size"]
-                                               * saved["data.max_seq_length"])))
+        length = saved["data.max_seq_length"]
+        tokens = max(0.0, seconds - _RESUME_SECONDS - END_SECONDS) * measured
+        total += max(1, int((1 - SPARE - EVALUATED) * tokens
+                            / (saved["training.train_batch_size"] * length)))
+        # A token of an evaluation takes less time than one of training.
+        batches = min(batches, max(1, int(
+            EVALUATED * tokens / (_MOST_EVALUATIONS * _EVAL_BATCH * length))))
     words.append(f"--num_train_steps={total}")
-    return words + _evaluation_flags(total, min(_MOST_EVALUATIONS, total), _MOST_EVAL_BATCHES)
+    return words + _evaluation_flags(total, min(_MOST_EVALUATIONS, total), batches)
 
 
 def report(plans: Sequence[Plan], best: Plan, records: mixture.Mixture) -> str:

@@ -46,11 +46,7 @@ class Batcher:
         self._open: dict[Hashable, _Batch] = {}
 
     async def answer(self, signature: Signature, inputs: Arrays) -> Arrays:
-        """Returns the outputs of one request.
-
-        Raises:
-            tf.errors.OpError: the graph refused this request.
-        """
+        """Returns the outputs of one request; `tf.errors.OpError` if the graph refuses it."""
         rows, max_rows = num_rows(inputs), self._config.max_batch_size
         key = _sharing_key(signature, inputs)
         batch = self._open.get(key)

@@ -122,11 +122,7 @@ def _numbers(model_dir: pathlib.Path) -> set[int]:
 
 
 def of_config(config: ServerConfig) -> dict[str, ModelVersions]:
-    """Returns the models that `--model_dir` gives, by name.
-
-    Raises:
-        UserError: a directory is missing or not local, or a name is unusable or used twice.
-    """
+    """Returns the models that `--model_dir` gives, by name, or refuses it with a `UserError`."""
     models = {}
     for part in config.model_dir.split(","):
         name, _, directory = part.rpartition("=")

@@ -27,8 +27,7 @@ MOST_VALUES = 2_000_000
 def parse(body: bytes, model: ServedModel, config: ServerConfig) -> tuple[Signature, Arrays, bool]:
     """Returns a request's signature and inputs, and whether it has the row format.
 
-    Raises:
-        HTTPException: invalid JSON, inputs that don't match the signature, or beyond a limit.
+    Invalid JSON, inputs of another signature and what is beyond a limit are HTTPExceptions.
     """
     if sum(map(body.count, (b",", b"[", b"{"))) > MOST_VALUES:  # Before they take memory.
         raise HTTPException(400, f"the body may have at most {MOST_VALUES:,} values, counted by "
@@ -64,11 +63,7 @@ def parse(body: bytes, model: ServedModel, config: ServerConfig) -> tuple[Signat
 
 
 def render(outputs: Arrays, in_rows: bool) -> bytes:
-    """Returns the answer's JSON in the request's format.
-
-    Raises:
-        HTTPException: row format, but the outputs have no common first dimension.
-    """
+    """Returns the answer's JSON in the request's format; rows need a common first dimension."""
     columns = {name: _to_json(array, name) for name, array in sorted(outputs.items())}
     if not in_rows:
         answer = {"outputs": _without_name(columns)}

@@ -106,8 +106,7 @@ class _Api:
         self._models = models
         self._config = config
         self._max_bytes = int(config.max_body_mib * 2**20)
-        self._rows = _Limit(
-            config.max_waiting_rows, "--max_waiting_rows", _WAITING_ROWS)
+        self._rows = _Limit(config.max_waiting_rows, "--max_waiting_rows", _WAITING_ROWS)
         self._bytes = _Limit(
             int(config.max_buffered_mib * 2**20), "--max_buffered_mib", _BUFFERED_BYTES)
         self._batcher = Batcher(config)

@@ -74,15 +74,12 @@ def num_rows(arrays: Arrays) -> int:
 
 def load(version_dir: pathlib.Path, name: str,
          threads: tf.compat.v1.ConfigProto | None = None) -> ServedModel:
-    """Loads a SavedModel with its signatures.
+    """Loads a SavedModel, or refuses a damaged one with a `UserError`.
 
     Args:
         version_dir: the directory of one version; its name is the version's number.
         name: the model's name in URLs.
         threads: TensorFlow's settings; by default ops run side by side, each on one core.
-
-    Raises:
-        UserError: files are missing or damaged, or there is no signature.
     """
     require_whole(version_dir)
     tf.get_logger().setLevel(logging.ERROR)  # It warns that sessions belong to TensorFlow 1.

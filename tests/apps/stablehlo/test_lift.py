@@ -160,9 +160,6 @@ def test_a_module_becomes_portable():
     assert b"frontend_attributes" not in found and b"mhlo.copy" not in found
     assert b"mhlo.erf" in found and b"reshape_v1" in found and b"custom_call_v1" in found
     assert stablehlo.deserialize_portable_artifact_str(found)
-
-
-def test_new_values_are_found():
     assert lift.updates(MODULE) == {1: 0}
 
 
@@ -196,7 +193,7 @@ def test_the_exported_state_is_that_of_the_run(records, carried):
     layout = artefact.read(carried / "step.stablehlo").layout
     state = artefact.read_state(carried / "step.npz", layout)
     fresh, _, _ = training_run.restored_state(run_in(records, carried / "other"))
-    values = {state_name(variable): variable.numpy() for variable in fresh.variables}
+    values = values_of(fresh)
     for name, value in state.items():
         np.testing.assert_array_equal(value, values[name], err_msg=name)
     assert layout.reading.fingerprint == run.records.fingerprint
@@ -204,28 +201,28 @@ def test_the_exported_state_is_that_of_the_run(records, carried):
 
 
 def test_a_state_that_comes_back_is_a_checkpoint(records, carried):
-    run = run_in(records, carried / "run")
-    saved = take_back(run, carried / "step.stablehlo", carried / "trained.npz")
+    run, files = run_in(records, carried / "run"), (
+        carried / "step.stablehlo", carried / "trained.npz")
+    saved = take_back(run, *files)
     assert saved == directory.prefix(carried / "run" / "checkpoints", 4)
     restored, _, _ = training_run.restored_state(run)
     assert int(restored.step) == 4
-    values = {state_name(variable): variable.numpy() for variable in restored.variables}
-    layout = artefact.read(carried / "step.stablehlo").layout
-    for name, value in artefact.read_state(carried / "trained.npz", layout).items():
+    values = values_of(restored)
+    layout = artefact.read(files[0]).layout
+    for name, value in artefact.read_state(files[1], layout).items():
         np.testing.assert_array_equal(values[name], value, err_msg=name)
     log = read_metrics(carried / "run" / run_directory.METRICS_FILE)
     assert [record["step"] for record in log if record["kind"] == "train"] == [2, 4]
     with pytest.raises(UserError, match="is of step 4, and the run has a checkpoint of step 4"):
-        take_back(run, carried / "step.stablehlo", carried / "trained.npz")
+        take_back(run, *files)
 
 
 def test_a_state_of_other_settings_is_refused(records, carried):
+    files = carried / "step.stablehlo", carried / "trained.npz"
     with pytest.raises(UserError, match="is a step of other records or settings"):
-        take_back(run_in(records, carried / "new", training__seed=5),
-                           carried / "step.stablehlo", carried / "trained.npz")
+        take_back(run_in(records, carried / "new", training__seed=5), *files)
     with pytest.raises(UserError, match="holds a run with other settings"):
-        take_back(run_in(records, carried / "run", optimizer__learning_rate=1.0),
-                           carried / "step.stablehlo", carried / "trained.npz")
+        take_back(run_in(records, carried / "run", optimizer__learning_rate=1.0), *files)
 
 
 def test_a_run_of_two_stages_is_refused(records, tmp_path):
