@@ -1,4 +1,4 @@
-"""Worker: `ElectraForSequenceClassification` in PyTorch, padded to each batch's longest row.
+"""Worker: `ElectraForSequenceClassification` in PyTorch, in batches of rows of similar length.
 
 Runs in the peers' environment.
 """
@@ -15,9 +15,6 @@ from benchmarks.pretraining import workload as plain
 from benchmarks.pretraining.hugging_face import config_of, training_of
 
 _RATE = 3e-4
-_POOL_BATCHES = 50
-"""Batches' worth of shuffled rows that are sorted together, as transformers' own sampler does."""
-
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """Ids int64 [B, L], bool [B, L] of what isn't padding, classes int64 [B]."""
 
@@ -43,7 +40,9 @@ def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict,
 
     def train() -> None:
         model.train()
-        for tokens, valid, classes in batches(_grouped(lengths, batch, numbers)):
+        parts = np.split(np.argsort(-lengths, kind="stable"), range(batch, len(ids), batch))
+        order = np.concatenate([parts[index] for index in numbers.permutation(len(parts))])
+        for tokens, valid, classes in batches(order):
             update(lambda: model(tokens, attention_mask=valid, labels=classes).loss)  # noqa: B023
 
     def infer() -> None:
@@ -57,16 +56,6 @@ def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict,
         label=f"{precision}{' autocast' if precision == 'bfloat16' else ''}",
         versions={"PyTorch": torch.__version__, "transformers": transformers.__version__},
         turn=lambda what: {"train": train, "infer": infer}[what]())
-
-
-def _grouped(lengths: np.ndarray, batch: int, numbers: np.random.Generator) -> np.ndarray:
-    """Returns an order: sorts shuffled pools by length, and shuffles the batches."""
-    order, pool = numbers.permutation(len(lengths)), _POOL_BATCHES * batch
-    ordered = np.concatenate([
-        part[np.argsort(-lengths[part], kind="stable")]
-        for part in np.split(order, range(pool, len(order), pool))])
-    parts = np.split(ordered, range(batch, len(ordered), batch))
-    return np.concatenate([parts[index] for index in numbers.permutation(len(parts))])
 
 
 if __name__ == "__main__":

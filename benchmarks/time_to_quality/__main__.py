@@ -82,7 +82,6 @@ def config(recipe: str) -> PretrainingConfig:
 
 def ours(recipe: str, length: int) -> dict[str, Any]:
     """Returns the fields of our worker's first request."""
-    config(recipe)
     values = flags.FLAGS
     return {"tokens_per_step": values.train_batch_size * length, "run_flags": [
         f"--data_dir={pathlib.Path(values.data_dir).absolute()}", "--precision=float32",

@@ -124,7 +124,7 @@ def run(place, seeds=2):
                           place / "out")
     table = Table(place / "results.sqlite")
     failures = runner.Runner(chosen, budget, table, data_dir=place / "records",
-                             tasks_dir=place / "tasks").run(planned, 2)
+                             tasks_dir=place / "tasks").run(planned)
     return planned, failures, table
 
 
@@ -150,7 +150,7 @@ def test_every_run_is_trained_once_and_judged_by_every_task(place, capsys):
     assert {row.tokens for row in table.rows() if row.variant == "A"} == {2000 * 16 * 32}
     # Finished runs are not repeated.
     run(place, seeds=3)
-    assert "6 runs, 4 of them done; 2 side by side" in capsys.readouterr().out
+    assert "6 runs, 4 of them done" in capsys.readouterr().out
     assert len(calls(place)) == len(made) + 6
 
 
@@ -209,7 +209,8 @@ def test_a_signal_ends_the_runs_and_the_same_command_goes_on(place):
 
 
 def test_there_is_room_for_as_many_runs_as_have_cores():
-    assert (runner.room(0), runner.room(1), runner.room(10_000)) == (1, usable_cores(), 1)
+    assert runner._slots(0) == runner._slots(10_000) == [frozenset()]
+    assert len(runner._slots(1)) == usable_cores()
 
 
 def test_two_runs_share_all_cores_where_the_system_binds_none(place, monkeypatch):

@@ -52,3 +52,7 @@ def test_every_variant_is_trained_and_judged(place, capsys):
         assert len(lines) == 3 and all(line.endswith("| 1 |") for line in lines)
         command_flags.call(whole, *arguments)
         assert "3 runs, 3 of them done" in capsys.readouterr().out
+        # Another sweep with the same run finds it finished on disk.
+        (place / "own.yaml").write_text(SWEEP)
+        command_flags.call(whole, *arguments[:-1], f"--results={place / 'other.sqlite'}")
+        assert lines[0].split("|")[4] in capsys.readouterr().out
