@@ -11,8 +11,6 @@ from typing import Any
 from benchmarks.harness.worker import Ready
 from benchmarks.pretraining.workload import Encoder, Setting, Step, Workload, serve, steps_of
 
-_MOST_COPIES = 4
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Matmul:
@@ -25,8 +23,8 @@ class Matmul:
 
     @property
     def copies(self) -> int:
-        """Number with operands of their own, run side by side: a divisor of `count`."""
-        return max(n for n in range(1, _MOST_COPIES + 1) if self.count % n == 0)
+        """Number with operands of their own, run side by side: a divisor of `count`, at most 4."""
+        return max(n for n in range(1, 5) if self.count % n == 0)
 
 
 def step_matmuls(workload: Workload) -> list[Matmul]:
