@@ -3,7 +3,7 @@
 Runs in the peers' environment.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import torch
@@ -25,13 +25,14 @@ def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict,
     work = plain.workload_from(workload)
     torch.set_num_threads(work.threads)
     torch.manual_seed(1)
+    numbers = np.random.default_rng(1)
     model = ElectraForSequenceClassification(config_of(work, work.discriminator))
     _, update = training_of(model, _RATE, plain.Setting(precision=precision))
-    numbers, lengths = np.random.default_rng(1), np.array(list(map(len, ids)))
+    lengths = np.array([len(row) for row in ids])
+    parts = np.split(np.argsort(-lengths, kind="stable"), range(batch, len(ids), batch))
 
-    def batches(order: np.ndarray) -> Iterator[Batch]:
-        for first in range(0, len(order), batch):
-            chosen = order[first:first + batch]
+    def batches(order: Iterable[int]) -> Iterator[Batch]:
+        for chosen in map(parts.__getitem__, order):
             padded = np.full([len(chosen), max(lengths[chosen])], plain.PAD_ID)
             for line, index in zip(padded, chosen, strict=True):
                 line[:lengths[index]] = ids[index]
@@ -40,16 +41,14 @@ def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict,
 
     def train() -> None:
         model.train()
-        parts = np.split(np.argsort(-lengths, kind="stable"), range(batch, len(ids), batch))
-        order = np.concatenate([parts[index] for index in numbers.permutation(len(parts))])
-        for tokens, valid, classes in batches(order):
+        for tokens, valid, classes in batches(numbers.permutation(len(parts))):
             update(lambda: model(tokens, attention_mask=valid, labels=classes).loss)  # noqa: B023
 
     def infer() -> None:
         model.eval()
         with torch.inference_mode(), torch.autocast(
                 "cpu", torch.bfloat16, enabled=precision == "bfloat16"):
-            for tokens, valid, _ in batches(np.argsort(-lengths, kind="stable")):
+            for tokens, valid, _ in batches(range(len(parts))):
                 model(tokens, attention_mask=valid).logits.float().numpy()
 
     return Ready(
