@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
+from sklearn import metrics
 
 from benchmarks.data_prep.__main__ import table, write_beginning
 from benchmarks.harness.turns import Measurement, Role, System
@@ -130,6 +131,21 @@ def test_the_peer_gets_our_examples_in_our_order(tmp_path):
     with np.load(tmp_path / "held_out.npz") as held_out:
         assert held_out["ids"].shape[1:] == (6, tiny_records.LENGTH)
         assert held_out["valid"].any(axis=-1).sum() == tiny_records.HELD_OUT
+
+
+@peers.needed
+@pytest.mark.slow
+def test_the_peers_auc_is_that_of_scikit_learn():
+    program = """if True:
+        import numpy as np
+        from benchmarks.time_to_quality.hugging_face import auc
+        logits = np.random.default_rng(1).integers(0, 9, 500)
+        print(auc(np.random.default_rng(2).random(500) < 0.1 * logits, logits))"""
+    done = subprocess.run([str(peers.PYTHON), "-c", program], cwd=ROOT, capture_output=True,
+                          text=True, check=True)
+    logits = np.random.default_rng(1).integers(0, 9, 500)
+    replaced = np.random.default_rng(2).random(500) < 0.1 * logits
+    assert float(done.stdout) == pytest.approx(metrics.roc_auc_score(replaced, logits))
 
 
 @pytest.mark.slow
