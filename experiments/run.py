@@ -61,7 +61,7 @@ def main(name: str) -> None:
         rows = table.Table(storage.path(values.results))
         failures = runner.Runner(
             chosen, budget, rows, data_dir=storage.path(values.data_dir).absolute(),
-            tasks_dir=tasks_dir).run(planned, values.jobs or runner.room(budget.threads))
+            tasks_dir=tasks_dir).run(planned)
         page = results.write(chosen, budget, rows, directory)
     print(f"{page.read_text(encoding='utf-8')}\npage     {page}\nresults  {values.results}")
     if failures:
@@ -79,8 +79,6 @@ def define() -> None:
     flags.DEFINE_string("output_dir", "experiments/results", "Where runs and pages go.")
     flags.DEFINE_string("results", "experiments/results/results.sqlite",
                         "The table of results; sweeps may share one.")
-    flags.DEFINE_integer("jobs", None, "Runs side by side. Default: as many as have cores of their "
-                         "own.", lower_bound=1, upper_bound=1000)
 
 
 if __name__ == "__main__":
@@ -88,4 +86,4 @@ if __name__ == "__main__":
     sweeps = "\n".join(f"  {name:<18}{sweep.load(name).title}" for name in sweep.names())
     command_line.run(main, summary=__doc__.format(sweeps=sweeps), operand="SWEEP", groups={
         "What": ["budget", "seeds", "tasks"], "Data": ["data_dir", "tasks_dir"],
-        "Results": ["output_dir", "results", "jobs"]})
+        "Results": ["output_dir", "results"]})

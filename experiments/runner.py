@@ -135,12 +135,12 @@ class Runner:
         self._running: set[subprocess.Popen] = set()
         self._lock = threading.Lock()
 
-    def run(self, jobs: Sequence[Job], side_by_side: int) -> list[str]:
+    def run(self, jobs: Sequence[Job]) -> list[str]:
         """Runs the jobs that the table lacks; returns a line for every job that failed."""
         waiting = [job for job in jobs if self._missing(job)]
+        free = _slots(self._budget.threads)
         print(f"{len(jobs)} runs, {len(jobs) - len(waiting)} of them done; "
-              f"{side_by_side} side by side", flush=True)
-        free = _slots(side_by_side, self._budget.threads)
+              f"{len(free)} side by side", flush=True)
         failures: list[str] = []
 
         def work(job: Job) -> None:
@@ -156,7 +156,7 @@ class Runner:
             finally:
                 free.append(cores)
 
-        with concurrent.futures.ThreadPoolExecutor(side_by_side) as pool:
+        with concurrent.futures.ThreadPoolExecutor(len(free)) as pool:
             futures = [pool.submit(work, job) for job in waiting]
             try:
                 for future in futures:
@@ -255,14 +255,12 @@ def scores_of(task: str, model_dir: Path) -> Mapping[str, float]:
     return {name: metrics[name]["mean"] for name in names if name in metrics}
 
 
-def room(threads: int) -> int:
-    """Returns the number of runs of so many cores that fit side by side without sharing any."""
-    return 1 if not threads else max(1, usable_cores() // threads)
-
-
-def _slots(count: int, threads: int) -> list[frozenset[int]]:
-    """Returns the cores of each run; empty sets where a run may use all, as always on macOS."""
-    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-    if not threads or count * threads > len(cores):
-        return [frozenset()] * count
-    return [frozenset(cores[number * threads:(number + 1) * threads]) for number in range(count)]
+def _slots(threads: int) -> list[frozenset[int]]:
+    """Returns the cores of each run that fits beside the others; an empty set stands for all."""
+    if not threads:
+        return [frozenset()]
+    if not hasattr(os, "sched_getaffinity"):  # macOS binds no process to cores.
+        return [frozenset()] * max(1, usable_cores() // threads)
+    cores = sorted(os.sched_getaffinity(0))
+    return [frozenset(cores[first:first + threads])
+            for first in range(0, len(cores) - threads + 1, threads)] or [frozenset()]

@@ -25,8 +25,6 @@ from electra_tf.platform.errors import UserError
 
 WARM_UP = (1, 10)
 """Steps before every turn: a card's clocks rise, and CUDA graphs are recorded."""
-_MEMORY_FRACTION = "0.92"
-"""Fraction of the card's memory for JAX (default 0.75); PyTorch may take all of it."""
 
 
 def systems_of(device: str, steps_dir: pathlib.Path) -> list[System]:
@@ -34,7 +32,8 @@ def systems_of(device: str, steps_dir: pathlib.Path) -> list[System]:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
     variables = {"CUDA_VISIBLE_DEVICES": "-1" if device == "cpu" else visible,
                  "JAX_PLATFORMS": device if device == "cpu" else f"{device},cpu",
-                 "XLA_PYTHON_CLIENT_MEM_FRACTION": _MEMORY_FRACTION}
+                 # Of the card's memory (default 0.75); PyTorch may take all of it.
+                 "XLA_PYTHON_CLIENT_MEM_FRACTION": "0.92"}
 
     def system(name: str, title: str, module: str, role: Role, compiler: str, **more) -> System:
         setting = Setting(precision="bfloat16", compiler=compiler, device=device)

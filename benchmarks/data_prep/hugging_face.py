@@ -9,9 +9,6 @@ from tokenizers.implementations import BertWordPieceTokenizer
 
 from benchmarks.harness.worker import Ready, serve
 
-_LINES = 1000
-"""Lines that are encoded in one call."""
-
 
 def prepare(vocab_file: str, max_seq_length: int) -> Ready:
     """Loads the vocabulary."""
@@ -19,9 +16,9 @@ def prepare(vocab_file: str, max_seq_length: int) -> Ready:
 
     def turn(text: str) -> dict[str, int]:
         lines = pathlib.Path(text).read_text(encoding="utf-8").split("\n")
-        return {"text_tokens": sum(len(row) for start in range(0, len(lines), _LINES)
-                                   for row in tokenizer.encode_batch_fast(
-                                       lines[start:start + _LINES], add_special_tokens=False))}
+        return {"text_tokens": sum(
+            len(row) for start in range(0, len(lines), 1000) for row in
+            tokenizer.encode_batch_fast(lines[start:start + 1000], add_special_tokens=False))}
 
     return Ready(label="tokenizers, tokenization alone", turn=turn)
 

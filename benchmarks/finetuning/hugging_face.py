@@ -1,9 +1,9 @@
-"""Worker: `ElectraForSequenceClassification` in PyTorch, padded to each batch's longest row.
+"""Worker: `ElectraForSequenceClassification` in PyTorch, in batches of rows of similar length.
 
 Runs in the peers' environment.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import torch
@@ -15,9 +15,6 @@ from benchmarks.pretraining import workload as plain
 from benchmarks.pretraining.hugging_face import config_of, training_of
 
 _RATE = 3e-4
-_POOL_BATCHES = 50
-"""Batches' worth of shuffled rows that are sorted together, as transformers' own sampler does."""
-
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """Ids int64 [B, L], bool [B, L] of what isn't padding, classes int64 [B]."""
 
@@ -28,13 +25,14 @@ def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict,
     work = plain.workload_from(workload)
     torch.set_num_threads(work.threads)
     torch.manual_seed(1)
+    numbers = np.random.default_rng(1)
     model = ElectraForSequenceClassification(config_of(work, work.discriminator))
     _, update = training_of(model, _RATE, plain.Setting(precision=precision))
-    numbers, lengths = np.random.default_rng(1), np.array(list(map(len, ids)))
+    lengths = np.array([len(row) for row in ids])
+    parts = np.split(np.argsort(-lengths, kind="stable"), range(batch, len(ids), batch))
 
-    def batches(order: np.ndarray) -> Iterator[Batch]:
-        for first in range(0, len(order), batch):
-            chosen = order[first:first + batch]
+    def batches(order: Iterable[int]) -> Iterator[Batch]:
+        for chosen in map(parts.__getitem__, order):
             padded = np.full([len(chosen), max(lengths[chosen])], plain.PAD_ID)
             for line, index in zip(padded, chosen, strict=True):
                 line[:lengths[index]] = ids[index]
@@ -43,30 +41,20 @@ def prepare(ids: list[list[int]], labels: list[int], batch: int, workload: dict,
 
     def train() -> None:
         model.train()
-        for tokens, valid, classes in batches(_grouped(lengths, batch, numbers)):
+        for tokens, valid, classes in batches(numbers.permutation(len(parts))):
             update(lambda: model(tokens, attention_mask=valid, labels=classes).loss)  # noqa: B023
 
     def infer() -> None:
         model.eval()
         with torch.inference_mode(), torch.autocast(
                 "cpu", torch.bfloat16, enabled=precision == "bfloat16"):
-            for tokens, valid, _ in batches(np.argsort(-lengths, kind="stable")):
+            for tokens, valid, _ in batches(range(len(parts))):
                 model(tokens, attention_mask=valid).logits.float().numpy()
 
     return Ready(
         label=f"{precision}{' autocast' if precision == 'bfloat16' else ''}",
         versions={"PyTorch": torch.__version__, "transformers": transformers.__version__},
         turn=lambda what: {"train": train, "infer": infer}[what]())
-
-
-def _grouped(lengths: np.ndarray, batch: int, numbers: np.random.Generator) -> np.ndarray:
-    """Returns an order: sorts shuffled pools by length, and shuffles the batches."""
-    order, pool = numbers.permutation(len(lengths)), _POOL_BATCHES * batch
-    ordered = np.concatenate([
-        part[np.argsort(-lengths[part], kind="stable")]
-        for part in np.split(order, range(pool, len(order), pool))])
-    parts = np.split(ordered, range(batch, len(ordered), batch))
-    return np.concatenate([parts[index] for index in numbers.permutation(len(parts))])
 
 
 if __name__ == "__main__":

@@ -52,7 +52,9 @@ class JointModel(torch.nn.Module):
             torch.isin(ids, self.special_ids), -1.0)
         positions = chances.topk(self.predictions, dim=1).indices
         labels = ids.gather(1, positions)
-        logits = self._generate(_mask(ids, positions, labels, self.mask_id), valid, positions)
+        hidden = torch.rand(positions.shape, device=ids.device) < plain.MASK_TOKEN_FRACTION
+        masked = ids.scatter(1, positions, torch.where(hidden, self.mask_id, labels))
+        logits = self._generate(masked, valid, positions)
         loss = functional.cross_entropy(logits, labels.reshape(-1))
         with torch.no_grad():
             return loss, ids.scatter(1, positions, _sample(logits).reshape(labels.shape))
@@ -113,13 +115,6 @@ def training_of(model: torch.nn.Module, rate: float, setting: Setting) -> tuple[
         return loss.detach()
 
     return optimizer, update
-
-
-def _mask(ids: torch.Tensor, positions: torch.Tensor, labels: torch.Tensor,
-          mask_id: int) -> torch.Tensor:
-    """Hides 85 % of the selected positions behind [MASK]; int64 [B, L]."""
-    hidden = torch.rand(positions.shape, device=ids.device) < plain.MASK_TOKEN_FRACTION
-    return ids.scatter(1, positions, torch.where(hidden, mask_id, labels))
 
 
 def _sample(logits: torch.Tensor) -> torch.Tensor:

@@ -11,10 +11,6 @@ from typing import Any
 from benchmarks.harness.worker import Ready
 from benchmarks.pretraining.workload import Encoder, Setting, Step, Workload, serve, steps_of
 
-FORMS = 3
-"""x W forward; dy W^T and x^T dy backward: each 2 m k n FLOPs."""
-_MOST_COPIES = 4
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Matmul:
@@ -27,8 +23,8 @@ class Matmul:
 
     @property
     def copies(self) -> int:
-        """Number with operands of their own, run side by side: a divisor of `count`."""
-        return max(n for n in range(1, _MOST_COPIES + 1) if self.count % n == 0)
+        """Number with operands of their own, run side by side: a divisor of `count`, at most 4."""
+        return max(n for n in range(1, 5) if self.count % n == 0)
 
 
 def step_matmuls(workload: Workload) -> list[Matmul]:
@@ -58,8 +54,8 @@ def _of_encoder(encoder: Encoder, rows: int) -> list[Matmul]:
 
 
 def step_flops(workload: Workload) -> int:
-    """Returns the FLOPs of all matrix multiplications of one step."""
-    return sum(FORMS * 2 * one.rows * one.inputs * one.outputs * one.count
+    """Returns the FLOPs of one step: x W forward, dy W^T and x^T dy backward, each 2 m k n."""
+    return sum(3 * 2 * one.rows * one.inputs * one.outputs * one.count
                for one in step_matmuls(workload))
 
 

@@ -54,16 +54,6 @@ class Result:
                  if one.system.role is Role.LIMIT and one.values("steps")}
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
-    @property
-    def device(self) -> str:
-        """The accelerator's name; "" for the CPU."""
-        return next((one.accelerator for one in self.measured if one.accelerator), "")
-
-    @property
-    def peak(self) -> float | None:
-        """Dense bfloat16 FLOP/s of the card; None for the CPU, or if unknown."""
-        return peak_flops(self.device, "bfloat16")
-
 
 def section(result: Result) -> list[str]:
     """Returns the lines of one case: what was run, the machine's limit, the table."""
@@ -73,8 +63,9 @@ def section(result: Result) -> list[str]:
     columns.append(["GFLOP/s", *(tables.ratio(speed, 1e9 / counts["matmuls"], ",.0f")
                                  for speed in medians)])
     limits = {"": max(result.limits.values(), default=None)}
-    if result.peak:
-        limits["of peak: "] = result.peak
+    device = next((one.accelerator for one in systems if one.accelerator), "")
+    if peak := peak_flops(device, "bfloat16"):
+        limits["of peak: "] = peak
     columns += [[prefix + name, *(tables.ratio(speed, limit and limit / count, ".1%")
                                   for speed in medians)]
                 for prefix, limit in limits.items() for name, count in counts.items()]
@@ -86,12 +77,12 @@ def section(result: Result) -> list[str]:
     measured_limits = ", ".join(f"{name} {limit / 1e9:,.0f}"
                                 for name, limit in result.limits.items()) or "not measured"
     rounds = max(len(one.values("steps")) for one in result.measured)
-    peak = f"{result.peak / 1e12:,.1f} TFLOP/s" if result.peak else "unknown"
     return [
         f"## {work.case}", "",
         f"- {work.batch} x {work.length} tokens, {work.predictions} of each {work.length} masked, "
         f"{work.threads} cores; {rounds} rounds of {result.steps} steps",
-        *([f"- {result.device}: dense bfloat16 peak {peak}"] if result.device else []),
+        *([f"- {device}: dense bfloat16 peak "
+           f"{f'{peak / 1e12:,.1f} TFLOP/s' if peak else 'unknown'}"] if device else []),
         f"- MFLOPs per token: {counts['matmuls'] / 1e6:,.1f} (matmuls), "
         f"{counts['paper'] / 1e6:,.1f} (paper)",
         f"- GFLOP/s of the dense matmuls alone, the highest being the machine's limit: "

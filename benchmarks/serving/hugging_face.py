@@ -18,8 +18,6 @@ def prepare(directory: str, texts: dict[str, list[str]], threads: int, precision
     torch.set_num_threads(threads)
     path = pathlib.Path(directory) / "hugging_face"
     tokenizer = AutoTokenizer.from_pretrained(path)
-    if not tokenizer.is_fast:
-        raise TypeError("AutoTokenizer gave the slow tokenizer")
     model = ElectraForSequenceClassification.from_pretrained(
         path, attn_implementation="sdpa").eval().to(getattr(torch, precision))
     names = model.config.id2label

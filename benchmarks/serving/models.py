@@ -47,12 +47,6 @@ def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str) -> None
     conversion.write(networks, directory / "hugging_face", Format.HUGGING_FACE)
 
 
-def sentences(data_dir: pathlib.Path) -> list[str]:
-    """Returns SST-2's sentences for validation: whole ones, unlike those for training."""
-    examples = glue.read_split(glue.TASKS["sst2"], data_dir, "dev")
-    return [example.texts[0].strip() for example in examples]
-
-
 def texts(given: Sequence[str], vocabulary: Vocabulary, tokens: int | None,
           count: int) -> list[str]:
     """Returns `count` texts from sentences, repeated if there are fewer.

@@ -75,14 +75,8 @@ def changes(recipe: str) -> dict[str, Any]:
     return shared
 
 
-def config(recipe: str) -> PretrainingConfig:
-    """Returns all settings of a run of ours; `UserError` for wrong ones."""
-    return build_config(flags.FLAGS.model_size, recipe, changes(recipe))
-
-
 def ours(recipe: str, length: int) -> dict[str, Any]:
     """Returns the fields of our worker's first request."""
-    config(recipe)
     values = flags.FLAGS
     return {"tokens_per_step": values.train_batch_size * length, "run_flags": [
         f"--data_dir={pathlib.Path(values.data_dir).absolute()}", "--precision=float32",
@@ -92,7 +86,8 @@ def ours(recipe: str, length: int) -> dict[str, Any]:
 
 def peers(directory: pathlib.Path, length: int) -> dict[str, Any]:
     """Writes the examples of a run of ours; returns the fields of the peer's first request."""
-    same, records = config("paper"), pathlib.Path(flags.FLAGS.data_dir)
+    same = build_config(flags.FLAGS.model_size, "paper", changes("paper"))
+    records = pathlib.Path(flags.FLAGS.data_dir)
     vocabulary = Vocabulary.load(storage.path(records) / manifests.VOCABULARY_NAME)
     batch = same.training.train_batch_size
     export(records, directory, same, pad_id=vocabulary.pad_id,

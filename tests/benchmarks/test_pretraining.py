@@ -1,14 +1,11 @@
-"""The pre-training comparison: matmuls and shares against a count by hand, cases, our worker."""
+"""The pre-training comparison: matmuls and shares against a count by hand, cases."""
 
 import dataclasses
-import sys
 
 import pytest
 
 from benchmarks.harness.turns import Measurement, Role, System
-from benchmarks.harness.worker import Worker
 from benchmarks.pretraining import cases, report
-from benchmarks.pretraining.__main__ import SYSTEMS
 from benchmarks.pretraining.matmuls import Matmul, step_flops, step_matmuls, step_of
 from benchmarks.pretraining.workload import Encoder, Setting, Workload
 from electra_tf.platform.errors import UserError
@@ -123,20 +120,3 @@ def test_any_size_batch_and_length_is_a_case():
     for name in ("base-0x128", "huge-8x128", "base-8", "base-8x128-fast"):
         with pytest.raises(UserError, match=f"no case is named '{name}'"):
             cases.case_of(name)
-
-
-@pytest.mark.slow
-def test_our_worker_trains_a_toy_through_the_protocol():
-    ours = next(system for system in SYSTEMS if system.name == "ours-float32")
-    worker = Worker([sys.executable, "-m", ours.module], timeout=300,
-                    environment={"OMP_NUM_THREADS": "1"})
-    try:
-        hello = worker.ask({"workload": dataclasses.asdict(cases.workload_of("toy")),
-                            **ours.settings})
-        first, later = worker.ask({"steps": 1}), worker.ask({"steps": 3})
-    finally:
-        worker.close()
-    assert hello["label"].startswith("float32, XLA o")
-    assert first["loss"] == pytest.approx(41.57, abs=1.0)  # ln 1000 + 50 ln 2
-    assert later["loss"] < first["loss"]
-    assert first["seconds"] > later["seconds"] > 0 and later["peak_bytes"] > 100e6

@@ -3,27 +3,18 @@
 import pytest
 
 from benchmarks.harness import command, tables
-from benchmarks.harness.turns import (
-    Case,
-    Measurement,
-    Role,
-    System,
-    Turns,
-    has_room,
-)
+from benchmarks.harness.turns import Case, Measurement, Role, System, Turns, has_room
 from benchmarks.harness.worker import WorkerFailed
 from electra_tf.platform import machine
 from electra_tf.platform.errors import UserError
-
-HELLO = {"versions": {"fake": "1"}, "accelerator": "card"}
 
 
 class FakeWorker:
     """Answers at once; fails at the request of the given number, from 1."""
 
-    def __init__(self, name, log, *, label="float32", fails_at=None, loss=45.0):
-        self.name, self.log, self.label, self.fails_at = name, log, label, fails_at
-        self.requests, self.closed, self.loss = 0, False, loss
+    def __init__(self, name, log, fails_at=None):
+        self.name, self.log, self.fails_at = name, log, fails_at
+        self.requests, self.closed = 0, False
 
     def ask(self, request):
         assert not self.closed
@@ -31,9 +22,9 @@ class FakeWorker:
         if self.requests == self.fails_at:
             raise WorkerFailed("ran out of luck")
         if "case" in request:
-            return HELLO | {"label": self.label}
+            return {"label": "float32", "versions": {"fake": "1"}, "accelerator": "card"}
         self.log.append((self.name, request["steps"]))
-        return {"seconds": 0.5, "loss": self.loss, "peak_bytes": 1000 * request["steps"]}
+        return {"seconds": 0.5, "loss": 45.0, "peak_bytes": 1000 * request["steps"]}
 
     def close(self):
         self.closed = True

@@ -1,6 +1,7 @@
-"""Real processes: answers, deaths, delays, and what peers' workers import."""
+"""Real processes: answers, deaths, delays, what peers' workers import, and what ours answer."""
 
 import ast
+import dataclasses
 import os
 import pathlib
 import signal
@@ -10,6 +11,10 @@ import time
 import pytest
 
 from benchmarks.harness.worker import Worker, WorkerFailed, reason_of_death
+from benchmarks.pretraining import cases
+from benchmarks.pretraining.__main__ import SYSTEMS
+from benchmarks.serving import models
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.layering import sources
 
 
@@ -103,3 +108,67 @@ def test_workers_of_the_peers_environment_import_nothing_that_it_lacks():
     libraries = {name.split(".")[0] for name in seen - sources.modules().keys()}
     assert libraries - sys.stdlib_module_names == {"numpy", "torch", "transformers", "tokenizers"}
     assert {"benchmarks.harness.worker", "benchmarks.pretraining.workload"} <= seen
+
+
+@pytest.fixture
+def replies():
+    """Starts a worker's module and returns its replies to requests."""
+    workers = []
+
+    def asked(module, *requests):
+        workers.append(Worker([sys.executable, "-m", f"benchmarks.{module}"], timeout=300,
+                              environment=dict(os.environ) | {"OMP_NUM_THREADS": "1"}))
+        return [workers[-1].ask(request) for request in requests]
+
+    yield asked
+    for worker in workers:
+        worker.close()
+
+
+@pytest.mark.slow
+def test_our_worker_trains_a_toy(replies):
+    ours = next(system for system in SYSTEMS if system.name == "ours-float32")
+    hello, first, later = replies("pretraining.ours", {
+        "workload": dataclasses.asdict(cases.workload_of("toy")), **ours.settings},
+        {"steps": 1}, {"steps": 3})
+    assert hello["label"].startswith("float32, XLA o")
+    assert first["loss"] == pytest.approx(41.57, abs=1.0)  # ln 1000 + 50 ln 2
+    assert later["loss"] < first["loss"]
+    assert first["seconds"] > later["seconds"] > 0 and later["peak_bytes"] > 100e6
+
+
+@pytest.mark.slow
+def test_our_worker_fine_tunes_and_predicts(replies):
+    hello, *turns = replies("finetuning.ours", {
+        "ids": [[101, 2000 + index, 102] for index in range(4)], "labels": [0, 1, 0, 1],
+        "batch": 2, "workload": {}, "precision": "float32"}, {"what": "train"}, {"what": "infer"})
+    assert hello["label"] == "float32" and all(turn["seconds"] > 0.0 for turn in turns)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "settings", "tokens"), [
+    ("ours", {"packing": "full"}, 120), ("model_garden", {}, None)])
+def test_a_worker_makes_records(replies, tmp_path, name, settings, tokens):
+    Vocabulary((*SPECIAL_TOKENS, "some", "words")).save(tmp_path / "vocab.txt")
+    (tmp_path / "text.txt").write_text("some words\nwords\n\n" * 40)
+    _, reply = replies(f"data_prep.{name}", {
+        "vocab_file": str(tmp_path / "vocab.txt"), "max_seq_length": 16, **settings},
+        {"text": str(tmp_path / "text.txt")})
+    assert reply["bytes"] > 1000 and reply.get("text_tokens") == tokens
+
+
+@pytest.mark.slow
+def test_our_worker_serves_what_the_export_writes(replies, tmp_path):
+    asked = {"4": ["a film"] * 32, "sst2": ["a good film", "films films", "dull"] * 11}
+    models.write(tmp_path, Vocabulary((*SPECIAL_TOKENS, "a", "film", "##s", "good", "dull")),
+                 size="tiny")
+    _, answers, *turns = replies(
+        "serving.ours", {"directory": str(tmp_path), "texts": asked, "threads": 1,
+                         "precision": "float32"}, {"case": "sst2", "batch": 0},
+        {"case": "4", "batch": 1}, {"case": "4", "batch": 32})
+    assert [len(turn["calls"]) for turn in turns] == [32, 1]
+    # One for each of the three sentences, but for the rounding that another batch brings.
+    shares = answers["probabilities"]
+    assert len({round(share, 5) for share in shares}) == 3
+    assert shares[:3] == pytest.approx(shares[3:6], abs=1e-5)
+    assert (tmp_path / "hugging_face" / "config.json").exists()

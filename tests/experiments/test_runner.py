@@ -14,9 +14,10 @@ from electra_tf.data import manifest
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.machine import usable_cores
+from experiments import run as program
 from experiments import runner, sweep
 from experiments.table import Table
-from tests import tiny_records
+from tests import command_flags, tiny_records, tiny_run
 
 TINY = sweep.budget_of("tiny")
 PRETRAINING = r"""
@@ -124,7 +125,7 @@ def run(place, seeds=2):
                           place / "out")
     table = Table(place / "results.sqlite")
     failures = runner.Runner(chosen, budget, table, data_dir=place / "records",
-                             tasks_dir=place / "tasks").run(planned, 2)
+                             tasks_dir=place / "tasks").run(planned)
     return planned, failures, table
 
 
@@ -150,7 +151,7 @@ def test_every_run_is_trained_once_and_judged_by_every_task(place, capsys):
     assert {row.tokens for row in table.rows() if row.variant == "A"} == {2000 * 16 * 32}
     # Finished runs are not repeated.
     run(place, seeds=3)
-    assert "6 runs, 4 of them done; 2 side by side" in capsys.readouterr().out
+    assert "6 runs, 4 of them done" in capsys.readouterr().out
     assert len(calls(place)) == len(made) + 6
 
 
@@ -208,13 +209,46 @@ def test_a_signal_ends_the_runs_and_the_same_command_goes_on(place):
     assert (place / "all" / "own-tiny" / "report.png").exists()
 
 
-def test_there_is_room_for_as_many_runs_as_have_cores():
-    assert (runner.room(0), runner.room(1), runner.room(10_000)) == (1, usable_cores(), 1)
+def test_there_is_room_for_as_many_runs_as_have_cores(monkeypatch):
+    assert runner._slots(0) == runner._slots(10_000) == [frozenset()]
+    assert len(set(runner._slots(1))) == usable_cores()
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)  # macOS binds no run to cores.
+    assert runner._slots(1) == [frozenset()] * usable_cores()
 
 
-def test_two_runs_share_all_cores_where_the_system_binds_none(place, monkeypatch):
-    cores = usable_cores()
-    for name in ("sched_getaffinity", "sched_setaffinity"):
-        monkeypatch.delattr(os, name, raising=False)
-    assert run(place, seeds=1)[1] == []
-    assert {line.split()[2] for line in calls(place) if line.startswith("pre")} == {str(cores)}
+@pytest.mark.slow
+def test_the_real_programs_train_and_judge_every_variant(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sweep.BUDGETS, "tiny", dataclasses.replace(
+        TINY, reference_steps=4, seeds=1, settings={
+            name: str(value) for name, value in tiny_run.SETTINGS.items()
+            if name != "training.num_train_steps"}))
+    tiny_records.write(tmp_path / "records")
+    folder = tmp_path / "tasks" / "glue" / "CoLA"
+    folder.mkdir(parents=True)
+    for split in ("train", "dev"):
+        (folder / f"{split}.tsv").write_text("".join(
+            f"x\t{number % 2}\t\tword{number} word{number + 1}\n" for number in range(30)))
+    file = tmp_path / "own.yaml"
+    text = ("sweep:\n  title: Three objectives\n  source: made up\n  tasks: cola\n"
+            "finetuning:\n  training.num_train_epochs: 1\n  task.max_seq_length: 16\n"
+            "ELECTRA: {}\n")
+    file.write_text(text + "".join(
+        f"{name}:\n  objective.name: {name}\n" for name in ("all_tokens_mlm", "two_stage")))
+
+    def printed(results):
+        with command_flags.defined(program.define):
+            command_flags.call(
+                lambda: program.main(str(file)), f"--data_dir={tmp_path / 'records'}",
+                f"--tasks_dir={tmp_path / 'tasks'}", f"--output_dir={tmp_path / 'out'}",
+                f"--results={tmp_path / results}")
+        return capsys.readouterr().out
+
+    first = printed("results.sqlite")
+    assert "failed" not in first
+    lines = [line for line in first.splitlines() if line.startswith("| ")][1:]
+    assert len(lines) == 3 and all(line.endswith("| 1 |") for line in lines)
+    assert "3 runs, 3 of them done" in printed("results.sqlite")
+    # Another table's sweep with the same run finds it finished on disk.
+    file.write_text(text)
+    again = printed("other.sqlite")
+    assert "1 runs, 0 of them done" in again and lines[0] in again

@@ -1,8 +1,11 @@
+"""What a sweep holds, and what the command refuses before anything runs."""
+
 import pytest
 
 from electra_tf.config.overrides import flatten
 from electra_tf.platform.errors import UserError
-from experiments import sweep
+from experiments import run, sweep
+from tests import command_flags, tiny_records
 
 ABOUT = "sweep:\n  title: A\n  source: B\n  tasks: chunk\n"
 
@@ -89,5 +92,26 @@ def test_unknown_names_are_refused_with_those_that_exist(tmp_path):
         sweep.check(chosen, sweep.budget_of("tiny"))
     with pytest.raises(UserError, match="there is no sweep 'all'; there are compute, generator_s"):
         sweep.load("all")
-    with pytest.raises(UserError, match="--budget must be one of tiny, cpu-day, gpu-day, paper"):
-        sweep.budget_of("huge")
+
+
+@pytest.fixture
+def place(tmp_path):
+    tiny_records.write(tmp_path / "records")
+    (tmp_path / "tasks" / "conll2000").mkdir(parents=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("arguments", "problem"), [
+    (["--budget=big"], "--budget must be one of tiny, cpu-day, gpu-day, paper"),
+    (["--data_dir=/nowhere", "--tasks=chunk"], "/nowhere/manifest.json does not exist"),
+    ([], "stsb needs .*/tasks/glue, which doesn't exist"),
+    (["--tasks=sudoku"], "--tasks: a task must be one of .* Received: 'sudoku'"),
+    (["--tasks=chunk", "--output_dir=/proc/out"], "/proc/out"),
+])
+def test_what_cant_run_is_one_line(place, arguments, problem):
+    with (command_flags.defined(run.define),
+          pytest.raises(UserError, match=problem) as caught):
+        command_flags.call(lambda: run.main("tying"), f"--data_dir={place}/records",
+                           f"--tasks_dir={place}/tasks", f"--results={place}/results.sqlite",
+                           *arguments)
+    assert "\n" not in str(caught.value)
