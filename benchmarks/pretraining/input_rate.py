@@ -6,7 +6,6 @@ Reads through the pipeline of a training run: shuffled windows, batched parsing,
 Compare the result with the tokens/s of `python -m benchmarks.pretraining`.
 """
 
-import pathlib
 import time
 
 from absl import flags
@@ -14,7 +13,7 @@ from absl import flags
 from benchmarks.harness import command, tables
 from electra_tf.config.pretraining import DataConfig
 from electra_tf.config.runtime import RuntimeConfig
-from electra_tf.data import mixture
+from electra_tf.data.manifest import Records
 from electra_tf.data.pipeline import training_batches
 from electra_tf.platform import command_line
 from electra_tf.platform.errors import UserError
@@ -29,17 +28,17 @@ def main() -> None:
     """
     values = flags.FLAGS
     command.require("data_dir")
-    records = mixture.load(pathlib.Path(values.data_dir))
+    records = Records.load(values.data_dir)
     rates = [read(records, values.batch, seed) for seed in range(values.rounds)]
     print(f"input: {tables.ranged(rates)} tokens/s")
 
 
-def read(records: mixture.Mixture, batch: int, seed: int) -> float:
+def read(records: Records, batch: int, seed: int) -> float:
     """Returns tokens per second of one pass over the records, to tensors on the device."""
-    steps = records.examples("train") // batch
+    held = records.manifest.examples("train")
+    steps = held // batch
     if not steps:
-        raise UserError(f"{records} holds {records.examples('train')} training examples, less than "
-                        f"--batch={batch}.")
+        raise UserError(f"{records} holds {held} training examples, less than --batch={batch}.")
     dataset = create_strategy(RuntimeConfig()).distribute_datasets_from_function(
         lambda context: training_batches(
             records, pad_id=0, seed=seed, window_examples=DataConfig().shuffle_window,
@@ -48,7 +47,7 @@ def read(records: mixture.Mixture, batch: int, seed: int) -> float:
     for one in dataset:
         last = one
     last.ids.numpy()  # Waits for the device.
-    return steps * batch * records.max_seq_length / (time.perf_counter() - start)
+    return steps * batch * records.manifest.max_seq_length / (time.perf_counter() - start)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import pathlib
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.data import mixture
+from electra_tf.data.manifest import VOCABULARY_NAME, Records
 from electra_tf.data.pipeline import evaluation_batches, training_batches
 from electra_tf.pretraining.fixed_corruption import KINDS, FixedCorruption
 from electra_tf.pretraining.setup import special_tokens
@@ -29,9 +29,9 @@ def export(data_dir: pathlib.Path, target: pathlib.Path, *, seed: int, window: i
         eval_batches: how many held-out batches our run scores.
         eval_batch: their size.
     """
-    records = mixture.load(data_dir)
-    vocabulary = Vocabulary.load(records.vocabulary_path)
-    steps = min(steps, _MOST_BYTES // (4 * batch * records.max_seq_length))
+    records = Records.load(data_dir)
+    vocabulary = Vocabulary.load(records.data_dir / VOCABULARY_NAME)
+    steps = min(steps, _MOST_BYTES // (4 * batch * records.manifest.max_seq_length))
     train = training_batches(
         records, pad_id=vocabulary.pad_id, seed=seed,
         window_examples=window, global_batch_size=batch, first_step=0, last_step=steps,

@@ -13,8 +13,8 @@ from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, FINISHED, STEPS
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.data import mixture
-from electra_tf.data.mixture import Mixture
+from electra_tf.data import manifest
+from electra_tf.data.manifest import Records
 from electra_tf.data.order import SHORTEST_ROW, RowPlaces
 from electra_tf.data.pipeline import look_at_first_examples
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
@@ -40,7 +40,7 @@ class Run:
 
     config: PretrainingConfig
     """Settings without automatic values."""
-    records: Mixture
+    records: Records
     model_dir: Path
     vocabulary: Vocabulary
     strategy: tf.distribute.Strategy
@@ -54,14 +54,14 @@ class Run:
     def text(self) -> TextSettings:
         """How text becomes token ids."""
         return TextSettings(vocabulary=self.vocabulary,
-                            normalization=self.records.vocabulary.normalization)
+                            normalization=self.records.manifest.vocabulary.normalization)
 
     @property
     def identity(self) -> dict[str, Any]:
         """Facts that affect the run's result, as `run_directory` stores them."""
         extended = {FINISHED: list(self.finished_at)} if self.finished_at else {}
         return run_directory.identity(self.config, self.text.facts() | extended | {
-            "dataset": self.records.fingerprint,
+            "dataset": self.records.manifest.fingerprint,
             "initial": None if self.initial is None else self.initial.source})
 
     @property
@@ -72,11 +72,11 @@ class Run:
     @property
     def places(self) -> RowPlaces:
         """Where an example's rows of L tokens begin."""
-        return RowPlaces(self.records.max_seq_length, self.length)
+        return RowPlaces(self.records.manifest.max_seq_length, self.length)
 
     def rows(self, split: str) -> int:
         """Returns the number of rows of L tokens of "train" or "eval"."""
-        return self.records.examples(split) * self.places.rows
+        return self.records.manifest.examples(split) * self.places.rows
 
     def build_model(self) -> tf_keras.Model:
         """Creates the networks on the run's devices, with their initial weights."""
@@ -92,7 +92,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     Args:
         config: the run's settings. If its number of steps is larger than that of a finished run
             in `model_dir`, that run is extended.
-        data_dir: one or several directories of records, see `mixture.load`.
+        data_dir: directory of records.
         model_dir: the run's directory.
         vocab_file: vocabulary that must equal the records'.
         initial: initial networks. The generator's size is theirs.
@@ -104,7 +104,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         UserError: the records, the devices, the memory, the initial networks or the run in
             `model_dir` don't fit the settings.
     """
-    records = mixture.load(data_dir)
+    records = Records.load(data_dir)
     vocabulary = _vocabulary(records, vocab_file)
     _check_length(config, records)
     if initial is not None:
@@ -113,14 +113,13 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         _check_shape(initial, config)
     steps = config.training.num_train_steps
     finished_at = [] if restart else _finished_at(model_dir, steps)
-    records.verify(config.runtime.verify_checksums)
+    manifest.verify_shards(data_dir, records.manifest, config.runtime.verify_checksums)
     strategy, resolved = devices.prepare(config)
     # After the devices: threads and workers can be set only before TensorFlow's first op.
-    for source in records.sources:
-        look_at_first_examples(source.data_dir, source.manifest)
+    look_at_first_examples(records)
     config = override(config, {
         "model.vocab_size": vocabulary.size,
-        "data.max_seq_length": config.data.max_seq_length or records.max_seq_length,
+        "data.max_seq_length": config.data.max_seq_length or records.manifest.max_seq_length,
         "runtime.log_every_steps": config.runtime.log_interval(steps),
     } | resolved)
     objective = build_objective(
@@ -176,7 +175,7 @@ def token_kinds(vocabulary: Vocabulary) -> TokenKinds:
 
 
 def _generator(config: PretrainingConfig, model_dir: Path,
-               records: Mixture) -> GivenGenerator | None:
+               records: Records) -> GivenGenerator | None:
     """Returns the generator of another run that the settings name, or None."""
     source = config.objective.generator_dir(model_dir)
     if source is None:
@@ -222,38 +221,38 @@ def _check_shape(initial: Pretrained, config: PretrainingConfig) -> None:
                         "--model_size and these settings out: new networks take its shape.")
 
 
-def _vocabulary(records: Mixture, vocab_file: Path | None) -> Vocabulary:
-    path = vocab_file or records.vocabulary_path
-    vocabulary = Vocabulary.load(path)
-    if vocabulary.sha256 != records.vocabulary.sha256:
+def _vocabulary(records: Records, vocab_file: Path | None) -> Vocabulary:
+    path = vocab_file or records.data_dir / manifest.VOCABULARY_NAME
+    vocabulary, built = Vocabulary.load(path), records.manifest.vocabulary
+    if vocabulary.sha256 != built.sha256:
         raise UserError(
             f"{path} ({vocabulary.size} entries) isn't the vocabulary that the records in "
-            f"{records} were built with ({records.vocabulary.size} entries). Name the right one "
+            f"{records} were built with ({built.size} entries). Name the right one "
             "by --vocab_file, or build the records again.")
     recorded = tokenization.recorded_normalization(vocabulary, path)
-    if recorded not in (None, records.vocabulary.normalization):
+    if recorded not in (None, built.normalization):
         raise UserError(
             f"{path} was learned with normalization {recorded}, the records in {records} were "
-            f"built with {records.vocabulary.normalization}. Name the right one by --vocab_file, "
+            f"built with {built.normalization}. Name the right one by --vocab_file, "
             "or build the records again.")
     return vocabulary
 
 
-def _check_text(initial: Pretrained, records: Mixture) -> None:
+def _check_text(initial: Pretrained, records: Records) -> None:
     """Raises UserError if networks have another vocabulary or normalization than the records."""
-    text, built = initial.text, records.vocabulary
+    text, built = initial.text, records.manifest.vocabulary
     if (text.vocabulary.sha256, text.normalization) != (built.sha256, built.normalization):
         raise UserError(f"{initial.source} has another vocabulary, or another "
                         f"normalization of text, than the records in {records}.")
 
 
-def _check_length(config: PretrainingConfig, records: Mixture) -> None:
-    wanted, built = config.data.max_seq_length, records.max_seq_length
+def _check_length(config: PretrainingConfig, records: Records) -> None:
+    wanted, built = config.data.max_seq_length, records.manifest.max_seq_length
     if wanted > built:
         raise UserError(f"--max_seq_length={wanted}, but the records in {records} were built with "
                         f"{built}. Leave the flag out, or build the records again.")
     length = wanted or built
-    if length < built and (length < SHORTEST_ROW or records.packing != "full"):
+    if length < built and (length < SHORTEST_ROW or records.manifest.packing != "full"):
         raise UserError(f"--max_seq_length={length}: only records of packing full are cut into "
                         f"shorter rows, of {SHORTEST_ROW} tokens at least; those in {records} were "
                         f"built with {built}. Leave the flag out, or build the records again.")
@@ -262,6 +261,6 @@ def _check_length(config: PretrainingConfig, records: Mixture) -> None:
             f"the records in {records} are {length} tokens long, but the model has "
             f"model.max_position_embeddings={config.model.max_position_embeddings}. "
             f"Add --set model.max_position_embeddings={length}, or build shorter records.")
-    if not any(source.shards["train"] for source in records.sources):
+    if not records.manifest.shards_of("train"):
         raise UserError(f"the records in {records} hold no training examples. Build them again "
                         "with more text or a smaller --held_out_fraction.")

@@ -13,7 +13,6 @@ from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.weights import assign_parts
-from electra_tf.data.order import SHARES
 from electra_tf.data.pipeline import training_batches
 from electra_tf.modeling.device_peaks import peak_flops
 from electra_tf.objectives.objective import count_parameters
@@ -159,7 +158,7 @@ def _print_header(run: Run, state: TrainState, first_step: int, new_parts: Seque
     training, about = run.config.training, run.objective.describe(state.model)
     lines = [
         f"model    {count_parameters(state.model):,} parameters" + (f": {about}" if about else ""),
-        *_about_records(run),
+        _about_records(run),
         *([] if first_step else [
             f"begins   with {'new weights' if run.initial is None else run.initial.source}"
             + (f"; new: {', '.join(new_parts)}" if new_parts else "")]),
@@ -174,24 +173,12 @@ def _print_header(run: Run, state: TrainState, first_step: int, new_parts: Seque
     print("\n".join(lines), file=out, flush=True)
 
 
-def _about_records(run: Run) -> list[str]:
-    """Returns how much there is to read, and of several directories how often a run reads each."""
-    training, places, records = run.config.training, run.places, run.records
-    rows = run.rows("train")
-    lines = [f"records  {rows:,} examples of {run.length} tokens, {run.rows('eval'):,} held out"]
-    if places.rows > 1:
-        lines[0] += (f", {places.rows} out of each of {places.built} (which leaves out "
-                     f"{places.left_over})")
-    if len(records.sources) == 1:
-        lines[0] += (f"; {rows / training.train_batch_size:,.0f} steps of "
-                     f"{training.train_batch_size} an epoch")
-        return lines
-    for source in records.sources:
-        own, share = source.examples("train") * places.rows, source.share / SHARES
-        read = training.num_train_steps * training.train_batch_size * share
-        lines.append(f"  {share:>7.2%} of the batches from {source.data_dir}: {own:,} examples, "
-                     f"read {read / own:,.2f} times")
-    return lines
+def _about_records(run: Run) -> str:
+    batch, places, rows = run.config.training.train_batch_size, run.places, run.rows("train")
+    cut = (f", {places.rows} out of each of {places.built} (which leaves out {places.left_over})"
+           if places.rows > 1 else "")
+    return (f"records  {rows:,} examples of {run.length} tokens, {run.rows('eval'):,} held out"
+            f"{cut}; {rows / batch:,.0f} steps of {batch} an epoch")
 
 
 def _draw(model_dir: Path) -> None:

@@ -13,7 +13,7 @@ from benchmarks.pretraining.__main__ import SYSTEMS
 from benchmarks.pretraining.input_rate import read
 from benchmarks.pretraining.matmuls import Matmul, step_flops, step_matmuls, step_of
 from benchmarks.pretraining.workload import Setting
-from electra_tf.data import mixture
+from electra_tf.data.manifest import Records
 from electra_tf.platform.errors import UserError
 from tests import tiny_records
 from tests.benchmarks.test_turns import timed
@@ -120,7 +120,7 @@ def test_any_size_batch_and_length_is_a_case():
 
 def test_the_input_is_read_whole(tmp_path):
     tiny_records.write(tmp_path / "records")
-    records = mixture.load(tmp_path / "records")
+    records = Records.load(tmp_path / "records")
     assert read(records, batch=4, seed=1) > 0.0
     with pytest.raises(UserError, match="less than --batch=100000"):
         read(records, batch=100_000, seed=1)

@@ -12,7 +12,7 @@ from benchmarks.time_to_quality import __main__ as benchmark
 from benchmarks.time_to_quality import report
 from benchmarks.time_to_quality.examples import export
 from benchmarks.time_to_quality.report import Curve, Point, of_records
-from electra_tf.data import mixture
+from electra_tf.data.manifest import Records
 from electra_tf.data.pipeline import training_batches
 from electra_tf.platform.errors import UserError
 from tests import command_flags, tiny_records
@@ -73,7 +73,7 @@ def test_the_peers_get_our_examples_in_our_order_and_the_same_corruptions(tmp_pa
            eval_batches=2, eval_batch=6)
     train = np.load(tmp_path / "out" / "train.npy")
     ours = training_batches(
-        mixture.load(tmp_path / "records"), pad_id=0, seed=3, window_examples=1024,
+        Records.load(tmp_path / "records"), pad_id=0, seed=3, window_examples=1024,
         global_batch_size=4, first_step=0, last_step=5, context=tf.distribute.InputContext())
     np.testing.assert_array_equal(train, [rows.ids for rows in ours.as_numpy_iterator()])
     with np.load(tmp_path / "out" / "held_out.npz") as held_out:

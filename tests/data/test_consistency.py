@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from electra_tf.data import manifest, mixture, pipeline, shards
+from electra_tf.data import manifest, pipeline, shards
 from electra_tf.data.example import serialize_example
 from electra_tf.platform.errors import UserError
 from electra_tf.training import failures
@@ -30,28 +30,16 @@ def changed(content, path, value):
 
 
 @pytest.mark.parametrize(("path", "value", "words"), [
-    ("max_seq_length", 64, "padding_positions"),
     ("max_seq_length", 16, "can't have"),
-    ("max_seq_length", 10**12, "max_seq_length must be 3 to"),
+    ("max_seq_length", 10**12, "'max_seq_length' must be less than or equal to 65536"),
     ("token_bytes", 4, "token_bytes is 4, but ids of 40 entries take 2"),
-    ("packing", "tight", "packing must be full or reference"),
+    ("packing", "tight", "'packing' must be 'full' or 'reference'"),
     ("vocabulary.size", -1, "vocabulary.size must be"),
-    ("vocabulary.sha256", "a", "vocabulary.sha256 is none"),
     ("shards.0.name", "../train.tfrecord", "must be that of a file here"),
-    ("shards.0.name", "a\u0000b", "NUL"),
-    ("shards.1.name", "train-00000.tfrecord", "two shards have the name"),
-    ("shards.0.split", "test", "split must be one of"),
+    ("shards.1.name", "train-00000.tfrecord", "two shards have one name"),
+    ("shards.0.split", "test", "must be 'train' or 'eval'"),
     ("shards.0.examples", 31, "counts.examples is 96, but the shards have 97"),
-    ("shards.0.tokens", 1, "can't have 1 tokens"),
-    ("shards.0.bytes", 10, "can't hold"),
-    ("shards.0.sha256", "A" * 64, "sha256 of 'train-00000.tfrecord' is none"),
-    ("counts.padding_positions", -1, "is negative"),
-    ("counts.content_tokens", 1, "content_tokens is 1"),
-    ("counts.text_tokens", 1, "but text_tokens is 1"),
-    ("counts.single_segment_examples", 97, "97 of 96"),
-    ("counts.unknown_words", 1, "counts.unknown_words is 1 of 0 words"),
-    ("counts.unknown_by_script", {"Latin": 1}, "unknown_words is 0, but by script they are 1"),
-    ("counts.unknown_by_script", {"Latin": -1}, "counts.unknown_by_script['Latin'] is negative"),
+    ("counts.padding_positions", -1, "'padding_positions' must be greater than or equal to 0"),
     ("settings", {"max_seq_length": 64}, "max_seq_length is 32, but settings say 64"),
 ])
 def test_values_that_contradict_each_other_are_refused(built, tmp_path, path, value, words):
@@ -62,17 +50,17 @@ def test_values_that_contradict_each_other_are_refused(built, tmp_path, path, va
     assert "--overwrite" in str(caught.value)
 
 
-def records_of(tmp_path, lengths, *, claimed, packing="full", size=40):
+def written(tmp_path, lengths, *, claimed, packing="full", size=40):
     """A directory whose manifest fits itself, with examples of other lengths than it says."""
     (tmp_path / "records").mkdir()
     shard = shards.write_shard(tmp_path / "records" / "train-00000.tfrecord", "train", [
         (serialize_example([2, *range(5, length + 3), 3], length, 2), length)
         for length in lengths])
-    return manifest.Manifest(
+    return manifest.Records(tmp_path / "records", manifest.Manifest(
         format_version=1, max_seq_length=claimed, packing=packing, token_bytes=2, settings={},
         vocabulary=manifest.Tokenization(
             size=size, sha256="0" * 64, lower_case=True, strip_accents=True),
-        counts=tiny_records.counts_of([shard], claimed), shards=(shard,))
+        counts=tiny_records.counts_of([shard], claimed), shards=(shard,)))
 
 
 @pytest.mark.parametrize(("given", "words"), [
@@ -81,35 +69,29 @@ def records_of(tmp_path, lengths, *, claimed, packing="full", size=40):
     ({"lengths": [16, 16], "claimed": 16, "size": 10}, "isn't among the 10"),
 ])
 def test_shards_that_are_not_what_the_manifest_says_are_refused(tmp_path, given, words):
-    records = records_of(tmp_path, **given)
+    records = written(tmp_path, **given)
     with pytest.raises(UserError, match=f"train-00000.tfrecord isn't what.*{words}"):
-        pipeline.look_at_first_examples(tmp_path / "records", records)
+        pipeline.look_at_first_examples(records)
 
 
 def test_training_refuses_an_unknown_id_of_any_example(tmp_path):
-    records = records_of(tmp_path, [8, 16], claimed=16, packing="reference", size=12)
-    pipeline.look_at_first_examples(tmp_path / "records", records)
-    source = mixture.Source.of(tmp_path / "records", records)
-    batches = pipeline.first_examples(mixture.Mixture.of([source]), source, 2, 0)
+    records = written(tmp_path, [8, 16], claimed=16, packing="reference", size=12)
+    pipeline.look_at_first_examples(records)
+    batches = pipeline.first_examples(records, 2, 0)
     with pytest.raises(UserError, match="an id .* is not among the 12.*inspect_records"):
         with failures.explained():
             list(batches)
 
 
-def test_the_only_example_of_a_shard_may_be_short(tmp_path):
-    records = records_of(tmp_path, [16], claimed=32)
-    pipeline.look_at_first_examples(tmp_path / "records", records)
+def test_what_was_built_passes_and_so_does_the_only_short_example_of_a_shard(built, tmp_path):
+    pipeline.look_at_first_examples(manifest.Records.load(built[0]))
+    pipeline.look_at_first_examples(written(tmp_path, [16], claimed=32))
 
 
 def test_a_file_that_holds_no_examples_is_refused(tmp_path):
-    records = records_of(tmp_path, [16, 16], claimed=16)
+    records = written(tmp_path, [16, 16], claimed=16)
     for content, words in ((b"", "has 0 examples instead of 2"),
                            (b"no record at all, whatever it is called", "record is cut off")):
         (tmp_path / "records" / "train-00000.tfrecord").write_bytes(content)
         with pytest.raises(UserError, match=words):
-            pipeline.look_at_first_examples(tmp_path / "records", records)
-
-
-def test_what_was_built_passes(built):
-    directory, _ = built
-    pipeline.look_at_first_examples(directory, manifest.load(directory))
+            pipeline.look_at_first_examples(records)

@@ -114,6 +114,7 @@ def test_an_unreadable_manifest_is_refused(records, change, message):
 def test_reading_a_manifest_and_packing_text_need_no_tensorflow():
     program = ("import sys; import electra_tf.data.manifest, data_prep.packing, "
                "data_prep.sources.registry, data_prep.record_builder, "
+               "electra_tf.data.reader, "
                "data_prep.vocabulary_learner;"
                "print('tensorflow' in sys.modules)")
     output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,

@@ -86,7 +86,7 @@ def _take_metrics(run: Run, path: Path, before: int, step: int) -> None:
 
 def _reading(run: Run) -> Reading:
     config = run.config
-    return Reading(fingerprint=run.records.fingerprint, seed=config.training.seed,
+    return Reading(fingerprint=run.records.manifest.fingerprint, seed=config.training.seed,
                    shuffle_window=config.data.shuffle_window, length=run.length,
                    pad_id=run.vocabulary.pad_id)
 

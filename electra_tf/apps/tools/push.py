@@ -48,13 +48,13 @@ def main(model: str, name: str) -> None:
 def _records(data_dir: str, run: Path):
     """Returns the directories of a run's records with their manifests."""
     from electra_tf.checkpoints.run_directory import read_identity
-    from electra_tf.data import mixture
+    from electra_tf.data.manifest import Records
 
-    found = mixture.load(data_dir)
-    if found.fingerprint != read_identity(run).get("dataset"):
+    found = Records.load(data_dir)
+    if found.manifest.fingerprint != read_identity(run).get("dataset"):
         raise UserError(f"--data_dir={data_dir} holds other records than those that {run} was "
                         "trained on; name the right directory, or leave the flag out.")
-    return [(source.data_dir, source.manifest) for source in found.sources]
+    return [(found.data_dir, found.manifest)]
 
 
 def _upload(folder: pathlib.Path, name: str, *, private: bool) -> str:

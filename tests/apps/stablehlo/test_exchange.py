@@ -51,7 +51,7 @@ def test_the_exported_state_is_that_of_the_run(records, exported):
     values = {state_name(variable): variable.numpy() for variable in fresh.variables}
     for name, value in state.items():
         np.testing.assert_array_equal(value, values[name], err_msg=name)
-    assert layout.reading.fingerprint == run.records.fingerprint
+    assert layout.reading.fingerprint == run.records.manifest.fingerprint
     assert (exported / "run" / run_directory.SETTINGS_FILE).exists()
 
 
