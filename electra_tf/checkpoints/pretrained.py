@@ -16,8 +16,7 @@ from electra_tf.text.normalization import Normalization
 from electra_tf.text.tokenization import VOCABULARY_FACT, TextSettings
 from electra_tf.text.vocabulary import Vocabulary
 
-HEAD_SETTINGS = ("task.hidden_layer", "task.feature_based", "task.ends_given_starts",
-                 "task.answerability")
+HEAD_SETTINGS = ("task.hidden_layer", "task.ends_given_starts", "task.answerability")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -54,9 +54,6 @@ class TaskConfig(Section, prefix="task."):
     tagging_loss_by_sentence: bool = False
     """Divide the loss of tags by the number of sentences, not of words: a sentence's loss is the
     sum over its words, as in Google's code."""
-    feature_based: bool = False
-    """For tagging: train only a BiLSTM of two layers on the last four layers of a frozen encoder
-    (BERT, section 5.3)."""
     no_answer_threshold: Annotated[float, Interval(le=1_000_000)] = -2.75
     """Score above which a question counts as unanswerable if no threshold is searched: the value
     of Google's submission."""
@@ -138,15 +135,11 @@ BASE, LARGE = 768, 1024
 """Hidden sizes of the paper's larger encoders."""
 
 
-def finetuning_config(model: ModelConfig, *, feature_based: bool = False) -> FinetuningConfig:
+def finetuning_config(model: ModelConfig) -> FinetuningConfig:
     """Returns the general recipe: the paper's appendix B, table 7, by the encoder's width.
 
     Weight decay is that of Google's code, 0.01; the table says 0. Dropout is 0.1, also for an
     encoder that was pre-trained with another rate.
-
-    Args:
-        model: the encoder's settings.
-        feature_based: the encoder is frozen; the learning rate is 1e-3.
     """
     if model.hidden_size < BASE:
         rate, decay = 3e-4, 0.8
@@ -154,12 +147,10 @@ def finetuning_config(model: ModelConfig, *, feature_based: bool = False) -> Fin
         rate, decay = 1e-4, 0.8
     else:
         rate, decay = 5e-5, 0.9
-    if feature_based:
-        rate = 1e-3
     longest = min(128, model.max_position_embeddings)
     model = dataclasses.replace(model, hidden_dropout=0.1, attention_dropout=0.1)
     return FinetuningConfig(
         model=model,
-        task=TaskConfig(max_seq_length=longest, feature_based=feature_based),
+        task=TaskConfig(max_seq_length=longest),
         optimizer=FinetuningOptimizerConfig(learning_rate=rate, layerwise_decay=decay),
         training=FinetuningTrainingConfig(num_train_epochs=3.0))

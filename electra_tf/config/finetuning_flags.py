@@ -104,7 +104,6 @@ RECIPE = (
     *of_fields("training", "train_batch_size"),
     *of_fields("task", "max_seq_length", "doc_stride", "swap_pairs"),
     *of_fields("training", "freeze_layers"),
-    *of_fields("task", "feature_based"),
     *of_fields("training", "precision"),
 )
 TRIALS = (

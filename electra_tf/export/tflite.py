@@ -16,7 +16,6 @@ from ai_edge_litert.interpreter import Interpreter
 from electra_tf.export import verification
 from electra_tf.export.servable import Servable
 from electra_tf.export.signatures import TOKEN_IDS, TOKEN_INPUTS, Served
-from electra_tf.modeling.task_heads import RecurrentHead
 from electra_tf.platform import native_logging, storage
 from electra_tf.platform.atomic_file import make_directory, replacing
 from electra_tf.platform.errors import UserError
@@ -102,9 +101,6 @@ def _check_length(trained: Served, length: int | None) -> None:
     if length is not None and length > positions:
         raise UserError(f"--sequence_length={length} is more than the network's {positions} "
                         "positions.")
-    if length is None and isinstance(trained.head, RecurrentHead):
-        raise UserError("the recurrent head of --feature_based can be converted for one length "
-                        "alone; give --sequence_length.")
 
 
 def _converted(trained: Served, target: TfliteTarget) -> bytes:

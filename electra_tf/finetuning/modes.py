@@ -115,14 +115,11 @@ def predict() -> None:
 
 
 def _config(name: str, model: ModelConfig, changes: Mapping[str, Any]) -> FinetuningConfig:
-    """Returns a task's recipe with the changes; it depends on shape and on what is trained."""
+    """Returns the recipe of a task and a shape, with the changes."""
     model = override(PretrainingConfig(model=model), {
         setting: value for setting, value in changes.items()
         if setting.startswith("model.")}).model
-    feature_based = override(FinetuningConfig(), {
-        setting: value for setting, value in changes.items()
-        if setting == "task.feature_based"}).task.feature_based
-    return override(recipe(name, model, feature_based=feature_based), changes)
+    return override(recipe(name, model), changes)
 
 
 def _trained_run() -> FinetuningRun:

@@ -105,9 +105,6 @@ def prepare(config: FinetuningConfig, spec: TaskSpec, text: TextSettings,
         UserError: settings that don't go together, or devices that can't be reached.
     """
     kind = KINDS[spec.kind]
-    if config.task.feature_based and not kind.feature_based:
-        raise UserError(f"--feature_based is for tagging; --task={spec.name} is "
-                        f"{spec.kind.replace('_', ' ')}.")
     objective = kind.objective(spec, config.task)
     if config.task.swap_pairs and len(spec.texts) != 2:
         raise UserError(f"--swap_pairs needs two texts; --task={spec.name} has one.")

@@ -3,20 +3,17 @@
 Unlike BERT there is no pooler: a dense layer reads the last hidden vectors.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import tensorflow as tf
 import tf_keras
 
 from electra_tf.modeling.fused import dimensions, dropout, gelu
-from electra_tf.modeling.layers import Dense, GeluDense, glorot_uniform
+from electra_tf.modeling.layers import Dense, GeluDense
 from electra_tf.modeling.randomness import Randomness, dropout_keys
 
 QUESTION_HIDDEN = 512
 """Units of the question head's hidden layers, whatever the encoder's size."""
-FEATURE_LAYERS = 4
-"""Number of a frozen encoder's last layers that are concatenated: the best of BERT's table 7."""
 FORBIDDEN = -1000.0
 """Added to the logit of a position that cannot begin or end an answer, as in the reference."""
 
@@ -48,78 +45,9 @@ class ScoreHead(tf_keras.layers.Layer):
         return dropout(vectors, self.dropout_rate, keys)
 
 
-class RecurrentHead(tf_keras.layers.Layer):
-    """A bidirectional LSTM of two layers over a sentence's words, dropout and a dense layer.
-
-    BERT's feature-based head of a frozen encoder (Devlin et al., 2019, section 5.3).
-    """
-
-    def __init__(self, path: str, inputs: int, hidden_size: int, outputs: int, *,
-                 dropout_rate: float, seed: int, policy: str):
-        super().__init__(name=path, dtype=policy)
-        sizes = (inputs, 2 * hidden_size)
-        self.layers = [
-            tuple(Lstm(f"{path}/lstm_{number}/{direction}", size, hidden_size, seed=seed,
-                       policy=policy) for direction in ("forward", "backward"))
-            for number, size in enumerate(sizes)]
-        self.score = ScoreHead(path, 2 * hidden_size, outputs, dropout_rate=dropout_rate,
-                               seed=seed, policy=policy)
-
-    def call(self, vectors: tf.Tensor, is_word: tf.Tensor,
-             randomness: Randomness | None = None) -> tf.Tensor:
-        """Maps words [B, W, I] to logits, float32 [B, W, outputs].
-
-        Rows are padded at their ends, where `is_word` bool [B, W] is False.
-        """
-        lengths = tf.reduce_sum(tf.cast(is_word, tf.int32), axis=1)
-        for forward, backward in self.layers:
-            turned = tf.reverse_sequence(vectors, lengths, seq_axis=1)
-            vectors = tf.concat([
-                forward(vectors),
-                tf.reverse_sequence(backward(turned), lengths, seq_axis=1)], axis=-1)
-        return self.score(vectors, randomness)
-
-
-class Lstm(tf_keras.layers.Layer):
-    """One direction of a long short-term memory (Hochreiter and Schmidhuber, 1997).
-
-    The forget gate's bias begins at 1 (Jozefowicz et al., 2015).
-    """
-
-    def __init__(self, path: str, inputs: int, units: int, *, seed: int, policy: str):
-        super().__init__(name=path, dtype=policy)
-        self.units = units
-        # Input gate, forget gate, candidate, output gate.
-        self.dense = Dense(f"{path}/inputs", inputs, 4 * units, seed=seed, policy=policy)
-        self.recurrent = self.add_weight(
-            name=f"{path}/recurrent/kernel", shape=[units, 4 * units],
-            initializer=glorot_uniform(seed, f"{path}/recurrent/kernel"))
-
-    def call(self, x: tf.Tensor) -> tf.Tensor:
-        """Maps [B, W, inputs] to the states after every word, [B, W, units]."""
-        from_inputs = tf.transpose(self.dense(x), [1, 0, 2])
-        kernel = tf.convert_to_tensor(self.recurrent)
-
-        def after(state: tuple[tf.Tensor, tf.Tensor], word: tf.Tensor):
-            output, memory = state
-            gates = tf.cast(word + tf.matmul(output, kernel), tf.float32)
-            let_in, keep, candidate, let_out = tf.split(gates, 4, axis=-1)
-            memory = (tf.sigmoid(keep + 1.0) * memory + tf.sigmoid(let_in) * tf.tanh(candidate))
-            return tf.cast(tf.sigmoid(let_out) * tf.tanh(memory), word.dtype), memory
-
-        empty = tf.zeros([dimensions(x)[0], self.units])
-        outputs, _ = tf.scan(after, from_inputs, (tf.cast(empty, from_inputs.dtype), empty))
-        return tf.transpose(outputs, [1, 0, 2])
-
-
 def first_vectors(hidden: tf.Tensor) -> tf.Tensor:
     """Returns the vectors [B, H] of [CLS] of hidden [B, L, H]."""
     return hidden[:, 0]
-
-
-def last_layers(layers: Sequence[tf.Tensor]) -> tf.Tensor:
-    """Concatenates the last layers, [B, L, H] each; the first input is the embedding output."""
-    return tf.concat(layers[1:][-FEATURE_LAYERS:], axis=-1)
 
 
 def answer_positions(segment_ids: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:

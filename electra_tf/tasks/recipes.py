@@ -19,12 +19,12 @@ DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
 """Task, as `--task` names it -> its settings besides its kind's (ELECTRA, appendix B, table 7)."""
 
 
-def recipe(task: str, model: ModelConfig, *, feature_based: bool = False) -> FinetuningConfig:
+def recipe(task: str, model: ModelConfig) -> FinetuningConfig:
     """Returns the default settings of a task; unknown tasks get the general recipe.
 
     Rows are at most as long as the encoder of settings `model` has positions.
     """
-    general = finetuning_config(model, feature_based=feature_based)
+    general = finetuning_config(model)
     kind = Kind.QUESTION_ANSWERING if task in QUESTIONS else task
     of_kind = KINDS[kind].recipe if kind in set(Kind) else {}
     changes = {"task.max_seq_length": general.task.max_seq_length, **of_kind,

@@ -353,17 +353,14 @@ def sentences(tmp_path_factory):
     return write(path / "train.txt", "\n".join(lines) + "\n")
 
 
-@pytest.mark.parametrize("features", [False, True])
-def test_tags(encoder, sentences, tmp_path, features):
+def test_tags(encoder, sentences, tmp_path):
     call("--task=tagging", f"--train={sentences}", f"--dev={sentences}", f"--model_dir={tmp_path}",
-         f"--init_checkpoint={encoder}", "--num_train_epochs=6", *QUICK,
-         *(["--feature_based"] if features else []))
+         f"--init_checkpoint={encoder}", "--num_train_epochs=6", *QUICK)
     assert results_of(tmp_path)["summary"]["dev"]["f1"]["best"] > 0.95
     before, after = (read_weights(path, lambda name: name.startswith(ENCODER))
                      for path in (encoder, tmp_path))
     assert len(after) == 39
-    same = [np.array_equal(before[name], value) for name, value in after.items()]
-    assert all(same) if features else not any(same)
+    assert not any(np.array_equal(before[name], value) for name, value in after.items())
     fresh = write(tmp_path / "new.txt", "word9\nword7\nword8\n\nword30\n")
     command = ("--mode=predict", f"--model_dir={tmp_path}", *HARDWARE[:1])
     call(*command, f"--input={fresh}", f"--output={tmp_path / 'tagged.txt'}")
@@ -515,7 +512,6 @@ def test_questions_from_scratch_for_a_short_encoder(encoder, tmp_path, capsys):
     (["--train=CROOKED"], ["crooked.tsv:3", "3 columns, but 2 are expected"]),
     (["--max_seq_length=500"], ["task.max_seq_length", "max_position_embeddings=32", "500"]),
     (["--freeze_layers=3"], ["training.freeze_layers", "num_layers=2"]),
-    (["--feature_based"], ["--feature_based is for tagging"]),
     (["--swap_pairs"], ["--swap_pairs needs two texts"]),
     (["--set=task.beem=3"], ["task.beem"]),
     (["--set=model.num_layers=3"], ["has no weights for electra/encoder/layer_2", "another model"]),

@@ -121,7 +121,7 @@ def test_tasks_of_other_settings_arent_taken_over(place):
     run(place, seeds=1)
     before = calls(place)
     text = (place / "own.yaml").read_text()
-    (place / "other.yaml").write_text(text + "finetuning:\n  task.feature_based: true\n")
+    (place / "other.yaml").write_text(text + "finetuning:\n  training.freeze_layers: -1\n")
     run(place, seeds=1, name="other")
     # The encoders are the same, the tasks aren't.
     assert sorted(line.split()[0] for line in calls(place)[len(before):]) == ["chunk"] * 2 + [
@@ -142,7 +142,7 @@ def test_results_of_other_settings_are_refused(place):
     run(place, seeds=1)
     text = (place / "own.yaml").read_text()
     for changed in (text.replace("A: {}", "A:\n  masking.rate: 0.3"),
-                    text + "finetuning:\n  task.feature_based: true\n"):
+                    text + "finetuning:\n  training.freeze_layers: -1\n"):
         (place / "own.yaml").write_text(changed)
         with pytest.raises(UserError, match="variant 'A', seed 1 of other settings or steps: give"):
             run(place)

@@ -61,9 +61,8 @@ def test_numbers_from_pairs():
     np.testing.assert_allclose(found["score"], [row["prediction"] for row in expected], atol=1e-5)
 
 
-@pytest.mark.parametrize("feature_based", [False, True])
-def test_tags(feature_based):
-    tagger = example(Kind.TAGGING, **({"task__feature_based": True} if feature_based else {}))
+def test_tags():
+    tagger = example(Kind.TAGGING)
     sentences = [text for text in TEXTS if text and len(text) < 50]
     found = answer(tagger, [*sentences, ""])
     expected = tagger.predicted(
@@ -162,7 +161,7 @@ def test_embeddings_average_word_pieces(discriminator, detector):
 def test_rows_beyond_a_chunk_change_nothing(detector, monkeypatch):
     texts = tf.constant(["a cafes " * 30, "The cafés won.", "b"])
     whole = detector.answer(texts)
-    tagger = example(Kind.TAGGING, task__feature_based=True).served()
+    tagger = example(Kind.TAGGING).served()
     tags = tagger.answer(texts)
     monkeypatch.setattr(chunks, "TOKENS", 40)
     for expected, found in ((whole, detector.answer(texts)), (tags, tagger.answer(texts))):
@@ -178,7 +177,6 @@ def signatures():
     """Returns all signatures of all kinds, by the model and their names."""
     served = {
         "detector": tiny_detector().signatures(),
-        "feature-based": example(Kind.TAGGING, task__feature_based=True).signatures,
         "plain": example(Kind.QUESTION_ANSWERING, task__ends_given_starts=False).signatures,
         "threshold": example(Kind.QUESTION_ANSWERING).served(threshold=0.0).signatures(),
         **{str(kind): example(kind).signatures for kind in Kind}}

@@ -45,8 +45,8 @@ def _size(value):
 
 
 def test_what_a_graph_computes_grows_with_the_text():
-    served = {"feature_based": example(Kind.TAGGING, task__feature_based=True).served(),
-              "detect": tiny_detector(), **{str(kind): example(kind).served() for kind in Kind}}
+    served = {"detect": tiny_detector(),
+              **{str(kind): example(kind).served() for kind in Kind}}
     for name, model in served.items():
         measure = bytes_of_all_tensors(model)
         for unit, characters in UNITS.items():

@@ -78,16 +78,6 @@ def test_answers_with_all_their_beams(tmp_path, answerability):
             np.testing.assert_array_equal(found[name][inside], wanted[name][inside])
 
 
-def test_a_recurrent_head_needs_a_length(tmp_path):
-    tagger = example(Kind.TAGGING, task__feature_based=True)
-    with pytest.raises(UserError, match="one length alone; give --sequence_length"):
-        export(tagger, tmp_path / "tags.tflite")
-    assert list(tmp_path.iterdir()) == []
-    path = export(tagger, tmp_path / "tags.tflite", sequence_length=8)
-    found = ask(path, [array[:1] for array in TOKENS])
-    np.testing.assert_allclose(found["logits"], expected(tagger)["logits"][:1], atol=1e-5)
-
-
 def test_one_row_of_a_fixed_length_is_padded_by_the_caller(classifier, tmp_path, capsys):
     path = export(classifier, tmp_path / "fixed.tflite", sequence_length=10)
     lines = capsys.readouterr().out.splitlines()

@@ -15,7 +15,7 @@ from electra_tf.modeling.electra import MaskedLanguageModelHead, ReplacedTokenHe
 from electra_tf.modeling.encoder import EncoderLayer
 from electra_tf.modeling.layers import EmbeddingTable, LayerNorm
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.task_heads import QuestionHead, RecurrentHead, ScoreHead
+from electra_tf.modeling.task_heads import QuestionHead, ScoreHead
 from electra_tf.modeling.weight_table import dense
 
 B, L, H, E, V = 3, 6, 16, 8, 20
@@ -60,10 +60,6 @@ class Case:
                      if part is not None)
 
 
-def lstm(name, inputs):
-    return {**dense(f"{name}/inputs", inputs, 4 * H), f"{name}/recurrent/kernel": (H, 4 * H)}
-
-
 LAYERS = {
     "LayerNorm": Case(
         build=lambda seed, policy: LayerNorm("x", H, policy=policy), inputs=(HIDDEN,),
@@ -96,14 +92,6 @@ LAYERS = {
                                              policy=policy, hidden_layer=True),
         inputs=(HIDDEN[:, 0],), weights=dense("x/hidden", H, H) | dense("x/dense", H, 3),
         outputs=((B, 3),)),
-    "RecurrentHead": Case(
-        build=lambda seed, policy: RecurrentHead("x", H, H, 3, dropout_rate=0.5, seed=seed,
-                                                 policy=policy),
-        inputs=(HIDDEN, VALID),
-        weights={key: value for number, inputs in enumerate((H, 2 * H))
-                 for direction in ("forward", "backward")
-                 for key, value in lstm(f"x/lstm_{number}/{direction}", inputs).items()}
-        | dense("x/dense", 2 * H, 3), outputs=((B, L, 3),)),
     "QuestionHead": Case(
         build=lambda seed, policy: QuestionHead("x", H, seed=seed, policy=policy),
         inputs=(HIDDEN, VALID, STARTS),

@@ -112,8 +112,6 @@ class TaskKind(abc.ABC):
     hugging_face: ClassVar[HuggingFaceHead]
     columns: ClassVar[Columns] = Columns()
     """Columns of benchmarks and converted models."""
-    feature_based: ClassVar[bool] = False
-    """Whether a head can read the layers of a frozen encoder."""
 
     @property
     def labelled(self) -> bool:

@@ -3,25 +3,18 @@
 import collections
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
 from seqeval import metrics
 
 from electra_tf.config.finetuning import TaskConfig
-from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling import chunks
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.task_heads import (
-    FEATURE_LAYERS,
-    RecurrentHead,
-    ScoreHead,
-    last_layers,
-    vectors_at,
-)
+from electra_tf.modeling.task_heads import vectors_at
 from electra_tf.objectives.objective import Outcome, Ratio
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.tasks import files
@@ -29,7 +22,6 @@ from electra_tf.tasks.encoding import CHUNK, token_rows
 from electra_tf.tasks.examples import Kind, TaggedExample
 from electra_tf.tasks.files import Columns, Paths
 from electra_tf.tasks.kinds.kind import (
-    HEAD,
     HuggingFaceHead,
     Outputs,
     Record,
@@ -56,7 +48,6 @@ class Tagging(TaskKind):
     hugging_face = HuggingFaceHead(architecture="ElectraForTokenClassification",
                                    layers={"classifier": ("dense",)})
     columns = Columns(texts=("words",), label="tags")
-    feature_based = True
 
     def read(self, given: Paths, spec: TaskSpec, *, labelled: bool) -> Sequence[TaggedExample]:
         """Reads JSON lines or CoNLL columns; see `files.read_tagged`."""
@@ -87,7 +78,6 @@ class Tagging(TaskKind):
     def objective(self, spec: TaskSpec, config: TaskConfig) -> "TaggingObjective":
         """Returns the cross entropy."""
         return TaggingObjective(outputs=len(spec.labels), dropout_rate=config.dropout,
-                                feature_based=config.feature_based,
                                 by_sentence=config.tagging_loss_by_sentence)
 
     def written(self, records: Sequence[Record]) -> str:
@@ -104,21 +94,18 @@ class Tagging(TaskKind):
         """Answers `words`, split at spaces, with `tags` and their `scores`, [B, W]."""
         split = words.split_at_spaces(network.texts, *columns)
         rows = words.in_rows(network.texts, split)
-        if network.config.feature_based:
-            shares = _shares_of_words(network, rows)
-        else:
-            shares = tf.gather_nd(_in_chunks(network, lambda *part: self.served_scores(
-                network, Tokens(*part))["probabilities"], rows.tokens), rows.first_piece)
+        every = chunks.in_chunks(
+            lambda *part: self.served_scores(network, Tokens(*part))["probabilities"],
+            rows.tokens, chunks.rows_of(tf.shape(rows.tokens.ids)[1]),
+            tf.TensorSpec([None, None, len(network.spec.labels)], tf.float32))
+        shares = tf.gather_nd(every, rows.first_piece)
         tags = tf.gather(tf.constant(network.spec.labels), tf.argmax(shares, axis=-1))
         return {"words": split.texts.to_tensor(""), "tags": words.per_text(split, tags, ""),
                 "scores": words.per_text(split, tf.reduce_max(shares, axis=-1), 0.0)}
 
     def served_scores(self, network: ServedNetwork, tokens: Tokens) -> Outputs:
         """Returns `logits` and `probabilities`, float32 [B, L, tags]; first pieces count."""
-        if network.config.feature_based:
-            logits = network.head(_features(network, tokens), tokens.valid)
-        else:
-            logits = network.head(network.hidden(tokens))
+        logits = network.head(network.hidden(tokens))
         return {"logits": logits, "probabilities": tf.nn.softmax(logits)}
 
 
@@ -126,26 +113,8 @@ class Tagging(TaskKind):
 class TaggingObjective(ScoreObjective):
     """The cross entropy of every word's tag, averaged over words by default."""
 
-    feature_based: bool = False
-    """Whether a BiLSTM reads the last four layers of a frozen encoder."""
     by_sentence: bool = False
     """Whether to average over rows, whose loss is a sum over words, as in Google's code."""
-
-    def build_model(self, config: ModelConfig, *, seed: int, policy: str,
-                    recompute: bool = False) -> TaskModel:
-        """Creates encoder and head; the feature-based mode freezes the encoder."""
-        model = super().build_model(config, seed=seed, policy=policy, recompute=recompute)
-        model.encoder.trainable = not self.feature_based
-        return model
-
-    def build_head(self, config: ModelConfig, *, seed: int,
-                   policy: str) -> ScoreHead | RecurrentHead:
-        """Creates a dense layer, with a BiLSTM before it in the feature-based mode."""
-        if not self.feature_based:
-            return super().build_head(config, seed=seed, policy=policy)
-        inputs = min(FEATURE_LAYERS, config.num_layers) * config.hidden_size
-        return RecurrentHead(HEAD, inputs, config.hidden_size, self.outputs,
-                             dropout_rate=self.dropout_rate, seed=seed, policy=policy)
 
     def counted(self, batch: RowBatch) -> tf.Tensor:
         """Marks the words, or the rows for `by_sentence`."""
@@ -159,13 +128,8 @@ class TaggingObjective(ScoreObjective):
         """Needs "first_piece" and "tag", int32 [B, W]; details hold "tags", int32 [B, W]."""
         dropout = randomness if training else None
         counted, places = self._words(inputs), inputs.targets["first_piece"]
-        if self.feature_based:
-            layers = model.encoder.all_layers(inputs.ids, inputs.segment_ids, inputs.valid)
-            features = vectors_at(last_layers(layers), places)
-            logits = model.head(features, counted, dropout)
-        else:
-            hidden = model.encoder(inputs.ids, inputs.segment_ids, inputs.valid, dropout)
-            logits = model.head(vectors_at(hidden, places), dropout)
+        hidden = model.encoder(inputs.ids, inputs.segment_ids, inputs.valid, dropout)
+        logits = model.head(vectors_at(hidden, places), dropout)
         tags = tf.argmax(logits, axis=-1, output_type=tf.int32)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(inputs.targets["tag"], logits)
         right = (tags == inputs.targets["tag"]) & counted
@@ -238,32 +202,3 @@ def span_scores(tags: Sequence[Sequence[str]],
         "recall": float(metrics.recall_score(true, predicted, zero_division=0)),
         "accuracy": float(metrics.accuracy_score(true, predicted)),
     }
-
-
-def _features(network: ServedNetwork, tokens: Tokens) -> tf.Tensor:
-    return tf.cast(last_layers(network.encoder.all_layers(*tokens)), tf.float32)
-
-
-def _shares_of_words(network: ServedNetwork, rows: words.WordRows) -> tf.Tensor:
-    """Returns the probabilities of the recurrent head, which reads words, float32 [W, tags]."""
-    columns = tf.RaggedTensor.from_value_rowids(
-        rows.first_piece[:, 1], tf.cast(rows.first_piece[:, 0], tf.int64),
-        nrows=tf.cast(tf.shape(rows.tokens.ids)[0], tf.int64))
-    places = columns.to_tensor(0)
-    count, most = tf.unstack(tf.shape(places))
-    places = tf.reshape(places, [count, tf.maximum(most, 1)])  # A scan has a step at least.
-
-    def shares(*part: tf.Tensor) -> tf.Tensor:
-        *tokens, first = part
-        features = vectors_at(_features(network, Tokens(*tokens)), first)
-        return tf.nn.softmax(network.head(features, first > 0))
-
-    return tf.gather_nd(_in_chunks(network, shares, [*rows.tokens, places]),
-                        tf.where(places > 0))
-
-
-def _in_chunks(network: ServedNetwork, compute: Callable[..., tf.Tensor],
-               rows: Sequence[tf.Tensor]) -> tf.Tensor:
-    """Returns float32 [R, L, tags]."""
-    return chunks.in_chunks(compute, rows, chunks.rows_of(tf.shape(rows[0])[1]),
-                            tf.TensorSpec([None, None, len(network.spec.labels)], tf.float32))
