@@ -20,7 +20,7 @@ from benchmarks.harness import command
 from benchmarks.harness.turns import Case, Role, System
 from benchmarks.pretraining import report
 from benchmarks.pretraining.workload import Setting
-from electra_tf.modeling.device_peaks import peak_flops
+from electra_tf.modeling.flops import peak_flops
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.machine import usable_cores
 

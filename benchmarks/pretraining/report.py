@@ -10,12 +10,12 @@ from benchmarks.harness.turns import Measurement, Role
 from benchmarks.pretraining import matmuls
 from benchmarks.pretraining.workload import Workload
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling import flops, paper_flops, weight_table
+from electra_tf.modeling import flops, weight_table
 
 
 def paper_flops_per_token(workload: Workload) -> float:
     """Returns the training FLOPs per token as the paper counts them."""
-    return paper_flops.per_token(_networks(workload), workload.length)
+    return flops.paper_per_token(_networks(workload), workload.length)
 
 
 def matmul_flops_per_token(workload: Workload) -> float:

@@ -14,7 +14,7 @@ from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.data.pipeline import training_batches
-from electra_tf.modeling.device_peaks import peak_flops
+from electra_tf.modeling.flops import peak_flops
 from electra_tf.objectives.objective import count_parameters
 from electra_tf.platform import storage
 from electra_tf.platform.atomic_file import make_directory

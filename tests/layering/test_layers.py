@@ -18,7 +18,7 @@ LIGHT = (
     "electra_tf.config.pretraining", "electra_tf.config.runtime", "electra_tf.config.sizes",
     "electra_tf.data.manifest", "electra_tf.finetuning.command",
     "electra_tf.finetuning.glue_average",
-    "electra_tf.modeling.device_peaks", "electra_tf.modeling.flops",
+    "electra_tf.modeling.flops",
     "electra_tf.reporting.samples", "electra_tf.platform.atomic_file",
     "electra_tf.platform.command_line", "electra_tf.platform.process_lock",
     "electra_tf.platform.signals", "electra_tf.pretraining.command",

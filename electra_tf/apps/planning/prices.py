@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from annotated_types import Interval
 
-from electra_tf.modeling.device_peaks import peak_flops
+from electra_tf.modeling.flops import peak_flops
 from electra_tf.platform import strict_yaml
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.settings import Setting
@@ -52,7 +52,7 @@ class Device:
     dollars_per_hour: Quantity | None = None
     watts: Quantity | None = None
     peak_teraflops: Quantity | None = None
-    """1e12 FLOP/s; None for a device that `device_peaks` lists."""
+    """1e12 FLOP/s; None for a device that `flops.PEAKS` lists."""
 
     @property
     def peak(self) -> float | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.modeling import flops, paper_flops
+from electra_tf.modeling import flops
 from electra_tf.modeling.weight_table import Network
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
@@ -48,7 +48,7 @@ class Workload:
         return cls(
             networks=networks,
             tokens=float(training.train_batch_size * training.num_train_steps * length),
-            paper_per_token=paper_flops.per_token(networks, length),
+            paper_per_token=flops.paper_per_token(networks, length),
             matmuls_per_token=objective.flops_per_token(length))
 
     @property
@@ -67,7 +67,7 @@ class Workload:
         The first includes the discriminator's head in place of a task's, the second no head.
         """
         encoder = self.networks[0].encoder
-        return (paper_flops.inference(encoder, length),
+        return (flops.paper_inference(encoder, length),
                 length * flops.encoder_products_per_token(encoder, length))
 
 
