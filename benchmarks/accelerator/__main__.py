@@ -96,7 +96,7 @@ def device_line(name: str, peak: float | None) -> str:
         return f"{name or 'the CPU'}: dense bfloat16 peak {peak / 1e12:,.1f} TFLOP/s"
     if not name:
         return "the CPU, to try the benchmark: no share of a peak"
-    return f"{name}: no peak in electra_tf/modeling/device_peaks.py; set --peak_tflops"
+    return f"{name}: no peak in electra_tf/modeling/flops.py; set --peak_tflops"
 
 
 if __name__ == "__main__":
@@ -105,7 +105,7 @@ if __name__ == "__main__":
     flags.DEFINE_enum("device", "cuda", ["cuda", "cpu"],
                       "cuda: the first card that CUDA_VISIBLE_DEVICES names. cpu: to try it.")
     flags.DEFINE_float("peak_tflops", None, "The card's dense bfloat16 peak in 1e12 FLOP/s, "
-                       "instead of electra_tf/modeling/device_peaks.py's.", lower_bound=1e-3)
+                       "instead of electra_tf/modeling/flops.py's.", lower_bound=1e-3)
     flags.DEFINE_integer("steps_per_turn", 20, "Training steps per turn.", lower_bound=1)
     command.define_flags(rounds=3, systems=systems_of("cuda", pathlib.Path()), peers_python="")
     command.run(main, summary=__doc__, what=["steps", "cases", "device", "peak_tflops"],

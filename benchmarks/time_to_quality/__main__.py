@@ -30,7 +30,7 @@ from electra_tf.config import setting_flags
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.config.pretraining_flags import build_config
 from electra_tf.data import manifest as manifests
-from electra_tf.objectives.detection_scores import ranking_scores
+from electra_tf.objectives.electra import ranking_scores
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.machine import usable_cores

@@ -28,26 +28,18 @@ ENCODER = "electra/"
 GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 """Key of the objects of a checkpoint of TensorFlow 2."""
 _SLOTS = ("/adam_m", "/adam_v")
-_WORDS = f"{ENCODER}embeddings/word_embeddings"
-_BASE = "generator/embeddings/word_embeddings"
-_DIFFERENCE = f"{ENCODER}embeddings/difference/word_embeddings"
-"""See `Tying.DISENTANGLED`."""
 
 
 def read_weights(model_dir: Path, wanted: Callable[[str], bool] = lambda name: True) -> Weights:
     """Returns weights of the checkpoint in use of a run, without the optimizer's slots.
 
-    `wanted` selects names. A table of words that a run keeps as a difference from the generator's
-    comes as the sum.
+    `wanted` selects names.
 
     Raises:
         UserError: there is no checkpoint, or it can't be read.
     """
-    found = dict(_read(model_dir, lambda name: "/" in name and not name.endswith(_SLOTS) and (
-        wanted(name) or name in (_BASE, _DIFFERENCE))))
-    if _DIFFERENCE in found:
-        found[_WORDS] = found[_BASE] + found.pop(_DIFFERENCE)
-    return {name: value for name, value in found.items() if wanted(name)}
+    return _read(model_dir, lambda name: (
+        "/" in name and not name.endswith(_SLOTS) and wanted(name)))
 
 
 def checkpoint_in_use(model_dir: Path) -> Checkpoint:

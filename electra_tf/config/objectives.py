@@ -1,6 +1,6 @@
 """The registry of pre-training objectives, readable without TensorFlow.
 
-A new objective is a file in `objectives/` and its entry in `OBJECTIVES` here: the place of its
+A new objective is a class in `objectives/` and its entry in `OBJECTIVES` here: the place of its
 class, its own settings, and the measures by which its runs are followed.
 """
 
@@ -222,31 +222,33 @@ _RESTORING = {
         "of masked tokens, the encoder's most likely guess", _ACCURACY, "encoder")}
 
 
-def _entry(class_name: str, settings: ObjectiveConfig, measures: Mapping[str, Measure]) -> Entry:
-    """Returns the entry of an objective whose module has its name."""
-    return Entry(implementation=f"electra_tf.objectives.{settings.name}:{class_name}",
-                 settings=settings, measures=measures)
+def _entry(place: str, settings: ObjectiveConfig, measures: Mapping[str, Measure]) -> Entry:
+    """Returns the entry of an objective, "module:class" in `objectives`."""
+    return Entry(implementation=f"electra_tf.objectives.{place}", settings=settings,
+                 measures=measures)
 
 
 _ENTRIES = (
-    _entry("ElectraObjective", ElectraConfig(), _ELECTRA),
-    _entry("MlmObjective", MlmConfig(), _GENERATOR),
-    _entry("Electra15Objective", Electra15Config(), _ELECTRA),
-    _entry("AdversarialObjective", AdversarialConfig(), _ELECTRA | {
+    _entry("electra:ElectraObjective", ElectraConfig(), _ELECTRA),
+    _entry("language_models:MlmObjective", MlmConfig(), _GENERATOR),
+    _entry("electra:Electra15Objective", Electra15Config(), _ELECTRA),
+    _entry("adversarial:AdversarialObjective", AdversarialConfig(), _ELECTRA | {
         "policy_loss": Measure("reward times nats; its gradient is what counts",
                                "policy loss (per masked token)", "policy"),
         "baseline_loss": Measure("nats per masked token", "baseline's loss (nats / masked token)",
                                  "baseline"),
         "generator_reward": Measure("the discriminator's loss at masked tokens, nats")}),
-    _entry("FrozenGeneratorObjective", FrozenGeneratorConfig(), _ELECTRA),
-    _entry("TwoStageObjective", TwoStageConfig(), _ELECTRA),
-    _entry("ElectricObjective", ElectricConfig(), _ELECTRA | {"generator_loss": Measure(
+    _entry("given_generator:FrozenGeneratorObjective", FrozenGeneratorConfig(), _ELECTRA),
+    _entry("given_generator:TwoStageObjective", TwoStageConfig(), _ELECTRA),
+    _entry("electric:ElectricObjective", ElectricConfig(), _ELECTRA | {"generator_loss": Measure(
         "nats per ordinary token", "generator loss (nats / token)", "generator")}),
-    _entry("ReplaceMlmObjective", ReplaceMlmConfig(), _RESTORING | {"restoring_loss": Measure(
-        "nats per masked token", "encoder's loss (nats / masked token)", "encoder")}),
-    _entry("AllTokensMlmObjective", AllTokensMlmConfig(), _RESTORING | {"all_tokens_loss": Measure(
-        "nats per token", "encoder's loss (nats / token)", "encoder")}),
-    _entry("FixedGeneratorObjective", FixedGeneratorConfig(), _SAMPLED | _DISCRIMINATOR),
+    _entry("language_models:ReplaceMlmObjective", ReplaceMlmConfig(), _RESTORING | {
+        "restoring_loss": Measure("nats per masked token", "encoder's loss (nats / masked token)",
+                                  "encoder")}),
+    _entry("language_models:AllTokensMlmObjective", AllTokensMlmConfig(), _RESTORING | {
+        "all_tokens_loss": Measure("nats per token", "encoder's loss (nats / token)", "encoder")}),
+    _entry("given_generator:FixedGeneratorObjective", FixedGeneratorConfig(),
+           _SAMPLED | _DISCRIMINATOR),
 )
 OBJECTIVES: dict[str, Entry] = {entry.settings.name: entry for entry in _ENTRIES}
 """The objectives by name."""

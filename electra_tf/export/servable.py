@@ -13,6 +13,7 @@ from electra_tf.export.signatures import Detector, Outputs, Served
 from electra_tf.modeling.electra import Discriminator, TaskModel, electra_encoder
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.inference import InferenceEncoder
+from electra_tf.modeling.layers import Build
 from electra_tf.objectives.registry import objective_class
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.kinds.kind import ServedNetwork
@@ -63,7 +64,7 @@ def of_discriminator(networks: Pretrained) -> Servable:
                         "run_finetuning.py --mode=export.")
     config = networks.model.discriminator
     discriminator = Discriminator(
-        electra_encoder(config, seed=0, policy="float32"), seed=0, policy="float32")
+        electra_encoder(config, seed=0, policy="float32"), Build(seed=0))
     assign_weights(discriminator.variables, networks.weights, networks.source)
     texts = RowEncoder(networks.text, config.max_position_embeddings)
     return Servable(encoder=discriminator.encoder, served_by=lambda encoder: Detector(

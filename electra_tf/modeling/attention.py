@@ -42,7 +42,7 @@ class SelfAttention(tf_keras.layers.Layer):
 
     def __init__(self, path: str, config: EncoderConfig, parts: Parts):
         """Creates the three dense layers."""
-        super().__init__(name=path, dtype=parts.policy)
+        super().__init__(name=path, dtype=parts.build.policy)
         self.num_heads = config.num_heads
         self.dropout_rate = config.attention_dropout
         self.query, self.key, self.value = (

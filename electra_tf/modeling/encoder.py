@@ -11,8 +11,8 @@ from electra_tf.modeling import weight_table
 from electra_tf.modeling.attention import SelfAttention, attention_bias
 from electra_tf.modeling.fused import dimensions, dropout
 from electra_tf.modeling.layers import (
+    Build,
     Dense,
-    DifferenceTable,
     EmbeddingTable,
     GeluDense,
     LayerNorm,
@@ -28,12 +28,12 @@ class Embeddings(tf_keras.layers.Layer):
     tied, one `EmbeddingTable` of words (ELECTRA, section 3.2).
     """
 
-    def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str,
-                 words: EmbeddingTable | DifferenceTable | None = None):
+    def __init__(self, path: str, config: EncoderConfig, build: Build,
+                 words: EmbeddingTable | None = None):
         """Creates the tables; `words` is used instead of a new word table when given."""
-        super().__init__(name=path, dtype=policy)
+        super().__init__(name=path, dtype=build.policy)
         self.dropout_rate = config.hidden_dropout
-        parts = Parts(weight_table.embeddings(path, config), seed, policy, config.initializer_range)
+        parts = Parts(weight_table.embeddings(path, config), build, config.initializer_range)
         self.words = words or parts.table(f"{path}/word_embeddings")
         self.segments = parts.table(f"{path}/token_type_embeddings")
         self.positions = parts.table(f"{path}/position_embeddings")
@@ -57,9 +57,9 @@ class Embeddings(tf_keras.layers.Layer):
 class EncoderLayer(tf_keras.layers.Layer):
     """Self-attention and feed-forward, each with dropout, residual sum and layer norm."""
 
-    def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str):
-        super().__init__(name=path, dtype=policy)
-        parts = Parts(weight_table.layer(path, config), seed, policy, config.initializer_range)
+    def __init__(self, path: str, config: EncoderConfig, build: Build):
+        super().__init__(name=path, dtype=build.policy)
+        parts = Parts(weight_table.layer(path, config), build, config.initializer_range)
         self.dropout_rate = config.hidden_dropout
         self.attention = SelfAttention(f"{path}/attention/self", config, parts)
         self.attention_output = parts.dense(f"{path}/attention/output/dense")
@@ -89,34 +89,23 @@ class EncoderLayer(tf_keras.layers.Layer):
 class Encoder(tf_keras.layers.Layer):
     """Token ids in, one hidden vector per position out."""
 
-    def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str,
-                 embeddings: Embeddings, recompute: bool = False,
+    def __init__(self, path: str, config: EncoderConfig, build: Build, embeddings: Embeddings,
                  mask: Callable[[tf.Tensor, tf.DType], tf.Tensor] = attention_bias):
-        """Creates the projection and the layers.
+        """Creates the projection and the layers above embeddings of its own or shared ones.
 
-        Args:
-            path: full name of the encoder.
-            config: its sizes.
-            seed: the run's seed.
-            policy: Keras mixed-precision policy.
-            embeddings: the layer below, shared or its own.
-            recompute: in training, keep only the layers' inputs and compute the rest again for
-                the gradient (Chen et al., 2016).
-            mask: makes the bias of `SelfAttention` from bool [B, L] and a type.
+        `mask` makes the bias of `SelfAttention` from bool [B, L] and a type.
         """
-        super().__init__(name=path, dtype=policy)
+        super().__init__(name=path, dtype=build.policy)
         self.config = config
-        self.recompute = recompute
+        self.recompute = build.recompute
         self.mask = mask
         self.embeddings = embeddings
         project = f"{path}/embeddings_project"
         size = weight_table.encoder(path, config).get(f"{project}/kernel")
         self.embeddings_project = None if size is None else Dense(
-            project, *size, seed=seed, policy=policy)
-        self.encoder_layers = [
-            EncoderLayer(f"{path}/encoder/layer_{index}", config, seed=seed, policy=policy)
-            for index in range(config.num_layers)
-        ]
+            project, *size, seed=build.seed, policy=build.policy)
+        self.encoder_layers = [EncoderLayer(f"{path}/encoder/layer_{index}", config, build)
+                               for index in range(config.num_layers)]
 
     def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
              randomness: Randomness | None = None, positions: int | None = None) -> tf.Tensor:

@@ -85,8 +85,10 @@ def _write_positions(embeddings: Embeddings, waves: np.ndarray, amplitude: float
     taken = 2 * len(waves)
     rest = 0.0
     for part in (embeddings.words, embeddings.segments):
-        part.clear(taken)
-        rest += np.mean(np.sum(part.table.numpy().astype(np.float64)**2, axis=1))
+        table = part.table.numpy()
+        table[:, :taken] = 0.0
+        part.table.assign(table)
+        rest += np.mean(np.sum(table.astype(np.float64)**2, axis=1))
     angles = np.arange(positions.shape[0])[:, np.newaxis] * waves
     values = np.zeros(positions.shape)
     values[:, :taken] = amplitude * np.concatenate([np.sin(angles), np.cos(angles)], axis=1)

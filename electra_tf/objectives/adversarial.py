@@ -18,12 +18,11 @@ are narrow.
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from electra_tf.config.masking import SamplingConfig
-from electra_tf.config.model import ModelConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.corruption import cross_entropy
@@ -38,29 +37,22 @@ from electra_tf.objectives.masked_tokens import (
     filled_in,
     score_predictions,
 )
-from electra_tf.objectives.objective import Arrays, Given, Outcome, Ratio, Settings
+from electra_tf.objectives.objective import Arrays, Given, Outcome, Ratio
 from electra_tf.platform.errors import UserError
 
 
 class AdversarialObjective(ElectraObjective):
     """min 50 L_Disc(discriminator), max L_Disc over the generator's samples."""
 
-    def __init__(self, config: Settings, given: Given):
-        """Refuses samples that aren't drawn from the distribution whose gradient is taken.
+    networks_class = AdversarialModel
 
-        Raises:
-            UserError: a temperature, or right answers left out.
-        """
+    def __init__(self, config: Any, given: Given):
+        """Refuses samples that aren't drawn from the distribution whose gradient is taken."""
         super().__init__(config, given)
         if config.sampling != SamplingConfig(cooling_time=config.sampling.cooling_time):
             raise UserError(
                 "objective.name=adversarial needs samples of the generator's own distribution: "
                 "leave sampling.temperature, initial_temperature and disallow_correct as they are.")
-
-    def build_model(self, config: ModelConfig, *, seed: int, policy: str,
-                    recompute: bool = False) -> AdversarialModel:
-        """Creates generator, baseline and discriminator."""
-        return AdversarialModel(config, seed=seed, policy=policy, recompute=recompute)
 
     def prepare(self, batch: Batch,
                 randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:

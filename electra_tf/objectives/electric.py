@@ -52,12 +52,8 @@ class Noise(NamedTuple):
 class ElectricObjective(ElectraObjective):
     """min L_cloze(generator) + 50 L_NCE(discriminator)."""
 
+    networks_class = ElectricModel
     energies = True
-
-    def build_model(self, config: ModelConfig, *, seed: int, policy: str,
-                    recompute: bool = False) -> ElectricModel:
-        """Creates the two-tower generator and the discriminator."""
-        return ElectricModel(config, seed=seed, policy=policy, recompute=recompute)
 
     def prepare(self, batch: Batch,
                 randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
@@ -93,7 +89,7 @@ class ElectricObjective(ElectraObjective):
                            *, training: bool) -> Outcome:
         """Writes the samples int32 [B, N] into the text and tells noise from text."""
         batch, predictions = inputs.original, inputs.masked.predictions
-        corrupted, _ = self.replacement(batch.ids, batch.valid, predictions, sampled)
+        corrupted, _ = self.replacement.corrupt(batch.ids, batch.valid, predictions, sampled)
         redrawn = mark_positions(predictions.positions, predictions.valid, batch.ids.shape[1])
         energies = model.discriminator(corrupted, batch.segment_ids, batch.valid,
                                        randomness if training else None)

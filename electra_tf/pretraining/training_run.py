@@ -86,7 +86,6 @@ def _train(run: Run, report_dir: Path, out: TextIO) -> None:
         stopped_by = Loop(
             timetable=table, trainer=_trainer(run, state, table), manager=manager,
             reporter=reporter, request=request, workers=Agreement(run.strategy),
-            turns=run.objective.turns(state.model),
             held_out=None if evaluator is None else HeldOut(run, evaluator, out)).run()
     if stopped_by:
         raise Interrupted(stopped_by, "" if out is not sys.stdout else (

@@ -14,6 +14,7 @@ from electra_tf.finetuning.finetuner import TrialSettings
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.modeling.electra import Discriminator, electra_encoder
 from electra_tf.modeling.inference import InferenceEncoder
+from electra_tf.modeling.layers import Build
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.kinds.kind import ServedNetwork
 from electra_tf.tasks.kinds.registry import KINDS
@@ -101,7 +102,7 @@ def tiny_discriminator():
     """Returns a network of pre-training."""
     config = example(Kind.CLASSIFICATION).config.model.discriminator
     network = Discriminator(
-        electra_encoder(config, seed=1, policy="float32"), seed=1, policy="float32")
+        electra_encoder(config, seed=1, policy="float32"), Build(seed=1))
     disturb(network)
     return network
 

@@ -47,7 +47,7 @@ def shares(encoder: Encoder, layer: int = 0) -> np.ndarray:
 
 @pytest.mark.parametrize("changes", [
     {"initializer_range": 0.02}, {"embedding_size": 63}, {"embedding_size": 128},
-    {"num_heads": 1, "tying": Tying.NONE}, {"tying": Tying.DISENTANGLED},
+    {"num_heads": 1, "tying": Tying.NONE},
     {"hidden_size": 256, "num_heads": 4, "embedding_size": 128, "generator_width": 0.25},
 ], ids=str)
 def test_every_head_gives_nearly_all_of_its_attention_to_its_neighbour(changes):
@@ -110,7 +110,7 @@ MATCHING = dataclasses.replace(NEIGHBOURS, matching_heads=2)
 
 
 @pytest.mark.parametrize("changes", [
-    {}, {"embedding_size": 128}, {"tying": Tying.DISENTANGLED}, {"num_heads": 4},
+    {}, {"embedding_size": 128}, {"num_heads": 4},
     {"hidden_size": 256, "num_heads": 4, "embedding_size": 128}], ids=str)
 def test_matching_heads_find_the_word_in_the_other_segment_or_else_cls(changes):
     config = dataclasses.replace(TINY, **{"num_heads": 2} | changes)

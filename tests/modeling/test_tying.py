@@ -2,7 +2,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from electra_tf.config.model import ModelConfig, Tying
 from electra_tf.modeling.electra import ElectraModel
@@ -27,7 +26,7 @@ def test_the_networks_share_what_is_tied(models):
                      for network in (model.generator, model.discriminator)]
              for tying, model in models.items()}
     shared = {tying: own & other for tying, (own, other) in names.items()}
-    assert shared[Tying.NONE] == shared[Tying.DISENTANGLED] == set()
+    assert shared[Tying.NONE] == set()
     assert shared[Tying.TOKEN_EMBEDDINGS] == {f"electra/{WORDS}:0"}
     assert shared[Tying.ALL_EMBEDDINGS] == EMBEDDINGS
     own, other = names[Tying.EVERYTHING]
@@ -48,30 +47,3 @@ def test_kernels_are_drawn_as_the_reference_draws_them():
         assert 0.9 * limit < np.abs(values[name]).max() <= limit
     assert values["electra/encoder/layer_0/output/dense/bias"].any() == 0
     assert values["electra/embeddings/LayerNorm/gamma"].all() == 1
-
-
-def test_disentangled_words_learn_of_one_network_each(models):
-    """DeBERTaV3, section 3.3: the discriminator's gradient reaches the difference alone."""
-    model, ids = models[Tying.DISENTANGLED], tf.constant([[1, 2, 3, 4]])
-    segments, valid = tf.zeros_like(ids), tf.ones_like(ids, tf.bool)
-    tables = {variable.name.split(":")[0]: variable for variable in model.trainable_variables
-              if "word_embeddings" in variable.name}
-    reached = []
-    for run in (lambda: model.discriminator(ids, segments, valid),
-                lambda: model.generator(ids, segments, valid, tf.constant([[1]]))[:, :50]):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(tf.square(run()))
-        gradients = tape.gradient(loss, list(tables.values()))
-        reached.append([name for name, gradient in zip(tables, gradients, strict=True)
-                        if gradient is not None])
-    assert reached == [["electra/embeddings/difference/word_embeddings"], [f"generator/{WORDS}"]]
-
-
-def test_disentangled_words_are_the_generators_plus_the_difference(models):
-    model = models[Tying.DISENTANGLED]
-    words = model.discriminator.encoder.embeddings.words
-    base = model.generator.encoder.embeddings.words.table
-    np.testing.assert_array_equal(words.table, base)  # At first.
-    words.difference.assign_add(tf.ones_like(words.difference))
-    np.testing.assert_array_equal(words.table, base + 1.0)
-    np.testing.assert_array_equal(words(tf.constant([3, 1])), tf.gather(base, [3, 1]) + 1.0)

@@ -14,17 +14,12 @@ from electra_tf.objectives.objective import GivenGenerator, count_parameters
 from electra_tf.objectives.registry import build_objective
 from tests import tiny_given, tiny_run
 
-_WORDS = "electra/embeddings/word_embeddings"
-_DIFFERENCE = "electra/embeddings/difference/word_embeddings"
 _WITH_GENERATOR = ("frozen_generator", "two_stage")
 
 
 def built(model):
-    """Path -> shape of a model's variables; checkpoints keep a difference of words as the sum."""
-    shapes = {variable.name.split(":")[0]: tuple(variable.shape) for variable in model.variables}
-    if _DIFFERENCE in shapes:
-        shapes[_WORDS] = shapes.pop(_DIFFERENCE)
-    return shapes
+    """Path -> shape of a model's variables."""
+    return {variable.name.split(":")[0]: tuple(variable.shape) for variable in model.variables}
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from electra_tf.objectives.detection_scores import detection_scores
+from electra_tf.objectives.electra import detection_scores
 
 
 def test_scores_equal_a_count_by_hand():

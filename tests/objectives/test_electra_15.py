@@ -4,8 +4,7 @@ import pytest
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.modeling.electra import ElectraModel
-from electra_tf.objectives.electra import ElectraObjective
-from electra_tf.objectives.electra_15 import Electra15Objective
+from electra_tf.objectives.electra import Electra15Objective, ElectraObjective
 from tests.objectives.golden_batch import GIVEN, RANDOMNESS, masked_batch
 from tests.parity import golden_files
 

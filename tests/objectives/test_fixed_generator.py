@@ -10,7 +10,7 @@ from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.variants import DiscriminatorModel
-from electra_tf.objectives.fixed_generator import FixedGeneratorObjective, replacement_logits
+from electra_tf.objectives.given_generator import FixedGeneratorObjective, replacement_logits
 from tests import tiny_given
 from tests.parity import golden_files
 

@@ -11,7 +11,7 @@ from electra_tf.checkpoints.weights import read_weights
 from electra_tf.data.example import Batch
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.variants import FrozenGeneratorModel, MaskedLanguageModel
-from electra_tf.objectives.frozen_generator import assign_generator, generator_shape
+from electra_tf.objectives.given_generator import assign_generator, generator_shape
 from electra_tf.objectives.objective import GivenGenerator
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError

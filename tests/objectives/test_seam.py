@@ -1,8 +1,6 @@
 """A new objective is one file and its entry: this one, which nothing else knows of.
 
-It has no generator: tokens are replaced by others at random, and a discriminator finds them. The
-first half of the run trains the embeddings of words on nothing but [MASK]s, then they begin anew:
-a turn in the middle of a run, as objectives of several stages have it.
+It has no generator: tokens are replaced by others at random, and a discriminator finds them.
 """
 
 import contextlib
@@ -13,7 +11,6 @@ import shutil
 import numpy as np
 import pytest
 import tensorflow as tf
-import tf_keras
 
 from electra_tf.checkpoints import formats, run_directory
 from electra_tf.checkpoints.pretrained import read_identity
@@ -22,14 +19,12 @@ from electra_tf.config.objectives import OBJECTIVES, Entry, Measure, ObjectiveCo
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.export import servable
-from electra_tf.modeling.electra import Discriminator, electra_encoder
+from electra_tf.modeling.variants import DiscriminatorModel
 from electra_tf.objectives.objective import Outcome, PretrainingObjective, Written
 from electra_tf.platform import storage
 from electra_tf.pretraining import results, training_run
 from electra_tf.reporting.metrics_log import read_metrics
 from tests import tiny_run
-
-TURN = 4
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,17 +36,8 @@ class RandomWordsConfig(ObjectiveConfig):
     """Factor of the loss."""
 
 
-class RandomWordsModel(tf_keras.Model):
-    def __init__(self, config, *, seed, policy, recompute):
-        super().__init__(name="random_words", dtype=policy)
-        encoder = electra_encoder(
-            config.discriminator, seed=seed, policy=policy, recompute=recompute)
-        self.discriminator = Discriminator(encoder, seed=seed, policy=policy)
-
-
 class RandomWords(PretrainingObjective):
-    def build_model(self, config, *, seed, policy, recompute=False):
-        return RandomWordsModel(config, seed=seed, policy=policy, recompute=recompute)
+    networks_class = DiscriminatorModel
 
     def prepare(self, batch, randomness):
         return batch, {"random_loss": tf.reduce_sum(tf.cast(batch.valid, tf.float32))}
@@ -71,10 +57,6 @@ class RandomWords(PretrainingObjective):
     @property
     def coefficients(self):
         return {"random_loss": self.config.objective.random_loss_weight}
-
-    def turns(self, model):
-        table = model.discriminator.encoder.embeddings.words.table
-        return {TURN: lambda: table.assign(tf.zeros_like(table))}
 
     def scores(self, details, means):
         return {"random_called": float(np.mean(details["logits"][details["valid"]] > 0))}
@@ -141,13 +123,11 @@ def test_its_identity_holds_its_settings_and_no_others(records, tmp_path):
         run.config.objective)
 
 
-@pytest.mark.parametrize("interrupted_at", [2, TURN])
-def test_a_run_that_is_interrupted_before_or_at_the_turn_ends_with_the_same_weights(
-        records, trained, tmp_path, interrupted_at):
+def test_a_run_that_is_interrupted_ends_with_the_same_weights(records, trained, tmp_path):
     resumed = tmp_path / "resumed"
     shutil.copytree(trained[0], resumed)
     for path in (resumed / "checkpoints").iterdir():
-        if path.name not in ("checkpoint",) and f"-{interrupted_at}." not in path.name:
+        if path.name not in ("checkpoint",) and "-2." not in path.name:
             path.unlink()
     training_run.train(run_on(records, resumed))
     for name, value in read_weights(storage.path(trained[0])).items():
