@@ -41,10 +41,8 @@ class Servable:
 
     def for_inference(self, dtype: tf.DType) -> Served:
         """Returns it on an encoder that answers faster; `dtype` is float32 or bfloat16."""
-        config = self.encoder.config
-        encoder = InferenceEncoder(config, dtype, _tensor_parallel(config))
-        encoder.take(self.encoder)
-        return self.served_by(encoder)
+        return self.served_by(InferenceEncoder(
+            self.encoder, dtype, _tensor_parallel(self.encoder.config)))
 
 
 def of_discriminator(networks: Pretrained) -> Servable:

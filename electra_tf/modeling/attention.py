@@ -50,16 +50,10 @@ class SelfAttention(tf_keras.layers.Layer):
 
     def call(self, x: tf.Tensor, bias: tf.Tensor, randomness: Randomness | None,
              positions: int | None = None) -> tf.Tensor:
-        """Attends.
+        """Maps [B, L, H] to [B, L, H], or to [B, positions, H] if only the first attend.
 
-        Args:
-            x: [B, L, H].
-            bias: [B, 1, 1, L] or [B, 1, L, L], added to the scores.
-            randomness: for dropout; None outside of training.
-            positions: number of positions that attend, from the first; None: all.
-
-        Returns:
-            [B, L, H], or [B, positions, H].
+        `bias` [B, 1, 1, L] or [B, 1, L, L] is added to the scores; randomness is for dropout, None
+        outside of training.
         """
         parts = [self.query, self.key, self.value]
         if positions is None:
@@ -92,12 +86,7 @@ def attend(scores: tf.Tensor, values: tf.Tensor, rate: float,
 
     On CPUs with bfloat16 units oneDNN computes the softmax of bfloat16 in float32: 0.9 ms for
     [32, 4, 128, 128], fused 2.1. Elsewhere TensorFlow or XLA would compute it in bfloat16.
-
-    Args:
-        scores: floating [B, A, L, L].
-        values: [B, A, L, D] of the same type.
-        rate: dropout rate.
-        keys: as for `dropout`.
+    Scores are floating [B, A, L, L], values [B, A, L, D] of the same type.
     """
     keys = keys if rate > 0.0 else None
 
@@ -134,17 +123,8 @@ def split_heads(joint: tf.Tensor, bias: tf.Tensor, parts: int, num_heads: int,
                 length: int | tf.Tensor) -> tf.Tensor:
     """Adds a bias to a joint matmul and transposes it so that each part's heads are contiguous.
 
-    For [2048, 768] on one core it takes 0.2 ms, as two ops 0.5.
-
-    Args:
-        joint: floating [B * L, P * H], P parts side by side: queries, keys, values.
-        bias: [P * H] of the same type.
-        parts: P.
-        num_heads: A of each part.
-        length: L.
-
-    Returns:
-        [P, B, A, L, H / A].
+    Maps [B * L, P * H], P parts side by side (queries, keys, values), to [P, B, A, L, H / A]. For
+    [2048, 768] on one core it takes 0.2 ms, as two ops 0.5.
     """
     @with_gradient
     def split(joint, bias):

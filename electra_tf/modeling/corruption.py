@@ -141,10 +141,9 @@ class TokenReplacement:
 
     def sample(self, softmax: Distribution, predictions: Predictions, randomness: Randomness,
                *, training: bool) -> tf.Tensor:
-        """Draws a token for every selected position, int32 [B, N]; no gradient flows back.
+        """Draws a token, int32 [B, N], from each of B * N distributions; no gradient flows back.
 
-        `softmax` has B * N distributions. Training uses the step's temperature, an evaluation the
-        run's last one.
+        Training uses the step's temperature, an evaluation the run's last one.
         """
         shape = predictions.positions.shape
         uniforms = randomness.uniform("sampling", *shape)
@@ -169,16 +168,8 @@ class TokenReplacement:
                 sampled: tf.Tensor) -> Corrupted:
         """Writes samples int32 [B, N] to all selected positions of the original ids [B, L].
 
-        The 15 % of them that the generator could read are replaced too.
+        The 15 % of them that the generator could read are replaced too. A sample equal to the
+        original token is not replaced, nor is padding (`valid` is False).
         """
         corrupted = write_tokens(ids, predictions.positions, sampled, predictions.valid)
-        return Corrupted(corrupted, label_replaced(ids, corrupted, valid))
-
-
-def label_replaced(original_ids: tf.Tensor, corrupted_ids: tf.Tensor,
-                   valid: tf.Tensor) -> tf.Tensor:
-    """Marks the tokens bool [B, L] that the generator changed (ELECTRA, section 3.1).
-
-    A sample equal to the original token is not replaced, nor is padding (`valid` is False).
-    """
-    return valid & (original_ids != corrupted_ids)
+        return Corrupted(corrupted, valid & (ids != corrupted))

@@ -108,9 +108,9 @@ class Networks(tf_keras.Model):
                  recompute: bool = False):
         """Creates every weight; seed, policy and recompute are those of `Build`."""
         super().__init__(name="networks", dtype=policy)
-        self.create(config, Build(seed=seed, policy=policy, recompute=recompute))
+        self._create(config, Build(seed=seed, policy=policy, recompute=recompute))
 
-    def create(self, config: ModelConfig, build: Build) -> None:
+    def _create(self, config: ModelConfig, build: Build) -> None:
         """Sets the networks as attributes."""
         raise NotImplementedError
 
@@ -118,8 +118,7 @@ class Networks(tf_keras.Model):
 class ElectraModel(Networks):
     """Generator and discriminator, tied as the configuration says."""
 
-    def create(self, config: ModelConfig, build: Build) -> None:
-        """Creates both."""
+    def _create(self, config: ModelConfig, build: Build) -> None:
         encoder, generator = both_encoders(config, build)
         self.discriminator = Discriminator(encoder, build)
         self.generator = Generator(generator, build)
@@ -143,8 +142,7 @@ def electra_encoder(config: EncoderConfig, *, seed: int, policy: str,
 
     Its weights are named alike, whatever trains it.
     """
-    build = Build(seed=seed, policy=policy, recompute=recompute)
-    return own_encoder(ENCODER, config, build)
+    return own_encoder(ENCODER, config, Build(seed=seed, policy=policy, recompute=recompute))
 
 
 def own_encoder(path: str, config: EncoderConfig, build: Build) -> Encoder:

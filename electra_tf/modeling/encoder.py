@@ -109,17 +109,10 @@ class Encoder(tf_keras.layers.Layer):
 
     def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
              randomness: Randomness | None = None, positions: int | None = None) -> tf.Tensor:
-        """Encodes a batch; training needs a static shape.
+        """Maps ids and segments int32 [B, L], valid bool [B, L] to [B, L, H] of the compute type.
 
-        Args:
-            ids: int32 [B, L].
-            segment_ids: int32 [B, L], 0 or 1.
-            valid: bool [B, L], False on padding.
-            randomness: for dropout; None outside of training.
-            positions: number of positions that the last layer computes, from the first; None: all.
-
-        Returns:
-            [B, L, H] of the compute type, or [B, positions, H].
+        The last layer may compute the first `positions` only: [B, positions, H]. Training needs a
+        static shape and randomness for dropout.
         """
         return self.all_layers(ids, segment_ids, valid, randomness, positions)[-1]
 

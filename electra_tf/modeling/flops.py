@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling.weight_table import Head, Network, Shapes, discriminator, encoder
+from electra_tf.modeling.weight_table import Head, Network, Shapes, encoder
 
 # Operations per element by the paper's count.
 _DROPOUT = 4  # draw, compare, multiply by the mask, multiply by the correction
@@ -114,16 +114,11 @@ def paper_per_token(networks: Iterable[Network], length: int) -> float:
                for network in networks) / length
 
 
-def paper_inference(config: EncoderConfig, length: int) -> float:
-    """Returns the FLOPs of one answer about L tokens: the "Infer FLOPs" of table 1 for L = 128.
-
-    It counts an encoder with the discriminator's head, which stands for a task's.
-    """
-    return paper_forward(discriminator(config), length)
-
-
 def paper_forward(network: Network, length: int) -> float:
-    """Returns the FLOPs of one forward pass over one sequence of L tokens by the paper's count."""
+    """Returns the FLOPs of one forward pass over one sequence of L tokens by the paper's count.
+
+    For a discriminator, whose head stands for a task's, and L = 128 it is table 1's "Infer FLOPs".
+    """
     config = network.encoder
     encoders = network.towers * length * (
         config.num_layers * _paper_block(config, length) + _paper_embedding(config, length))

@@ -6,7 +6,6 @@ are a pure function of (seed, path).
 """
 
 import dataclasses
-from typing import TypeVar
 
 import tensorflow as tf
 import tf_keras
@@ -40,8 +39,7 @@ class Dense(tf_keras.layers.Layer):
         super().__init__(name=path, dtype=policy)
         self.kernel = self.add_weight(
             name=f"{path}/kernel", shape=[inputs, outputs],
-            initializer=_glorot_uniform(seed, f"{path}/kernel") if stddev is None
-            else _truncated_normal(seed, f"{path}/kernel", stddev))
+            initializer=_initial(seed, f"{path}/kernel", stddev))
         self.bias = self.add_weight(name=f"{path}/bias", shape=[outputs], initializer="zeros")
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
@@ -94,7 +92,7 @@ class EmbeddingTable(tf_keras.layers.Layer):
                  stddev: float):
         super().__init__(name=path, dtype=policy)
         self.table = self.add_weight(
-            name=path, shape=[entries, size], initializer=_truncated_normal(seed, path, stddev),
+            name=path, shape=[entries, size], initializer=_initial(seed, path, stddev),
             experimental_autocast=False)
 
     def call(self, ids: tf.Tensor) -> tf.Tensor:
@@ -115,9 +113,6 @@ class Build:
     gradient (Chen et al., 2016)."""
 
 
-AnyDense = TypeVar("AnyDense", bound=Dense)
-
-
 @dataclasses.dataclass(frozen=True)
 class Parts:
     """Creates the layers of a network from its table of weights."""
@@ -126,7 +121,7 @@ class Parts:
     build: Build
     stddev: float
 
-    def dense(self, path: str, kind: type[AnyDense] = Dense) -> AnyDense:
+    def dense(self, path: str, kind: type[Dense] = Dense) -> Dense:
         """Creates a dense layer."""
         return kind(path, *self.shapes[f"{path}/kernel"], seed=self.build.seed,
                     policy=self.build.policy, stddev=self.stddev)
@@ -141,26 +136,20 @@ class Parts:
                               policy=self.build.policy, stddev=self.stddev)
 
 
-def _truncated_normal(seed: int, path: str, stddev: float):
-    """Returns an initializer: normal, redrawn beyond two standard deviations."""
-    def draw(shape, dtype=None, **_partition):
-        return stddev * tf.random.stateless_truncated_normal(
-            shape, seed=_pair(seed, path), dtype=dtype or tf.float32)
-    return draw
+def _initial(seed: int, path: str, stddev: float | None):
+    """Returns an initializer: normal, redrawn beyond two deviations; Glorot-uniform for None."""
+    key = stream_key(seed, f"initial/{path}")
+    pair = [key & 0x7FFFFFFF, key >> 33]
 
-
-def _glorot_uniform(seed: int, path: str):
-    """Returns an initializer: uniform within sqrt(6 / (inputs + outputs))."""
     def draw(shape, dtype=None, **_partition):
+        if stddev is not None:
+            return stddev * tf.random.stateless_truncated_normal(
+                shape, seed=pair, dtype=dtype or tf.float32)
         limit = (6.0 / (shape[0] + shape[1])) ** 0.5
         return tf.random.stateless_uniform(
-            shape, seed=_pair(seed, path), minval=-limit, maxval=limit, dtype=dtype or tf.float32)
+            shape, seed=pair, minval=-limit, maxval=limit, dtype=dtype or tf.float32)
+
     return draw
-
-
-def _pair(seed: int, path: str) -> list[int]:
-    key = stream_key(seed, f"initial/{path}")
-    return [key & 0x7FFFFFFF, key >> 33]
 
 
 def layer_norm(x: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor) -> tf.Tensor:

@@ -1,6 +1,7 @@
 """The networks of the objectives that ELECTRA is compared with, and of those that came after."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import tensorflow as tf
@@ -29,16 +30,14 @@ from electra_tf.platform.errors import UserError
 class MaskedLanguageModel(Networks):
     """The full-size encoder trained as its own generator: BERT's masked language model."""
 
-    def create(self, config: ModelConfig, build: Build) -> None:
-        """Creates the encoder and its output head."""
+    def _create(self, config: ModelConfig, build: Build) -> None:
         self.generator = Generator(own_encoder(ENCODER, config.discriminator, build), build)
 
 
 class DiscriminatorModel(Networks):
     """The discriminator alone, for replacements that no network of the model makes."""
 
-    def create(self, config: ModelConfig, build: Build) -> None:
-        """Creates it."""
+    def _create(self, config: ModelConfig, build: Build) -> None:
         self.discriminator = Discriminator(
             own_encoder(ENCODER, config.discriminator, build), build)
 
@@ -58,9 +57,8 @@ class FrozenGeneratorModel(DiscriminatorModel):
 class AdversarialModel(ElectraModel):
     """The two networks, and a baseline that tells how well the discriminator will do."""
 
-    def create(self, config: ModelConfig, build: Build) -> None:
-        """Creates all three."""
-        super().create(config, build)
+    def _create(self, config: ModelConfig, build: Build) -> None:
+        super()._create(config, build)
         self.baseline = Dense("baseline/dense", config.generator.hidden_size, 1, seed=build.seed,
                               policy=build.policy, stddev=config.initializer_range)
 
@@ -68,31 +66,25 @@ class AdversarialModel(ElectraModel):
 class RestoringModel(Networks):
     """A generator, and an encoder that predicts what stood where it wrote (section 3.4)."""
 
-    def create(self, config: ModelConfig, build: Build) -> None:
-        """Creates both; the encoder has the discriminator's shape."""
+    copies = False
+
+    def _create(self, config: ModelConfig, build: Build) -> None:
         encoder, generator = both_encoders(config, build)
         self.restorer = Generator(encoder, build, RESTORER)
-        self.copying = self.copy_head(encoder, build)
+        self.copying = ReplacedTokenHead(COPY, encoder.config, build) if self.copies else None
         self.generator = Generator(generator, build)
-
-    def copy_head(self, encoder: Encoder, build: Build) -> ReplacedTokenHead | None:
-        """Returns no head."""
-        return None
 
 
 class CopyingModel(RestoringModel):
     """A `RestoringModel` whose second head says how likely a token is the original one."""
 
-    def copy_head(self, encoder: Encoder, build: Build) -> ReplacedTokenHead:
-        """Creates the head."""
-        return ReplacedTokenHead(COPY, encoder.config, build)
+    copies = True
 
 
 class ElectricModel(Networks):
     """The discriminator, whose logits are energies, and a two-tower generator as the noise."""
 
-    def create(self, config: ModelConfig, build: Build) -> None:
-        """Creates both, or refuses to share everything, which two encoders can't."""
+    def _create(self, config: ModelConfig, build: Build) -> None:
         if config.tying is Tying.EVERYTHING:
             raise UserError("model.tying=everything has one encoder, and objective.name=electric "
                             "needs three: take all_embeddings.")
@@ -113,8 +105,10 @@ class TwoTowerGenerator(tf_keras.layers.Layer):
     def __init__(self, config: EncoderConfig, embeddings: Embeddings, build: Build):
         """Creates the towers, of one shape, and the head, `CLOZE`/...."""
         super().__init__(name="two_tower_generator", dtype=build.policy)
-        self.forward_tower = Encoder(TOWERS[0], config, build, embeddings, _left_to_right)
-        self.backward_tower = Encoder(TOWERS[1], config, build, embeddings, _right_to_left)
+        self.forward_tower = Encoder(TOWERS[0], config, build, embeddings,
+                                     functools.partial(_mask, tf.greater_equal))
+        self.backward_tower = Encoder(TOWERS[1], config, build, embeddings,
+                                      functools.partial(_mask, tf.less_equal))
         self.head = MaskedLanguageModelHead(
             CLOZE, dataclasses.replace(config, hidden_size=2 * config.hidden_size), build,
             embeddings.words)
@@ -138,21 +132,11 @@ class TwoTowerGenerator(tf_keras.layers.Layer):
         return tf.concat([tf.roll(before, 1, axis=1), tf.roll(after, -1, axis=1)], axis=-1)
 
 
-def _left_to_right(valid: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """Hides later tokens and padding; see `_mask`."""
-    return _mask(valid, tf.greater_equal, dtype)
-
-
-def _right_to_left(valid: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """Hides earlier tokens and padding; see `_mask`."""
-    return _mask(valid, tf.less_equal, dtype)
-
-
-def _mask(valid: tf.Tensor, sees: Callable[[tf.Tensor, tf.Tensor], tf.Tensor],
+def _mask(sees: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], valid: tf.Tensor,
           dtype: tf.DType) -> tf.Tensor:
     """Returns [B, 1, L, L], -10000 where a query at axis 2 doesn't attend to a key at axis 3.
 
-    Padding that sees only padding attends to all positions.
+    `sees` compares their positions. Padding that sees only padding attends to all positions.
     """
     place = tf.range(valid.shape[1])
     shown = tf.cast(sees(place[:, tf.newaxis], place) & valid[:, tf.newaxis, :], dtype)

@@ -130,11 +130,12 @@ class ReplaceMlmObjective(PretrainingObjective):
         """Returns how often generator and restorer find the selected tokens."""
         return {"generator_accuracy": generator_accuracy(details),
                 "generator_sampled_accuracy": means["generator_sampled_accuracy"],
-                "restoring_accuracy": generator_accuracy(_as_best(details))}
+                "restoring_accuracy": generator_accuracy(
+                    {**details, "best_ids": details["restored_ids"]})}
 
     def written(self, details: Arrays) -> Written:
         """Returns the text with the restorer's guesses at the selected positions."""
-        return Written(best_written(_as_best(details)))
+        return Written(best_written({**details, "best_ids": details["restored_ids"]}))
 
     def networks(self) -> Sequence[Network]:
         """Returns the encoder that is kept and the generator."""
@@ -192,11 +193,6 @@ class AllTokensMlmObjective(ReplaceMlmObjective):
     def written(self, details: Arrays) -> Written:
         """Returns the corrupted text, and how likely each token is not to be copied."""
         return Written(details["corrupted_ids"], 1.0 / (1.0 + np.exp(-details["logits"])))
-
-
-def _as_best(details: Arrays) -> dict[str, np.ndarray]:
-    """Returns the details with the restorer's guesses in place of the generator's."""
-    return {**details, "best_ids": details["restored_ids"]}
 
 
 def copy_loss(copy_logits: tf.Tensor, losses: tf.Tensor, unchanged: tf.Tensor) -> tf.Tensor:

@@ -57,8 +57,7 @@ class Example:
 
     def served(self, threshold=None, dtype=tf.float32, tensor_parallel=1):
         """Returns what would be exported."""
-        encoder = InferenceEncoder(self.model.encoder.config, dtype, tensor_parallel)
-        encoder.take(self.model.encoder)
+        encoder = InferenceEncoder(self.model.encoder, dtype, tensor_parallel)
         return ServedTask(ServedNetwork(
             encoder=encoder, head=self.model.head, texts=self.row_encoder, spec=self.spec,
             config=self.config.task, threshold=threshold))
@@ -111,6 +110,5 @@ def tiny_discriminator():
 def tiny_detector():
     """Returns what would be exported of it."""
     network = tiny_discriminator()
-    encoder = InferenceEncoder(network.encoder.config, tf.float32)
-    encoder.take(network.encoder)
+    encoder = InferenceEncoder(network.encoder, tf.float32)
     return Detector(encoder, network.head, RowEncoder(TEXT, 16))

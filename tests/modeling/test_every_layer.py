@@ -190,26 +190,3 @@ def test_dropout_is_a_function_of_the_step_and_absent_without_randomness(name):
     for different in (exact(case), other):
         assert any(np.any(mine != yours) for mine, yours in zip(
             valid_parts(one), valid_parts(different), strict=True))
-
-
-@pytest.mark.parametrize("name", ["Encoder", "ScoreHead", "ReplacedTokenHead", "QuestionHead"])
-def test_tensorflow_lite_computes_the_same_with_its_own_ops(name):
-    case, layer = LAYERS[name], built(LAYERS[name])
-    traced = tf.function(lambda *inputs: case.call(layer, inputs), autograph=False,
-                         input_signature=[tf.TensorSpec(one.shape, one.dtype, name=f"in{number}")
-                                          for number, one in enumerate(case.inputs)])
-    converter = tf.lite.TFLiteConverter.from_concrete_functions(
-        [traced.get_concrete_function()], layer)
-    interpreter = tf.lite.Interpreter(model_content=converter.convert())
-    interpreter.allocate_tensors()
-    for detail in interpreter.get_input_details():
-        (value,) = [value for number, value in enumerate(case.inputs)
-                    if f"in{number}" in detail["name"]]
-        interpreter.set_tensor(detail["index"], value.numpy())
-    interpreter.invoke()
-    found = [interpreter.get_tensor(detail["index"])
-             for detail in interpreter.get_output_details()]
-    assert len(found) == len(exact(case))
-    for part in exact(case):  # In an order of its own.
-        assert any(one.shape == part.shape and np.allclose(one[0], part[0], atol=1e-4)
-                   for one in found)

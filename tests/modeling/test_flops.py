@@ -58,7 +58,7 @@ def test_the_parts_of_small_are_the_references():
     small = SIZES["small"].model.discriminator
     assert flops._paper_block(small, 128) * 128 == 220594816
     assert flops._paper_embedding(small, 128) * 128 == 1013006336
-    assert flops.paper_inference(small, 128) == 3677281792
+    assert flops.paper_forward(discriminator(small), 128) == 3677281792
     heads = [dataclasses.replace(network, towers=0)
              for network in (model(small), discriminator(small))]
     assert [flops.paper_forward(network, 128) for network in heads] == [161892280.0, 17137664]

@@ -7,7 +7,7 @@ import numpy as np
 
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.modeling import flops
-from electra_tf.modeling.weight_table import Network
+from electra_tf.modeling.weight_table import Network, discriminator
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 
@@ -67,7 +67,7 @@ class Workload:
         The first includes the discriminator's head in place of a task's, the second no head.
         """
         encoder = self.networks[0].encoder
-        return (flops.paper_inference(encoder, length),
+        return (flops.paper_forward(discriminator(encoder), length),
                 length * flops.encoder_products_per_token(encoder, length))
 
 
