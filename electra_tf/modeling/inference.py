@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from electra_tf.modeling.attention import MASKED_SCORE
-from electra_tf.modeling.encoder import Encoder, EncoderLayer
+from electra_tf.modeling.encoder import MASKED_SCORE, Encoder, EncoderLayer
 from electra_tf.modeling.layers import LAYER_NORM_EPSILON, LayerNorm
 
 

@@ -8,7 +8,6 @@ import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
-from electra_tf.modeling.attention import MASKED_SCORE
 from electra_tf.modeling.electra import (
     Discriminator,
     ElectraModel,
@@ -20,7 +19,7 @@ from electra_tf.modeling.electra import (
     generator_embeddings,
     own_encoder,
 )
-from electra_tf.modeling.encoder import Embeddings, Encoder
+from electra_tf.modeling.encoder import MASKED_SCORE, Embeddings, Encoder
 from electra_tf.modeling.layers import Build, Dense
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.weight_table import CLOZE, COPY, ENCODER, FROZEN, RESTORER, TOWERS

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.modeling import fused
-from electra_tf.modeling.attention import attend, split_heads
+from electra_tf.modeling.encoder import attend, split_heads
 from electra_tf.modeling.fused import affine, dropout, gelu, rounded
 from electra_tf.modeling.layers import layer_norm, residual_norm
 from electra_tf.modeling.randomness import Randomness, dropout_keys, keep_mask

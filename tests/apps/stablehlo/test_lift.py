@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from electra_tf.apps.stablehlo.lift import for_one_device, lift, state_name
 from electra_tf.data.pipeline import training_batches
-from electra_tf.modeling import attention
+from electra_tf.modeling import encoder
 from tests import tiny_records, tiny_run
 from tests.apps.stablehlo import module_in_tensorflow
 
@@ -95,6 +95,6 @@ def test_two_traces_are_the_same_bytes_whatever_this_machine_multiplies(records,
         return lifted(run, tiny_run.state_of(run)).module
 
     found = module()
-    monkeypatch.setattr(attention, "cpu_multiplies_bfloat16",
-                        lambda before=attention.cpu_multiplies_bfloat16: not before())
+    monkeypatch.setattr(encoder, "cpu_multiplies_bfloat16",
+                        lambda before=encoder.cpu_multiplies_bfloat16: not before())
     assert module() == found
