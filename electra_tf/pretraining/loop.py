@@ -2,6 +2,7 @@
 
 import dataclasses
 import signal
+from collections.abc import Callable, Mapping
 
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.platform.signals import STOPPING, StopRequest
@@ -24,6 +25,8 @@ class Loop:
     """None if nothing was held out."""
     request: StopRequest
     workers: Agreement
+    turns: Mapping[int, Callable[[], None]] = dataclasses.field(default_factory=dict)
+    """Hooks that change weights, by the step that they precede."""
 
     def run(self) -> signal.Signals | None:
         """Trains; reads losses only where needed, so that the devices don't wait.
@@ -37,7 +40,9 @@ class Loop:
         table, step = self.timetable, self.timetable.first_step
         stopped = self._evaluate(step) if table.evaluates(step) else None
         while step < table.num_steps and not stopped:
-            count = table.steps_in_one_go(step)
+            if step in self.turns:
+                self.turns[step]()
+            count = table.steps_in_one_go(step, self.turns)
             self.trainer.run(count)
             step += count
             stopped = self._stopped()

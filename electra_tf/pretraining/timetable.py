@@ -1,6 +1,7 @@
 """The steps at which a run reads losses, saves, samples and evaluates."""
 
 import dataclasses
+from collections.abc import Collection
 
 from electra_tf.config.runtime import RuntimeConfig
 
@@ -18,10 +19,11 @@ class Timetable:
     steps_per_loop: int = 1
     """Most steps of one loop on the devices."""
 
-    def steps_in_one_go(self, step: int) -> int:
-        """Returns the number of steps until the next event."""
+    def steps_in_one_go(self, step: int, turns: Collection[int] = ()) -> int:
+        """Returns the number of steps until the next event or the next step of `turns`."""
         count = 1
-        while count < self.steps_per_loop and not self.reads(step + count):
+        while (count < self.steps_per_loop and not self.reads(step + count)
+               and step + count not in turns):
             count += 1
         return count
 

@@ -69,11 +69,13 @@ RUNTIME = RuntimeConfig(log_every_steps=4, save_checkpoints_steps=6, sample_ever
                         eval_every_steps=6)
 
 
-def run(parts, first_step=0, num_steps=9, runtime=RUNTIME, held_out=True, steps_per_loop=1):
+def run(parts, first_step=0, num_steps=9, runtime=RUNTIME, held_out=True, steps_per_loop=1,
+        turns=None):
     table = Timetable(first_step=first_step, num_steps=num_steps, runtime=runtime,
                       steps_per_loop=steps_per_loop)
     return Loop(timetable=table, trainer=parts, manager=parts, reporter=parts,
-                held_out=parts if held_out else None, request=parts, workers=parts).run()
+                held_out=parts if held_out else None, request=parts, workers=parts,
+                turns=turns or {}).run()
 
 
 def test_a_run_reads_first_then_samples_saves_and_evaluates():
@@ -92,6 +94,14 @@ def test_a_loop_on_the_devices_ends_where_something_is_due(most, counts):
     assert run(parts, steps_per_loop=most) is None
     assert parts.counts == counts
     assert parts.calls == one_by_one.calls
+
+
+def test_a_loop_on_the_devices_ends_before_a_turn():
+    parts = Parts()
+    seen = []
+    run(parts, steps_per_loop=100, turns={3: lambda: seen.append(parts.step_now)})
+    assert parts.counts == [1, 2, 1, 2, 2, 1]
+    assert seen == [3]
 
 
 def test_a_signal_waits_for_the_end_of_the_loop_on_the_devices():

@@ -45,7 +45,7 @@ class Records:
 
     def examples(self, split: str) -> int:
         """Returns how many examples "train" or "eval" has."""
-        return self.manifest.examples(split)
+        return sum(shard.examples for shard in self.manifest.shards_of(split))
 
     def rows(self, split: str) -> Iterator[Rows]:
         """Yields the examples of "train" or "eval" in order.
