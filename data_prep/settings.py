@@ -7,7 +7,7 @@ from annotated_types import Interval
 
 from data_prep.cleaning.settings import CleaningSettings
 from data_prep.packing import SHORTEST_SEQUENCE
-from electra_tf.data.consistency import LONGEST_SEQUENCE
+from electra_tf.data.manifest import LONGEST_SEQUENCE
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.settings import Section
 from electra_tf.text.tokenization import Normalization

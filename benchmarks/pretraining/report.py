@@ -9,8 +9,8 @@ from benchmarks.harness.turns import Case, Measurement, Role
 from benchmarks.pretraining.matmuls import step_flops
 from benchmarks.pretraining.workload import Workload
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling import flops, paper_flops, weight_table
-from electra_tf.modeling.device_peaks import peak_flops
+from electra_tf.modeling import flops, weight_table
+from electra_tf.modeling.flops import peak_flops
 
 
 def flops_per_token(workload: Workload) -> dict[str, float]:
@@ -23,7 +23,7 @@ def flops_per_token(workload: Workload) -> dict[str, float]:
         "generator", generator, weight_table.whole_encoder(generator, "generator"))
     return {"matmuls": flops.products_per_token(networks, workload.length,
                                                 workload.predictions / workload.length),
-            "paper": paper_flops.per_token(networks, workload.length)}
+            "paper": flops.paper_per_token(networks, workload.length)}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -29,20 +29,14 @@ GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 """Key of the objects of a checkpoint of TensorFlow 2."""
 SLOTS = ("/adam_m", "/adam_v")
 _WORDS = f"{ENCODER}embeddings/word_embeddings"
-_DIFFERENCE = f"{ENCODER}embeddings/difference/word_embeddings"
-"""See `Tying.DISENTANGLED`."""
 
 
 def read_weights(model_dir: Path) -> Weights:
     """Returns the weights of the checkpoint in use of a run, without the optimizer's slots.
 
-    A table of words that a run keeps as a difference from the generator's comes as the sum. Raises
-    `UserError` if there is no checkpoint, or it can't be read.
+    Raises `UserError` if there is no checkpoint, or it can't be read.
     """
-    found = _read(model_dir, lambda name: "/" in name and not name.endswith(SLOTS))
-    if _DIFFERENCE in found:
-        found[_WORDS] = found["generator/embeddings/word_embeddings"] + found.pop(_DIFFERENCE)
-    return found
+    return _read(model_dir, lambda name: "/" in name and not name.endswith(SLOTS))
 
 
 def read_step(model_dir: Path) -> int:

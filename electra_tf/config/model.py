@@ -26,9 +26,6 @@ class Tying(enum.StrEnum):
     """The word-embedding table alone."""
     ALL_EMBEDDINGS = "all_embeddings"
     """Word, position and segment embeddings and their layer norm. The published models."""
-    DISENTANGLED = "disentangled"
-    """The discriminator adds its own difference, zero at first, to the generator's word embeddings
-    and does not train those (He et al., 2023, DeBERTaV3, section 3.3)."""
     EVERYTHING = "everything"
     """One encoder with two output heads."""
 

@@ -1,7 +1,7 @@
 """The registry of pre-training objectives, readable without TensorFlow.
 
-A new objective is a file in `objectives/` with a class `NameObjective`, and its settings
-`NameConfig` and measures here.
+A new objective is a class `NameObjective` in a module of `objectives/`; its settings `NameConfig`
+and its measures are here.
 """
 
 import dataclasses
@@ -228,12 +228,13 @@ _OWN = {
 }
 OBJECTIVES: dict[str, Entry] = {
     settings.name: Entry(settings=settings, measures=_OWN.get(settings.name, {}), implementation=(
-        f"electra_tf.objectives.{settings.name}:"
-        f"{type(settings).__name__.replace('Config', 'Objective')}"))
-    for settings in (
-        ElectraConfig(), MlmConfig(), Electra15Config(), AdversarialConfig(),
-        FrozenGeneratorConfig(), TwoStageConfig(), ElectricConfig(), ReplaceMlmConfig(),
-        AllTokensMlmConfig(), FixedGeneratorConfig())}
+        f"electra_tf.objectives.{module}:{type(settings).__name__.replace('Config', 'Objective')}"))
+    for module, settings in (
+        ("electra", ElectraConfig()), ("language_models", MlmConfig()),
+        ("electra", Electra15Config()), ("adversarial", AdversarialConfig()),
+        ("given_generator", FrozenGeneratorConfig()), ("given_generator", TwoStageConfig()),
+        ("electric", ElectricConfig()), ("language_models", ReplaceMlmConfig()),
+        ("language_models", AllTokensMlmConfig()), ("given_generator", FixedGeneratorConfig()))}
 """The objectives by name."""
 
 

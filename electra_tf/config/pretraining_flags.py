@@ -20,8 +20,7 @@ class PretrainingFlags(Section, prefix="--"):
     """Flags that select the mode and the files of a command."""
 
     data_dir: str = ""
-    """Directory of records that data_prep built; or several with their weights, a:0.5,b:0.5
-    (docs/how_to/data.md). Default: records."""
+    """Directory of records that data_prep built. Default: records."""
     model_dir: str = ""
     """Directory of this run: checkpoints, metrics, curves. Default: runs/ and the model's size."""
     model_size: str = ""

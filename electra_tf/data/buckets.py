@@ -47,12 +47,9 @@ class RowBatch(NamedTuple):
 
 def bucket_lengths(lengths: Sequence[int], max_length: int,
                    most: int = MOST_LENGTHS) -> tuple[int, ...]:
-    """Chooses the lengths that give the least padding if every row has its own batch.
+    """Chooses the lengths, at most `most`, that give the least padding if rows aren't batched.
 
-    Args:
-        lengths: tokens of every example, at most `max_length`.
-        max_length: the last of the chosen lengths.
-        most: most lengths to choose, at least 2.
+    `lengths` are the tokens of every example; `max_length` is the last of the chosen ones.
 
     >>> bucket_lengths([5] * 90 + [17] * 20 + [90], 128, most=3)
     (8, 20, 128)
@@ -81,11 +78,7 @@ def plan_epoch(lengths: Sequence[int], batch_size: int, *, seed: int,
                epoch: int) -> list[np.ndarray]:
     """Returns the indices of every batch's examples, in an epoch's shuffled order.
 
-    Args:
-        lengths: tokens of every example.
-        batch_size: B; one batch has fewer examples if B doesn't divide their number.
-        seed: the run's seed.
-        epoch: number of the epoch, from 0.
+    `lengths` are the tokens of every example. One batch has fewer if B doesn't divide their number.
     """
     numbers = np.random.default_rng([seed, epoch])
     order = numbers.permutation(len(lengths))
@@ -107,14 +100,7 @@ def plan_in_order_of_length(lengths: Sequence[int], batch_size: int) -> list[np.
 
 def make_batch(rows: Sequence[Row], batch_size: int, lengths: Sequence[int],
                pad_id: int) -> RowBatch:
-    """Pads rows to the shortest length that holds them all, and the batch to its full size.
-
-    Args:
-        rows: 1 to B rows.
-        batch_size: B.
-        lengths: possible values of L, ascending; no row is longer than the last.
-        pad_id: id of [PAD].
-    """
+    """Pads 1 to B rows to the shortest of `lengths` that holds all, and the batch to B rows."""
     longest = max(len(row.ids) for row in rows)
     length = next(length for length in lengths if length >= longest)
 

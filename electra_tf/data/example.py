@@ -34,15 +34,10 @@ def id_dtype(token_bytes: int) -> np.dtype:
 
 
 def serialize_example(ids: Sequence[int], first_segment_length: int, token_bytes: int) -> bytes:
-    """Returns one example as a serialized `tf.train.Example`.
+    """Returns one example as a serialized `tf.train.Example`; ids are raw, little-endian.
 
-    Args:
-        ids: the tokens with [CLS] and [SEP], without padding.
-        first_segment_length: number of tokens of segment 0, with [CLS] and its [SEP].
-        token_bytes: 2 or 4, see `manifest.token_bytes_for`. Ids are stored raw, little-endian.
-
-    Raises:
-        ValueError: `first_segment_length` is not in [1, len(ids)].
+    `ids` are the tokens with [CLS] and [SEP], `first_segment_length` of them, 1 or more, the first
+    segment's. Raises `ValueError` otherwise.
     """
     return serialize_stored(np.asarray(ids, id_dtype(token_bytes)).tobytes(),
                             first_segment_length, token_bytes)
@@ -59,8 +54,7 @@ def serialize_stored(raw: bytes, first_segment_length: int, token_bytes: int) ->
 def stored_ids(serialized: bytes, token_bytes: int) -> tuple[np.ndarray, int]:
     """Returns the ids of one serialized example and the length of its first segment.
 
-    Raises:
-        ValueError: the bytes are not those of `serialize_example`.
+    Raises `ValueError` for other bytes than those of `serialize_example`.
     """
     found = _BEFORE_IDS.match(serialized)
     if found:

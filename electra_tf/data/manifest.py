@@ -6,11 +6,14 @@ import dataclasses
 import functools
 import hashlib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal
 
-from electra_tf.data import consistency
+from annotated_types import Ge, Interval
+
 from electra_tf.platform import atomic_file, storage, strict_json
-from electra_tf.platform.errors import UserError
+from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import MIB, Path, file_sha256
 from electra_tf.text.tokenization import Tokenization
 
@@ -18,11 +21,17 @@ FORMAT_VERSION = 1
 MANIFEST_NAME = "manifest.json"
 VOCABULARY_NAME = "vocab.txt"
 SPLITS = ("train", "eval")
+LONGEST_SEQUENCE = 1 << 16
+"""Most tokens of an example; a position fits into 16 bits."""
+_LARGEST_VOCABULARY = 1 << 24
+"""Most entries; the largest published WordPiece vocabularies have 500,000."""
 _MOST_BYTES = 64 * MIB
 """Limit of the file's size: 200,000 shards of 300 bytes each, 3 TB of text."""
 _SIZES_AT_ONCE = 32
 """Parallel requests to an object store, 30 ms each: 30,000 shards take half a minute."""
 _BUILD = "`python -m data_prep.build_pretraining_data`"
+
+Count = Annotated[int, Ge(0)]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,17 +42,12 @@ class Shard:
 
     name: str
     """File name within the directory."""
-    split: str
-    """"train" or "eval"."""
-    examples: int
-    tokens: int
+    split: Literal["train", "eval"]
+    examples: Count
+    tokens: Count
     """Tokens of all examples, with special tokens and without padding."""
-    bytes: int
+    bytes: Count
     sha256: str
-
-    def __post_init__(self):
-        if self.split not in SPLITS:
-            raise ValueError(f"split must be one of {SPLITS}. Received: {self.split!r}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -52,46 +56,46 @@ class Counts:
 
     __pydantic_config__ = strict_json.STRICT
 
-    documents: int = 0
-    lines: int = 0
-    words: int = 0
+    documents: Count = 0
+    lines: Count = 0
+    words: Count = 0
     """Strings between white space."""
-    text_bytes: int = 0
+    text_bytes: Count = 0
     """Bytes of UTF-8 without line ends."""
-    letterless_lines: int = 0
+    letterless_lines: Count = 0
     """This count and those up to `dropped_text_bytes` are what cleaning dropped: every line is
     counted once and not among `lines`; the documents are among `documents`."""
-    boilerplate_lines: int = 0
-    short_or_long_lines: int = 0
-    other_language_documents: int = 0
-    near_duplicate_documents: int = 0
-    lines_of_dropped_documents: int = 0
-    duplicate_lines: int = 0
-    contaminated_lines: int = 0
+    boilerplate_lines: Count = 0
+    short_or_long_lines: Count = 0
+    other_language_documents: Count = 0
+    near_duplicate_documents: Count = 0
+    lines_of_dropped_documents: Count = 0
+    duplicate_lines: Count = 0
+    contaminated_lines: Count = 0
     """Lines with a text of a benchmark's test set."""
-    dropped_text_bytes: int = 0
+    dropped_text_bytes: Count = 0
     """Bytes of all dropped lines."""
-    text_tokens: int = 0
+    text_tokens: Count = 0
     """Word pieces of the text."""
-    content_tokens: int = 0
+    content_tokens: Count = 0
     """Tokens of the examples that are neither special nor padding; equals `text_tokens`."""
-    special_tokens: int = 0
+    special_tokens: Count = 0
     """[CLS] and [SEP] of the examples."""
-    padding_positions: int = 0
-    examples: int = 0
-    single_segment_examples: int = 0
-    tokenizer_words: int = 0
+    padding_positions: Count = 0
+    examples: Count = 0
+    single_segment_examples: Count = 0
+    tokenizer_words: Count = 0
     """Words of the tokenizer; a punctuation mark is a word."""
-    unknown_words: int = 0
+    unknown_words: Count = 0
     """Words that became [UNK]."""
-    characters: int = 0
-    changed_characters: int = 0
+    characters: Count = 0
+    changed_characters: Count = 0
     """Letters that stripping accents changes or would change."""
-    hangul_characters: int = 0
+    hangul_characters: Count = 0
     """Always 0."""
-    skipped_documents: int = 0
+    skipped_documents: Count = 0
     """Damaged documents, or parts of one, that --on_error=skip left out."""
-    unknown_by_script: Mapping[str, int] | None = None
+    unknown_by_script: Mapping[str, Count] | None = None
     """Unknown words of every script (`text.coverage`); None if they were not counted."""
 
     def __add__(self, other: "Counts") -> "Counts":
@@ -126,9 +130,9 @@ class Manifest:
     __pydantic_config__ = strict_json.STRICT
 
     format_version: int
-    max_seq_length: int
+    max_seq_length: Annotated[int, Interval(ge=3, le=LONGEST_SEQUENCE)]
     """L, most tokens of an example."""
-    packing: str
+    packing: Literal["full", "reference"]
     token_bytes: int
     """Bytes of one stored id: 2 or 4."""
     vocabulary: Tokenization
@@ -149,10 +153,12 @@ class Manifest:
         atomic_file.write_atomically(storage.path(data_dir) / MANIFEST_NAME, content.encode())
 
     def shards_of(self, split: str) -> tuple[Shard, ...]:
-        """Returns the shards of "train" or "eval", in order; raises ValueError for another name."""
-        if split not in SPLITS:
-            raise ValueError(f"split must be one of {SPLITS}. Received: {split!r}")
+        """Returns the shards of "train" or "eval", in order."""
         return tuple(shard for shard in self.shards if shard.split == split)
+
+    def examples(self, split: str) -> int:
+        """Returns the number of examples of "train" or "eval"."""
+        return sum(shard.examples for shard in self.shards_of(split))
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -160,6 +166,26 @@ class Manifest:
         decisive = [self.max_seq_length, self.token_bytes, self.vocabulary.facts(),
                     [(shard.split, shard.examples, shard.sha256) for shard in self.shards]]
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
+
+
+@dataclasses.dataclass(frozen=True)
+class Records:
+    """A directory of records, as its manifest describes it."""
+
+    data_dir: Path
+    manifest: Manifest
+
+    @classmethod
+    def load(cls, data_dir: str | Path) -> "Records":
+        """Reads the manifest of a directory; raises as `load`."""
+        return cls(storage.path(data_dir), load(data_dir))
+
+    def paths(self, split: str) -> list[str]:
+        """Returns the path of every shard of "train" or "eval", in order."""
+        return [str(self.data_dir / shard.name) for shard in self.manifest.shards_of(split)]
+
+    def __str__(self) -> str:
+        return str(self.data_dir)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -172,12 +198,7 @@ class _Version:
 
 
 def load(data_dir: str | Path) -> Manifest:
-    """Reads and checks `data_dir`/manifest.json.
-
-    Raises:
-        UserError: the file is missing, unreadable or of another format version, or its values
-            contradict each other.
-    """
+    """Reads `data_dir`/manifest.json; refuses with a `UserError` what contradicts itself."""
     path = storage.path(data_dir) / MANIFEST_NAME
     fix = f"build the records again with {_BUILD} --overwrite."
     if path.exists() and not path.is_file():  # To open a named pipe would wait for a writer.
@@ -189,41 +210,64 @@ def load(data_dir: str | Path) -> Manifest:
         raise UserError(f"{path} has format version {version.format_version}, this program reads "
                         f"{FORMAT_VERSION}; {fix}")
     manifest = strict_json.read(path, Manifest, most=_MOST_BYTES, fix=fix)
-    problem = consistency.contradiction(manifest)
+    problem = next(_contradictions(manifest), "")
     if problem:
         raise UserError(f"{path} is damaged: {problem}; {fix}")
     return manifest
 
 
+def _contradictions(manifest: Manifest) -> Iterator[str]:
+    length, text, shards = manifest.max_seq_length, manifest.vocabulary, manifest.shards
+    if not 5 <= text.size <= _LARGEST_VOCABULARY:
+        yield f"vocabulary.size must be 5 to {_LARGEST_VOCABULARY:,}. Received: {text.size}"
+    if manifest.token_bytes != token_bytes_for(text.size):
+        yield (f"token_bytes is {manifest.token_bytes}, but ids of {text.size:,} entries take "
+               f"{token_bytes_for(text.size)} bytes")
+    if len({shard.name for shard in shards}) < len(shards):
+        yield "two shards have one name"
+    for shard in shards:
+        if shard.name in ("", ".", "..") or re.search(r"[/\\\x00-\x1f\x7f]", shard.name):
+            yield f"a shard's name must be that of a file here. Received: {shown(shard.name)}"
+        if not 2 * shard.examples <= shard.tokens <= length * shard.examples:
+            yield (f"{shard.name!r} can't have {shard.tokens} tokens in {shard.examples} examples "
+                   f"of at most {length}")
+    for name, value in (("max_seq_length", length), ("packing", manifest.packing),
+                        *dataclasses.asdict(text.normalization).items(),
+                        ("vocabulary_sha256", text.sha256)):
+        if manifest.settings.get(name, value) != value:
+            yield f"{name} is {shown(value)}, but settings say {shown(manifest.settings[name])}"
+    examples = sum(shard.examples for shard in shards)
+    if manifest.counts.examples != examples:
+        yield f"counts.examples is {manifest.counts.examples}, but the shards have {examples}"
+
+
 def verify_shards(data_dir: str | Path, manifest: Manifest, checksums: bool = True) -> None:
     """Checks every shard's size and, with `checksums`, its sha256 (about 1 GB/s).
 
-    Raises:
-        UserError: a shard is missing, truncated or changed.
+    A shard that is missing, truncated or changed raises a `UserError`.
     """
     directory = storage.path(data_dir)
+
+    def broken(shard: Shard, problem: str) -> UserError:
+        return UserError(f"{directory / shard.name} is not the shard that was built: {problem}; "
+                         f"copy it again, or build the records again with {_BUILD} --overwrite.")
+
+    def check_size(shard: Shard) -> None:
+        try:
+            size = (directory / shard.name).stat().st_size
+        except OSError as error:
+            raise broken(shard, f"it cannot be read ({error.strerror})") from error
+        if size != shard.bytes:
+            raise broken(shard, f"it has {size} bytes instead of {shard.bytes}")
+
     with concurrent.futures.ThreadPoolExecutor(max_workers=_SIZES_AT_ONCE) as pool:
-        list(pool.map(lambda shard: _check_size(directory / shard.name, shard), manifest.shards))
+        list(pool.map(check_size, manifest.shards))
     if checksums:
         with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
             digests = pool.map(lambda shard: file_sha256(directory / shard.name), manifest.shards)
             for shard, digest in zip(manifest.shards, digests, strict=True):
                 if digest != shard.sha256:
-                    raise _broken(directory / shard.name, "its content changed (wrong checksum)")
-
-
-def token_bytes_for(vocab_size: int) -> int:
-    """Returns how many bytes one stored id takes: 2, or 4 past 65,536 tokens."""
-    return 2 if vocab_size <= 65536 else 4
-
-
-def _check_size(path: Path, shard: Shard) -> None:
-    try:
-        size = path.stat().st_size
-    except OSError as error:
-        raise _broken(path, f"it cannot be read ({error.strerror})") from error
-    if size != shard.bytes:
-        raise _broken(path, f"it has {size} bytes instead of {shard.bytes}")
+                    raise broken(shard, "its content changed (wrong checksum)")
 
 
 def misfit(path: Path, problem: str) -> UserError:
@@ -232,6 +276,6 @@ def misfit(path: Path, problem: str) -> UserError:
                      "build the records again with --overwrite.")
 
 
-def _broken(path: Path, what: str) -> UserError:
-    return UserError(f"{path} is not the shard that was built: {what}; copy it again, or build "
-                     f"the records again with {_BUILD} --overwrite.")
+def token_bytes_for(vocab_size: int) -> int:
+    """Returns how many bytes one stored id takes: 2, or 4 past 65,536 tokens."""
+    return 2 if vocab_size <= 65536 else 4

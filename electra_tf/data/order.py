@@ -3,19 +3,16 @@
 An epoch visits the shards in an order drawn from (seed, epoch), `SHARDS_MIXED` or more at a time. A
 window of bounded size takes an equal part of each of these, and its rows are shuffled completely:
 a shard is one stretch of text, a window samples many stretches. The stream can be entered at any
-position for the cost of one window, without replaying or saving a shuffle buffer. `reader` and
-`pipeline` read in this order.
+position for the cost of one window, without replaying or saving a shuffle buffer.
 """
 
 import dataclasses
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-SHARES = 10_000
-"""Rows of a block, in which every directory has a fixed number of rows."""
 SHARDS_MIXED = 64
 """Least number of shards that a window reads from, if there are as many."""
 SPECIAL = 2
@@ -24,40 +21,9 @@ SHORTEST_ROW = 8
 """Fewest tokens of a row that is cut from a longer example."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Source:
-    """One directory of records, as its readers need it."""
-
-    shards: Mapping[str, Sequence[tuple[str, int]]]
-    """Path and number of examples of every shard of "train" and of "eval", in order."""
-    share: int
-    """Training rows of this directory among `SHARES`, at least 1."""
-
-    def examples(self, split: str) -> int:
-        """Returns the number of examples of "train" or "eval"."""
-        return sum(examples for _, examples in self.shards[split])
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Records:
-    """The directories that a run reads, in an order that affects the order of examples."""
-
-    sources: tuple[Source, ...]
-    max_seq_length: int
-    """Most tokens of an example."""
-    token_bytes: int
-    """Bytes of a stored id, 2 or 4."""
-    vocab_size: int
-    """Ids are below it."""
-
-    def examples(self, split: str) -> int:
-        """Returns the number of examples of "train" or "eval" in all directories."""
-        return sum(source.examples(split) for source in self.sources)
-
-
 @dataclasses.dataclass(frozen=True)
 class RowPlaces:
-    """The number of rows that an example is cut into, and their positions.
+    """The rows that an example is cut into, and their positions.
 
     An example [CLS] A [SEP] B [SEP] of the build's length has room for R = (built - 2) // (L - 2)
     rows [CLS] ... [SEP], which hold its text in order. The remaining (built - 2) % (L - 2) tokens
@@ -82,9 +48,8 @@ class RowPlaces:
     def first_tokens(self, rows: Any, draw: Any) -> Any:
         """Returns the position, int64 [n], of each row's first token after [CLS].
 
-        Args:
-            rows: int64 [n], number of the row within its example.
-            draw: int64 [], 0 or more; decides how many of the remaining tokens precede row 0.
+        `rows` int64 [n] are numbers of rows within their examples; `draw`, int64 [] and at least 0,
+        decides how many of the remaining tokens precede row 0.
         """
         return 1 + draw % (self.left_over + 1) + rows * (self.length - SPECIAL)
 
@@ -109,50 +74,8 @@ class ShuffleWindow:
     """One past the last such row."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Order:
-    """The order of all rows of a run.
-
-    Each directory has its own endless stream, epoch after epoch. With several directories, every
-    block of `SHARES` rows takes each one's share of rows, in an order drawn from (seed, block).
-    """
-
-    records: Records
-    places: RowPlaces
-    seed: int
-    window_examples: int
-    """Most rows of a window; several directories divide them by share."""
-
-    def blocks(self, start: int, stop: int) -> range:
-        """Returns the numbers of the blocks that hold rows [start, stop)."""
-        return range(start // SHARES, -(-stop // SHARES))
-
-    @property
-    def members(self) -> np.ndarray:
-        """Directory's number of every row of a block, int64 [SHARES].
-
-        `permutation(SHARES, (seed, b))` shuffles block b.
-        """
-        shares = [source.share for source in self.records.sources]
-        return np.repeat(np.arange(len(shares)), shares)
-
-    def streams(self, start: int, stop: int) -> list[Iterator[ShuffleWindow]]:
-        """Returns every directory's windows.
-
-        One directory's windows hold rows [start, stop) of the run; those of several directories
-        hold all rows of the `blocks`.
-        """
-        blocks, sources = self.blocks(start, stop), self.records.sources
-        spans = [(start, stop)] if len(sources) == 1 else [
-            (blocks.start * source.share, blocks.stop * source.share) for source in sources]
-        return [windows([examples for _, examples in source.shards["train"]], seed=self.seed,
-                        window_rows=-(-self.window_examples * source.share // SHARES),
-                        start=first, stop=last, rows=self.places.rows, stream=number)
-                for number, (source, (first, last)) in enumerate(zip(sources, spans, strict=True))]
-
-
 def windows(sizes: Sequence[int], *, seed: int, window_rows: int, start: int, stop: int,
-            rows: int = 1, stream: int = 0) -> Iterator[ShuffleWindow]:
+            rows: int = 1) -> Iterator[ShuffleWindow]:
     """Yields the windows that hold positions [start, stop) of the endless stream of rows.
 
     Args:
@@ -162,17 +85,14 @@ def windows(sizes: Sequence[int], *, seed: int, window_rows: int, start: int, st
         start: first position; position p is in epoch p // (rows of the dataset).
         stop: one past the last position.
         rows: rows that an example is cut into.
-        stream: number of the dataset among those read together; each has its own order.
     """
     epoch_size = rows * sum(sizes)
     if epoch_size == 0:
         raise ValueError("the dataset holds no examples")
-    position = (start // epoch_size) * epoch_size
     epoch = start // epoch_size
+    position = epoch * epoch_size
     while position < stop:
-        # The first stream's draws are those of a dataset read alone.
-        draw = random.Random(f"{seed}:{epoch}:{stream}" if stream else f"{seed}:{epoch}")
-        for window in _epoch(sizes, draw, window_rows, rows):
+        for window in _epoch(sizes, random.Random(f"{seed}:{epoch}"), window_rows, rows):
             first, last = max(start - position, 0), min(stop - position, window.rows)
             if first < last:
                 yield dataclasses.replace(window, start=first, stop=last)
@@ -203,11 +123,8 @@ def _epoch(sizes: Sequence[int], draw: random.Random, window_rows: int,
 def permutation(size: int, seed: tuple[int, int]) -> list[int]:
     """Returns range(size) as `tf.random.experimental.stateless_shuffle` shuffles it.
 
-    TensorFlow 2.20's CPU kernel is the Fisher-Yates shuffle with draws from Philox.
-
-    Args:
-        size: number of elements.
-        seed: two numbers of 64 bits.
+    TensorFlow 2.20's CPU kernel is the Fisher-Yates shuffle with draws from Philox; the seed has
+    two numbers of 64 bits.
     """
     # TensorFlow draws a key and a counter from the seed, under a key of its own.
     scrambled = philox(0x02461E293EC8F720, tuple(part & (1 << 64) - 1 for part in seed), 4)
@@ -221,15 +138,9 @@ def permutation(size: int, seed: tuple[int, int]) -> list[int]:
 
 
 def philox(key: int, counter: tuple[int, int], count: int) -> np.ndarray:
-    """Returns the first words of a stream of Philox-4x32-10 (Salmon et al., SC 2011).
+    """Returns the first words, uint32 [count], of Philox-4x32-10 (Salmon et al., SC 2011).
 
-    Args:
-        key: 64 bits.
-        counter: lower and upper 64 bits of the counter.
-        count: number of words.
-
-    Returns:
-        uint32 [count].
+    The key has 64 bits, the counter a lower and an upper half of 64 bits.
     """
     half, low_bits = np.uint64(32), np.uint64(0xFFFFFFFF)
     blocks = np.arange(-(-count // 4), dtype=np.uint64)

@@ -2,28 +2,19 @@
 
 Memory holds a few windows of serialized examples and some bytes per shard, independent of the
 number of examples. The pipeline is one graph without Python functions, so that the hosts of a TPU
-pod can run it. TensorFlow's op shuffles windows and blocks as `order.permutation` does.
+pod can run it. TensorFlow's op shuffles windows as `order.permutation` does.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from electra_tf.data.example import Batch, checked_ids, id_dtype
-from electra_tf.data.manifest import Manifest, misfit
-from electra_tf.data.order import (
-    SPECIAL,
-    Order,
-    Records,
-    RowPlaces,
-    ShuffleWindow,
-    Source,
-    part_of,
-)
-from electra_tf.platform.storage import Path
+from electra_tf.data.manifest import Manifest, Records, misfit
+from electra_tf.data.order import SPECIAL, RowPlaces, ShuffleWindow, part_of, windows
 
 LOADED_WINDOWS_AHEAD = 1
 BATCHES_AHEAD = 4
@@ -56,10 +47,10 @@ def training_batches(records: Records, *, pad_id: int, seed: int, window_example
     Replica r of R reads rows [r * B / R, (r + 1) * B / R) of the step's global batch.
 
     Args:
-        records: the records to read.
+        records: the directory to read.
         pad_id: id of [PAD].
         seed: seed of the order.
-        window_examples: see `Order`.
+        window_examples: most rows that are shuffled together.
         global_batch_size: B, a multiple of the number of replicas.
         first_step: step at which a run resumes.
         last_step: one past the last step.
@@ -70,13 +61,15 @@ def training_batches(records: Records, *, pad_id: int, seed: int, window_example
     Returns:
         Dataset of `Batch` with B / R rows; successive elements go to the worker's replicas.
     """
-    places = RowPlaces(records.max_seq_length, length or records.max_seq_length)
-    order = Order(records=records, places=places, seed=seed, window_examples=window_examples)
+    places = _places(records, length)
+    sizes = [shard.examples for shard in records.manifest.shards_of("train")]
+    needed = windows(sizes, seed=seed, window_rows=window_examples, rows=places.rows,
+                     start=first_step * global_batch_size, stop=last_step * global_batch_size)
     return (
-        _rows(order, first_step * global_batch_size, last_step * global_batch_size)
+        _rows(records.paths("train"), sizes, needed, places)
         .batch(global_batch_size, drop_remainder=True)
         .flat_map(lambda batch: _own_share(batch, global_batch_size, context))
-        .map(lambda rows: _parse(rows, records, places, pad_id),
+        .map(lambda rows: _parse(rows, records.manifest, places, pad_id),
              num_parallel_calls=tf.data.AUTOTUNE)
         .prefetch(BATCHES_AHEAD)
     )
@@ -87,10 +80,10 @@ def evaluation_batches(records: Records, *, pad_id: int, global_batch_size: int,
                        length: int | None = None) -> tf.data.Dataset:
     """Returns one worker's share of all rows of the held-out examples; see `training_batches`.
 
-    Examples come in the order of the manifest, and from several directories in turn. The last
-    batch is padded with rows without valid positions.
+    Examples come in the order of the manifest. The last batch is padded with rows without valid
+    positions.
     """
-    places = RowPlaces(records.max_seq_length, length or records.max_seq_length)
+    places = _places(records, length)
 
     def all_rows(example: tf.Tensor) -> tf.data.Dataset:
         numbers = tf.range(places.rows, dtype=tf.int64)
@@ -98,71 +91,65 @@ def evaluation_batches(records: Records, *, pad_id: int, global_batch_size: int,
         return tf.data.Dataset.from_tensor_slices(
             StoredRow(tf.fill([places.rows], example), first))
 
-    held_out = [tf.data.TFRecordDataset([path for path, _ in source.shards["eval"]])
-                for source in records.sources if source.examples("eval")]
-    in_turn = tf.data.Dataset.range(len(held_out)).repeat()
     return (
-        tf.data.Dataset.choose_from_datasets(held_out, in_turn, stop_on_empty_dataset=False)
+        tf.data.TFRecordDataset(records.paths("eval"))
         .flat_map(all_rows)
         .batch(global_batch_size)
         .map(lambda rows: Batch(*(_fill(part, global_batch_size)
-                                  for part in _parse(rows, records, places, pad_id))))
+                                  for part in _parse(rows, records.manifest, places, pad_id))))
         .flat_map(lambda batch: _own_share(batch, global_batch_size, context))
         .prefetch(BATCHES_AHEAD)
     )
 
 
-def first_examples(records: Records, source: Source, most: int, pad_id: int) -> tf.data.Dataset:
-    """Returns batches of the first training examples of a directory's shards.
+def first_examples(records: Records, most: int, pad_id: int) -> tf.data.Dataset:
+    """Returns `Batch`es, up to `BATCH_READ` rows each, of the first training examples of shards.
 
-    Args:
-        records: the records that the directory belongs to.
-        source: the directory.
-        most: number of examples to read, in proportion to the shards' sizes.
-        pad_id: id of [PAD].
-
-    Returns:
-        Dataset of `Batch`, up to `BATCH_READ` rows each. At most `MOST_OPENED` shards are read.
+    It reads `most` examples, in proportion to the shards' sizes, of at most `MOST_OPENED` shards.
     """
-    shards = source.shards["train"]
-    shards = shards[::math.ceil(len(shards) / MOST_OPENED)]
-    part = min(1.0, most / max(1, sum(examples for _, examples in shards)))
-    paths, counts = zip(*((path, math.ceil(examples * part)) for path, examples in shards),
-                        strict=True)
+    shards = records.manifest.shards_of("train")
+    chosen = slice(None, None, math.ceil(len(shards) / MOST_OPENED))
+    shards, paths = shards[chosen], records.paths("train")[chosen]
+    part = min(1.0, most / max(1, sum(shard.examples for shard in shards)))
+    counts = [math.ceil(shard.examples * part) for shard in shards]
     return (
-        tf.data.Dataset.from_tensor_slices((list(paths), tf.constant(counts, tf.int64)))
+        tf.data.Dataset.from_tensor_slices((paths, tf.constant(counts, tf.int64)))
         .flat_map(lambda path, count: tf.data.TFRecordDataset(
             path, buffer_size=_BUFFER_BYTES).take(count))
         .batch(BATCH_READ)
-        .map(lambda examples: _parse_whole(examples, records, pad_id))
+        .map(lambda examples: _parse_whole(examples, records.manifest, pad_id))
     )
 
 
-def look_at_first_examples(directory: Path, manifest: Manifest) -> None:
-    """Checks that shards hold what their manifest says, by the first example of some of them.
+def look_at_first_examples(records: Records) -> None:
+    """Checks the first example of some shards.
 
     Raises:
         UserError: an example is longer than `max_seq_length`, shorter where packing leaves no
             padding, has ids outside of the vocabulary, or isn't one.
     """
-    most = manifest.max_seq_length
+    manifest, most = records.manifest, records.manifest.max_seq_length
     for shard in manifest.shards[::max(1, len(manifest.shards) // _LOOKED_AT)]:
-        path = directory / shard.name
+        path = records.data_dir / shard.name
         try:
-            for content in tf.data.TFRecordDataset(str(path)).take(1).as_numpy_iterator():
-                ids, _ = checked_ids(
-                    content, manifest.token_bytes, most, manifest.vocabulary.size)
-                if manifest.packing == "full" and shard.examples > 1 and len(ids) < most:
-                    raise ValueError(f"ids has {len(ids)} tokens; max_seq_length is {most} and "
-                                     "packing is full")
-                break
-            else:
+            content = next(iter(tf.data.TFRecordDataset(str(path)).as_numpy_iterator()), None)
+            if content is None:
                 if shard.examples:
                     raise misfit(path, f"it has 0 examples instead of {shard.examples:,}")
+                continue
+            ids, _ = checked_ids(content, manifest.token_bytes, most, manifest.vocabulary.size)
         except ValueError as error:
             raise misfit(path, f"record 0: {error}") from error
         except tf.errors.DataLossError as error:
             raise misfit(path, "its first record is cut off or changed") from error
+        if manifest.packing == "full" and shard.examples > 1 and len(ids) < most:
+            raise misfit(path, f"record 0: ids has {len(ids)} tokens; max_seq_length is {most} and "
+                         "packing is full")
+
+
+def _places(records: Records, length: int | None) -> RowPlaces:
+    built = records.manifest.max_seq_length
+    return RowPlaces(built, length or built)
 
 
 def _own_share(batch: NamedTuple, batch_size: int,
@@ -176,30 +163,10 @@ def _own_share(batch: NamedTuple, batch_size: int,
         for part in batch)))
 
 
-def _rows(order: Order, start: int, stop: int) -> tf.data.Dataset:
-    """Yields the `StoredRow`s [start, stop) of the run."""
-    streams = [_stream(source, windows, order.places) for source, windows in zip(
-        order.records.sources, order.streams(start, stop), strict=True)]
-    if len(streams) == 1:
-        return streams[0]
-    blocks, members = order.blocks(start, stop), order.members
-
-    def block(number: tf.Tensor) -> tf.data.Dataset:
-        return tf.data.Dataset.from_tensor_slices(tf.random.experimental.stateless_shuffle(
-            tf.constant(members, tf.int64),
-            seed=tf.stack([tf.constant(order.seed, tf.int64), number])))
-
-    choices = tf.data.Dataset.range(blocks.start, blocks.stop).flat_map(block)
-    # A run that resumes skips less than a block.
-    return (tf.data.Dataset.choose_from_datasets(streams, choices)
-            .skip(start - blocks.start * len(members)).take(stop - start))
-
-
-def _stream(source: Source, windows: Iterator[ShuffleWindow],
-            places: RowPlaces) -> tf.data.Dataset:
-    """Yields the rows of one directory's windows and loads the next window meanwhile."""
-    paths, sizes = zip(*source.shards["train"], strict=True)
-    members, numbers = _table(windows)
+def _rows(paths: Sequence[str], sizes: Sequence[int], needed: Iterable[ShuffleWindow],
+          places: RowPlaces) -> tf.data.Dataset:
+    """Yields the `StoredRow`s of windows and loads the next window meanwhile."""
+    members, numbers = _table(needed)
     paths, sizes, members = tf.constant(paths), tf.constant(sizes, tf.int64), tf.constant(members)
 
     def load(window: tf.Tensor) -> StoredRow:
@@ -259,47 +226,34 @@ def _read(files: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
     return contents.ragged_batch(tf.size(files, tf.int64)).get_single_element().values
 
 
-def _parse(rows: StoredRow, records: Records, places: RowPlaces, pad_id: int) -> Batch:
-    return cut(_parse_whole(rows.example, records, pad_id), rows.first, places, pad_id)
+def _parse(rows: StoredRow, manifest: Manifest, places: RowPlaces, pad_id: int) -> Batch:
+    return cut(_parse_whole(rows.example, manifest, pad_id), rows.first, places, pad_id)
 
 
-def _parse_whole(serialized: tf.Tensor, records: Records, pad_id: int) -> Batch:
+def _parse_whole(serialized: tf.Tensor, manifest: Manifest, pad_id: int) -> Batch:
     """Parses whole examples; an id outside of the vocabulary is an error, which a GPU ignores."""
-    batch = parse_examples(serialized, records.max_seq_length, records.token_bytes, pad_id)
+    batch = parse_examples(serialized, manifest.max_seq_length, manifest.token_bytes, pad_id)
+    size = manifest.vocabulary.size
     with tf.control_dependencies([tf.debugging.Assert(
-            tf.reduce_all((batch.ids >= 0) & (batch.ids < records.vocab_size)),
-            [f"an id of the records is not among the {records.vocab_size:,} of the vocabulary"])]):
+            tf.reduce_all((batch.ids >= 0) & (batch.ids < size)),
+            [f"an id of the records is not among the {size:,} of the vocabulary"])]):
         return batch._replace(ids=tf.identity(batch.ids))
 
 
-def parse_examples(
-    serialized: tf.Tensor, max_seq_length: int, token_bytes: int, pad_id: int
-) -> Batch:
+def parse_examples(serialized: tf.Tensor, max_seq_length: int, token_bytes: int,
+                   pad_id: int) -> Batch:
     """Parses serialized examples, string [B], in one op and pads them to L = `max_seq_length`.
 
-    Raises:
-        tf.errors.InvalidArgumentError: (when it runs) an example is longer than `max_seq_length`
-            or its fields contradict each other.
+    When it runs, a longer example or contradicting fields raise InvalidArgumentError.
     """
     parsed = tf.io.parse_example(serialized, {
         "ids": tf.io.FixedLenFeature([], tf.string),
         "first_segment_length": tf.io.FixedLenFeature([], tf.int64),
     })
-    sizes = tf.strings.length(parsed["ids"])
-    first = parsed["first_segment_length"]
-    with tf.control_dependencies(_checks(sizes, first, max_seq_length, token_bytes)):
-        ids = tf.io.decode_raw(parsed["ids"], tf.as_dtype(id_dtype(token_bytes)),
-                               little_endian=True, fixed_length=max_seq_length * token_bytes)
-    ids = tf.ensure_shape(tf.cast(ids, tf.int32), [serialized.shape[0], max_seq_length])
-    positions = tf.range(max_seq_length)[tf.newaxis, :]
-    valid = positions < (sizes // token_bytes)[:, tf.newaxis]
-    segment_ids = tf.cast(valid & (positions >= tf.cast(first, tf.int32)[:, tf.newaxis]), tf.int32)
-    return Batch(ids=tf.where(valid, ids, pad_id), valid=valid, segment_ids=segment_ids)
-
-
-def _checks(sizes: tf.Tensor, first: tf.Tensor, max_seq_length: int, token_bytes: int) -> list:
+    first = parsed["first_segment_length"][:, tf.newaxis]
+    sizes = tf.strings.length(parsed["ids"])[:, tf.newaxis]
     lengths = sizes // token_bytes
-    return [
+    checks = [
         tf.debugging.assert_less_equal(
             lengths, max_seq_length,
             message=f"an example is longer than max_seq_length={max_seq_length}; "
@@ -311,6 +265,15 @@ def _checks(sizes: tf.Tensor, first: tf.Tensor, max_seq_length: int, token_bytes
             tf.reduce_all((first >= 1) & (first <= tf.cast(lengths, tf.int64))),
             ["first_segment_length is not within its example; rebuild the records"]),
     ]
+    with tf.control_dependencies(checks):
+        ids = tf.io.decode_raw(parsed["ids"], tf.as_dtype(id_dtype(token_bytes)),
+                               little_endian=True, fixed_length=max_seq_length * token_bytes)
+    ids = tf.ensure_shape(tf.cast(ids, tf.int32), [serialized.shape[0], max_seq_length])
+    positions = tf.range(max_seq_length)[tf.newaxis]
+    valid = positions < lengths
+    second = valid & (positions >= tf.cast(first, tf.int32))
+    return Batch(ids=tf.where(valid, ids, pad_id), valid=valid,
+                 segment_ids=tf.cast(second, tf.int32))
 
 
 def cut(batch: Batch, first: tf.Tensor, places: RowPlaces, pad_id: int) -> Batch:

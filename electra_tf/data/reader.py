@@ -5,20 +5,28 @@ The reader compares the checksum of every record and names a damaged file. It ke
 """
 
 import itertools
+import os
+import struct
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from electra_tf.data import tfrecord
 from electra_tf.data.example import Batch, checked_ids
-from electra_tf.data.manifest import Manifest, Shard, misfit
-from electra_tf.data.mixture import Source
-from electra_tf.data.order import SPECIAL, Order, RowPlaces, ShuffleWindow, part_of, permutation
+from electra_tf.data.manifest import Manifest, Records, Shard, misfit
+from electra_tf.data.order import SPECIAL, RowPlaces, part_of, permutation, windows
 from electra_tf.platform.storage import Path
 
 TOKENS_TOGETHER = 1 << 18
 """Positions of the examples that are read together: some megabytes."""
+_HEADER, _FOOTER = struct.Struct("<Q4x"), struct.Struct("<I")
+"""A record's length with that number's checksum, and the content's checksum."""
+_MOST_BYTES = 4 * (1 << 16) + 256
+"""Largest size of a record."""
+
+
+class _Damaged(Exception):
+    """A record is cut off, or its checksum is wrong."""
 
 
 class _Row(NamedTuple):
@@ -28,64 +36,37 @@ class _Row(NamedTuple):
     boundary: int
 
 
-def training_batches(order: Order, *, pad_id: int, batch_size: int, first_step: int,
-                     last_step: int) -> Iterator[Batch]:
+def training_batches(records: Records, *, pad_id: int, seed: int, window_examples: int,
+                     batch_size: int, first_step: int, last_step: int,
+                     length: int) -> Iterator[Batch]:
     """Yields the global batches of steps [first_step, last_step), those of `pipeline`.
 
-    Args:
-        order: of the run.
-        pad_id: id that fills up short rows.
-        batch_size: B.
-        first_step: a run that resumes at step t begins there.
-        last_step: one past the last step.
-
-    Raises:
-        UserError: a shard is damaged, or isn't what the manifest says.
+    A shard that is damaged, or isn't what the manifest says, raises a `UserError`.
     """
-    rows = _rows(order, first_step * batch_size, last_step * batch_size)
+    rows = _rows(records, RowPlaces(records.manifest.max_seq_length, length), seed,
+                 window_examples, first_step * batch_size, last_step * batch_size)
     while batch := list(itertools.islice(rows, batch_size)):
-        yield _stacked(batch, order.places.length, pad_id)
+        yield _stacked(batch, length, pad_id)
 
 
 def examples(directory: Path, manifest: Manifest, shard: Shard, *, pad_id: int, start: int = 0,
              stop: int | None = None) -> Iterator[Batch]:
     """Yields examples [start, stop) of a shard in their order, some thousand in a batch.
 
-    Args:
-        directory: of the shard.
-        manifest: of the directory.
-        shard: one of the manifest's.
-        pad_id: id that fills up short examples.
-        start: number of the first example.
-        stop: one past the last; by default the number of examples of the shard.
-
-    Raises:
-        UserError: the shard is damaged, or isn't what the manifest says.
+    A shard that is damaged, or isn't what the manifest says, raises a `UserError`.
     """
-    for rows in _examples(directory, manifest, shard, start,
-                          shard.examples if stop is None else stop):
+    stop = shard.examples if stop is None else stop
+    for rows in _examples(directory / shard.name, manifest, shard, start, stop):
         yield _stacked(rows, manifest.max_seq_length, pad_id)
 
 
-def _rows(order: Order, start: int, stop: int) -> Iterator[_Row]:
-    streams = [_stream(source, windows, order.places) for source, windows in zip(
-        order.records.sources, order.streams(start, stop), strict=True)]
-    if len(streams) == 1:
-        return streams[0]
-    blocks, members = order.blocks(start, stop), order.members
-    choices = itertools.chain.from_iterable(
-        members[permutation(len(members), (order.seed, block))] for block in blocks)
-    skipped = start - blocks.start * len(members)
-    return itertools.islice((next(streams[choice]) for choice in choices),
-                            skipped, skipped + stop - start)
-
-
-def _stream(source: Source, windows: Iterator[ShuffleWindow],
-            places: RowPlaces) -> Iterator[_Row]:
-    shards = source.manifest.shards_of("train")
-    for window in windows:
+def _rows(records: Records, places: RowPlaces, seed: int, window_examples: int, start: int,
+          stop: int) -> Iterator[_Row]:
+    shards = records.manifest.shards_of("train")
+    for window in windows([shard.examples for shard in shards], seed=seed, rows=places.rows,
+                          window_rows=window_examples, start=start, stop=stop):
         stored = [example for shard in (shards[number] for number in window.shards)
-                  for some in _examples(source.data_dir, source.manifest, shard,
+                  for some in _examples(records.data_dir / shard.name, records.manifest, shard,
                                         *part_of(shard.examples, window.part, window.parts))
                   for example in some]
         order = permutation(window.rows, (window.seed, window.rows))
@@ -94,20 +75,25 @@ def _stream(source: Source, windows: Iterator[ShuffleWindow],
             yield _cut(stored[example], places.first_tokens(row, window.seed), places)
 
 
-def _examples(directory: Path, manifest: Manifest, shard: Shard, start: int,
+def _examples(path: Path, manifest: Manifest, shard: Shard, start: int,
               stop: int) -> Iterator[list[_Row]]:
     """Yields examples [start, stop) of a shard, checked, some thousand together."""
-    path, found = directory / shard.name, start
-    together = max(1, TOKENS_TOGETHER // manifest.max_seq_length)
+    found, together = start, max(1, TOKENS_TOGETHER // manifest.max_seq_length)
     try:
-        for contents in tfrecord.read(path, start, stop, together):
-            yield [_row(content, found + number, path, manifest)
-                   for number, content in enumerate(contents)]
-            found += len(contents)
+        with path.open("rb") as file:
+            records = itertools.islice(_records(file, start), stop - start)
+            while some := list(itertools.islice(records, together)):
+                contents, checksums = zip(*some, strict=True)
+                if (_checksums(contents) != checksums).any():
+                    raise _Damaged
+                yield [_row(content, found + number, path, manifest)
+                       for number, content in enumerate(contents)]
+                found += len(contents)
     except OSError as error:
         raise misfit(path, f"it can't be read ({error.strerror})") from error
-    except ValueError as error:
-        raise misfit(path, f"{error} (record {found:,} or a later one)") from error
+    except _Damaged as error:
+        raise misfit(path, "a record is cut off or changed "
+                     f"(record {found:,} or a later one)") from error
     if found < stop:
         raise misfit(path, f"it has {found:,} examples instead of {shard.examples:,}")
 
@@ -140,3 +126,47 @@ def _stacked(rows: Sequence[_Row], length: int, pad_id: int) -> Batch:
     ids[valid] = np.concatenate([row.ids for row in rows])
     second = valid & (positions >= np.array([row.boundary for row in rows])[:, np.newaxis])
     return Batch(ids=ids, valid=valid, segment_ids=second.astype(np.int32))
+
+
+def _records(file: BinaryIO, start: int) -> Iterator[tuple[bytes, int]]:
+    """Yields content and checksum of the TFRecords from one on."""
+    for number in itertools.count():
+        header = file.read(_HEADER.size)
+        if not header:
+            return
+        size = _HEADER.unpack(header)[0] if len(header) == _HEADER.size else _MOST_BYTES + 1
+        if size > _MOST_BYTES:
+            raise _Damaged
+        if number < start:
+            file.seek(size + _FOOTER.size, os.SEEK_CUR)
+            continue
+        content, footer = file.read(size), file.read(_FOOTER.size)
+        if len(footer) < _FOOTER.size:
+            raise _Damaged
+        yield content, *_FOOTER.unpack(footer)
+
+
+def _checksums(contents: Sequence[bytes]) -> np.ndarray:
+    """Returns CRC-32C as TFRecords have it, uint32 [n], all contents side by side."""
+    sizes = np.array([len(content) for content in contents])
+    places, begins = np.arange(sizes.max()), (sizes.max() - sizes)[:, np.newaxis]
+    table = np.zeros([len(contents), len(places)], np.uint8)
+    table[places >= begins] = np.frombuffer(b"".join(contents), np.uint8)
+    # All bits of the first four bytes are inverted: then zeros before them change nothing.
+    table[(places >= begins) & (places < begins + 4)] ^= 255
+    state = np.zeros(len(contents), np.uint32)
+    for column in np.ascontiguousarray(table.T):
+        state = _CRC_OF_BYTE[(state ^ column) & 255] ^ state >> 8
+    state = ~state
+    return (state >> 15 | state << 17) + np.uint32(0xA282EAD8)
+
+
+def _crc_of_byte() -> np.ndarray:
+    """Returns the remainder of every byte by Castagnoli's polynomial, uint32 [256]."""
+    found = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        found = np.where(found & 1, found >> 1 ^ 0x82F63B78, found >> 1).astype(np.uint32)
+    return found
+
+
+_CRC_OF_BYTE = _crc_of_byte()

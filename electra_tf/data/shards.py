@@ -12,21 +12,12 @@ from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 
 
-def write_shard(
-    path: Path, split: str, examples: Iterable[tuple[bytes, int]]
-) -> manifest.Shard:
+def write_shard(path: Path, split: str,
+                examples: Iterable[tuple[bytes, int]]) -> manifest.Shard:
     """Writes one TFRecord file under a temporary name and renames it when it is whole.
 
-    Args:
-        path: the final name.
-        split: "train" or "eval".
-        examples: pairs of a serialized example and its number of tokens, consumed as they come.
-
-    Returns:
-        The shard's entry for the manifest.
-
-    Raises:
-        UserError: the directory is full or may not be written to.
+    `examples` are pairs of a serialized example and its number of tokens, consumed as they come.
+    Returns the shard's entry for the manifest. A full or protected directory is a `UserError`.
     """
     count = tokens = 0
     with atomic_file.replacing(path) as temporary:

@@ -20,6 +20,7 @@ from electra_tf.modeling.electra import Discriminator, TaskModel, electra_encode
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
+from electra_tf.modeling.layers import Build
 from electra_tf.modeling.task_heads import first_vectors
 from electra_tf.objectives.registry import objective_class
 from electra_tf.platform.errors import UserError
@@ -68,9 +69,7 @@ class Servable(abc.ABC):
         """Returns it on an encoder that answers faster; `dtype` is float32 or bfloat16."""
         config = self.encoder.config
         odd = config.num_heads % _TENSOR_PARALLEL or config.intermediate_size % _TENSOR_PARALLEL
-        encoder = InferenceEncoder(config, dtype, 1 if odd else _TENSOR_PARALLEL)
-        encoder.take(self.encoder)
-        return self._on(encoder)
+        return self._on(InferenceEncoder(self.encoder, dtype, 1 if odd else _TENSOR_PARALLEL))
 
     def save(self, directory: str, signatures: Signatures) -> None:
         """Writes a SavedModel; `OSError` or `tf.errors.OpError` if it can't be written."""
@@ -215,7 +214,7 @@ def of_discriminator(networks: Pretrained) -> Detector:
                         "run_finetuning.py --mode=export.")
     config = networks.model.discriminator
     discriminator = Discriminator(
-        electra_encoder(config, seed=0, policy="float32"), seed=0, policy="float32")
+        electra_encoder(config, seed=0, policy="float32"), Build(seed=0))
     assign_weights(discriminator.variables, networks.weights, networks.source)
     return Detector(discriminator.encoder, discriminator.head,
                     RowEncoder(networks.text, config.max_position_embeddings))

@@ -54,7 +54,7 @@ class _OneCpu:
     def __init__(self, settings: TrialSettings, model: TaskModel):
         self._settings, self._model = settings, model
         dtype = tf.bfloat16 if model.compute_dtype == "bfloat16" else tf.float32
-        self._encoder = InferenceEncoder(settings.config.model.discriminator, dtype)
+        self._encoder = InferenceEncoder(model.encoder, dtype)
         self._traced: Callable[[RowBatch], Mapping[str, tf.Tensor]] | None = None
 
     def run(self, rows: Sequence[Row], plan: Plan) -> Iterable[Mapping[str, np.ndarray]]:

@@ -17,16 +17,9 @@ def rows_of(length: tf.Tensor) -> tf.Tensor:
 
 def in_chunks(compute: Callable[..., Any], rows: Sequence[tf.Tensor], most: tf.Tensor,
               outputs: Any) -> Any:
-    """Calls a function on parts of nearly the same size, one after the other.
+    """Returns what a function would for tensors [R, ...], called on at most `most` rows at a time.
 
-    Args:
-        compute: maps as many tensors to outputs with a row for each of theirs.
-        rows: tensors [R, ...].
-        most: rows of a part, int32 [].
-        outputs: `tf.TensorSpec`s of what it returns.
-
-    Returns:
-        What it would return for all rows.
+    It maps rows to outputs, as many of them; `outputs` are their `tf.TensorSpec`s.
     """
     count = tf.shape(rows[0])[0]
     chunks = tf.maximum(-(-count // most), 1)

@@ -8,13 +8,7 @@ from electra_tf.modeling import weight_table
 from electra_tf.modeling.corruption import BLOCK, IMPOSSIBLE_LOGIT
 from electra_tf.modeling.encoder import Embeddings, Encoder
 from electra_tf.modeling.fused import affine
-from electra_tf.modeling.layers import (
-    Dense,
-    DifferenceTable,
-    EmbeddingTable,
-    GeluDense,
-    Parts,
-)
+from electra_tf.modeling.layers import Build, Dense, EmbeddingTable, GeluDense, Parts
 from electra_tf.modeling.masking import gather_vectors
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.weight_table import ENCODER, GENERATOR
@@ -23,12 +17,11 @@ from electra_tf.modeling.weight_table import ENCODER, GENERATOR
 class MaskedLanguageModelHead(tf_keras.layers.Layer):
     """Scores of every vocabulary entry: dense, GELU, layer norm, tied table, bias."""
 
-    def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str,
-                 words: EmbeddingTable):
-        super().__init__(name=path, dtype=policy)
+    def __init__(self, path: str, config: EncoderConfig, build: Build, words: EmbeddingTable):
+        super().__init__(name=path, dtype=build.policy)
         self.words = words
         shapes = weight_table.vocabulary_head(path, config)
-        parts = Parts(shapes, seed, policy, config.initializer_range)
+        parts = Parts(shapes, build, config.initializer_range)
         self.dense = parts.dense(f"{path}/dense", GeluDense)
         self.norm = parts.norm(f"{path}/LayerNorm")
         self.output_bias = self.add_weight(
@@ -51,13 +44,13 @@ class MaskedLanguageModelHead(tf_keras.layers.Layer):
 class ReplacedTokenHead(tf_keras.layers.Layer):
     """One score per position: how much the token looks replaced."""
 
-    def __init__(self, path: str, config: EncoderConfig, *, seed: int, policy: str):
-        super().__init__(name=path, dtype=policy)
+    def __init__(self, path: str, config: EncoderConfig, build: Build):
+        super().__init__(name=path, dtype=build.policy)
         shapes = weight_table.binary_head(path, config)
-        self.dense = Parts(shapes, seed, policy, config.initializer_range).dense(
+        self.dense = Parts(shapes, build, config.initializer_range).dense(
             f"{path}/dense", GeluDense)
-        self.dense_1 = Dense(f"{path}/dense_1", *shapes[f"{path}/dense_1/kernel"], seed=seed,
-                             policy=policy)
+        self.dense_1 = Dense(f"{path}/dense_1", *shapes[f"{path}/dense_1/kernel"],
+                             seed=build.seed, policy=build.policy)
 
     def call(self, hidden: tf.Tensor) -> tf.Tensor:
         """Maps [B, L, H] to logits, float32 [B, L]."""
@@ -68,28 +61,20 @@ class ReplacedTokenHead(tf_keras.layers.Layer):
 class Generator(tf_keras.layers.Layer):
     """A masked language model: an encoder and a head that scores the vocabulary."""
 
-    def __init__(self, encoder: Encoder, *, seed: int, policy: str, part: str = "generator"):
+    def __init__(self, encoder: Encoder, build: Build, part: str = GENERATOR):
         """Creates the head, whose weights are named "<part>_predictions/..."."""
-        super().__init__(name=f"{part}_network", dtype=policy)
+        super().__init__(name=f"{part}_network", dtype=build.policy)
         self.part = part
         self.encoder = encoder
         self.head = MaskedLanguageModelHead(
-            f"{part}_predictions", encoder.config, seed=seed, policy=policy,
-            words=encoder.embeddings.words)
+            f"{part}_predictions", encoder.config, build, encoder.embeddings.words)
 
     def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
              positions: tf.Tensor, randomness: Randomness | None = None) -> tf.Tensor:
-        """Scores the vocabulary at chosen positions.
+        """Scores the vocabulary at positions int32 [B, N] of ids with [MASK], int32 [B, L].
 
-        Args:
-            ids: int32 [B, L], with [MASK] in them.
-            segment_ids: int32 [B, L].
-            valid: bool [B, L].
-            positions: int32 [B, N].
-            randomness: for dropout; None outside of training.
-
-        Returns:
-            logits [B * N, V'] of the compute type, V' as in `MaskedLanguageModelHead`.
+        Dropout needs randomness, None outside of training. Returns logits [B * N, V'] of the
+        compute type, V' as in `MaskedLanguageModelHead`.
         """
         hidden = self.encode(ids, segment_ids, valid, randomness)
         return self.head(gather_vectors(hidden, positions))
@@ -104,11 +89,10 @@ class Generator(tf_keras.layers.Layer):
 class Discriminator(tf_keras.layers.Layer):
     """Replaced token detection: an encoder and a head that judges every position."""
 
-    def __init__(self, encoder: Encoder, *, seed: int, policy: str):
-        super().__init__(name="discriminator_network", dtype=policy)
+    def __init__(self, encoder: Encoder, build: Build):
+        super().__init__(name="discriminator_network", dtype=build.policy)
         self.encoder = encoder
-        self.head = ReplacedTokenHead(
-            "discriminator_predictions", encoder.config, seed=seed, policy=policy)
+        self.head = ReplacedTokenHead("discriminator_predictions", encoder.config, build)
 
     def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
              randomness: Randomness | None = None) -> tf.Tensor:
@@ -117,23 +101,27 @@ class Discriminator(tf_keras.layers.Layer):
         return self.head(self.encoder(ids, segment_ids, valid, scope))
 
 
-class ElectraModel(tf_keras.Model):
-    """Generator and discriminator, tied as the configuration says."""
+class Networks(tf_keras.Model):
+    """The networks that an objective trains; a subclass creates them."""
 
     def __init__(self, config: ModelConfig, *, seed: int, policy: str = "float32",
                  recompute: bool = False):
-        """Creates every weight.
+        """Creates every weight; seed, policy and recompute are those of `Build`."""
+        super().__init__(name="networks", dtype=policy)
+        self._create(config, Build(seed=seed, policy=policy, recompute=recompute))
 
-        Args:
-            config: shapes and tying.
-            seed: initial values are a function of it and of each weight's name.
-            policy: Keras mixed-precision policy: float32, mixed_bfloat16 or mixed_float16.
-            recompute: as in `Encoder`.
-        """
-        super().__init__(name="electra_model", dtype=policy)
-        encoder, generator = both_encoders(config, seed=seed, policy=policy, recompute=recompute)
-        self.discriminator = Discriminator(encoder, seed=seed, policy=policy)
-        self.generator = Generator(generator, seed=seed, policy=policy)
+    def _create(self, config: ModelConfig, build: Build) -> None:
+        """Sets the networks as attributes."""
+        raise NotImplementedError
+
+
+class ElectraModel(Networks):
+    """Generator and discriminator, tied as the configuration says."""
+
+    def _create(self, config: ModelConfig, build: Build) -> None:
+        encoder, generator = both_encoders(config, build)
+        self.discriminator = Discriminator(encoder, build)
+        self.generator = Generator(generator, build)
 
 
 class TaskModel(tf_keras.Model):
@@ -141,55 +129,39 @@ class TaskModel(tf_keras.Model):
 
     def __init__(self, config: ModelConfig, head: tf_keras.layers.Layer, *, seed: int,
                  policy: str = "float32", recompute: bool = False):
-        """Creates the encoder; arguments as for `ElectraModel`, `head` one of `task_heads`."""
+        """Creates the encoder; arguments as for `Networks`, `head` one of `task_heads`."""
         super().__init__(name="task_model", dtype=policy)
         self.encoder = electra_encoder(
             config.discriminator, seed=seed, policy=policy, recompute=recompute)
         self.head = head
 
 
-def electra_encoder(config: EncoderConfig, *, seed: int, policy: str, recompute: bool = False,
-                    words: DifferenceTable | None = None) -> Encoder:
-    """Creates the encoder that is pre-trained and then fine-tuned.
+def electra_encoder(config: EncoderConfig, *, seed: int, policy: str,
+                    recompute: bool = False) -> Encoder:
+    """Creates the encoder that is pre-trained and then fine-tuned; arguments as for `Networks`.
 
-    Its weights are named alike, whatever trains it. Arguments as for `Encoder`; `words`
-    instead of a table of its own.
+    Its weights are named alike, whatever trains it.
     """
-    embeddings = Embeddings(f"{ENCODER}/embeddings", config, seed=seed, policy=policy, words=words)
-    return Encoder(ENCODER, config, seed=seed, policy=policy, embeddings=embeddings,
-                   recompute=recompute)
+    return own_encoder(ENCODER, config, Build(seed=seed, policy=policy, recompute=recompute))
 
 
-def both_encoders(config: ModelConfig, *, seed: int, policy: str,
-                  recompute: bool) -> tuple[Encoder, Encoder]:
+def own_encoder(path: str, config: EncoderConfig, build: Build) -> Encoder:
+    """Creates an encoder with embeddings of its own."""
+    return Encoder(path, config, build, Embeddings(f"{path}/embeddings", config, build))
+
+
+def both_encoders(config: ModelConfig, build: Build) -> tuple[Encoder, Encoder]:
     """Creates the discriminator's encoder and the generator's, tied as the configuration says."""
-    encoder, embeddings = encoder_and_embeddings(
-        config, seed=seed, policy=policy, recompute=recompute)
+    encoder = own_encoder(ENCODER, config.discriminator, build)
     if config.tying is Tying.EVERYTHING:
         return encoder, encoder
-    return encoder, Encoder(GENERATOR, config.generator, seed=seed, policy=policy,
-                            embeddings=embeddings, recompute=recompute)
+    embeddings = generator_embeddings(config, build, encoder)
+    return encoder, Encoder(GENERATOR, config.generator, build, embeddings)
 
 
-def encoder_and_embeddings(config: ModelConfig, *, seed: int, policy: str,
-                           recompute: bool) -> tuple[Encoder, Embeddings]:
-    """Creates the discriminator's encoder, and the embeddings of the generator."""
-    def own(words: EmbeddingTable | None = None) -> Embeddings:
-        return Embeddings(f"{GENERATOR}/embeddings", config.generator, seed=seed, policy=policy,
-                          words=words)
-
-    def electra(words: DifferenceTable | None = None) -> Encoder:
-        return electra_encoder(config.discriminator, seed=seed, policy=policy,
-                               recompute=recompute, words=words)
-
-    if config.tying is Tying.DISENTANGLED:
-        embeddings = own()
-        return electra(DifferenceTable(
-            "electra/embeddings/difference/word_embeddings", embeddings.words,
-            policy=policy)), embeddings
-    encoder = electra()
-    if config.tying is Tying.NONE:
-        return encoder, own()
-    if config.tying is Tying.TOKEN_EMBEDDINGS:
-        return encoder, own(encoder.embeddings.words)
-    return encoder, encoder.embeddings
+def generator_embeddings(config: ModelConfig, build: Build, encoder: Encoder) -> Embeddings:
+    """Returns the generator's embeddings, or what it shares of the discriminator's encoder."""
+    if config.tying is Tying.ALL_EMBEDDINGS:
+        return encoder.embeddings
+    words = encoder.embeddings.words if config.tying is Tying.TOKEN_EMBEDDINGS else None
+    return Embeddings(f"{GENERATOR}/embeddings", config.generator, build, words)

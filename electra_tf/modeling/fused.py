@@ -5,8 +5,7 @@ slowly in bfloat16. For a [4096, 1024] bfloat16 tensor on two cores GELU takes 2
 fused, its gradient 30 ms and 1 ms. Matmuls stay outside: on the CPU oneDNN's are faster than XLA's.
 So do sums over rows, which are matmuls with a row of ones.
 
-All arithmetic is in float32; only stored tensors have the compute type. This module has tracing
-modes, GELU, dropout and biased matmuls; `layers` and `attention` build on it.
+All arithmetic is in float32; only stored tensors have the compute type.
 """
 
 import contextlib
@@ -114,13 +113,9 @@ def dimensions(x: tf.Tensor) -> list[int | tf.Tensor]:
 
 def affine(x: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor, *,
            transposed: bool = False) -> tf.Tensor:
-    """Returns X W + b, whose gradients are matmuls only.
+    """Returns X W + b for x [M, inputs], whose gradients are matmuls only.
 
-    Args:
-        x: floating [M, inputs].
-        kernel: [inputs, outputs] of the same type, or [outputs, inputs] if `transposed`.
-        bias: [outputs] of the same type.
-        transposed: multiply by W^t, such as every row of `x` by every row of a table.
+    With `transposed` the kernel is W^t [outputs, inputs], such as a table of vectors.
     """
     @with_gradient
     def run(x, kernel, bias):
@@ -150,12 +145,9 @@ def biased(x: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
 
 
 def dropout(x: tf.Tensor, rate: float, keys: tf.Tensor | None) -> tf.Tensor:
-    """Zeroes elements with probability `rate` and scales the others by 1 / (1 - rate).
+    """Zeroes elements of x [B, ...] with probability `rate`, scales others by 1 / (1 - rate).
 
-    Args:
-        x: floating [B, ...], static shape.
-        rate: probability of zero, in [0, 1).
-        keys: uint32 [B, 2] from `dropout_keys`; None outside of training, which returns `x`.
+    `keys` uint32 [B, 2] are from `dropout_keys`; None, outside of training, returns `x`.
     """
     if keys is None or rate == 0.0:
         return x
@@ -185,10 +177,6 @@ def gelu(x: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
     In bfloat16 Phi is a polynomial: GELU is off by 7e-5 at most (from |y| = 14 on by 5e-6 |y|) and
     its slope by 1.4e-4, where rounding to bfloat16 adds 4e-3 to a slope of 1. For [2048, 1024] on
     one core GELU and its gradient take 0.5 ms each, with erf and the density 1.1 and 2.0.
-
-    Args:
-        x: floating [..., H].
-        bias: floating [H].
     """
     @with_gradient
     def activate(x, bias):

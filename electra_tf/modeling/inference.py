@@ -1,57 +1,41 @@
 """The encoder for inference: batches and lengths of any size, without computation for padding.
 
 `Encoder` is made for training steps of a static shape. This module has the same function in the
-ops of a stock TensorFlow, in the patterns that its graph rewriting fuses: a layer norm is one
-oneDNN op, and so are matmul, bias and GELU. Sentences of 25 tokens in batches padded to 50 take
-less than half the time: matmuls read the valid tokens only, attention alone sees rows. One gather
-brings tokens into rows and heads, and one back; a transpose would add 6 % for 128 tokens each.
+patterns that TensorFlow's graph rewriting fuses: a layer norm is one oneDNN op, and so are matmul,
+bias and GELU. Sentences of 25 tokens in batches padded to 50 take less than half the time: matmuls
+read the valid tokens only, attention alone sees rows. One gather brings tokens into rows and heads,
+and one back; a transpose would add 6 % for 128 tokens each.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import tensorflow as tf
 
-from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling.attention import MASKED_SCORE
-from electra_tf.modeling.encoder import Encoder, EncoderLayer
-from electra_tf.modeling.layers import LAYER_NORM_EPSILON, Dense, LayerNorm
+from electra_tf.modeling.encoder import MASKED_SCORE, Encoder, EncoderLayer
+from electra_tf.modeling.layers import LAYER_NORM_EPSILON, LayerNorm
 
 
-class TokenPositions(NamedTuple):
+class _TokenPositions:
     """Indices that map the T valid tokens of a batch to its rows and back."""
 
-    rows: tf.Tensor
-    """int32 [T]: index of every token among B * L positions."""
-    tokens: tf.Tensor
-    """int32 [B * L]: number of the position's token; on padding, of the token before."""
-    columns: tf.Tensor
-    """int32 [T]: index of every token in its row."""
-    size: tuple[tf.Tensor, tf.Tensor]
-    """B and L, int32 []."""
-    bias: tf.Tensor
-    """[B, 1, 1, L], added to attention scores: hides padding keys."""
-    projected: tf.Tensor
-    """int32 [3, B, heads, L]: index of every query, key and value among [T, 3, heads]."""
-    attended: tf.Tensor
-    """int32 [T, heads]: index of every token's part of each head among [B, heads, L]."""
-
-    @classmethod
-    def of(cls, valid: tf.Tensor, dtype: tf.DType, heads: int) -> "TokenPositions":
-        """Returns the indices for bool [B, L] with a token in every row; `heads` of a share."""
-        batch_size, length = tf.unstack(tf.shape(valid))
+    def __init__(self, valid: tf.Tensor, dtype: tf.DType, heads: int):
+        """Takes bool [B, L] with a token in every row, and the heads of a share."""
+        batch_size, length = self.size = tf.unstack(tf.shape(valid))
         flat = tf.reshape(valid, [-1])
-        rows = tf.cast(tf.squeeze(tf.where(flat), axis=1), tf.int32)
-        tokens = tf.maximum(tf.cumsum(tf.cast(flat, tf.int32)) - 1, 0)
-        columns = rows % length
+        # int32 [T]: index of every token among B * L positions, and in its row.
+        self.rows = tf.cast(tf.squeeze(tf.where(flat), axis=1), tf.int32)
+        self.columns = self.rows % length
+        # int32 [B * L]: number of the position's token; on padding, of the token before.
+        self.tokens = tf.maximum(tf.cumsum(tf.cast(flat, tf.int32)) - 1, 0)
+        # Added to attention scores: hides padding keys.
         bias = tf.cast(tf.where(valid, 0.0, MASKED_SCORE), dtype)
+        self.bias = tf.reshape(bias, [batch_size, 1, 1, length])
+        # int32 [3, B, heads, L]: index of every query, key and value among [T, 3, heads].
         parts = tf.reshape(tf.range(3 * heads), [3, 1, heads, 1])
-        of_row = tf.expand_dims((rows - columns) * heads + columns, axis=1)
-        return cls(
-            rows, tokens, columns, (batch_size, length),
-            bias=tf.reshape(bias, [batch_size, 1, 1, length]),
-            projected=tf.reshape(tokens, [1, batch_size, 1, length]) * (3 * heads) + parts,
-            attended=of_row + tf.range(heads) * length)
+        self.projected = tf.reshape(self.tokens, [1, batch_size, 1, length]) * (3 * heads) + parts
+        # int32 [T, heads]: index of every token's part of each head among [B, heads, L].
+        of_row = tf.expand_dims((self.rows - self.columns) * heads + self.columns, axis=1)
+        self.attended = of_row + tf.range(heads) * length
 
     def first(self) -> tf.Tensor:
         """Returns the number of every row's first token, int32 [B]."""
@@ -66,44 +50,34 @@ class TokenPositions(NamedTuple):
 class InferenceEncoder(tf.Module):
     """Token ids in, hidden vectors out, as `Encoder` computes them without dropout.
 
-    Args:
-        config: sizes.
-        dtype: of weights and arithmetic, float32 or bfloat16; softmax and norms use float32.
-        tensor_parallel: parallel shares of every layer's heads and feed-forward units (Shoeybi et
-            al., 2019, section 3); must divide both. With two shares one sentence uses two cores:
-            6.0 ms instead of 8.0 for ELECTRA-Small and 24 tokens.
+    Weights and arithmetic are float32 or bfloat16; softmax and norms use float32. `tensor_parallel`
+    shares of every layer's heads and feed-forward units, which divide both, run in parallel
+    (Shoeybi et al., 2019, section 3). With two shares one sentence uses two cores: 6.0 ms instead
+    of 8.0 for ELECTRA-Small and 24 tokens.
     """
 
-    def __init__(self, config: EncoderConfig, dtype: tf.DType, tensor_parallel: int = 1):
+    def __init__(self, encoder: Encoder, dtype: tf.DType, tensor_parallel: int = 1):
+        """Copies the weights of a trained encoder."""
         super().__init__(name="inference_encoder")
-        self.config = config
-        self.dtype = dtype
-        self._heads = config.num_heads // tensor_parallel
-        size = config.embedding_size
-        self._words = _weight([config.vocab_size, size], dtype)
-        self._positions = _weight([config.max_position_embeddings, size], dtype)
-        self._segments = _weight([config.type_vocab_size, size], dtype)
-        self._norm = _Norm(size, dtype)
-        self._project = None if size == config.hidden_size else _Affine(
-            size, config.hidden_size, dtype)
-        self._layers = [_Layer(config, dtype, tensor_parallel) for _ in range(config.num_layers)]
+        self.config, self.dtype = encoder.config, dtype
+        self._tensor_parallel = tensor_parallel
+        embeddings, project = encoder.embeddings, encoder.embeddings_project
+        self._words, self._positions, self._segments = (_weight(part.table, dtype) for part in (
+            embeddings.words, embeddings.positions, embeddings.segments))
+        self._norm = _Norm(embeddings.norm, dtype)
+        self._project = None if project is None else _Affine(project.kernel, project.bias, dtype)
+        self._layers = [_Layer(layer, dtype, tensor_parallel) for layer in encoder.encoder_layers]
 
     def take(self, encoder: Encoder) -> None:
         """Copies the weights of an encoder of the same sizes."""
-        embeddings = encoder.embeddings
-        for own, table in ((self._words, embeddings.words), (self._positions, embeddings.positions),
-                           (self._segments, embeddings.segments)):
-            own.assign(tf.cast(table.table, own.dtype))
-        self._norm.take(embeddings.norm)
-        if self._project is not None:
-            self._project.take(encoder.embeddings_project)
-        for own, layer in zip(self._layers, encoder.encoder_layers, strict=True):
-            own.take(layer)
+        others = InferenceEncoder(encoder, self.dtype, self._tensor_parallel)
+        for own, value in zip(self.variables, others.variables, strict=True):
+            own.assign(value)
 
     def __call__(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
                  randomness: None = None) -> tf.Tensor:
         """Encodes a batch of any B and L as `Encoder` does; padding gets a neighbor's vector."""
-        x, positions = self._embedded(ids, segment_ids, valid, randomness)
+        x, positions = self._embedded(ids, segment_ids, valid)
         for layer in self._layers:
             x = layer(x, positions)
         return positions.padded(x)
@@ -111,16 +85,15 @@ class InferenceEncoder(tf.Module):
     def first(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
               randomness: None = None) -> tf.Tensor:
         """Returns the vectors [B, H] of [CLS]; the last layer computes no others."""
-        x, positions = self._embedded(ids, segment_ids, valid, randomness)
+        x, positions = self._embedded(ids, segment_ids, valid)
         for layer in self._layers[:-1]:
             x = layer(x, positions)
         return self._layers[-1].first(x, positions)
 
-    def _embedded(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
-                  randomness: None) -> tuple[tf.Tensor, TokenPositions]:
-        if randomness is not None:
-            raise ValueError("InferenceEncoder has no dropout; train an Encoder.")
-        positions = TokenPositions.of(valid, self.dtype, self._heads)
+    def _embedded(self, ids: tf.Tensor, segment_ids: tf.Tensor,
+                  valid: tf.Tensor) -> tuple[tf.Tensor, _TokenPositions]:
+        positions = _TokenPositions(
+            valid, self.dtype, self.config.num_heads // self._tensor_parallel)
 
         def looked_up(table: tf.Variable, indices: tf.Tensor) -> tf.Tensor:
             return tf.cast(tf.gather(table, indices), tf.float32)
@@ -137,28 +110,19 @@ class InferenceEncoder(tf.Module):
 class _Layer(tf.Module):
     """`EncoderLayer` over a list of tokens [T, H]."""
 
-    def __init__(self, config: EncoderConfig, dtype: tf.DType, tensor_parallel: int):
+    def __init__(self, layer: EncoderLayer, dtype: tf.DType, tensor_parallel: int):
         super().__init__(name="layer")
-        self._shares = [_Share(config, dtype, tensor_parallel, number)
+        self._shares = [_Share(layer, dtype, tensor_parallel, number)
                         for number in range(tensor_parallel)]
-        self._attention_bias = _weight([config.hidden_size], dtype)
-        self._attention_norm = _Norm(config.hidden_size, dtype)
-        self._output_bias = _weight([config.hidden_size], dtype)
-        self._output_norm = _Norm(config.hidden_size, dtype)
+        self._attention_bias = _weight(layer.attention_output.bias, dtype)
+        self._attention_norm = _Norm(layer.attention_norm, dtype)
+        self._output_bias = _weight(layer.output_dense.bias, dtype)
+        self._output_norm = _Norm(layer.output_norm, dtype)
 
-    def take(self, layer: EncoderLayer) -> None:
-        for share in self._shares:
-            share.take(layer)
-        for own, weight in ((self._attention_bias, layer.attention_output.bias),
-                            (self._output_bias, layer.output_dense.bias)):
-            own.assign(tf.cast(weight, own.dtype))
-        self._attention_norm.take(layer.attention_norm)
-        self._output_norm.take(layer.output_norm)
-
-    def __call__(self, x: tf.Tensor, positions: TokenPositions) -> tf.Tensor:
+    def __call__(self, x: tf.Tensor, positions: _TokenPositions) -> tf.Tensor:
         return self._finish(x, [share.attend(x, positions) for share in self._shares])
 
-    def first(self, x: tf.Tensor, positions: TokenPositions) -> tf.Tensor:
+    def first(self, x: tf.Tensor, positions: _TokenPositions) -> tf.Tensor:
         """Computes only the first token of every row, [B, H]."""
         return self._finish(tf.gather(x, positions.first()),
                             [share.attend_from_first(x, positions) for share in self._shares])
@@ -172,37 +136,28 @@ class _Layer(tf.Module):
 class _Share(tf.Module):
     """Some heads and some hidden units of a layer; the results of all shares add up."""
 
-    def __init__(self, config: EncoderConfig, dtype: tf.DType, tensor_parallel: int, number: int):
+    def __init__(self, layer: EncoderLayer, dtype: tf.DType, tensor_parallel: int, number: int):
         super().__init__(name="share")
-        self._head_size = config.hidden_size // config.num_heads
-        size = config.hidden_size // tensor_parallel
-        wide = config.intermediate_size // tensor_parallel
-        self._heads = slice(number * size, (number + 1) * size)
-        self._units = slice(number * wide, (number + 1) * wide)
-        self._project = _Affine(config.hidden_size, 3 * size, dtype)
-        self._attended = _weight([size, config.hidden_size], dtype)
-        self._expand = _Affine(config.hidden_size, wide, dtype)
-        self._contract = _weight([wide, config.hidden_size], dtype)
-
-    def take(self, layer: EncoderLayer) -> None:
-        attention = layer.attention
+        attention, intermediate = layer.attention, layer.intermediate
+        hidden, wide = intermediate.kernel.shape
+        heads, units = (slice(number * size // tensor_parallel,
+                              (number + 1) * size // tensor_parallel) for size in (hidden, wide))
         parts = [attention.query, attention.key, attention.value]
-        self._project.assign(
-            tf.concat([part.kernel[:, self._heads] for part in parts], axis=1),
-            tf.concat([part.bias[self._heads] for part in parts], axis=0))
-        self._expand.assign(layer.intermediate.kernel[:, self._units],
-                            layer.intermediate.bias[self._units])
-        for own, kernel in ((self._attended, layer.attention_output.kernel[self._heads]),
-                            (self._contract, layer.output_dense.kernel[self._units])):
-            own.assign(tf.cast(kernel, own.dtype))
+        self._head_size = hidden // attention.num_heads
+        self._project = _Affine(tf.concat([part.kernel[:, heads] for part in parts], axis=1),
+                                tf.concat([part.bias[heads] for part in parts], axis=0), dtype)
+        self._attended = _weight(layer.attention_output.kernel[heads], dtype)
+        self._expand = _Affine(intermediate.kernel[:, units], intermediate.bias[units], dtype)
+        self._contract = _weight(layer.output_dense.kernel[units], dtype)
 
-    def attend(self, x: tf.Tensor, positions: TokenPositions) -> tf.Tensor:
+    def attend(self, x: tf.Tensor, positions: _TokenPositions) -> tf.Tensor:
         """Maps [T, H] to the share's part of the attention's output, [T, H]."""
         query, key, value = self._queries_keys_values(x, positions)
         context = self._context(query, key, value, positions.bias)
-        return self._joined(tf.gather(self._parts(context), positions.attended))
+        vectors = tf.reshape(context, [-1, self._head_size])
+        return self._joined(tf.gather(vectors, positions.attended))
 
-    def attend_from_first(self, x: tf.Tensor, positions: TokenPositions) -> tf.Tensor:
+    def attend_from_first(self, x: tf.Tensor, positions: _TokenPositions) -> tf.Tensor:
         """Like `attend`, for the first token of every row: [B, H]."""
         query, key, value = self._queries_keys_values(x, positions)
         return self._joined(self._context(query[:, :, :1], key, value, positions.bias))
@@ -211,9 +166,10 @@ class _Share(tf.Module):
         """Maps [T, H] to the share's part of the feed-forward network's output, [T, H]."""
         return tf.matmul(tf.nn.gelu(self._expand(x), approximate=False), self._contract)
 
-    def _queries_keys_values(self, x: tf.Tensor, positions: TokenPositions) -> list[tf.Tensor]:
+    def _queries_keys_values(self, x: tf.Tensor, positions: _TokenPositions) -> list[tf.Tensor]:
         """Returns three tensors [B, heads, L, D]."""
-        return tf.unstack(tf.gather(self._parts(self._project(x)), positions.projected))
+        vectors = tf.reshape(self._project(x), [-1, self._head_size])
+        return tf.unstack(tf.gather(vectors, positions.projected))
 
     def _context(self, query: tf.Tensor, key: tf.Tensor, value: tf.Tensor,
                  bias: tf.Tensor) -> tf.Tensor:
@@ -223,10 +179,6 @@ class _Share(tf.Module):
         shares = tf.nn.softmax(tf.matmul(query, key, transpose_b=True) * scale + bias)
         return tf.matmul(shares, value)
 
-    def _parts(self, x: tf.Tensor) -> tf.Tensor:
-        """Lists the vectors of single heads, [*, D]."""
-        return tf.reshape(x, [-1, self._head_size])
-
     def _joined(self, heads: tf.Tensor) -> tf.Tensor:
         """Maps all heads' results for R tokens, [R, heads, D], to [R, H]."""
         return tf.matmul(tf.reshape(heads, [-1, self._attended.shape[0]]), self._attended)
@@ -235,16 +187,9 @@ class _Share(tf.Module):
 class _Affine(tf.Module):
     """x W + b."""
 
-    def __init__(self, inputs: int, outputs: int, dtype: tf.DType):
+    def __init__(self, kernel: tf.Tensor, bias: tf.Tensor, dtype: tf.DType):
         super().__init__(name="affine")
-        self._kernel, self._bias = _weight([inputs, outputs], dtype), _weight([outputs], dtype)
-
-    def take(self, dense: Dense) -> None:
-        self.assign(dense.kernel, dense.bias)
-
-    def assign(self, kernel: tf.Tensor, bias: tf.Tensor) -> None:
-        self._kernel.assign(tf.cast(kernel, self._kernel.dtype))
-        self._bias.assign(tf.cast(bias, self._bias.dtype))
+        self._kernel, self._bias = _weight(kernel, dtype), _weight(bias, dtype)
 
     def __call__(self, x: tf.Tensor) -> tf.Tensor:
         return tf.nn.bias_add(tf.matmul(x, self._kernel), self._bias)
@@ -257,13 +202,9 @@ class _Norm(tf.Module):
     0.29 ms instead of 1.8 for [4096, 256] in bfloat16 on two cores.
     """
 
-    def __init__(self, size: int, dtype: tf.DType):
+    def __init__(self, norm: LayerNorm, dtype: tf.DType):
         super().__init__(name="norm")
-        self._gamma, self._beta = _weight([size], dtype), _weight([size], dtype)
-
-    def take(self, norm: LayerNorm) -> None:
-        self._gamma.assign(tf.cast(norm.gamma, self._gamma.dtype))
-        self._beta.assign(tf.cast(norm.beta, self._beta.dtype))
+        self._gamma, self._beta = _weight(norm.gamma, dtype), _weight(norm.beta, dtype)
 
     def __call__(self, x: tf.Tensor) -> tf.Tensor:
         shape = tf.shape(x)
@@ -280,5 +221,5 @@ def _sum(products: Sequence[tf.Tensor], bias: tf.Variable) -> tf.Tensor:
     return tf.add_n([tf.nn.bias_add(products[0], bias), *products[1:]])
 
 
-def _weight(shape: Sequence[int], dtype: tf.DType) -> tf.Variable:
-    return tf.Variable(tf.zeros(shape, dtype), trainable=False)
+def _weight(value: tf.Tensor, dtype: tf.DType) -> tf.Variable:
+    return tf.Variable(tf.cast(value, dtype), trainable=False)

@@ -1,9 +1,8 @@
 r"""Initial values with which heads attend to adjacent tokens and to repeated words.
 
-A narrow network of normal(0, 0.02) weights has uniform attention, and W_V W_O passes on H x 0.02^2
-of its input. In a short run the generator then learns frequencies only, and the discriminator gets
-no useful gradient. Trockman and Kolter ("Mimetic initialization of self-attention layers", 2023)
-start from attention that resembles a trained network's; here this is done for relative positions:
+With normal(0, 0.02) weights a narrow network has uniform attention, and a short run's generator
+learns frequencies only. Trockman and Kolter ("Mimetic initialization of self-attention layers",
+2023) start from attention that resembles a trained network's; here for relative positions:
 
 * The first 2F = position_share x E dimensions of the embeddings belong to positions alone. Row p
   holds a [sin(w_0 p), ..., cos(w_0 p), ...] for F frequencies w that fall geometrically from
@@ -11,15 +10,14 @@ start from attention that resembles a trained network's; here this is done for r
 * In the first layers, head h attends to offset s = OFFSETS[h]. Its keys hold sin(w p) and cos(w p)
   of at most D/2 frequencies, its queries sin(w (p + s)) and cos(w (p + s)). Their dot product is
   largest at q = p + s; the scale makes the logit there attention_gain^2 sqrt(D) / 2.
-* The pseudo-inverse of the projection P [E, H] of the embeddings undoes it if H >= E. If H < E, P
-  gets orthonormal rows for the H / 4 frequencies that heads use at most, and its other rows are
-  made orthogonal to these.
+* The pseudo-inverse of the embeddings' projection P [E, H] undoes it if H >= E. If H < E, P gets
+  orthonormal rows for the H / 4 frequencies that heads use at most, and other rows orthogonal to
+  these.
 
-With `matching_heads` the last heads of the first layer of the encoder that is fine-tuned are
-duplicate-token heads. Queries and keys hold the word along orthonormal directions outside of the
-segments' vectors. A quarter of the head holds the position with opposite signs, which subtracts
-half of a match's logit at the token itself. A bias of the queries gives [CLS] 0.8 of that logit,
-for tokens without a match.
+The last `matching_heads` of the first layer of the encoder that is fine-tuned are duplicate-token
+heads. Queries and keys hold the word along orthonormal directions outside of the segments' vectors.
+A quarter of the head holds the position with opposite signs, which subtracts half of a match's
+logit at the token itself. A bias of the queries gives [CLS] 0.8 of it, for tokens without a match.
 """
 
 import numpy as np
@@ -40,26 +38,19 @@ _ITSELF, _NOWHERE = 0.5, 0.8
 
 
 def initialize(model, config: InitializationConfig) -> None:
-    """Initializes all trained encoders of a new Keras model by a scheme, in place.
-
-    The values are a function of (seed, name). Call it in the scope of the model's strategy.
-    """
+    """Initializes all trained encoders of a new Keras model, in its strategy's scope."""
     if config.scheme == "neighbours":
         for part in model.submodules:
             if isinstance(part, Encoder) and part.trainable:
                 _attend_to_neighbours(part, config)
 
 
-def frequencies(count: int, longest_wavelength: float) -> np.ndarray:
-    """Returns float64 [count], radians per token, falling geometrically."""
-    return np.geomspace(_HIGHEST, 2 * np.pi / longest_wavelength, count)
-
-
 def _attend_to_neighbours(encoder: Encoder, config: InitializationConfig) -> None:
     shape = encoder.config
     matching = config.matching_heads if encoder.name == ENCODER else 0
-    waves = frequencies(max(1, int(config.position_share * shape.embedding_size / 2)),
-                        config.longest_wavelength)
+    waves = np.geomspace(  # Radians per token.
+        _HIGHEST, 2 * np.pi / config.longest_wavelength,
+        max(1, int(config.position_share * shape.embedding_size / 2)))
     amplitude = config.position_amplitude * shape.initializer_range
     norm = _write_positions(encoder.embeddings, waves, amplitude)
     size = norm * amplitude  # Of the waves in a layer's input.
@@ -76,7 +67,7 @@ def _attend_to_neighbours(encoder: Encoder, config: InitializationConfig) -> Non
             dense.kernel.assign(np.sqrt(config.value_gain) * dense.kernel.numpy())
     if matching:
         _duplicate_tokens(encoder, matching, waves, size, norm,
-                     config.attention_gain**2 * head_size / 2)
+                          config.attention_gain**2 * head_size / 2)
 
 
 def _write_positions(embeddings: Embeddings, waves: np.ndarray, amplitude: float) -> float:
@@ -85,8 +76,10 @@ def _write_positions(embeddings: Embeddings, waves: np.ndarray, amplitude: float
     taken = 2 * len(waves)
     rest = 0.0
     for part in (embeddings.words, embeddings.segments):
-        part.clear(taken)
-        rest += np.mean(np.sum(part.table.numpy().astype(np.float64)**2, axis=1))
+        table = part.table.numpy()
+        table[:, :taken] = 0.0
+        part.table.assign(table)
+        rest += np.mean(np.sum(table.astype(np.float64)**2, axis=1))
     angles = np.arange(positions.shape[0])[:, np.newaxis] * waves
     values = np.zeros(positions.shape)
     values[:, :taken] = amplitude * np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
@@ -96,10 +89,7 @@ def _write_positions(embeddings: Embeddings, waves: np.ndarray, amplitude: float
 
 
 def _used(waves: int, room: int, narrow: int | None) -> np.ndarray:
-    """Returns the indices of frequencies that a head reads, at most `room`, evenly spread.
-
-    `narrow` is H if it is smaller than E.
-    """
+    """Returns the indices of frequencies that a head reads; `narrow` is H if it is below E."""
     count = min(waves, room, waves if narrow is None else narrow // _ROOM)
     return np.unique(np.linspace(0, waves - 1, max(count, 1)).round().astype(int))
 
@@ -137,13 +127,8 @@ def _duplicate_tokens(encoder: Encoder, heads: int, waves: np.ndarray, size: flo
                  product: float) -> None:
     """Initializes the last heads of the first layer as duplicate-token heads.
 
-    Args:
-        encoder: its tables as `_write_positions` leaves them.
-        heads: how many.
-        waves: frequencies, the highest first.
-        size: the waves' amplitude after the layer norm.
-        norm: the layer norm's factor of the tables.
-        product: dot product of a query and its word's key elsewhere, sqrt(D) times the logit.
+    After the layer norm, which multiplies the tables by `norm`, waves have amplitude `size`.
+    `product` is that of a query and its word's key elsewhere, sqrt(D) times the logit.
     """
     shape, tables = encoder.config, encoder.embeddings
     head_size = shape.hidden_size // shape.num_heads

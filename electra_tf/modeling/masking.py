@@ -54,15 +54,8 @@ def mask_tokens(ids: tf.Tensor, valid: tf.Tensor, config: MaskingConfig,
                 kinds: TokenKinds, randomness: Randomness) -> Masked:
     """Selects positions and replaces most of their tokens by [MASK] or by random tokens.
 
-    Args:
-        ids: int32 [B, L].
-        valid: bool [B, L], False on padding.
-        config: masking rate, fractions of [MASK] and of random tokens, and how to draw.
-        kinds: entries that are never selected, and entries that continue words.
-        randomness: of the step.
-
-    Returns:
-        `Masked` with N = config.max_predictions(L) slots per example.
+    `ids` are int32 and `valid` bool [B, L]. Returns N = config.max_predictions(L) slots per
+    example.
     """
     batch_size, length = ids.shape
     slots = config.max_predictions(length)
@@ -105,10 +98,8 @@ def draw_distinct(candidates: tf.Tensor, wanted: tf.Tensor, bits: tf.Tensor,
                   slots: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Draws positions without replacement, every subset equally likely.
 
-    Takes the candidates, bool [B, L], with the largest `bits`, uniform int32 [B, L].
-
-    Returns:
-        Positions int32 [B, N] and the filled slots bool [B, N]: min(wanted [B], candidates).
+    Takes the candidates, bool [B, L], with the largest `bits`, uniform int32 [B, L]. Returns
+    positions int32 [B, N] and the filled slots bool [B, N]: min(wanted [B], candidates).
     """
     score = tf.where(candidates, tf.bitwise.bitwise_and(bits, 0x7FFFFFFF), -1)
     slots_in_row = min(slots, candidates.shape[1])
@@ -121,11 +112,10 @@ def draw_distinct(candidates: tf.Tensor, wanted: tf.Tensor, bits: tf.Tensor,
 
 def draw_words(candidates: tf.Tensor, continues: tf.Tensor, wanted: tf.Tensor, bits: tf.Tensor,
                slots: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """Draws whole words in random order until `wanted` pieces are selected.
+    """Draws whole words in random order until `wanted` pieces are selected; as `draw_distinct`.
 
-    A word with more pieces than remaining slots is skipped, `_PASSED_OVER` times at most.
-    `continues` bool [B, L] marks pieces that continue the word before them; the other arguments
-    and the results are those of `draw_distinct`, but a row may have fewer positions than wanted.
+    `continues` bool [B, L] marks pieces that continue the word before them. A word with more
+    pieces than remaining slots is skipped, so that a row may have fewer positions than wanted.
     """
     length = candidates.shape[1]
     position = tf.range(length)
@@ -167,10 +157,7 @@ def _words(candidates: tf.Tensor, continues: tf.Tensor) -> tuple[tf.Tensor, tf.T
 
 def draw_with_replacement(candidates: tf.Tensor, wanted: tf.Tensor, uniforms: tf.Tensor,
                           slots: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """Draws each slot independently from `uniforms`, float32 [B, L] in [0, 1), as the reference.
-
-    Arguments and results are those of `draw_distinct`, but positions may repeat.
-    """
+    """Draws as the reference each slot independently from `uniforms`, float32 [B, L] in [0, 1)."""
     ranks = tf.cumsum(tf.cast(candidates, tf.int32), axis=1)
     total = ranks[:, -1:]
     chosen = tf.cast(uniforms[:, :slots] * tf.cast(total, tf.float32), tf.int32)
@@ -184,19 +171,10 @@ def draw_with_replacement(candidates: tf.Tensor, wanted: tf.Tensor, uniforms: tf
 
 def write_tokens(ids: tf.Tensor, positions: tf.Tensor, new_ids: tf.Tensor,
                  valid: tf.Tensor) -> tf.Tensor:
-    """Replaces tokens at given positions.
+    """Replaces tokens of `ids` int32 [B, L] at the positions [B, N] of slots that are valid.
 
     If several valid slots have one position (drawn with replacement), it gets the mean of their
     ids, rounded down, as in the reference implementation.
-
-    Args:
-        ids: int32 [B, L].
-        positions: int32 [B, N].
-        new_ids: int32 [B, N].
-        valid: bool [B, N]; other slots write nothing.
-
-    Returns:
-        int32 [B, L].
     """
     hits = tf.cast(_hits(positions, valid, ids.shape[1]), tf.int32)
     counts = tf.reduce_sum(hits, axis=1)

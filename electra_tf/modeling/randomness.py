@@ -15,8 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-PHILOX = 1
-WORDS_PER_BLOCK = 4
+_PHILOX, _WORDS_PER_BLOCK = 1, 4
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -37,28 +36,20 @@ class Randomness:
         return dataclasses.replace(self, scope=f"{self.scope}{scope}/")
 
     def bits(self, stream: str, batch_size: int | tf.Tensor, words: int) -> tf.Tensor:
-        """Draws uniform 32-bit words.
+        """Draws uniform 32-bit words, int32 [batch_size, words].
 
-        Args:
-            stream: name of the draw, unique within the step.
-            batch_size: B, rows at hand.
-            words: W, words per row.
-
-        Returns:
-            int32 [B, W], every bit fair and independent.
+        `stream` is a name that is unique within the step.
         """
-        blocks = -(-words // WORDS_PER_BLOCK)
+        blocks = -(-words // _WORDS_PER_BLOCK)
         first = tf.cast(self.first_example, tf.uint64) * tf.constant(blocks, tf.uint64)
         drawn = tf.raw_ops.StatelessRandomUniformFullIntV2(
-            shape=[batch_size * self.stride, blocks * WORDS_PER_BLOCK],
+            shape=[batch_size * self.stride, blocks * _WORDS_PER_BLOCK],
             key=tf.constant([stream_key(self.seed, self.scope + stream)], tf.uint64),
             counter=tf.stack([first, tf.cast(self.step, tf.uint64)]),
-            alg=PHILOX,
-            dtype=tf.int32,
-        )
+            alg=_PHILOX, dtype=tf.int32)
         if self.stride > 1:  # Drawn for the rows between as well; there are few words in a row.
             drawn = tf.reshape(drawn, [batch_size, self.stride, -1])[:, 0]
-        return drawn if words % WORDS_PER_BLOCK == 0 else drawn[:, :words]
+        return drawn if words % _WORDS_PER_BLOCK == 0 else drawn[:, :words]
 
     def uniform(self, stream: str, batch_size: int, size: int) -> tf.Tensor:
         """Draws float32 [B, size], uniform multiples of 2**-24 in [0, 1)."""
@@ -89,18 +80,11 @@ def keep_mask(keys: tf.Tensor, shape: Sequence[int | tf.Tensor], rate: float) ->
     """Decides for every element of a batch whether dropout keeps it, from one word each.
 
     The word is a hash of the element's index within its example, keyed by the example's own two
-    Philox words: two rounds of a 32-bit mixer (xor-shifts and odd multipliers that let every bit
-    of the input flip half of the output's, by C. Wellons' search). Inside a compiled chain it
-    costs a few instructions and no memory, so the mask is never stored: the gradient computes it
-    again. Ten rounds of Philox for every word took a ninth of a training step.
-
-    Args:
-        keys: uint32 [B, 2], from `dropout_keys`.
-        shape: [B, ...]; static sizes are numbers.
-        rate: probability of False, a multiple of 2**-32 after rounding.
-
-    Returns:
-        bool `shape`.
+    Philox words, `keys`: two rounds of a 32-bit mixer (xor-shifts and odd multipliers that let
+    every bit of the input flip half of the output's, by C. Wellons' search). Inside a compiled
+    chain it costs a few instructions and no memory, so the mask is never stored: the gradient
+    computes it again. Ten rounds of Philox for every word took a ninth of a training step.
+    Static sizes of `shape` [B, ...] are numbers; `rate` is the probability of False.
     """
     rows = [-1] + [1] * (len(shape) - 1)
     first, second = (tf.reshape(keys[:, column], rows) for column in range(2))

@@ -112,12 +112,9 @@ class QuestionHead(tf_keras.layers.Layer):
         self.impossible = dense("dense_3", QUESTION_HIDDEN, 1) if answerability else None
 
     def call(self, hidden: tf.Tensor, allowed: tf.Tensor, true_start: tf.Tensor) -> SpanLogits:
-        """Scores every position, for training.
+        """Scores every position of hidden [B, L, H], for training; true starts are int32 [B].
 
-        Args:
-            hidden: [B, L, H].
-            allowed: bool [B, L], the context's positions, and [CLS] for "no answer".
-            true_start: int32 [B].
+        `allowed` bool [B, L] marks the context's positions, and [CLS] for "no answer".
         """
         start = self._start_logits(hidden, allowed)
         ends = self._end_logits(hidden, allowed, true_start[:, tf.newaxis])

@@ -1,86 +1,44 @@
 """The networks of the objectives that ELECTRA is compared with, and of those that came after."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import tensorflow as tf
 import tf_keras
 
 from electra_tf.config.model import EncoderConfig, ModelConfig, Tying
-from electra_tf.modeling.attention import MASKED_SCORE
 from electra_tf.modeling.electra import (
     Discriminator,
     ElectraModel,
     Generator,
     MaskedLanguageModelHead,
+    Networks,
     ReplacedTokenHead,
     both_encoders,
-    electra_encoder,
-    encoder_and_embeddings,
+    generator_embeddings,
+    own_encoder,
 )
-from electra_tf.modeling.encoder import Embeddings, Encoder
-from electra_tf.modeling.layers import Dense
+from electra_tf.modeling.encoder import MASKED_SCORE, Embeddings, Encoder
+from electra_tf.modeling.layers import Build, Dense
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.weight_table import CLOZE, COPY, FROZEN, RESTORER, TOWERS
+from electra_tf.modeling.weight_table import CLOZE, COPY, ENCODER, FROZEN, RESTORER, TOWERS
 from electra_tf.platform.errors import UserError
 
 
-class MaskedLanguageModel(tf_keras.Model):
+class MaskedLanguageModel(Networks):
     """The full-size encoder trained as its own generator: BERT's masked language model."""
 
-    def __init__(self, config: ModelConfig, *, seed: int, policy: str = "float32",
-                 recompute: bool = False):
-        """Creates every weight; arguments as for `ElectraModel`."""
-        super().__init__(name="masked_language_model", dtype=policy)
-        encoder = electra_encoder(
-            config.discriminator, seed=seed, policy=policy, recompute=recompute)
-        self.generator = Generator(encoder, seed=seed, policy=policy)
+    def _create(self, config: ModelConfig, build: Build) -> None:
+        self.generator = Generator(own_encoder(ENCODER, config.discriminator, build), build)
 
 
-class DiscriminatorModel(tf_keras.Model):
+class DiscriminatorModel(Networks):
     """The discriminator alone, for replacements that no network of the model makes."""
 
-    def __init__(self, config: ModelConfig, *, seed: int, policy: str = "float32",
-                 recompute: bool = False):
-        """Creates every weight; arguments as for `ElectraModel`."""
-        super().__init__(name="discriminator_model", dtype=policy)
-        encoder = electra_encoder(
-            config.discriminator, seed=seed, policy=policy, recompute=recompute)
-        self.discriminator = Discriminator(encoder, seed=seed, policy=policy)
-
-
-class AdversarialModel(ElectraModel):
-    """The two networks, and a baseline that tells how well the discriminator will do."""
-
-    def __init__(self, config: ModelConfig, *, seed: int, policy: str = "float32",
-                 recompute: bool = False):
-        """Creates every weight; arguments as for `ElectraModel`."""
-        super().__init__(config, seed=seed, policy=policy, recompute=recompute)
-        self.baseline = Dense(
-            "baseline/dense", config.generator.hidden_size, 1, seed=seed, policy=policy,
-            stddev=config.initializer_range)
-
-
-class RestoringModel(tf_keras.Model):
-    """A generator, and an encoder that predicts what stood where it wrote (section 3.4)."""
-
-    def __init__(self, config: ModelConfig, *, copies: bool, seed: int, policy: str = "float32",
-                 recompute: bool = False):
-        """Creates every weight.
-
-        Args:
-            config: shapes and tying; the restorer has the discriminator's.
-            copies: whether a second head says how likely a token is to be the original one.
-            seed: as for `ElectraModel`, like the others.
-            policy: of Keras.
-            recompute: as in `Encoder`.
-        """
-        super().__init__(name="restoring_model", dtype=policy)
-        encoder, generator = both_encoders(config, seed=seed, policy=policy, recompute=recompute)
-        self.restorer = Generator(encoder, seed=seed, policy=policy, part=RESTORER)
-        self.copying = ReplacedTokenHead(
-            COPY, encoder.config, seed=seed, policy=policy) if copies else None
-        self.generator = Generator(generator, seed=seed, policy=policy)
+    def _create(self, config: ModelConfig, build: Build) -> None:
+        self.discriminator = Discriminator(
+            own_encoder(ENCODER, config.discriminator, build), build)
 
 
 class FrozenGeneratorModel(DiscriminatorModel):
@@ -88,12 +46,51 @@ class FrozenGeneratorModel(DiscriminatorModel):
 
     def __init__(self, config: ModelConfig, generator: EncoderConfig, *, seed: int,
                  policy: str = "float32", recompute: bool = False):
-        """Creates every weight; arguments as for `ElectraModel`, `generator` its encoder's."""
+        """Creates every weight; arguments as for `Networks`, `generator` its encoder's."""
         super().__init__(config, seed=seed, policy=policy, recompute=recompute)
-        embeddings = Embeddings(f"{FROZEN}/embeddings", generator, seed=seed, policy=policy)
-        encoder = Encoder(FROZEN, generator, seed=seed, policy=policy, embeddings=embeddings)
-        self.generator = Generator(encoder, seed=seed, policy=policy, part=FROZEN)
+        build = Build(seed=seed, policy=policy)
+        self.generator = Generator(own_encoder(FROZEN, generator, build), build, FROZEN)
         self.generator.trainable = False
+
+
+class AdversarialModel(ElectraModel):
+    """The two networks, and a baseline that tells how well the discriminator will do."""
+
+    def _create(self, config: ModelConfig, build: Build) -> None:
+        super()._create(config, build)
+        self.baseline = Dense("baseline/dense", config.generator.hidden_size, 1, seed=build.seed,
+                              policy=build.policy, stddev=config.initializer_range)
+
+
+class RestoringModel(Networks):
+    """A generator, and an encoder that predicts what stood where it wrote (section 3.4)."""
+
+    copies = False
+
+    def _create(self, config: ModelConfig, build: Build) -> None:
+        encoder, generator = both_encoders(config, build)
+        self.restorer = Generator(encoder, build, RESTORER)
+        self.copying = ReplacedTokenHead(COPY, encoder.config, build) if self.copies else None
+        self.generator = Generator(generator, build)
+
+
+class CopyingModel(RestoringModel):
+    """A `RestoringModel` whose second head says how likely a token is the original one."""
+
+    copies = True
+
+
+class ElectricModel(Networks):
+    """The discriminator, whose logits are energies, and a two-tower generator as the noise."""
+
+    def _create(self, config: ModelConfig, build: Build) -> None:
+        if config.tying is Tying.EVERYTHING:
+            raise UserError("model.tying=everything has one encoder, and objective.name=electric "
+                            "needs three: take all_embeddings.")
+        encoder = own_encoder(ENCODER, config.discriminator, build)
+        embeddings = generator_embeddings(config, build, encoder)
+        self.discriminator = Discriminator(encoder, build)
+        self.generator = TwoTowerGenerator(config.generator, embeddings, build)
 
 
 class TwoTowerGenerator(tf_keras.layers.Layer):
@@ -104,20 +101,16 @@ class TwoTowerGenerator(tf_keras.layers.Layer):
     over the text as it stands predicts all of it, without a [MASK].
     """
 
-    def __init__(self, config: EncoderConfig, embeddings: Embeddings, *, seed: int, policy: str,
-                 recompute: bool = False):
+    def __init__(self, config: EncoderConfig, embeddings: Embeddings, build: Build):
         """Creates the towers, of one shape, and the head, `CLOZE`/...."""
-        super().__init__(name="two_tower_generator", dtype=policy)
-
-        def tower(path: str, mask: Callable[[tf.Tensor, tf.DType], tf.Tensor]) -> Encoder:
-            return Encoder(path, config, seed=seed, policy=policy, embeddings=embeddings,
-                           recompute=recompute, mask=mask)
-
-        self.forward_tower = tower(TOWERS[0], _left_to_right)
-        self.backward_tower = tower(TOWERS[1], _right_to_left)
+        super().__init__(name="two_tower_generator", dtype=build.policy)
+        self.forward_tower = Encoder(TOWERS[0], config, build, embeddings,
+                                     functools.partial(_mask, tf.greater_equal))
+        self.backward_tower = Encoder(TOWERS[1], config, build, embeddings,
+                                      functools.partial(_mask, tf.less_equal))
         self.head = MaskedLanguageModelHead(
-            CLOZE, dataclasses.replace(config, hidden_size=2 * config.hidden_size),
-            seed=seed, policy=policy, words=embeddings.words)
+            CLOZE, dataclasses.replace(config, hidden_size=2 * config.hidden_size), build,
+            embeddings.words)
 
     def call(self, ids: tf.Tensor, segment_ids: tf.Tensor, valid: tf.Tensor,
              randomness: Randomness | None = None) -> tf.Tensor:
@@ -135,55 +128,15 @@ class TwoTowerGenerator(tf_keras.layers.Layer):
         scope = None if randomness is None else randomness.within("generator")
         before = self.forward_tower(ids, segment_ids, valid, scope)
         after = self.backward_tower(ids, segment_ids, valid, scope)
-        return tf.concat([_turned(before, 1), _turned(after, -1)], axis=-1)
+        return tf.concat([tf.roll(before, 1, axis=1), tf.roll(after, -1, axis=1)], axis=-1)
 
 
-class ElectricModel(tf_keras.Model):
-    """The discriminator, whose logits are energies, and a two-tower generator as the noise."""
-
-    def __init__(self, config: ModelConfig, *, seed: int, policy: str = "float32",
-                 recompute: bool = False):
-        """Creates every weight; arguments as for `ElectraModel`.
-
-        Raises:
-            UserError: everything is to be shared, which two encoders can't.
-        """
-        if config.tying is Tying.EVERYTHING:
-            raise UserError("model.tying=everything has one encoder, and objective.name=electric "
-                            "needs three: take all_embeddings.")
-        super().__init__(name="electric_model", dtype=policy)
-        encoder, embeddings = encoder_and_embeddings(
-            config, seed=seed, policy=policy, recompute=recompute)
-        self.discriminator = Discriminator(encoder, seed=seed, policy=policy)
-        self.generator = TwoTowerGenerator(
-            config.generator, embeddings, seed=seed, policy=policy, recompute=recompute)
-
-
-def _left_to_right(valid: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """Hides later tokens and padding; see `_mask`."""
-    return _mask(valid, _distances(valid) >= 0, dtype)
-
-
-def _right_to_left(valid: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """Hides earlier tokens and padding; see `_mask`."""
-    return _mask(valid, _distances(valid) <= 0, dtype)
-
-
-def _distances(valid: tf.Tensor) -> tf.Tensor:
-    """Returns int32 [L, L]: how many positions a key is before a query."""
-    place = tf.range(valid.shape[1])
-    return place[:, tf.newaxis] - place
-
-
-def _mask(valid: tf.Tensor, seen: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+def _mask(sees: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], valid: tf.Tensor,
+          dtype: tf.DType) -> tf.Tensor:
     """Returns [B, 1, L, L], -10000 where a query at axis 2 doesn't attend to a key at axis 3.
 
-    Padding that sees only padding attends to all positions.
+    `sees` compares their positions. Padding that sees only padding attends to all positions.
     """
-    shown = tf.cast(seen & valid[:, tf.newaxis, :], dtype)
+    place = tf.range(valid.shape[1])
+    shown = tf.cast(sees(place[:, tf.newaxis], place) & valid[:, tf.newaxis, :], dtype)
     return ((1.0 - shown) * tf.cast(MASKED_SCORE, dtype))[:, tf.newaxis]
-
-
-def _turned(x: tf.Tensor, places: int) -> tf.Tensor:
-    """Moves [B, L, H] along the positions by 1 or -1; what falls off comes in at the other end."""
-    return tf.concat([x[:, -places:], x[:, :-places]], axis=1)

@@ -158,10 +158,7 @@ def generator(model: ModelConfig) -> Network:
 def language_model(name: str, config: EncoderConfig, body: Shapes, *,
                    head: str = "generator_predictions",
                    fraction: float | None = None) -> Network:
-    """Returns a network that predicts tokens, with the weights `body` below its head.
-
-    `fraction` is that of `Head`.
-    """
+    """Returns a network that predicts tokens, with the weights `body` below its head."""
     return Network(name=name, encoder=config, body=body, heads=(Head(
         weights=vocabulary_head(head, config), scores_vocabulary=True, fraction=fraction),))
 

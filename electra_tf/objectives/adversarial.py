@@ -18,11 +18,11 @@ are narrow.
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any
 
 import tensorflow as tf
 
-from electra_tf.config.model import ModelConfig, SamplingConfig
+from electra_tf.config.model import SamplingConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.corruption import cross_entropy
@@ -31,35 +31,23 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.variants import AdversarialModel
 from electra_tf.modeling.weight_table import Network
 from electra_tf.objectives.electra import ElectraObjective
-from electra_tf.objectives.masked_tokens import (
-    MaskedBatch,
-    count,
-    filled_in,
-    score_predictions,
-)
-from electra_tf.objectives.objective import Arrays, Given, Outcome, Ratio, Settings
+from electra_tf.objectives.masked_tokens import MaskedBatch, count, filled_in, score_predictions
+from electra_tf.objectives.objective import Arrays, Given, Outcome, Ratio
 from electra_tf.platform.errors import UserError
 
 
 class AdversarialObjective(ElectraObjective):
     """min 50 L_Disc(discriminator), max L_Disc over the generator's samples."""
 
-    def __init__(self, config: Settings, given: Given):
-        """Refuses samples that aren't drawn from the distribution whose gradient is taken.
+    networks_class = AdversarialModel
 
-        Raises:
-            UserError: a temperature, or right answers left out.
-        """
+    def __init__(self, config: Any, given: Given):
+        """Refuses samples that aren't drawn from the distribution whose gradient is taken."""
         super().__init__(config, given)
         if config.sampling != SamplingConfig(cooling_time=config.sampling.cooling_time):
             raise UserError(
                 "objective.name=adversarial needs samples of the generator's own distribution: "
                 "leave sampling.temperature, initial_temperature and disallow_correct as they are.")
-
-    def build_model(self, config: ModelConfig, *, seed: int, policy: str,
-                    recompute: bool = False) -> AdversarialModel:
-        """Creates generator, baseline and discriminator."""
-        return AdversarialModel(config, seed=seed, policy=policy, recompute=recompute)
 
     def prepare(self, batch: Batch,
                 randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
@@ -89,12 +77,12 @@ class AdversarialObjective(ElectraObjective):
             logits, tf.reshape(sampled, [-1]), generated.softmax), shape)
         baseline = tf.reshape(tf.cast(
             model.baseline(tf.stop_gradient(hidden)), tf.float32), shape)
-        losses = policy_losses(reward, surprise, baseline)
+        policy_loss, baseline_loss = policy_losses(reward, surprise, baseline)
         masked = tf.cast(predictions.valid, tf.float32)
         slots = count(predictions.valid)
         return Outcome(
-            {"policy_loss": tf.reduce_sum(losses.policy * masked),
-             "baseline_loss": tf.reduce_sum(losses.baseline * masked)} | judged.loss_sums,
+            {"policy_loss": tf.reduce_sum(policy_loss * masked),
+             "baseline_loss": tf.reduce_sum(baseline_loss * masked)} | judged.loss_sums,
             dict(judged.measures) | {
                 "generator_loss": Ratio(tf.reduce_sum(generated.losses), slots),
                 "generator_reward": Ratio(tf.reduce_sum(reward * masked), slots)},
@@ -123,24 +111,13 @@ class AdversarialObjective(ElectraObjective):
                 "generator_reward": means["generator_reward"]} | super().scores(details, means)
 
 
-class PolicyLosses(NamedTuple):
-    """What is minimised for every sample."""
+def policy_losses(reward: tf.Tensor, surprise: tf.Tensor,
+                  baseline: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns the generator's and the baseline's loss of every sample (appendix F), float32 [...].
 
-    policy: tf.Tensor
-    """float32, of the shape of the arguments; its gradient is minus the policy gradient."""
-    baseline: tf.Tensor
-    """float32, likewise: cross entropy."""
-
-
-def policy_losses(reward: tf.Tensor, surprise: tf.Tensor, baseline: tf.Tensor) -> PolicyLosses:
-    """Returns the losses of samples (appendix F).
-
-    Args:
-        reward: R, float32 [...], at least 0; a constant.
-        surprise: -log p_G(sample), float32 [...].
-        baseline: w h, float32 [...], the logit of the baseline.
+    The first's gradient is minus the policy gradient. `reward` is R, a constant of 0 or more,
+    `surprise` -log p_G(sample), and `baseline` its logit w h.
     """
     expected = tf.stop_gradient(-tf.math.log_sigmoid(baseline))
-    return PolicyLosses(
-        (reward - expected) * surprise,
-        tf.nn.sigmoid_cross_entropy_with_logits(tf.exp(-reward), baseline))
+    return ((reward - expected) * surprise,
+            tf.nn.sigmoid_cross_entropy_with_logits(tf.exp(-reward), baseline))

@@ -1,17 +1,18 @@
-"""Replaced token detection, the objective of ELECTRA (section 3.1)."""
+"""Replaced token detection, the objective of ELECTRA (section 3.1), and ELECTRA 15 %."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
+from sklearn import metrics
 
-from electra_tf.config.model import ModelConfig, Tying
+from electra_tf.config.model import Tying
 from electra_tf.data.example import Batch
 from electra_tf.modeling import weight_table
 from electra_tf.modeling.electra import ElectraModel
+from electra_tf.modeling.masking import mark_positions
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.weight_table import Network
-from electra_tf.objectives.detection_scores import detection_scores
 from electra_tf.objectives.masked_tokens import (
     MaskedBatch,
     count,
@@ -33,10 +34,7 @@ from electra_tf.objectives.objective import (
 class ElectraObjective(PretrainingObjective):
     """min L_MLM(generator) + 50 L_Disc(discriminator)."""
 
-    def build_model(self, config: ModelConfig, *, seed: int, policy: str,
-                    recompute: bool = False) -> ElectraModel:
-        """Creates generator and discriminator."""
-        return ElectraModel(config, seed=seed, policy=policy, recompute=recompute)
+    networks_class = ElectraModel
 
     def prepare(self, batch: Batch,
                 randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
@@ -66,7 +64,7 @@ class ElectraObjective(PretrainingObjective):
                      randomness: Randomness, *, training: bool) -> Outcome:
         """Writes the samples int32 [B, N] into the original text and detects them."""
         batch, predictions = inputs.original, inputs.masked.predictions
-        corrupted, replaced = self.replacement(batch.ids, batch.valid, predictions, sampled)
+        corrupted, replaced = self.replacement.corrupt(batch.ids, batch.valid, predictions, sampled)
         logits = model.discriminator(corrupted, batch.segment_ids, batch.valid,
                                      randomness if training else None)
         losses = tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(replaced, tf.float32), logits)
@@ -74,7 +72,7 @@ class ElectraObjective(PretrainingObjective):
         return Outcome(
             {"discriminator_loss": loss_sum},
             detection_measures(sampled == predictions.original_ids, predictions.valid, replaced,
-                      logits, batch.valid),
+                               logits, batch.valid),
             {"corrupted_ids": corrupted, "replaced": replaced, "logits": logits})
 
     @property
@@ -110,16 +108,26 @@ class ElectraObjective(PretrainingObjective):
         return f"discriminator {count_parameters(model.discriminator):,}, the rest generator{tied}"
 
 
+class Electra15Objective(ElectraObjective):
+    """ELECTRA whose L_Disc is over the selected positions alone (section 3.4).
+
+    The paper's question: how much of ELECTRA's gain comes from learning of all tokens? The
+    discriminator still reads the whole text.
+    """
+
+    def judged(self, inputs: MaskedBatch) -> tf.Tensor:
+        """Marks the selected positions, bool [B, L]."""
+        predictions = inputs.masked.predictions
+        return mark_positions(
+            predictions.positions, predictions.valid, inputs.original.ids.shape[1])
+
+
 def detection_measures(right: tf.Tensor, predicted: tf.Tensor, replaced: tf.Tensor,
                        logits: tf.Tensor, valid: tf.Tensor) -> Mapping[str, Ratio]:
     """Returns what is watched of a generator's samples and of a discriminator.
 
-    Args:
-        right: bool [B, N], samples that are the original token.
-        predicted: bool [B, N], which slots are filled.
-        replaced: bool [B, L], the truth.
-        logits: float32 [B, L], positive where a token is called replaced.
-        valid: bool [B, L].
+    `right` bool [B, N] marks samples that are the original token, `predicted` the filled slots;
+    `replaced` bool [B, L] is the truth, and a token with positive logit is called replaced.
     """
     flagged = logits > 0.0
     real, tokens = tf.where(valid, logits, 0.0), count(valid)
@@ -131,4 +139,28 @@ def detection_measures(right: tf.Tensor, predicted: tf.Tensor, replaced: tf.Tens
         "replaced_fraction": share(replaced, valid),
         "discriminator_logit": Ratio(tf.reduce_sum(real), tokens),
         "discriminator_logit_squared": Ratio(tf.reduce_sum(tf.square(real)), tokens),
+    }
+
+
+def detection_scores(replaced: np.ndarray, logits: np.ndarray) -> dict[str, float]:
+    """Returns the discriminator's scores over T real tokens, all in [0, 1].
+
+    `replaced` bool [T] is the truth; a token with positive logit, float [T], is called replaced.
+    The area under the curve is NaN if only one class occurs.
+    """
+    return {
+        "discriminator_accuracy": float(metrics.accuracy_score(replaced, logits > 0.0)),
+        **ranking_scores(replaced, logits, "discriminator"),
+        "replaced_fraction": float(np.mean(replaced)),
+    }
+
+
+def ranking_scores(replaced: np.ndarray, logits: np.ndarray, name: str) -> dict[str, float]:
+    """Returns `name`_precision, _recall and _auc; arguments as for `detection_scores`."""
+    flagged = logits > 0.0
+    both = replaced.any() and not replaced.all()
+    return {
+        f"{name}_precision": float(metrics.precision_score(replaced, flagged, zero_division=0.0)),
+        f"{name}_recall": float(metrics.recall_score(replaced, flagged, zero_division=0.0)),
+        f"{name}_auc": float(metrics.roc_auc_score(replaced, logits)) if both else np.nan,
     }

@@ -16,7 +16,6 @@ a text in one pass (section 3.3): `python -m electra_tf.apps.tools.score_text`.
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -30,6 +29,7 @@ from electra_tf.modeling.variants import ElectricModel
 from electra_tf.modeling.weight_table import CLOZE, TOWERS, Network
 from electra_tf.objectives.electra import ElectraObjective, detection_measures
 from electra_tf.objectives.masked_tokens import (
+    GeneratorOutcome,
     MaskedBatch,
     count,
     filled_in,
@@ -38,26 +38,11 @@ from electra_tf.objectives.masked_tokens import (
 from electra_tf.objectives.objective import Outcome
 
 
-class Noise(NamedTuple):
-    """What the generator says of every position."""
-
-    loss_sum: tf.Tensor
-    """float32 []."""
-    softmax: Distribution
-    """B * L of them."""
-    best_ids: tf.Tensor
-    """int32 [B, L]; zeros in training."""
-
-
 class ElectricObjective(ElectraObjective):
     """min L_cloze(generator) + 50 L_NCE(discriminator)."""
 
+    networks_class = ElectricModel
     energies = True
-
-    def build_model(self, config: ModelConfig, *, seed: int, policy: str,
-                    recompute: bool = False) -> ElectricModel:
-        """Creates the two-tower generator and the discriminator."""
-        return ElectricModel(config, seed=seed, policy=policy, recompute=recompute)
 
     def prepare(self, batch: Batch,
                 randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
@@ -73,31 +58,30 @@ class ElectricObjective(ElectraObjective):
         sampled = self.replacement.sample(
             _at(noise.softmax, predictions), predictions, randomness, training=training)
         judged = self.discriminate_noise(
-            model, inputs, noise, sampled, randomness, training=training)
+            model, inputs, noise.softmax, sampled, randomness, training=training)
         best = gather_tokens(noise.best_ids, predictions.positions)
         return judged._replace(
-            loss_sums={"generator_loss": noise.loss_sum} | judged.loss_sums,
+            loss_sums={"generator_loss": tf.reduce_sum(noise.losses)} | judged.loss_sums,
             details=judged.details | filled_in(predictions, best))
 
     def noise(self, model: ElectricModel, batch: Batch, randomness: Randomness,
-              *, training: bool) -> Noise:
+              *, training: bool) -> GeneratorOutcome:
         """Predicts every token from those before and after it."""
         logits = model.generator(batch.ids, batch.segment_ids, batch.valid,
                                  randomness if training else None)
         everywhere = Predictions(tf.zeros_like(batch.ids), batch.ids, self._predicted(batch))
-        generated = score_predictions(logits, everywhere, training=training)
-        return Noise(tf.reduce_sum(generated.losses), generated.softmax, generated.best_ids)
+        return score_predictions(logits, everywhere, training=training)
 
-    def discriminate_noise(self, model: ElectricModel, inputs: MaskedBatch, noise: Noise,
+    def discriminate_noise(self, model: ElectricModel, inputs: MaskedBatch, noise: Distribution,
                            sampled: tf.Tensor, randomness: Randomness,
                            *, training: bool) -> Outcome:
         """Writes the samples int32 [B, N] into the text and tells noise from text."""
         batch, predictions = inputs.original, inputs.masked.predictions
-        corrupted, _ = self.replacement(batch.ids, batch.valid, predictions, sampled)
+        corrupted, _ = self.replacement.corrupt(batch.ids, batch.valid, predictions, sampled)
         redrawn = mark_positions(predictions.positions, predictions.valid, batch.ids.shape[1])
         energies = model.discriminator(corrupted, batch.segment_ids, batch.valid,
                                        randomness if training else None)
-        logits = self.noise_logits(energies, noise.softmax, corrupted)
+        logits = self.noise_logits(energies, noise, corrupted)
         losses = tf.nn.sigmoid_cross_entropy_with_logits(tf.cast(redrawn, tf.float32), logits)
         return Outcome(
             {"discriminator_loss": tf.reduce_sum(losses * tf.cast(batch.valid, tf.float32))},
@@ -109,10 +93,7 @@ class ElectricObjective(ElectraObjective):
                      ids: tf.Tensor) -> tf.Tensor:
         """Returns E + ln q + ln(k / (n - k)), float32 [B, L]; no gradient reaches q.
 
-        Args:
-            energies: float32 [B, L].
-            softmax: of every position.
-            ids: int32 [B, L], the text with its noise.
+        `softmax` has q of every position, and `ids` int32 [B, L] are the text with its noise.
         """
         surprise = cross_entropy(softmax.logits, tf.reshape(ids, [-1]), softmax)
         rate = self.config.masking.rate
@@ -148,8 +129,8 @@ def _two_towers(model: ModelConfig) -> Network:
 
 def _at(softmax: Distribution, predictions: Predictions) -> Distribution:
     """Returns the distributions of the selected positions, B * N of them."""
-    rows, length = predictions.positions.shape[0], softmax.logits.shape[0]
-    length //= rows
+    rows = predictions.positions.shape[0]
+    length = softmax.logits.shape[0] // rows
     index = tf.reshape(
         predictions.positions + length * tf.range(rows)[:, tf.newaxis], [-1])
     return Distribution(*(tf.gather(part, index) for part in softmax))

@@ -36,11 +36,7 @@ def run_generator(generator: Generator, inputs: MaskedBatch, randomness: Randomn
                   *, training: bool) -> GeneratorOutcome:
     """Computes the masked-language-model loss (ELECTRA, section 3.1, L_MLM).
 
-    Args:
-        generator: the network.
-        inputs: a masked batch.
-        randomness: for dropout in training; None for none.
-        training: or evaluation, which also wants the most likely tokens.
+    `randomness` is for dropout in training; an evaluation also wants the most likely tokens.
     """
     predictions = inputs.masked.predictions
     logits = generator(

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.config.model import MaskingConfig, ModelConfig, SamplingConfig
+from electra_tf.config.model import ModelConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling.corruption import TokenReplacement
 from electra_tf.modeling.flops import products_per_token
@@ -61,9 +61,8 @@ class GivenGenerator:
     source: str
     """Human-readable name."""
     model: ModelConfig
-    """Of that run."""
     weights: Mapping[str, np.ndarray]
-    """Of all its networks, by full name."""
+    """Those of all networks of the run, by full name."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -73,9 +72,9 @@ class Given:
     kinds: TokenKinds
     """Of the vocabulary."""
     token_counts: Callable[[], np.ndarray]
-    """Counts how often each of V entries stands in the training records, int64 [V]; reads them."""
+    """Reads the training records; returns the count of every entry, int64 [V]."""
     generator: GivenGenerator | None = None
-    """Where the objective's settings name one."""
+    """The one that the objective's settings name."""
 
 
 class Objective(Protocol):
@@ -83,47 +82,37 @@ class Objective(Protocol):
 
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> tf_keras.Model:
-        """Creates the networks that the objective trains; arguments as for `ElectraModel`."""
+        """Creates the networks that the objective trains; arguments as for `Networks`."""
         ...
 
+    @abc.abstractmethod
     def prepare(self, batch: Batch, randomness: Randomness) -> tuple[Any, Mapping[str, tf.Tensor]]:
         """Makes the inputs of `compute` and the weight float32 [] of every loss.
 
         Every tensor of the inputs has B as its first dimension, so that they can be split.
         """
-        ...
 
+    @abc.abstractmethod
     def compute(self, model: tf_keras.Model, inputs: Any, randomness: Randomness,
                 *, training: bool) -> Outcome:
         """Runs the networks; dropout only if `training`."""
-        ...
 
     @property
+    @abc.abstractmethod
     def coefficients(self) -> Mapping[str, float]:
         """Name of every loss -> its factor in the total."""
-        ...
 
 
-class Settings(Protocol):
-    """The settings that an objective reads: sections of `PretrainingConfig`."""
-
-    model: ModelConfig
-    masking: MaskingConfig
-    sampling: SamplingConfig
-    objective: Any
-    """The objective's own settings."""
-    training: Any
-    """With the run's `num_train_steps`."""
-
-
-class PretrainingObjective(abc.ABC):
+class PretrainingObjective(Objective):
     """An `Objective` of pre-training, with all that the rest of the program asks of one.
 
     A new one is a subclass in a file of its own and an entry in `config.objectives.OBJECTIVES`,
     where its settings and the names of its measures are. It creates the encoder that fine-tuning
-    takes by `modeling.electra.electra_encoder`, which names its weights "electra/...".
+    takes by `modeling.electra.own_encoder`, whose weights are named "electra/...".
     """
 
+    networks_class: ClassVar[type[tf_keras.Model]]
+    """The `modeling.electra.Networks` that `build_model` creates."""
     judge: ClassVar[Callable[..., tf.Tensor] | None] = None
     """Where an objective finds replaced tokens, a method of (model, batch) that returns logits
     float32 [B, L], positive where a token of the `Batch` looks replaced. Evaluation tests it on
@@ -135,46 +124,30 @@ class PretrainingObjective(abc.ABC):
     """Name of the objective that trains the generator in a stage before; "" without such a stage.
     """
 
-    def __init__(self, config: Settings, given: Given):
-        """Takes the run's settings, and what is given with them."""
+    def __init__(self, config: Any, given: Given):
+        """Takes sections model, masking, sampling, objective, training of `PretrainingConfig`."""
         self.config = config
         self.given = given
         self.replacement = TokenReplacement(config.masking, config.sampling, given.kinds,
                                             config.training.num_train_steps)
 
-    @abc.abstractmethod
     def build_model(self, config: ModelConfig, *, seed: int, policy: str,
                     recompute: bool = False) -> tf_keras.Model:
-        """As `Objective.build_model`."""
-
-    @abc.abstractmethod
-    def prepare(self, batch: Batch, randomness: Randomness) -> tuple[Any, Mapping[str, tf.Tensor]]:
-        """As `Objective.prepare`."""
-
-    @abc.abstractmethod
-    def compute(self, model: tf_keras.Model, inputs: Any, randomness: Randomness,
-                *, training: bool) -> Outcome:
-        """As `Objective.compute`."""
-
-    @property
-    @abc.abstractmethod
-    def coefficients(self) -> Mapping[str, float]:
-        """As `Objective.coefficients`."""
+        """Creates the networks that the objective trains; arguments as for `Networks`."""
+        return self.networks_class(config, seed=seed, policy=policy, recompute=recompute)
 
     def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
         """Returns the scores of an evaluation, besides the losses.
 
-        Args:
-            details: of `Outcome`, end to end over all held-out examples, and "valid", bool [M, L].
-            means: of the `Outcome`'s measures over them.
+        `details` are those of `Outcome`, end to end over all held-out examples, with "valid", bool
+        [M, L]; `means` are of the `Outcome`'s measures over them.
         """
         return {}
 
     def written(self, details: Arrays) -> Written | None:
         """Returns the text after the generator, to be shown; None if there is no such text.
 
-        Args:
-            details: of `Outcome`, of some examples, with "ids" int32 and "valid" bool [M, L].
+        `details` are those of `scores`, of some examples, with "ids" int32 [M, L].
         """
         return None
 

@@ -11,8 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.data.example import Batch
-from electra_tf.data.mixture import Mixture
-from electra_tf.data.order import SHARES
+from electra_tf.data.manifest import Records
 from electra_tf.data.pipeline import first_examples
 from electra_tf.modeling.corruption import Corrupted
 from electra_tf.modeling.masking import SpecialTokens, maskable
@@ -24,22 +23,20 @@ COUNTED_EXAMPLES = 1 << 16
 """Number of training examples to count: 8 million tokens at L = 128."""
 
 
-def token_counts(records: Mixture, special: SpecialTokens) -> np.ndarray:
+def token_counts(records: Records, special: SpecialTokens) -> np.ndarray:
     """Returns the count of every token in `COUNTED_EXAMPLES`, int64 [V], 0 for special tokens."""
     _, tokens = _token_pairs(records, special)
-    return np.bincount(tokens, minlength=records.vocabulary.size)
+    return np.bincount(tokens, minlength=records.manifest.vocabulary.size)
 
 
-def _token_pairs(records: Mixture, special: SpecialTokens) -> tuple[np.ndarray, np.ndarray]:
+def _token_pairs(records: Records, special: SpecialTokens) -> tuple[np.ndarray, np.ndarray]:
     """Returns the previous token, int32 [T], and the token, int32 [T], of all counted tokens."""
     before, tokens = [], []
-    for source in records.sources:
-        most = COUNTED_EXAMPLES * source.share / SHARES
-        for ids, valid, _ in first_examples(
-                records, source, most, special.pad).as_numpy_iterator():
-            counted = np.asarray(maskable(ids, valid, special))[:, 1:]
-            before.append(ids[:, :-1][counted])
-            tokens.append(ids[:, 1:][counted])
+    for ids, valid, _ in first_examples(
+            records, COUNTED_EXAMPLES, special.pad).as_numpy_iterator():
+        counted = np.asarray(maskable(ids, valid, special))[:, 1:]
+        before.append(ids[:, :-1][counted])
+        tokens.append(ids[:, 1:][counted])
     return np.concatenate(before), np.concatenate(tokens)
 
 
@@ -73,10 +70,10 @@ class Successors:
 class FixedCorruption:
     """A corruption of batches by counts of `COUNTED_EXAMPLES` of the records."""
 
-    def __init__(self, records: Mixture, special: SpecialTokens):
+    def __init__(self, records: Records, special: SpecialTokens):
         """Counts tokens, which follow the only context 0, and pairs of tokens."""
         before, tokens = _token_pairs(records, special)
-        size = records.vocabulary.size
+        size = records.manifest.vocabulary.size
         self._special = special
         self._unigram = Successors(np.zeros_like(tokens), tokens, num_contexts=1, vocab_size=size)
         self._bigram = Successors(before, tokens, num_contexts=size, vocab_size=size)

@@ -8,7 +8,7 @@ from typing import TextIO
 import tensorflow as tf
 
 from electra_tf.checkpoints.run_directory import METRICS_FILE
-from electra_tf.modeling.device_peaks import peak_flops
+from electra_tf.modeling.flops import peak_flops
 from electra_tf.platform.machine import peak_memory_bytes
 from electra_tf.platform.storage import Path
 from electra_tf.pretraining import results

@@ -14,8 +14,8 @@ from electra_tf.checkpoints.run_directory import CHECKPOINTS, FINISHED, STEPS
 from electra_tf.checkpoints.weights import read_step
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
-from electra_tf.data import mixture
-from electra_tf.data.mixture import Mixture
+from electra_tf.data import manifest
+from electra_tf.data.manifest import Records
 from electra_tf.data.order import SHORTEST_ROW, RowPlaces
 from electra_tf.data.pipeline import look_at_first_examples
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
@@ -40,7 +40,7 @@ class Run:
 
     config: PretrainingConfig
     """Settings without automatic values."""
-    records: Mixture
+    records: Records
     model_dir: Path
     vocabulary: Vocabulary
     strategy: tf.distribute.Strategy
@@ -54,14 +54,14 @@ class Run:
     def text(self) -> TextSettings:
         """How text becomes token ids."""
         return TextSettings(vocabulary=self.vocabulary,
-                            normalization=self.records.vocabulary.normalization)
+                            normalization=self.records.manifest.vocabulary.normalization)
 
     @property
     def identity(self) -> dict[str, Any]:
         """Facts that affect the run's result, as `run_directory` stores them."""
         extended = {FINISHED: list(self.finished_at)} if self.finished_at else {}
         return run_directory.identity(self.config, self.text.facts() | extended | {
-            "dataset": self.records.fingerprint,
+            "dataset": self.records.manifest.fingerprint,
             "initial": None if self.initial is None else self.initial.source})
 
     @property
@@ -72,11 +72,11 @@ class Run:
     @property
     def places(self) -> RowPlaces:
         """Where an example's rows of L tokens begin."""
-        return RowPlaces(self.records.max_seq_length, self.length)
+        return RowPlaces(self.records.manifest.max_seq_length, self.length)
 
     def rows(self, split: str) -> int:
         """Returns the number of rows of L tokens of "train" or "eval"."""
-        return self.records.examples(split) * self.places.rows
+        return self.records.manifest.examples(split) * self.places.rows
 
     def build_model(self) -> tf_keras.Model:
         """Creates the networks on the run's devices, with their initial weights."""
@@ -137,7 +137,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     Args:
         config: the run's settings. With more steps than a finished run in `model_dir` has, they
             extend that run.
-        data_dir: one or several directories of records, see `mixture.load`.
+        data_dir: directory of records.
         model_dir: the run's directory.
         vocab_file: vocabulary that must equal the records'.
         initial: initial networks, of the shape that the settings give.
@@ -147,7 +147,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
     Raises:
         UserError: one of these doesn't fit the settings, or the devices don't.
     """
-    records = mixture.load(data_dir)
+    records = Records.load(data_dir)
     vocabulary = _vocabulary(records, vocab_file)
     _check_length(config, records)
     if initial is not None:
@@ -155,14 +155,13 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         _check_shape(initial, config)
     steps = config.training.num_train_steps
     finished_at = [] if restart else _finished_at(model_dir, steps)
-    records.verify(config.runtime.verify_checksums)
+    manifest.verify_shards(data_dir, records.manifest, config.runtime.verify_checksums)
     strategy, resolved = devices.prepare(config)
     # After the devices: threads and workers can be set only before TensorFlow's first op.
-    for source in records.sources:
-        look_at_first_examples(source.data_dir, source.manifest)
+    look_at_first_examples(records)
     config = override(config, {
         "model.vocab_size": vocabulary.size,
-        "data.max_seq_length": config.data.max_seq_length or records.max_seq_length,
+        "data.max_seq_length": config.data.max_seq_length or records.manifest.max_seq_length,
         "runtime.log_every_steps": config.runtime.log_interval(steps),
     } | resolved)
     generator = None
@@ -236,8 +235,9 @@ def _check_shape(initial: Pretrained, config: PretrainingConfig) -> None:
                         "--model_size and these settings out: new networks take its shape.")
 
 
-def _vocabulary(records: Mixture, vocab_file: Path | None) -> Vocabulary:
-    path, built = vocab_file or records.vocabulary_path, records.vocabulary
+def _vocabulary(records: Records, vocab_file: Path | None) -> Vocabulary:
+    path, built = (vocab_file or records.data_dir / manifest.VOCABULARY_NAME,
+                   records.manifest.vocabulary)
     vocabulary = Vocabulary.load(path)
     recorded = tokenization.recorded_normalization(vocabulary, path) or built.normalization
     if (vocabulary.sha256, recorded) != (built.sha256, built.normalization):
@@ -248,22 +248,22 @@ def _vocabulary(records: Mixture, vocab_file: Path | None) -> Vocabulary:
     return vocabulary
 
 
-def _check_text(initial: Pretrained, records: Mixture) -> None:
+def _check_text(initial: Pretrained, records: Records) -> None:
     """Raises UserError if networks have another vocabulary or normalization than the records."""
-    text, built = initial.text, records.vocabulary
+    text, built = initial.text, records.manifest.vocabulary
     if (text.vocabulary.sha256, text.normalization) != (built.sha256, built.normalization):
         raise UserError(f"{initial.source} has another vocabulary, or another "
                         f"normalization of text, than the records in {records}.")
 
 
-def _check_length(config: PretrainingConfig, records: Mixture) -> None:
-    wanted, built = config.data.max_seq_length, records.max_seq_length
+def _check_length(config: PretrainingConfig, records: Records) -> None:
+    wanted, built = config.data.max_seq_length, records.manifest.max_seq_length
     length, most = wanted or built, config.model.max_position_embeddings
     fix = "Leave the flag out, or build the records again."
     if length > built:
         raise UserError(f"--max_seq_length={wanted}, but the records in {records} were built with "
                         f"{built}. {fix}")
-    if length < built and (length < SHORTEST_ROW or records.packing != "full"):
+    if length < built and (length < SHORTEST_ROW or records.manifest.packing != "full"):
         raise UserError(f"--max_seq_length={length}: only records of packing full are cut into "
                         f"shorter rows, of {SHORTEST_ROW} tokens at least; those in {records} were "
                         f"built with {built}. {fix}")
@@ -271,6 +271,6 @@ def _check_length(config: PretrainingConfig, records: Mixture) -> None:
         raise UserError(f"the records in {records} are {length} tokens long, but the model has "
                         f"model.max_position_embeddings={most}. Add "
                         f"--set model.max_position_embeddings={length}, or build shorter records.")
-    if not any(source.shards["train"] for source in records.sources):
+    if not records.manifest.shards_of("train"):
         raise UserError(f"the records in {records} hold no training examples. Build them again "
                         "with more text or a smaller --held_out_fraction.")

@@ -15,7 +15,6 @@ from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
 from electra_tf.checkpoints.weights import assign_parts
-from electra_tf.data.order import SHARES
 from electra_tf.data.pipeline import training_batches
 from electra_tf.objectives.objective import count_parameters
 from electra_tf.platform import storage
@@ -201,7 +200,7 @@ def _header(run: Run, state: TrainState, first_step: int,
             new_parts: Sequence[str]) -> list[str]:
     training, about = run.config.training, run.objective.describe(state.model)
     lines = [f"model    {count_parameters(state.model):,} parameters"
-             + (f": {about}" if about else ""), *_about_records(run)]
+             + (f": {about}" if about else ""), _about_records(run)]
     if not first_step:
         lines.append(f"begins   with {'new weights' if run.initial is None else run.initial.source}"
                      + (f"; new: {', '.join(new_parts)}" if new_parts else ""))
@@ -215,19 +214,9 @@ def _header(run: Run, state: TrainState, first_step: int,
     return lines
 
 
-def _about_records(run: Run) -> list[str]:
-    """Returns how much there is to read, and of several directories how often a run reads each."""
-    training, places, rows = run.config.training, run.places, run.rows("train")
-    batch, sources = training.train_batch_size, run.records.sources
-    lines = [f"records  {rows:,} examples of {run.length} tokens, {run.rows('eval'):,} held out"]
-    if places.rows > 1:
-        lines[0] += (f", {places.rows} out of each of {places.built} (which leaves out "
-                     f"{places.left_over})")
-    if len(sources) == 1:
-        return [f"{lines[0]}; {rows / batch:,.0f} steps of {batch} an epoch"]
-    for source in sources:
-        own, share = source.examples("train") * places.rows, source.share / SHARES
-        read = training.num_train_steps * batch * share
-        lines.append(f"  {share:>7.2%} of the batches from {source.data_dir}: {own:,} examples, "
-                     f"read {read / own:,.2f} times")
-    return lines
+def _about_records(run: Run) -> str:
+    batch, places, rows = run.config.training.train_batch_size, run.places, run.rows("train")
+    cut = (f", {places.rows} out of each of {places.built} (which leaves out {places.left_over})"
+           if places.rows > 1 else "")
+    return (f"records  {rows:,} examples of {run.length} tokens, {run.rows('eval'):,} held out"
+            f"{cut}; {rows / batch:,.0f} steps of {batch} an epoch")

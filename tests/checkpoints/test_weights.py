@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.weights import assign_parts, assign_weights, read_weights
 from electra_tf.modeling.electra import electra_encoder
-from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
-from electra_tf.pretraining import training_run
 from tests import tiny_encoder, tiny_records, tiny_run
 
 
@@ -29,22 +26,6 @@ def test_an_encoder_takes_its_part(trained):
     assert len(encoder.trainable_variables) > 30
     for variable in encoder.trainable_variables:
         np.testing.assert_array_equal(variable, expected[variable.name])
-
-
-def test_disentangled_words_are_read_as_the_sum(tmp_path):
-    """So that fine-tuning, exports and conversions know nothing of the difference."""
-    tiny_records.write(tmp_path / "records")
-    run = tiny_run.run_on(tmp_path / "records", storage.path(tmp_path), model__tying="disentangled",
-                          initialization__scheme="neighbours", training__num_train_steps=2,
-                          runtime__eval_steps=1, runtime__cpu_parts=1, model__num_layers=1)
-    training_run.train(run)
-    networks = formats.read(storage.path(tmp_path))
-    base = networks.weights["generator/embeddings/word_embeddings"]
-    own = networks.weights["electra/embeddings/word_embeddings"]
-    assert own.shape == base.shape and 0 < np.abs(own - base).max() < 0.1
-    encoder = electra_encoder(networks.model.discriminator, seed=5, policy="float32")
-    assign_weights(encoder.trainable_variables, networks.weights, "a run")
-    np.testing.assert_array_equal(encoder.embeddings.words.table, own)
 
 
 def test_a_missing_weight_is_named_and_nothing_is_assigned():

@@ -24,6 +24,7 @@ def rows_of(places, batch, draw=0):
     first = places.first_tokens(tf.range(places.rows, dtype=tf.int64), tf.constant(draw, tf.int64))
     rows = cut(Batch(*(tf.repeat(part, places.rows, axis=0) for part in batch)), first, places, PAD)
     assert (np.where(rows.valid, PAD, rows.ids) == PAD).all()
+    assert all(part.shape == [places.rows, places.length] for part in rows)
     return [([int(one) for one in ids[valid]], [int(one) for one in segments[valid]])
             for ids, valid, segments in zip(*(part.numpy() for part in rows), strict=True)]
 
@@ -61,10 +62,3 @@ def test_short_examples_give_short_and_empty_rows():
 def test_the_records_own_length_is_left_alone():
     batch = example(range(10, 18), range(20, 25), 16)
     assert cut(batch, tf.constant([1], tf.int64), RowPlaces(16, 16), PAD) is batch
-
-
-def test_shapes_are_static():
-    batch = Batch(tf.zeros([3, 16], tf.int32), tf.ones([3, 16], tf.bool),
-                  tf.zeros([3, 16], tf.int32))
-    for part in cut(batch, tf.constant([1, 1, 1], tf.int64), RowPlaces(16, 12), PAD):
-        assert part.shape == [3, 12]

@@ -60,17 +60,12 @@ def test_other_bytes_are_refused(damage):
         stored_ids(damage(serialize_example(range(5), 3, 2)), 2)
 
 
-def test_a_long_example_is_an_error_and_not_cut():
-    serialized = [serialize_example([2, 5, 5, 5, 3], 5, 2)]
-    dataset = tf.data.Dataset.from_tensor_slices(serialized).batch(1)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="longer than max_seq_length=4"):
-        list(dataset.map(lambda batch: parse_examples(batch, 4, 2, PAD)))
-
-
-def test_ids_of_another_width_are_an_error():
-    odd = tf.constant([serialize_example([2, 5, 3], 3, 2)])
-    with pytest.raises(tf.errors.InvalidArgumentError, match="4-byte ids"):
-        parse_examples(odd, 6, 4, PAD)
+@pytest.mark.parametrize(("length", "width", "words"), [
+    (2, 2, "longer than max_seq_length=2"), (6, 4, "4-byte ids")])
+def test_a_long_example_or_ids_of_another_width_are_an_error(length, width, words):
+    serialized = tf.constant([serialize_example([2, 5, 3], 3, 2)])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+        parse_examples(serialized, length, width, PAD)
 
 
 @pytest.mark.parametrize("first", [0, 4])

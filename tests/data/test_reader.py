@@ -1,60 +1,47 @@
 """Without TensorFlow the same rows come in the same order, or an error that names the file."""
 
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.data import manifest, mixture, order, pipeline, reader
-from electra_tf.data.order import Order, RowPlaces
+from electra_tf.data import manifest, pipeline, reader
+from electra_tf.data.manifest import Records
 from electra_tf.platform.errors import UserError
 from tests import tiny_records
 
-BATCH, WINDOW, SEED, BLOCK = 8, 40, 3, 20
+BATCH, WINDOW, SEED = 8, 40, 3
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     directory = tmp_path_factory.mktemp("reader")
     tiny_records.write(directory / "a", packing="full")
-    tiny_records.write(directory / "b", seed=2, packing="full")
     tiny_records.write(directory / "short")
     return directory
 
 
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch):
-    monkeypatch.setattr(mixture, "SHARES", BLOCK)
-    monkeypatch.setattr(order, "SHARES", BLOCK)
-
-
 def read(data_dir, first, last, length=tiny_records.LENGTH):
-    records = mixture.load(data_dir)
-    places = RowPlaces(records.max_seq_length, length)
     return list(reader.training_batches(
-        Order(records=records, places=places, seed=SEED, window_examples=WINDOW), pad_id=0,
-        batch_size=BATCH, first_step=first, last_step=last))
+        Records.load(data_dir), pad_id=0, seed=SEED, window_examples=WINDOW, batch_size=BATCH,
+        first_step=first, last_step=last, length=length))
 
 
-@pytest.mark.parametrize(("names", "length"), [
-    ("short", 32), ("a:0.3,b:0.7", 12), *(pytest.param(*case, marks=pytest.mark.slow) for case in (
-        ("a", 32), ("a", 12), ("a:0.3,b:0.7", 32)))])
-def test_batches_are_those_of_the_pipeline(place, names, length):
-    data_dir = ",".join(str(place / name) for name in names.split(","))
+@pytest.mark.parametrize(("name", "length"), [
+    ("short", 32), ("a", 12), pytest.param("a", 32, marks=pytest.mark.slow)])
+def test_batches_are_those_of_the_pipeline(place, name, length):
     for first, last in ((0, 30), (17, 20)):
         expected = list(pipeline.training_batches(
-            mixture.load(data_dir), pad_id=0, seed=SEED, window_examples=WINDOW,
+            Records.load(place / name), pad_id=0, seed=SEED, window_examples=WINDOW,
             global_batch_size=BATCH, first_step=first, last_step=last, length=length,
             context=tf.distribute.InputContext()))
-        found = read(data_dir, first, last, length)
+        found = read(place / name, first, last, length)
         assert len(found) == len(expected) == last - first
         for ours, theirs in zip(found, expected, strict=True):
-            for name, value in theirs._asdict().items():
-                assert getattr(ours, name).dtype == value.numpy().dtype
-                np.testing.assert_array_equal(getattr(ours, name), value, err_msg=name)
+            for part, value in theirs._asdict().items():
+                assert getattr(ours, part).dtype == value.numpy().dtype
+                np.testing.assert_array_equal(getattr(ours, part), value, err_msg=part)
 
 
 def test_examples_of_a_shard_come_in_their_order(place, monkeypatch):
@@ -91,9 +78,3 @@ def test_a_damaged_shard_is_named(place, tmp_path, change, words):
         shard.write_bytes(change(shard.read_bytes()))
     with pytest.raises(UserError, match=rf"train-0000\d.tfrecord isn't what.*{words}"):
         read(copy, 0, 30)
-
-
-def test_reading_needs_no_tensorflow():
-    program = "import sys; import electra_tf.data.reader; print('tensorflow' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
-                          check=True).stdout.strip() == "False"

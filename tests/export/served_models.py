@@ -13,6 +13,7 @@ from electra_tf.finetuning.finetuner import TrialSettings
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.modeling.electra import Discriminator, electra_encoder
 from electra_tf.modeling.inference import InferenceEncoder
+from electra_tf.modeling.layers import Build
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.kinds.kind import ServedNetwork
 from electra_tf.tasks.kinds.registry import KINDS
@@ -55,8 +56,7 @@ class Example:
 
     def served(self, threshold=None, dtype=tf.float32, tensor_parallel=1):
         """Returns what would be exported."""
-        encoder = InferenceEncoder(self.model.encoder.config, dtype, tensor_parallel)
-        encoder.take(self.model.encoder)
+        encoder = InferenceEncoder(self.model.encoder, dtype, tensor_parallel)
         return ServedTask(ServedNetwork(
             encoder=encoder, head=self.model.head, texts=self.row_encoder, spec=self.spec,
             config=self.config.task, threshold=threshold))
@@ -100,7 +100,7 @@ def tiny_discriminator():
     """Returns a network of pre-training."""
     config = example(Kind.CLASSIFICATION).config.model.discriminator
     network = Discriminator(
-        electra_encoder(config, seed=1, policy="float32"), seed=1, policy="float32")
+        electra_encoder(config, seed=1, policy="float32"), Build(seed=1))
     disturb(network)
     return network
 
@@ -109,6 +109,5 @@ def tiny_discriminator():
 def tiny_detector():
     """Returns what would be exported of it."""
     network = tiny_discriminator()
-    encoder = InferenceEncoder(network.encoder.config, tf.float32)
-    encoder.take(network.encoder)
+    encoder = InferenceEncoder(network.encoder, tf.float32)
     return Detector(encoder, network.head, RowEncoder(TEXT, 16))

@@ -15,7 +15,7 @@ LIGHT = (
     "electra_tf.apps.tools.plot_curves", "electra_tf.config.overrides",
     "electra_tf.config.pretraining", "electra_tf.config.runtime",
     "electra_tf.data.manifest", "electra_tf.finetuning.command",
-    "electra_tf.modeling.device_peaks", "electra_tf.modeling.flops",
+    "electra_tf.modeling.flops",
     "electra_tf.reporting.samples", "electra_tf.platform.atomic_file",
     "electra_tf.platform.command_line", "electra_tf.platform.signals",
     "electra_tf.pretraining.command", "electra_tf.reporting.curves",

@@ -1,4 +1,4 @@
-"""The paper's counts come out; the matrix-product count is hand-computed."""
+"""The paper's counts come out; the matrix-product count is hand-computed; peaks are found."""
 
 import dataclasses
 
@@ -6,13 +6,9 @@ import pytest
 
 from electra_tf.config.model import EncoderConfig
 from electra_tf.config.pretraining import SIZES
-from electra_tf.modeling import flops, paper_flops
-from electra_tf.modeling.weight_table import (
-    discriminator,
-    generator,
-    language_model,
-    whole_encoder,
-)
+from electra_tf.modeling import flops
+from electra_tf.modeling.flops import PEAKS, peak_flops
+from electra_tf.modeling.weight_table import discriminator, generator, language_model, whole_encoder
 
 
 def shape(hidden, layers, embedding=0, vocabulary=30522, **sizes):
@@ -48,19 +44,19 @@ PUBLISHED = {
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_counts_are_the_references_and_round_to_the_papers_table(name):
     networks, length, batch, steps, expected, table = PUBLISHED[name]
-    total = batch * length * steps * paper_flops.per_token(networks, length)
+    total = batch * length * steps * flops.paper_per_token(networks, length)
     assert total == pytest.approx(expected, rel=1e-12)
     assert table is None or float(f"{total:.1e}") == table
 
 
 def test_the_parts_of_small_are_the_references():
     small = SIZES["small"].model.discriminator
-    assert paper_flops.block(small, 128) == 220594816
-    assert paper_flops.embedding(small, 128) == 1013006336
-    assert paper_flops.inference(small, 128) == 3677281792
+    assert flops._paper_block(small, 128) * 128 == 220594816
+    assert flops._paper_embedding(small, 128) * 128 == 1013006336
+    assert flops.paper_forward(discriminator(small), 128) == 3677281792
     heads = [dataclasses.replace(network, towers=0)
              for network in (model(small), discriminator(small))]
-    assert [paper_flops.forward(network, 128) for network in heads] == [161892280.0, 17137664]
+    assert [flops.paper_forward(network, 128) for network in heads] == [161892280.0, 17137664]
 
 
 TINY = shape(4, 1, 2, vocabulary=10, num_heads=2, intermediate_size=8)
@@ -87,11 +83,19 @@ def test_matrix_products_of_a_step_by_hand():
     assert flops.products_per_token([towers], 3, 0.5) == 3 * (320 + 48 + 56)
 
 
-def test_a_wider_projection_and_a_second_attention_by_hand():
-    tiny = shape(2, 1, num_heads=1, intermediate_size=4)
-    plain = paper_flops.block(tiny, 3)
-    # Queries, keys and values of two units more: 3 (2 x 2 + 1) 2; their scores 2 x 2 x 3.
-    assert paper_flops.block(tiny, 3, projected_size=4) - plain == 3 * (30 + 12)
-    # Once more projections 3 x 5 x 2, products 4 x 2 x 3, 10 for each of three scores, output
-    # 5 x 2, dropout and sum 5 x 2, layer norm 5.
-    assert paper_flops.block(tiny, 3, attentions=2) - plain == 3 * (30 + 24 + 30 + 10 + 10 + 5)
+TERAFLOPS = {
+    ("NVIDIA H100 80GB HBM3", "bfloat16"): 989.4, ("NVIDIA H100 PCIe", "bfloat16"): 756.0,
+    ("NVIDIA H200", "float16"): 989.4, ("NVIDIA A100-SXM4-40GB", "float32"): 156.0,
+    ("NVIDIA A10G", "bfloat16"): None, ("NVIDIA A10", "bfloat16"): 125.0,
+    ("NVIDIA L4", "bfloat16"): 121.0, ("NVIDIA L40S", "bfloat16"): 362.0,
+    ("Tesla T4", "float16"): 65.0, ("Tesla T4", "bfloat16"): None,
+    ("Tesla V100-SXM2-16GB", "float16"): 125.0, ("Tesla V100-PCIE-16GB", "float16"): 112.0,
+    ("TPU_v5e", "bfloat16"): 197.0, ("", "float32"): None,
+    ("Intel(R) Xeon(R) Platinum 8481C CPU", "float32"): None}
+
+
+def test_a_device_name_finds_its_peak_and_every_row_can_be_found():
+    found = {case: peak_flops(*case) for case in TERAFLOPS}
+    assert found == {case: rate and rate * 1e12 for case, rate in TERAFLOPS.items()}
+    assert not [name for name, peak in PEAKS.items()
+                if peak_flops(name, "float32") != peak[0] * 1e12]

@@ -1,4 +1,4 @@
-"""The encoder that answers computes what the encoder that trains does."""
+"""The encoder that answers computes what the encoder that trains does, and so does [CLS] alone."""
 
 import numpy as np
 import pytest
@@ -32,23 +32,21 @@ def batch():
             tf.constant(draw.integers(0, 2, shape), tf.int32), tf.sequence_mask(LENGTHS, shape[1]))
 
 
-def answering(encoder, dtype=tf.float32, tensor_parallel=1):
-    answers = InferenceEncoder(encoder.config, dtype, tensor_parallel)
-    answers.take(encoder)
-    return answers
-
-
 @pytest.mark.parametrize("tensor_parallel", [1, 4])
 def test_vectors_are_the_trained_encoders(encoder, batch, tensor_parallel):
-    expected = encoder(*batch).numpy()
-    answers = answering(encoder, tensor_parallel=tensor_parallel)
+    expected, answers = encoder(*batch), InferenceEncoder(encoder, tf.float32, tensor_parallel)
     np.testing.assert_allclose(answers.first(*batch), expected[:, 0], atol=1e-5)
-    valid = batch[2].numpy()
-    np.testing.assert_allclose(answers(*batch).numpy()[valid], expected[valid], atol=1e-5)
+    np.testing.assert_allclose(answers(*batch)[batch[2]], expected[batch[2]], atol=1e-5)
+
+
+def test_the_weights_of_another_encoder_are_taken(encoder, batch):
+    answers = InferenceEncoder(electra_encoder(CONFIG, seed=5, policy="float32"), tf.float32, 2)
+    answers.take(encoder)
+    np.testing.assert_allclose(answers.first(*batch), encoder(*batch)[:, 0], atol=1e-5)
 
 
 def test_padding_changes_nothing(encoder, batch):
-    answers = answering(encoder)
+    answers = InferenceEncoder(encoder, tf.float32)
     wide = [tf.pad(part, [[0, 0], [0, 3]]) for part in batch]
     np.testing.assert_allclose(answers.first(*wide), answers.first(*batch), atol=1e-6)
     other_padding = tf.where(batch[2], batch[0], 59)
@@ -57,7 +55,7 @@ def test_padding_changes_nothing(encoder, batch):
 
 def test_one_graph_takes_any_batch_and_length(encoder, batch):
     spec = tf.TensorSpec([None, None], tf.int32)
-    answers = answering(encoder)
+    answers = InferenceEncoder(encoder, tf.float32)
     function = tf.function(answers.first, autograph=False).get_concrete_function(
         spec, spec, tf.TensorSpec([None, None], tf.bool))
     whole = function(*batch)
@@ -77,5 +75,17 @@ def test_bfloat16_errs_little_more_than_mixed_precision(encoder, batch):
         return np.abs(tf.cast(vectors, tf.float32).numpy() - exact).mean()
 
     # Sums before a norm are rounded here, and kept in float32 there.
-    assert error(answering(encoder, tf.bfloat16).first(*batch)) < 3.0 * error(
+    assert error(InferenceEncoder(encoder, tf.bfloat16).first(*batch)) < 3.0 * error(
         mixed(*batch)[:, 0]) < 0.05
+
+
+def test_the_last_layer_computes_the_first_position_alone_with_the_same_gradients(encoder, batch):
+    results = []
+    for compute in (lambda: encoder.first(*batch), lambda: encoder(*batch)[:, 0]):
+        with tf.GradientTape() as tape:
+            vectors = compute()
+            loss = tf.reduce_sum(tf.sin(vectors))
+        gradients = tape.gradient(loss, encoder.trainable_variables)
+        results.append([vectors, *map(tf.convert_to_tensor, gradients)])
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)

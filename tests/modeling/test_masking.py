@@ -5,11 +5,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.config.model import MaskingConfig
+from electra_tf.config.model import MaskingConfig, SamplingConfig
+from electra_tf.modeling.corruption import TokenReplacement
 from electra_tf.modeling.masking import (
+    Predictions,
     draw_with_replacement,
     draw_words,
     gather_tokens,
+    gather_vectors,
     mask_tokens,
     maskable,
     number_to_predict,
@@ -62,6 +65,41 @@ def test_given_the_references_draws_the_masked_batch_equals_the_references():
     np.testing.assert_array_equal(masked, golden["masked_input_ids"])
     np.testing.assert_array_equal(
         tf.where(filled, gather_tokens(ids, positions), 0), golden["masked_lm_ids"])
+
+
+def test_writing_equals_the_reference_also_where_positions_collide():
+    golden = golden_files.load("masking_scatter")
+    positions = tf.constant(golden["positions"])
+    written = write_tokens(tf.constant(golden["int_sequence"]), positions,
+                           tf.constant(golden["int_updates"]), positions > 0)
+    np.testing.assert_array_equal(written, golden["int_result"])
+
+
+def test_gathering_equals_the_reference():
+    golden = golden_files.load("masking_scatter")
+    positions = tf.constant(golden["positions"])
+    np.testing.assert_array_equal(
+        gather_tokens(tf.constant(golden["int_sequence"]), positions), golden["int_gather"])
+    np.testing.assert_array_equal(
+        gather_vectors(tf.constant(golden["float_sequence"]), positions),
+        golden["float_gather"].reshape(-1, 3))
+
+
+def test_slots_that_arent_valid_write_nothing():
+    ids = tf.constant([[1, 2, 3]])
+    written = write_tokens(ids, tf.constant([[0, 2]]), tf.constant([[7, 8]]),
+                           tf.constant([[False, True]]))
+    assert written.numpy().tolist() == [[1, 2, 8]]
+
+
+def test_a_sample_equal_to_the_original_isnt_replaced_and_padding_never_is():
+    replacement = TokenReplacement(MaskingConfig(), SamplingConfig(), None, 1)
+    slots = Predictions(tf.constant([[0, 1, 3]]), tf.constant([[5, 6, 0]]),
+                        tf.constant([[True, True, True]]))
+    ids, replaced = replacement.corrupt(tf.constant([[5, 6, 7, 0]]), tf.constant(
+        [[True, True, True, False]]), slots, tf.constant([[5, 9, 9]]))
+    assert ids.numpy().tolist() == [[5, 9, 7, 9]]
+    assert replaced.numpy().tolist() == [[False, True, False, False]]
 
 
 @pytest.mark.parametrize("config", [MaskingConfig(), LEGACY])

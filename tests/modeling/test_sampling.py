@@ -23,14 +23,15 @@ def logits(rows=7, entries=256, scale=3.0):
     return scale * tf.random.stateless_normal([rows, entries], seed=[1, 2])
 
 
+PLACE = Randomness(seed=3, step=tf.constant(0, tf.int64), first_example=tf.constant(0, tf.int64))
+
+
 def uniforms(count):
-    place = Randomness(seed=3, step=tf.constant(0, tf.int64),
-                       first_example=tf.constant(0, tf.int64))
-    return tf.reshape(place.uniform("sampling", 1, count), [-1])
+    return tf.reshape(PLACE.uniform("sampling", 1, count), [-1])
 
 
 def replacement(**sampling):
-    """The layer of a run of 1,000 steps."""
+    """That of a run of 1,000 steps."""
     return TokenReplacement(MaskingConfig(), SamplingConfig(**sampling),
                             tiny_given.of(vocab_size=256).kinds, num_steps=1000)
 
@@ -120,12 +121,10 @@ def test_without_the_right_answers_the_references_distribution_is_drawn_from():
 
 def test_the_setting_keeps_right_answers_out_of_the_samples():
     x = tf.tensor_scatter_nd_update(logits(rows=6), [[row, 5] for row in range(6)], [50.0] * 6)
-    place = Randomness(seed=3, step=tf.constant(0, tf.int64),
-                       first_example=tf.constant(0, tf.int64))
 
     def drawn(**sampling) -> np.ndarray:
         return replacement(**sampling).sample(
-            distribution(x), slots(2, 3), place, training=True).numpy()
+            distribution(x), slots(2, 3), PLACE, training=True).numpy()
 
     assert (drawn() == 5).all()
     assert (drawn(disallow_correct=True) != 5).all()
@@ -139,11 +138,9 @@ def test_the_temperature_falls_from_the_initial_one():
 
 def test_an_evaluation_samples_at_the_final_temperature():
     x = logits(rows=6)
-    place = Randomness(seed=3, step=tf.constant(0, tf.int64),
-                       first_example=tf.constant(0, tf.int64))
     layer = replacement(initial_temperature=100.0, temperature=0.01)
     best = tf.argmax(x, axis=-1).numpy().reshape(2, 3)
-    drawn = {training: layer.sample(distribution(x), slots(2, 3), place, training=training).numpy()
+    drawn = {training: layer.sample(distribution(x), slots(2, 3), PLACE, training=training).numpy()
              for training in (True, False)}
     np.testing.assert_array_equal(drawn[False], best)
     assert (drawn[True] != best).any()

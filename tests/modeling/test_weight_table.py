@@ -1,7 +1,8 @@
-"""The table has exactly the weights that the networks of every objective are built with."""
+"""The networks of every objective have the weights of the table, what is tied and what is drawn."""
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 from electra_tf.config.model import Tying
@@ -13,17 +14,12 @@ from electra_tf.objectives.objective import GivenGenerator, count_parameters
 from electra_tf.objectives.registry import build_objective
 from tests import tiny_given, tiny_run
 
-_WORDS = "electra/embeddings/word_embeddings"
-_DIFFERENCE = "electra/embeddings/difference/word_embeddings"
 _WITH_GENERATOR = ("frozen_generator", "two_stage")
 
 
 def built(model):
-    """Path -> shape of a model's variables; checkpoints keep a difference of words as the sum."""
-    shapes = {variable.name.split(":")[0]: tuple(variable.shape) for variable in model.variables}
-    if _DIFFERENCE in shapes:
-        shapes[_WORDS] = shapes.pop(_DIFFERENCE)
-    return shapes
+    """Path -> shape of a model's variables."""
+    return {variable.name.split(":")[0]: tuple(variable.shape) for variable in model.variables}
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
@@ -47,13 +43,44 @@ def built_values(model):
             for variable in ElectraModel(model, seed=1).variables}
 
 
-@pytest.mark.parametrize("tying", Tying)
-def test_every_way_of_tying_has_its_weights(tying):
-    for embedding_size in (12, 32):
-        config = dataclasses.replace(tiny_run.config(model__vocab_size=40).model, tying=tying,
-                                     embedding_size=embedding_size)
+@pytest.fixture(scope="module")
+def models():
+    config = tiny_run.config(model__vocab_size=40, model__generator_width=0.5).model
+    return {(tying, size): ElectraModel(
+        dataclasses.replace(config, tying=tying, embedding_size=size), seed=1)
+        for tying in Tying for size in (12, 32)}
+
+
+def test_every_way_of_tying_has_its_weights_and_shares_them(models):
+    for (tying, size), model in models.items():
+        config = tiny_run.config(model__vocab_size=40, model__generator_width=0.5,
+                                 model__tying=tying, model__embedding_size=size).model
         found = weight_table.discriminator(config.discriminator).weights
-        assert found | weight_table.own_generator(config) == built(ElectraModel(config, seed=1))
+        assert found | weight_table.own_generator(config) == built(model)
+        own, other = (set(built(network)) for network in (model.generator, model.discriminator))
+        assert {
+            Tying.NONE: own & other == set(),
+            Tying.TOKEN_EMBEDDINGS: own & other == {"electra/embeddings/word_embeddings"},
+            Tying.ALL_EMBEDDINGS: own & other == set(
+                weight_table.embeddings("electra/embeddings", config.discriminator)),
+            Tying.EVERYTHING: all("predictions" in name for name in own ^ other)}[tying]
+
+
+def test_kernels_are_drawn_as_the_reference_draws_them():
+    config = tiny_run.config(model__vocab_size=40, model__embedding_size=8, model__num_layers=1,
+                             model__hidden_size=256, model__intermediate_size=1024).model
+    values = {variable.name.split(":")[0]: variable.numpy()
+              for variable in ElectraModel(config, seed=1).trainable_variables}
+    # A normal of 0.02 cut at two deviations has deviation 0.02 * 0.8796.
+    kernel = values["electra/encoder/layer_0/intermediate/dense/kernel"]
+    assert kernel.std() == pytest.approx(0.02 * 0.8796, rel=0.01)
+    assert np.abs(kernel).max() <= 0.04
+    for name, fans in (("electra/embeddings_project/kernel", 8 + 256),
+                       ("discriminator_predictions/dense_1/kernel", 256 + 1)):
+        limit = (6 / fans) ** 0.5
+        assert 0.9 * limit < np.abs(values[name]).max() <= limit
+    assert values["electra/encoder/layer_0/output/dense/bias"].any() == 0
+    assert values["electra/embeddings/LayerNorm/gamma"].all() == 1
 
 
 @pytest.mark.parametrize(("size", "published"), [

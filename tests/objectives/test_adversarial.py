@@ -22,27 +22,27 @@ def test_the_losses_of_one_sample_by_hand():
     # The discriminator is right with probability 0.8: R = -ln 0.8. The baseline expected 0.6.
     reward, surprise = tf.constant(-np.log(0.8), tf.float32), tf.constant(2.0)
     logit = tf.constant(np.log(0.6 / 0.4), tf.float32)
-    found = policy_losses(reward, surprise, logit)
-    assert float(found.policy) == pytest.approx((-np.log(0.8) + np.log(0.6)) * 2.0, rel=1e-5)
-    assert float(found.baseline) == pytest.approx(
+    policy, baseline = policy_losses(reward, surprise, logit)
+    assert float(policy) == pytest.approx((-np.log(0.8) + np.log(0.6)) * 2.0, rel=1e-5)
+    assert float(baseline) == pytest.approx(
         -0.8 * np.log(0.6) - 0.2 * np.log(0.4), rel=1e-5)
 
 
 def test_the_gradient_ascends_the_advantage_and_leaves_the_baseline_alone():
     reward = tf.constant([1.0, 0.1])
     logits = tf.Variable([[1.0, 2.0, 0.5], [0.0, 0.0, 0.0]])
-    baseline = tf.Variable([0.0, 0.0])  # Expects ln 2.
+    logit = tf.Variable([0.0, 0.0])  # Expects ln 2.
     sampled = [2, 0]
     with tf.GradientTape(persistent=True) as tape:
         surprise = tf.nn.sparse_softmax_cross_entropy_with_logits(sampled, logits)
-        found = policy_losses(reward, surprise, baseline)
+        policy, baseline = policy_losses(reward, surprise, logit)
     advantage = reward.numpy() - np.log(2.0)
     softmax = tf.nn.softmax(logits).numpy()
     np.testing.assert_allclose(  # -(R - b) d log p / d logits
-        tape.gradient(found.policy, logits),
+        tape.gradient(policy, logits),
         -advantage[:, np.newaxis] * (np.eye(3)[sampled] - softmax), rtol=1e-5, atol=1e-6)
-    assert tape.gradient(found.policy, baseline) is None
-    assert tape.gradient(found.baseline, logits) is None
+    assert tape.gradient(policy, logit) is None
+    assert tape.gradient(baseline, logits) is None
 
 
 def test_the_reward_is_the_discriminators_loss_at_the_selected_positions():

@@ -24,12 +24,6 @@ def test_a_registered_name_gives_its_objective_whose_losses_are_drawn():
             assert measures()[loss].unit and loss in panels()[measures()[loss].panel]
 
 
-@pytest.mark.parametrize("name", ["gan", 5])
-def test_an_unknown_name_is_refused_with_the_known_ones(name):
-    with pytest.raises(UserError, match="objective.name must be one of electra, mlm"):
-        config(name)
-
-
 def test_the_losses_weights_are_the_papers_unless_configured():
     assert build_objective(PretrainingConfig(), GIVEN).coefficients == {
         "generator_loss": 1.0, "discriminator_loss": 50.0}
@@ -43,9 +37,3 @@ def test_another_objectives_setting_is_refused_by_name():
                        r"this run: it belongs to objective.name=electra, electra_15, [\w, ]+, "
                        r"and this one is mlm"):
         override(config("mlm"), {"objective.discriminator_loss_weight": 5})
-
-
-def test_a_name_wins_over_the_order_of_changes():
-    changed = override(PretrainingConfig(), {
-        "objective.generator_loss_weight": 2, "objective.name": "mlm"})
-    assert (changed.objective.name, changed.objective.generator_loss_weight) == ("mlm", 2.0)

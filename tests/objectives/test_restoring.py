@@ -9,9 +9,11 @@ import tensorflow as tf
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.modeling.corruption import Corrupted
-from electra_tf.modeling.variants import RestoringModel
-from electra_tf.objectives.all_tokens_mlm import AllTokensMlmObjective, copy_loss
-from electra_tf.objectives.replace_mlm import ReplaceMlmObjective
+from electra_tf.objectives.language_models import (
+    AllTokensMlmObjective,
+    ReplaceMlmObjective,
+    copy_loss,
+)
 from tests.objectives.golden_batch import GIVEN, RANDOMNESS, masked_batch
 from tests.parity import golden_files
 
@@ -20,7 +22,7 @@ def built(kind):
     """The objective, and its network with the reference's weights of BERT as the restorer."""
     name = {ReplaceMlmObjective: "replace_mlm", AllTokensMlmObjective: "all_tokens_mlm"}[kind]
     objective = kind(override(PretrainingConfig(), {"objective.name": name}), GIVEN)
-    model = RestoringModel(golden_files.model_config("mlm"), copies=kind.copies, seed=0)
+    model = kind.networks_class(golden_files.model_config("mlm"), seed=0)
     weights = golden_files.load("mlm_weights")
     for variable in model.restorer.variables:
         variable.assign(weights[variable.name.split(":")[0].replace(

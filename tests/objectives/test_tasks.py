@@ -93,16 +93,6 @@ def test_numbers_are_predicted_on_their_own_scale():
     np.testing.assert_allclose(moved.details["predictions"], predictions + 1.0, rtol=1e-5)
 
 
-def test_words_are_judged_at_their_first_pieces():
-    objective, examples, _ = CASES["tagging"]
-    outcome, _, model = run(objective, examples)
-    first = make_batch(examples[:1], 1, (16,), pad_id=0)
-    hidden = model.encoder(tf.constant(first.ids), tf.constant(first.segment_ids),
-                           tf.constant(first.valid))
-    logits = model.head(tf.gather(hidden, [1, 2, 5], axis=1)).numpy()[0]
-    assert outcome.details["tags"].numpy()[0, :3].tolist() == logits.argmax(axis=1).tolist()
-
-
 def test_the_loss_of_tags_by_sentence_is_googles():
     """Of the golden sentences the loss is theirs, a sum over words; we divide by the sentences."""
     golden, encoder = (golden_files.load(f"finetune_{name}") for name in ("chunk_eval", "encoder"))
@@ -143,13 +133,3 @@ def test_answers_lie_in_the_second_segment_or_at_cls():
         likely = details["start_index"][index][details["start_log_probs"][index] > -500]
         assert set(likely.tolist()) == {0, *np.flatnonzero(example.segment_ids).tolist()}
     assert details["impossible"].shape == (3,)
-
-
-def test_dropout_is_drawn_in_training_only():
-    objective = ClassificationObjective(outputs=3, dropout_rate=0.5)
-    examples = CASES["classification"][1]
-    outcome, _, model = run(objective, examples)
-    quiet, _, _ = run(objective, examples, training=False, model=model)
-    again, _, _ = run(objective, examples, model=model)
-    assert not np.allclose(outcome.details["logits"], quiet.details["logits"])
-    np.testing.assert_array_equal(outcome.details["logits"], again.details["logits"])

@@ -39,8 +39,9 @@ def compute(model):
     inputs, sampled = masked_batch()
     made = objective()
     noise = made.noise(model, inputs.original, RANDOMNESS, training=False)
-    outcome = made.discriminate_noise(model, inputs, noise, sampled, RANDOMNESS, training=False)
-    losses = {"generator_loss": noise.loss_sum / GOLDEN["cloze_weights"].sum(),
+    outcome = made.discriminate_noise(
+        model, inputs, noise.softmax, sampled, RANDOMNESS, training=False)
+    losses = {"generator_loss": tf.reduce_sum(noise.losses) / GOLDEN["cloze_weights"].sum(),
               "discriminator_loss": outcome.loss_sums["discriminator_loss"] / MASK.sum()}
     total = tf.add_n([made.coefficients[name] * loss for name, loss in losses.items()])
     return losses, total, outcome.details

@@ -5,7 +5,8 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.config.model import EncoderConfig
-from electra_tf.modeling.encoder import Embeddings, Encoder
+from electra_tf.modeling.electra import electra_encoder
+from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.task_heads import QuestionHead, ScoreHead, first_vectors, vectors_at
 from tests.parity import golden_files
 
@@ -24,8 +25,7 @@ def encoder() -> Encoder:
         vocab_size=vocab_size, embedding_size=embedding_size, hidden_size=32, num_layers=2,
         num_heads=4, intermediate_size=intermediate, max_position_embeddings=64,
         type_vocab_size=2, hidden_dropout=0.0, attention_dropout=0.0, initializer_range=0.02)
-    network = Encoder("electra", config, seed=0, policy="float32", embeddings=Embeddings(
-        "electra/embeddings", config, seed=0, policy="float32"))
+    network = electra_encoder(config, seed=0, policy="float32")
     assign(network, weights)
     return network
 

@@ -19,8 +19,8 @@ from absl import flags
 from electra_tf.config import overrides, pretraining, pretraining_flags
 from electra_tf.config.overrides import ANY_SETTING
 from electra_tf.config.pretraining import SIZES, PretrainingConfig
-from electra_tf.modeling import flops, paper_flops, weight_table
-from electra_tf.modeling.device_peaks import peak_flops
+from electra_tf.modeling import flops, weight_table
+from electra_tf.modeling.flops import peak_flops
 from electra_tf.modeling.weight_table import Network
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError, shown
@@ -39,7 +39,7 @@ _WIDE = 768
 
 
 class Device(NamedTuple):
-    """A kind of accelerator; `device_peaks` has its peak."""
+    """A kind of accelerator; `flops.PEAKS` has its peak."""
 
     dollars_per_hour: float
     """Of one device with its share of the machine, on demand, rounded."""
@@ -90,7 +90,7 @@ class Workload:
         networks = objective.networks()
         tokens = float(training.train_batch_size * training.num_train_steps * length)
         return cls(networks=networks, tokens=tokens,
-                   paper_flops=paper_flops.per_token(networks, length) * tokens,
+                   paper_flops=flops.paper_per_token(networks, length) * tokens,
                    matmul_flops=objective.flops_per_token(length) * tokens)
 
     def inference(self, length: int) -> tuple[float, float]:
@@ -99,7 +99,7 @@ class Workload:
         The first includes the discriminator's head in place of a task's, the second no head.
         """
         encoder = self.networks[0].encoder
-        return (paper_flops.inference(encoder, length),
+        return (flops.paper_forward(weight_table.discriminator(encoder), length),
                 length * flops.encoder_products_per_token(encoder, length))
 
 

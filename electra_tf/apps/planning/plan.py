@@ -26,15 +26,10 @@ from absl import flags
 from electra_tf.apps.planning import throughput
 from electra_tf.apps.planning.throughput import Timing
 from electra_tf.checkpoints import directory
-from electra_tf.checkpoints.run_directory import (
-    CHECKPOINTS,
-    is_taken,
-    read_identity,
-    settings_of,
-)
+from electra_tf.checkpoints.run_directory import CHECKPOINTS, is_taken, read_identity, settings_of
 from electra_tf.config.overrides import flatten
 from electra_tf.config.pretraining import SIZES
-from electra_tf.data import mixture
+from electra_tf.data.manifest import Records
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.signals import Interrupted
@@ -235,13 +230,13 @@ def continued(data_dir: str, model_dir: Path, seconds: float | None) -> list[str
     return words + _evaluation_flags(total, min(_MOST_EVALUATIONS, total), batches)
 
 
-def report(plans: Sequence[Plan], best: Plan, records: mixture.Mixture) -> str:
+def report(plans: Sequence[Plan], best: Plan, records: Records) -> str:
     """Returns the table with its notes."""
     notes = ["AUC: final unigram_auc of runs on English Wikipedia and books; other text and "
              "vocabularies differ (docs/how_to/size_and_recipe.md)."]
     if any(proposed.extrapolated for proposed in plans):
         notes.append("* more tokens than were measured: extrapolated by a power law.")
-    passes = best.tokens / records.tokens("train")
+    passes = best.tokens / sum(shard.tokens for shard in records.manifest.shards_of("train"))
     notes.append(f"The proposed run reads the records {passes:,.1f} times"
                  + ("; more text would improve it." if passes > _MANY_PASSES else "."))
     return table_text(Table(
@@ -267,12 +262,13 @@ def main() -> None:
     for name in ("budget", "data_dir", *(["model_dir"] if values.run else [])):
         if not values[name].value:
             raise UserError(f"--{name} is needed: {values[name].help}")
-    records = mixture.load(values.data_dir)
+    records = Records.load(values.data_dir)
+    length = records.manifest.max_seq_length
     print("measuring this machine, some seconds of each network ...", flush=True)
     plans = [plan(network, throughput.measure(
         [f"--data_dir={values.data_dir}", *network.flags, f"--train_batch_size={BATCH}",
-         f"--eval_batch_size={_EVAL_BATCH}", "--recipe=short"], BATCH * records.max_seq_length),
-        seconds, records.max_seq_length) for network in NETWORKS]
+         f"--eval_batch_size={_EVAL_BATCH}", "--recipe=short"], BATCH * length),
+        seconds, length) for network in NETWORKS]
     best = max(plans, key=lambda proposed: proposed.auc)
     print(report(plans, best, records))
     model_dir = values.model_dir or "runs/planned"
@@ -284,8 +280,7 @@ def main() -> None:
 def define() -> None:
     """Defines the flags."""
     flags.DEFINE_string("budget", None, "Duration of the run, such as 45m, 1h30m or 2d.")
-    flags.DEFINE_string("data_dir", None, "Directory of records that data_prep built, or several "
-                        "with weights, as run_pretraining.py takes them.")
+    flags.DEFINE_string("data_dir", None, "Directory of records that data_prep built.")
     flags.DEFINE_string("model_dir", None, "Directory of the run; required with --run.")
     flags.DEFINE_bool("run", False, "Start the proposed run.")
 

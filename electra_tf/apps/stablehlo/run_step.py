@@ -19,10 +19,9 @@ from absl import flags
 
 from electra_tf.apps.stablehlo import artefact
 from electra_tf.apps.stablehlo.artefact import LiftedStep
-from electra_tf.data import mixture, reader
+from electra_tf.data import manifest, reader
 from electra_tf.data.example import Batch
-from electra_tf.data.mixture import Mixture
-from electra_tf.data.order import Order, RowPlaces
+from electra_tf.data.manifest import Records
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.machine import peak_memory_bytes
@@ -71,22 +70,21 @@ def main() -> None:
                           "saved. The same command continues from there.")
 
 
-def _records(data_dir: str, step: LiftedStep) -> Mixture:
+def _records(data_dir: str, step: LiftedStep) -> Records:
     reading = step.layout.reading
     if reading is None:
         raise UserError("this step was made without records, to be compiled only; export it with "
                         "--data_dir and --model_dir.")
-    records = mixture.load(data_dir)
-    for source in records.sources:
-        storage.require_local(source.data_dir, "--data_dir", "run_step reads files alone")
-    if records.fingerprint != reading.fingerprint:
+    records = Records.load(data_dir)
+    storage.require_local(records.data_dir, "--data_dir", "run_step reads files alone")
+    if records.manifest.fingerprint != reading.fingerprint:
         raise UserError(f"the records in {records} aren't those that the step was exported with.")
-    records.verify()
+    manifest.verify_shards(data_dir, records.manifest)
     return records
 
 
 class _Loop:
-    def __init__(self, state_path: Path, step: LiftedStep, records: Mixture,
+    def __init__(self, state_path: Path, step: LiftedStep, records: Records,
                  state: artefact.State, devices: list[Any]):
         from electra_tf.apps.stablehlo import jax_step
 
@@ -118,12 +116,10 @@ class _Loop:
 
     def _batches(self, first: int, last: int) -> Iterator[Batch]:
         reading = self._layout.reading
-        order = Order(records=self._records, seed=reading.seed,
-                      places=RowPlaces(self._records.max_seq_length, reading.length),
-                      window_examples=reading.shuffle_window)
         return reader.training_batches(
-            order, pad_id=reading.pad_id, batch_size=self._layout.batch_size, first_step=first,
-            last_step=last)
+            self._records, pad_id=reading.pad_id, seed=reading.seed, length=reading.length,
+            window_examples=reading.shuffle_window, batch_size=self._layout.batch_size,
+            first_step=first, last_step=last)
 
     def _report(self, number: int, last: int, *, is_first: bool) -> None:
         """Waits for the steps since the last report and reports them."""
@@ -160,8 +156,8 @@ class _Loop:
 def define() -> None:
     """Defines the flags."""
     flags.DEFINE_string("step", None, "File that compile_step --export wrote.")
-    flags.DEFINE_string("data_dir", None, "Records that the step was exported with: a directory, "
-                        "or several as run_pretraining.py takes them.")
+    flags.DEFINE_string("data_dir", None, "Directory of the records that the step was exported "
+                        "with.")
     flags.DEFINE_string("state", None, "File of the state, ending in .npz: continued from if it "
                         "exists, and written.")
     flags.DEFINE_integer("last_step", 0, "Train up to this step; 0: the run's last.", lower_bound=0)

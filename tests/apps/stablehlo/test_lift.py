@@ -16,7 +16,7 @@ from electra_tf.apps.stablehlo.lift import export, for_one_device, state_name, t
 from electra_tf.checkpoints import directory, run_directory
 from electra_tf.config.objectives import TwoStageConfig
 from electra_tf.data.pipeline import training_batches
-from electra_tf.modeling import attention
+from electra_tf.modeling import encoder
 from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import training_run
 from electra_tf.pretraining.setup import prepare
@@ -149,8 +149,8 @@ def test_two_traces_are_the_same_bytes_whatever_this_machine_multiplies(records,
         return lifted(run, tiny_run.state_of(run)).module
 
     found = module()
-    monkeypatch.setattr(attention, "cpu_multiplies_bfloat16",
-                        lambda before=attention.cpu_multiplies_bfloat16: not before())
+    monkeypatch.setattr(encoder, "cpu_multiplies_bfloat16",
+                        lambda before=encoder.cpu_multiplies_bfloat16: not before())
     assert module() == found
 
 

@@ -1,11 +1,18 @@
+"""ELECTRA 15 % against the reference's logits, and the discriminator's scores by hand."""
+
+import math
+
 import numpy as np
 import pytest
 
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.modeling.electra import ElectraModel
-from electra_tf.objectives.electra import ElectraObjective
-from electra_tf.objectives.electra_15 import Electra15Objective
+from electra_tf.objectives.electra import (
+    Electra15Objective,
+    ElectraObjective,
+    detection_scores,
+)
 from tests.objectives.golden_batch import GIVEN, RANDOMNESS, masked_batch
 from tests.parity import golden_files
 
@@ -49,3 +56,27 @@ def test_the_loss_averages_over_the_selected_tokens():
     _, all_weights = ElectraObjective(PretrainingConfig(), GIVEN).prepare(
         inputs.original, RANDOMNESS)
     assert float(all_weights["discriminator_loss"]) == inputs.original.valid.numpy().sum()
+
+
+def test_scores_equal_a_count_by_hand():
+    # Called replaced: tokens 0, 1, 4. Replaced: 0, 2, 4, 5.
+    replaced = np.array([1, 0, 1, 0, 1, 1], bool)
+    logits = np.array([2.0, 0.5, -1.0, -3.0, 0.1, -0.2])
+    scores = detection_scores(replaced, logits)
+    assert scores["discriminator_accuracy"] == pytest.approx(3 / 6)
+    assert scores["discriminator_precision"] == pytest.approx(2 / 3)
+    assert scores["discriminator_recall"] == pytest.approx(2 / 4)
+    assert scores["replaced_fraction"] == pytest.approx(4 / 6)
+    # Of the 8 (replaced, original) pairs, 5 are in order: 2.0 beats both, 0.1, -0.2 and -1.0
+    # beat -3.0 alone.
+    assert scores["discriminator_auc"] == pytest.approx(5 / 8)
+
+
+def test_nothing_called_replaced_is_no_precision_and_no_recall():
+    scores = detection_scores(np.array([True, False]), np.array([-1.0, -2.0]))
+    assert scores["discriminator_precision"] == scores["discriminator_recall"] == 0.0
+
+
+def test_one_class_alone_has_no_area_under_the_curve():
+    scores = detection_scores(np.array([False, False]), np.array([-1.0, 2.0]))
+    assert math.isnan(scores["discriminator_auc"])

@@ -1,5 +1,6 @@
-"""A generator of another run, and the two stages of one command that make one first."""
+"""Replacements of no network, and of another run's generator, which a first stage may make."""
 
+import math
 import shutil
 
 import numpy as np
@@ -8,20 +9,64 @@ import tensorflow as tf
 
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.weights import read_weights
+from electra_tf.config.overrides import override
+from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.example import Batch
 from electra_tf.modeling.electra import ElectraModel
-from electra_tf.modeling.variants import FrozenGeneratorModel, MaskedLanguageModel
-from electra_tf.objectives.frozen_generator import assign_generator, generator_shape
+from electra_tf.modeling.variants import (
+    DiscriminatorModel,
+    FrozenGeneratorModel,
+    MaskedLanguageModel,
+)
+from electra_tf.objectives.given_generator import (
+    FixedGeneratorObjective,
+    assign_generator,
+    generator_shape,
+    replacement_logits,
+)
 from electra_tf.objectives.objective import GivenGenerator
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.pretraining import setup, training_run
 from electra_tf.text.vocabulary import Vocabulary
 from tests import tiny_encoder, tiny_records, tiny_run
+from tests.objectives.golden_batch import GIVEN, RANDOMNESS
 from tests.parity import golden_files
 
 SHORT = {"model__num_layers": 1, "runtime__cpu_parts": 1, "runtime__eval_steps": 1,
          "runtime__save_checkpoints_steps": 1}
+
+
+def test_uniform_replacements_are_the_references():
+    """Its logits are zeros, special tokens included; blocks are filled with what is impossible."""
+    logits = replacement_logits("uniform", GIVEN)
+    np.testing.assert_array_equal(logits[:500], np.zeros(500))
+    assert logits.shape == (512,) and (logits[500:] < -1e8).all()
+
+
+def test_unigram_replacements_are_as_likely_as_frequent():
+    logits = replacement_logits("unigram", GIVEN).astype(np.float64)
+    np.testing.assert_allclose(np.exp(logits[:500]), np.arange(500) / (499 * 500 / 2), rtol=1e-5)
+    assert logits[0] < -1e8 and (logits[500:] < -1e8).all()
+
+
+@pytest.mark.parametrize(("replacements", "mean"), [
+    ("uniform", 499 / 2), ("unigram", 999 / 3)])
+def test_selected_tokens_are_replaced_by_such_draws_and_others_stay(replacements, mean):
+    config = override(PretrainingConfig(), {
+        "objective.name": "fixed_generator", "objective.replacements": replacements})
+    objective = FixedGeneratorObjective(config, GIVEN)
+    model = DiscriminatorModel(golden_files.model_config("electra"), seed=0)
+    ids = tf.fill([64, 60], 7)
+    batch = Batch(ids, ids > 0, tf.zeros_like(ids))
+    inputs, weights = objective.prepare(batch, RANDOMNESS)
+    assert weights.keys() == objective.coefficients.keys() == {"discriminator_loss"}
+    details = objective.compute(model, inputs, RANDOMNESS, training=False).details
+    corrupted, replaced = details["corrupted_ids"].numpy(), details["replaced"].numpy()
+    assert (corrupted[~replaced] == 7).all()
+    drawn = corrupted[replaced]
+    assert 64 * 8 < drawn.size <= 64 * 9
+    assert drawn.mean() == pytest.approx(mean, abs=4 * 145 / math.sqrt(drawn.size))
 
 
 @pytest.fixture(scope="module")

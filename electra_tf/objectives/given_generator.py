@@ -1,0 +1,209 @@
+"""Replaced token detection whose replacements come from a generator that isn't trained.
+
+Fixed: tokens come from a distribution that knows nothing of the text around them, every entry as
+likely as any other, or as often as it stands in the records. What a generator adds is the
+difference.
+
+Frozen: another run trained the generator, and its forward pass is all that it costs. Fast-ELECTRA
+(Dong et al., 2024) trains so, with samples that are easy at first and become harder:
+`sampling.initial_temperature=2`.
+
+Two-stage (ELECTRA, section 3.2): the first stage is a masked language model with the
+discriminator's network, `objective.generator_part` of the steps. The second begins with its
+weights, keeps it as the generator and trains the discriminator alone; each has a schedule of its
+own. The paper's question: do the networks have to be trained together?
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+import tf_keras
+
+from electra_tf.config.model import EncoderConfig, ModelConfig
+from electra_tf.modeling import weight_table
+from electra_tf.modeling.corruption import BLOCK, IMPOSSIBLE_LOGIT, distribution
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.variants import DiscriminatorModel, FrozenGeneratorModel
+from electra_tf.modeling.weight_table import FROZEN, Network
+from electra_tf.objectives.electra import ElectraObjective, detection_scores
+from electra_tf.objectives.masked_tokens import MaskedBatch, count, filled_in, run_generator
+from electra_tf.objectives.objective import (
+    Arrays,
+    Given,
+    GivenGenerator,
+    Outcome,
+    Ratio,
+    count_parameters,
+)
+from electra_tf.platform.errors import UserError
+
+
+class _DiscriminatorObjective(ElectraObjective):
+    """min L_Disc(discriminator)."""
+
+    @property
+    def coefficients(self) -> Mapping[str, float]:
+        """One loss, its weight as configured."""
+        return {"discriminator_loss": self.config.objective.discriminator_loss_weight}
+
+
+class FixedGeneratorObjective(_DiscriminatorObjective):
+    """Draws replacements without a network."""
+
+    networks_class = DiscriminatorModel
+
+    def __init__(self, config: Any, given: Given):
+        """Reads the records if they are to be counted."""
+        super().__init__(config, given)
+        self._logits = replacement_logits(config.objective.replacements, given)
+
+    def compute(self, model: DiscriminatorModel, inputs: MaskedBatch, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """Draws tokens and runs the discriminator on them."""
+        predictions = inputs.masked.predictions
+        rows = predictions.positions.shape.num_elements()
+        softmax = distribution(tf.tile(self._logits[tf.newaxis], [rows, 1]))
+        sampled = self.replacement.sample(softmax, predictions, randomness, training=training)
+        judged = self.discriminate(model, inputs, sampled, randomness, training=training)
+        return judged._replace(details=judged.details | filled_in(predictions, sampled))
+
+    def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
+        """Returns how often a draw is right by chance, and the discriminator's scores."""
+        valid = details["valid"]
+        return {"generator_sampled_accuracy": means["generator_sampled_accuracy"],
+                **detection_scores(details["replaced"][valid], details["logits"][valid])}
+
+    def networks(self) -> Sequence[Network]:
+        """Returns the discriminator."""
+        return (weight_table.discriminator(self.config.model.discriminator),)
+
+    def describe(self, model: DiscriminatorModel) -> str:
+        """Returns where the replacements come from."""
+        return f"a discriminator of {self.config.objective.replacements} replacements"
+
+
+class FrozenGeneratorObjective(_DiscriminatorObjective):
+    """Draws replacements from another run's generator."""
+
+    def build_model(self, config: ModelConfig, *, seed: int, policy: str,
+                    recompute: bool = False) -> FrozenGeneratorModel:
+        """Creates the discriminator, and the generator with its weights.
+
+        Raises a `UserError` if the given run has no generator, or one of another shape.
+        """
+        if self.given.generator is None:
+            raise UserError(f"objective.name={self.config.objective.name} has no generator yet.")
+        model = FrozenGeneratorModel(config, generator_shape(self.given.generator), seed=seed,
+                                     policy=policy, recompute=recompute)
+        assign_generator(model.generator, self.given.generator)
+        return model
+
+    def compute(self, model: FrozenGeneratorModel, inputs: MaskedBatch, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """Samples from the generator, without dropout, and runs the discriminator."""
+        predictions = inputs.masked.predictions
+        generated = run_generator(model.generator, inputs, None, training=training)
+        sampled = self.replacement.sample(
+            generated.softmax, predictions, randomness, training=training)
+        judged = self.discriminate(model, inputs, sampled, randomness, training=training)
+        nats = Ratio(tf.stop_gradient(tf.reduce_sum(generated.losses)), count(predictions.valid))
+        return Outcome(judged.loss_sums, dict(judged.measures) | {"generator_loss": nats},
+                       judged.details | filled_in(predictions, generated.best_ids))
+
+    def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
+        """Returns ELECTRA's scores, and the generator's loss."""
+        return {"generator_loss": means["generator_loss"]} | super().scores(details, means)
+
+    def networks(self) -> Sequence[Network]:
+        """Returns the discriminator and the generator, which only runs forward."""
+        if self.given.generator is None:
+            return ()
+        return self.networks_with(generator_shape(self.given.generator))
+
+    def networks_with(self, generator: EncoderConfig) -> Sequence[Network]:
+        """Returns the networks with a generator of some shape."""
+        frozen = weight_table.language_model(
+            "frozen generator", generator, weight_table.whole_encoder(generator, FROZEN),
+            head=f"{FROZEN}_predictions")
+        return (weight_table.discriminator(self.config.model.discriminator),
+                dataclasses.replace(frozen, trained=False))
+
+    def describe(self, model: FrozenGeneratorModel) -> str:
+        """Returns whose generator it is."""
+        values = sum(weight.shape.num_elements() for weight in model.generator.weights)
+        return (f"discriminator {count_parameters(model.discriminator):,}; generator {values:,}, "
+                f"frozen, of {self.given.generator.source}")
+
+
+class TwoStageObjective(FrozenGeneratorObjective):
+    """min L_Disc(discriminator), the second stage; the first is `generator_objective`."""
+
+    generator_objective = "mlm"
+
+    def networks(self) -> Sequence[Network]:
+        """Returns the networks of the second stage once there is a generator for it.
+
+        Before that, those of both stages: a whole run's.
+        """
+        if self.given.generator is not None:
+            return super().networks()
+        encoder = self.config.model.discriminator
+        first = weight_table.language_model(
+            "generator", encoder, weight_table.whole_encoder(encoder))
+        part = self.config.objective.generator_part
+        return (*(dataclasses.replace(network, share=1.0 - part)
+                  for network in self.networks_with(encoder)),
+                dataclasses.replace(first, share=part))
+
+
+def replacement_logits(replacements: str, given: Given) -> np.ndarray:
+    """Returns the logits, float32 [V'], that every replacement is drawn by.
+
+    V' is V rounded up to whole blocks. As in the reference implementation, a uniform draw may be a
+    special token.
+    """
+    size = given.kinds.size
+    if replacements == "uniform":
+        logits = np.zeros(size, np.float32)
+    else:
+        counts = given.token_counts()
+        with np.errstate(divide="ignore"):
+            logits = np.maximum(np.log(counts / counts.sum()), IMPOSSIBLE_LOGIT)
+    return np.pad(logits.astype(np.float32), [0, -size % BLOCK],
+                  constant_values=IMPOSSIBLE_LOGIT)
+
+
+def generator_shape(given: GivenGenerator) -> EncoderConfig:
+    """Returns the shape of a run's generator: a network of its own, or the encoder itself."""
+    own = any(name.startswith("generator/encoder/") for name in given.weights)
+    return given.model.generator if own else given.model.discriminator
+
+
+def assign_generator(generator: tf_keras.layers.Layer, given: GivenGenerator) -> None:
+    """Sets all weights of a frozen generator from another run's, or raises a `UserError`.
+
+    What that generator shared with its discriminator stands under the discriminator's name.
+    """
+    values = {variable.name: _value(variable.name.split(":")[0].removeprefix(FROZEN), given)
+              for variable in generator.variables}
+    missing = sorted(name for name, value in values.items() if value is None)
+    if missing:
+        raise UserError(f"{given.source} has no generator to take: "
+                        f"{missing[0].split(':')[0].removeprefix(FROZEN + '_')} is missing. Name a "
+                        "run of objective.name=electra or mlm.")
+    for variable in generator.variables:
+        value = values[variable.name]
+        if value.shape != tuple(variable.shape):
+            raise UserError(f"{given.source} has a generator of another shape: {variable.name} is "
+                            f"{value.shape} there, {tuple(variable.shape)} here.")
+        variable.assign(value)
+
+
+def _value(name: str, given: GivenGenerator) -> np.ndarray | None:
+    for prefix in ("generator", "electra"):
+        if prefix + name in given.weights:
+            return given.weights[prefix + name]
+    return None

@@ -1,0 +1,208 @@
+"""Objectives whose encoder predicts tokens: BERT's, and two between BERT and ELECTRA (section 3.4).
+
+Replace MLM reads tokens that a generator wrote. The paper's question: how much of ELECTRA's gain
+comes from never showing the encoder a [MASK], which fine-tuning doesn't either?
+
+All-Tokens MLM predicts every token of such a text. Most stand there already, so the encoder may
+copy: with D the probability of copying, from a sigmoid, p(x_t) = D [x_t is what stands there] +
+(1 - D) softmax(x_t).
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from electra_tf.data.example import Batch
+from electra_tf.modeling import weight_table
+from electra_tf.modeling.corruption import Corrupted
+from electra_tf.modeling.masking import Masked, Predictions, gather_tokens
+from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.variants import CopyingModel, MaskedLanguageModel, RestoringModel
+from electra_tf.modeling.weight_table import COPY, RESTORER, Network
+from electra_tf.objectives.masked_tokens import (
+    MaskedBatch,
+    best_written,
+    count,
+    filled_in,
+    generator_accuracy,
+    run_generator,
+    score_predictions,
+    share,
+)
+from electra_tf.objectives.objective import (
+    Arrays,
+    Outcome,
+    PretrainingObjective,
+    Written,
+    count_parameters,
+)
+
+
+class MlmObjective(PretrainingObjective):
+    """min L_MLM(encoder), the full-size encoder's."""
+
+    networks_class = MaskedLanguageModel
+
+    def prepare(self, batch: Batch,
+                randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
+        """Masks the batch; the loss averages over masked tokens."""
+        inputs = MaskedBatch(batch, self.replacement.mask(batch.ids, batch.valid, randomness))
+        return inputs, {"generator_loss": count(inputs.masked.predictions.valid)}
+
+    def compute(self, model: MaskedLanguageModel, inputs: MaskedBatch, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """Predicts the masked tokens."""
+        generated = run_generator(model.generator, inputs, randomness, training=training)
+        return Outcome({"generator_loss": tf.reduce_sum(generated.losses)}, {},
+                       filled_in(inputs.masked.predictions, generated.best_ids))
+
+    @property
+    def coefficients(self) -> Mapping[str, float]:
+        """One loss, its weight as configured."""
+        return {"generator_loss": self.config.objective.generator_loss_weight}
+
+    def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
+        """Returns how often the most likely token is the right one."""
+        return {"generator_accuracy": generator_accuracy(details)}
+
+    def written(self, details: Arrays) -> Written:
+        """Returns the text with the most likely token at every hidden position."""
+        return Written(best_written(details))
+
+    def networks(self) -> Sequence[Network]:
+        """Returns the encoder with its head."""
+        config = self.config.model.discriminator
+        return (weight_table.language_model("encoder", config, weight_table.whole_encoder(config)),)
+
+
+class ReplaceMlmObjective(PretrainingObjective):
+    """min L_MLM(generator) + L_MLM(encoder, which reads samples instead of [MASK])."""
+
+    networks_class = RestoringModel
+    loss = "restoring_loss"
+    restored_fraction: float | None = None
+    """Fraction of positions that the encoder predicts; None for those that masking selects."""
+
+    def prepare(self, batch: Batch,
+                randomness: Randomness) -> tuple[MaskedBatch, Mapping[str, tf.Tensor]]:
+        """Masks the batch; the losses average over masked and over restored tokens."""
+        inputs = MaskedBatch(batch, self.replacement.mask(batch.ids, batch.valid, randomness))
+        return inputs, {"generator_loss": count(inputs.masked.predictions.valid),
+                        self.loss: self.restored(inputs)}
+
+    def restored(self, inputs: MaskedBatch) -> tf.Tensor:
+        """Returns the number of tokens, float32 [], that the encoder's loss averages over."""
+        return count(inputs.masked.predictions.valid)
+
+    def compute(self, model: RestoringModel, inputs: MaskedBatch, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """Runs the generator, samples from it, and predicts what stood there."""
+        batch, predictions = inputs.original, inputs.masked.predictions
+        generated = run_generator(model.generator, inputs, randomness, training=training)
+        sampled = self.replacement.sample(
+            generated.softmax, predictions, randomness, training=training)
+        corrupted = self.replacement.corrupt(batch.ids, batch.valid, predictions, sampled)
+        restored = self.restore(model, inputs, corrupted, randomness, training=training)
+        return Outcome(
+            {"generator_loss": tf.reduce_sum(generated.losses)} | restored.loss_sums,
+            {"generator_sampled_accuracy": share(
+                sampled == predictions.original_ids, predictions.valid),
+             "replaced_fraction": share(corrupted.replaced, batch.valid)},
+            filled_in(predictions, generated.best_ids) | restored.details)
+
+    def restore(self, model: RestoringModel, inputs: MaskedBatch, corrupted: Corrupted,
+                randomness: Randomness, *, training: bool) -> Outcome:
+        """Predicts the selected tokens; "restored_ids" int32 [B, N] are the best guesses."""
+        read = MaskedBatch(inputs.original, Masked(corrupted.ids, inputs.masked.predictions))
+        predicted = run_generator(model.restorer, read, randomness, training=training)
+        return Outcome({self.loss: tf.reduce_sum(predicted.losses)}, {},
+                       {"restored_ids": predicted.best_ids})
+
+    @property
+    def coefficients(self) -> Mapping[str, float]:
+        """Weights as configured; the paper gives none."""
+        return {"generator_loss": self.config.objective.generator_loss_weight,
+                self.loss: self.config.objective.restoring_loss_weight}
+
+    def scores(self, details: Arrays, means: Mapping[str, float]) -> dict[str, float]:
+        """Returns how often generator and restorer find the selected tokens."""
+        return {"generator_accuracy": generator_accuracy(details),
+                "generator_sampled_accuracy": means["generator_sampled_accuracy"],
+                "restoring_accuracy": generator_accuracy(
+                    {**details, "best_ids": details["restored_ids"]})}
+
+    def written(self, details: Arrays) -> Written:
+        """Returns the text with the restorer's guesses at the selected positions."""
+        return Written(best_written({**details, "best_ids": details["restored_ids"]}))
+
+    def networks(self) -> Sequence[Network]:
+        """Returns the encoder that is kept and the generator."""
+        config = self.config.model.discriminator
+        restorer = weight_table.language_model(
+            "encoder", config, weight_table.whole_encoder(config),
+            head=f"{RESTORER}_predictions", fraction=self.restored_fraction)
+        return restorer, weight_table.generator(self.config.model)
+
+    def describe(self, model: RestoringModel) -> str:
+        """Returns the size of the encoder that is kept."""
+        return f"encoder {count_parameters(model.restorer.encoder):,}, the rest heads and generator"
+
+
+class AllTokensMlmObjective(ReplaceMlmObjective):
+    """min L_MLM(generator) + the cross entropy of all tokens, copied or predicted."""
+
+    networks_class = CopyingModel
+    loss = "all_tokens_loss"
+    restored_fraction = 1.0
+
+    def networks(self) -> Sequence[Network]:
+        """Returns those of `ReplaceMlmObjective`, with the head that copies."""
+        restorer, generator = super().networks()
+        copying = weight_table.Head(scores_vocabulary=False, weights=weight_table.binary_head(
+            COPY, self.config.model.discriminator))
+        return dataclasses.replace(restorer, heads=(*restorer.heads, copying)), generator
+
+    def restored(self, inputs: MaskedBatch) -> tf.Tensor:
+        """Returns the number of real tokens."""
+        return count(inputs.original.valid)
+
+    def restore(self, model: CopyingModel, inputs: MaskedBatch, corrupted: Corrupted,
+                randomness: Randomness, *, training: bool) -> Outcome:
+        """Predicts all tokens; "logits" float32 [B, L] are those of not copying."""
+        batch, selected = inputs.original, inputs.masked.predictions
+        hidden = model.restorer.encode(
+            corrupted.ids, batch.segment_ids, batch.valid, randomness if training else None)
+        everywhere = Predictions(tf.zeros_like(batch.ids), batch.ids, batch.valid)
+        predicted = score_predictions(
+            model.restorer.head(tf.reshape(hidden, [-1, hidden.shape[-1]])), everywhere,
+            training=training)
+        not_copying = model.copying(hidden)
+        losses = copy_loss(-not_copying, predicted.losses, ~corrupted.replaced)
+        return Outcome(
+            {self.loss: tf.reduce_sum(losses * tf.cast(batch.valid, tf.float32))}, {},
+            {"restored_ids": gather_tokens(predicted.best_ids, selected.positions),
+             "corrupted_ids": corrupted.ids, "replaced": corrupted.replaced,
+             "logits": not_copying})
+
+    def judge(self, model: CopyingModel, batch: Batch) -> tf.Tensor:
+        """Returns the logits float32 [B, L] of not copying a token."""
+        return model.copying(model.restorer.encode(batch.ids, batch.segment_ids, batch.valid))
+
+    def written(self, details: Arrays) -> Written:
+        """Returns the corrupted text, and how likely each token is not to be copied."""
+        return Written(details["corrupted_ids"], 1.0 / (1.0 + np.exp(-details["logits"])))
+
+
+def copy_loss(copy_logits: tf.Tensor, losses: tf.Tensor, unchanged: tf.Tensor) -> tf.Tensor:
+    """Returns -log(D [unchanged] + (1 - D) p), with D = sigmoid(copy_logits) and p = exp(-losses).
+
+    p is that of the original token, which stands there where `unchanged` is True. Computed from
+    logarithms, so that neither a tiny D nor a tiny p loses anything.
+    """
+    predicted = tf.math.log_sigmoid(-copy_logits) - losses
+    copied = tf.math.log_sigmoid(copy_logits)
+    larger = tf.stop_gradient(tf.maximum(copied, predicted))
+    either = larger + tf.math.log(tf.exp(copied - larger) + tf.exp(predicted - larger))
+    return -tf.where(unchanged, either, predicted)
