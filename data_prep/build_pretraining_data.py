@@ -58,14 +58,15 @@ def _build(values: flags.FlagValues) -> None:
     packing = values.packing or BuildSettings.packing
     settings = from_flags(BuildSettings, cleaning=from_flags(CleaningSettings),
                           short_example_rate=SHORT_EXAMPLE_RATES.get(packing, 0.0))
+    source = shared_flags.source()
     result = record_builder.build_records(
-        shared_flags.source(), text, settings, output_dir,
+        source, text, settings, output_dir,
         shared_flags.runner(output_dir / ".beam"), overwrite=values.overwrite)
     if result is None:
         print(f"{values.output_dir} is finished with these settings and this text; nothing to do.")
         return
     print(summary.table(result, time.monotonic() - start))
-    if note := summary.held_out_note(result):
+    for note in filter(None, (source.note, summary.held_out_note(result))):
         print(f"note: {note}", file=sys.stderr)
     for warning in summary.warnings(result):
         print(f"warning: {warning}", file=sys.stderr)

@@ -64,10 +64,13 @@ def main() -> None:
     local_runner.quiet_tensorflow()
     start = time.monotonic()
     asked = asked_for(flags.FLAGS)
+    source = shared_flags.source()
     counts = vocabulary_learner.count_corpus_words(
-        shared_flags.source(), asked or NFC,
+        source, asked or NFC,
         shared_flags.runner(output.with_name(f".beam-{output.name}")),
         from_flags(CleaningSettings, LINE_RULES))
+    if source.note:
+        print(f"note: {source.note}", file=sys.stderr)
     counted = time.monotonic() - start
     print(f"{counts.total():,} words, {len(counts):,} different ones, counted in {counted:.1f} s")
     normalization = asked or NFC

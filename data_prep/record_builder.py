@@ -107,7 +107,7 @@ def _manifest(text: TextSettings, settings: BuildSettings, identity: Identity,
         settings=identity, counts=sum((counts for _, counts, _ in outcomes), manifest.Counts()),
         shards=tuple(shard for shard, *_ in outcomes), skipped=tuple(notes.messages),
         sources=tuple(manifest.SourceCounts(
-            name=errors.one_line(member.name), share=0.0,
+            name=errors.one_line(member.name), share=member.share,
             documents=notes.documents.get(str(member.number), 0),
             text_bytes=notes.text_bytes.get(str(member.number), 0)) for member in members))
 

@@ -1,11 +1,12 @@
 """The sources of text by name, and the grammar of --input.
 
     input   = entry ("," entry)*
-    entry   = [source ":"] pattern ["#" field]
+    entry   = [source ":"] pattern ["#" field] [":" share]
     source  = one of the names in `SOURCES`; plain text if there is none
     pattern = a path or URL, with * ? [...] and ** as the shell has them; a name for hf, tfds and
               embedded
     field   = the one that holds the text; jsonl, parquet, hf and tfds only
+    share   = a number above 0; of every entry or of none
 """
 
 import dataclasses
@@ -18,13 +19,15 @@ from data_prep.sources import columns, data_sets, hub, json_lines, plain_text
 from data_prep.sources.books import books
 from data_prep.sources.embedded import TEXTS, EmbeddedText
 from data_prep.sources.files import matching_files
-from data_prep.sources.source import Member, Sequence, Source, SourceOptions
+from data_prep.sources.source import Member, Mixture, Sequence, Source, SourceOptions
 from data_prep.sources.wikipedia import wikipedia
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
 
 TEXT = "text"
 _WITH_FIELD = ("jsonl", "parquet", "hf", "tfds")
+_SHARE = re.compile(r"(?P<rest>.*):(?P<share>\d+\.?\d*|\.\d+)", re.DOTALL)
+_MOST_SHARE = 1_000_000
 _NAMED = re.compile(r"(?P<source>[A-Za-z]\w*):(?!//)(?P<rest>.*)", re.DOTALL)
 
 
@@ -33,10 +36,12 @@ class Entry:
     """One source of --input."""
 
     said: str
-    """The text of the entry."""
+    """The text of the entry, without the share."""
     source: str = TEXT
     pattern: str
     field: str = "text"
+    share: float = 0.0
+    """0: none was given."""
 
 
 def _embedded(entry: Entry, _options: SourceOptions) -> Source:
@@ -73,7 +78,11 @@ def entries_of(text: str) -> tuple[Entry, ...]:
     if not entries:
         raise UserError("--input is empty; give file patterns separated by commas, or "
                         "embedded:python for the text that Python carries.")
-    bare = [entry for entry in entries if entry.said == entry.pattern]
+    without = [entry for entry in entries if not entry.share]
+    if 0 < len(without) < len(entries):
+        raise UserError(f"--input: {shown(without[0].said)} has no share and others have; give "
+                        f"every source one ({without[0].said}:0.5), or none.")
+    bare = [entry for entry in without if entry.said == entry.pattern]
     if 0 < len(bare) < len(entries):
         raise UserError(
             f"--input: {shown(bare[0].said)} stands beside a source with a name and has none, so "
@@ -86,10 +95,20 @@ def entries_of(text: str) -> tuple[Entry, ...]:
     return entries
 
 
-def _entry(said: str) -> Entry:
+def _entry(text: str) -> Entry:
+    said, share = text, 0.0
+    if (found := _SHARE.fullmatch(text)) and found["rest"]:
+        said, share = found["rest"], float(found["share"])
+        if storage.matching(text) or said in SOURCES:
+            raise UserError(f"--input: {shown(text)} could be a path that ends with a number or a "
+                            f"source with the share {share:g}; write ./PATH:1 for the path with a "
+                            "share, or rename the file.")
+        if not 0 < share <= _MOST_SHARE:
+            raise UserError(f"--input: a share must be in (0, {_MOST_SHARE}]. Received: "
+                            f"{shown(text)}")
     found = _NAMED.fullmatch(said)
     if found is None or (found["source"] not in SOURCES and storage.matching(said)):
-        return Entry(said=said, pattern=said)
+        return Entry(said=said, pattern=said, share=share)
     source, pattern = found["source"], found["rest"]
     if source not in SOURCES:
         raise UserError(f"--input: no file matches {shown(said)}, and {shown(source)} is no "
@@ -100,15 +119,17 @@ def _entry(said: str) -> Entry:
     if not pattern or not field:
         raise UserError(f"--input: {shown(said)} must be {source}:PATTERN"
                         f"{'#FIELD' * (source in _WITH_FIELD)}; see docs/how_to/data.md.")
-    return Entry(said=said, source=source, pattern=pattern, field=field)
+    return Entry(said=said, source=source, pattern=pattern, field=field, share=share)
 
 
 def _put_together(entries: tuple[Entry, ...], options: SourceOptions) -> Source:
-    if all(entry.source == TEXT for entry in entries):
+    total = sum(entry.share for entry in entries)
+    if not total and all(entry.source == TEXT for entry in entries):
         return plain_text.text_files(matching_files(*(entry.pattern for entry in entries)))
     members = tuple(Member(source=SOURCES[entry.source](entry, options), name=entry.said,
-                           number=number) for number, entry in enumerate(entries))
+                           number=number, share=entry.share / total if total else 0.0)
+                    for number, entry in enumerate(entries))
     if len(members) == 1:
         return members[0].source
     parsers = tuple(member.source.parse for member in members)
-    return Sequence(members, functools.partial(parse_by_source, parsers))
+    return (Mixture if total else Sequence)(members, functools.partial(parse_by_source, parsers))

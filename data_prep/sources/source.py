@@ -3,14 +3,20 @@
 import abc
 import dataclasses
 import hashlib
+import heapq
 from collections.abc import Iterator
 from typing import Literal
 
 from data_prep.documents import DocumentPart, Parser, SkippingParser
+from electra_tf.platform.errors import UserError
 from electra_tf.platform.settings import Section
 
 PIECE_BYTES = 256 << 20
 """Stored bytes of a piece, about."""
+_SAMPLED = 64
+"""Of a mixture, a 64th of the bytes is parsed to know how much text there is in a byte."""
+_LEAST_SAMPLED = 1 << 20
+"""Bytes of each source of a mixture that are parsed in any case."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,6 +39,8 @@ class Source(abc.ABC):
 
     size: int
     """Bytes to read in all."""
+    note: str = ""
+    """What the user should know after `documents` has been read."""
     parse: Parser | SkippingParser
     """Reads text out of the documents."""
 
@@ -69,6 +77,13 @@ class Member:
     """The entry of --input."""
     number: int
     """`DocumentPart.source` of its documents."""
+    share: float = 0.0
+    """Fraction of a mixture's text; the shares of all members add up to 1."""
+
+    def documents(self) -> Iterator[DocumentPart]:
+        """Yields the source's documents, tagged with the member's number."""
+        for part in self.source.documents():
+            yield dataclasses.replace(part, source=self.number)
 
 
 @dataclasses.dataclass
@@ -82,18 +97,17 @@ class Sequence(Source):
         self.size = sum(member.source.size for member in self.members)
 
     def documents(self) -> Iterator[DocumentPart]:
-        """Yields the documents of all members, tagged with the member's number."""
+        """Yields the documents of all members."""
         for member in self.members:
-            for part in member.source.documents():
-                yield dataclasses.replace(part, source=member.number)
+            yield from member.documents()
 
     def position(self) -> int:
         """Returns the sum of the members' positions."""
         return sum(member.source.position() for member in self.members)
 
     def sha256(self) -> str:
-        """Returns a digest of the members' digests."""
-        lines = [f"0.0 {member.source.sha256()}\n" for member in self.members]
+        """Returns a digest of the members' shares and digests."""
+        lines = [f"{member.share} {member.source.sha256()}\n" for member in self.members]
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     def revisions(self) -> tuple[str, ...]:
@@ -105,3 +119,67 @@ class Sequence(Source):
         return tuple(
             dataclasses.replace(self, members=(dataclasses.replace(member, source=piece),))
             for member in self.members for piece in member.source.pieces())
+
+
+class Mixture(Sequence):
+    """Sources whose documents alternate so that each has its share of the text at any time.
+
+    The next document comes from the source that is furthest behind its share. Text bytes are
+    estimated from the documents' bytes and from a 64th of them, parsed. The mixture ends where the
+    source that is next has no more documents. It cannot be cut into pieces.
+    """
+
+    def documents(self) -> Iterator[DocumentPart]:
+        """Yields the documents; then `note` names the source that ended."""
+        self.note = ""
+        streams = [_Stream(member) for member in self.members]
+        behind = [(0.0, index) for index in range(len(streams))]
+        while True:
+            _, index = behind[0]
+            last = None
+            for last in streams[index].document():
+                yield last
+            if last is None:
+                break
+            heapq.heapreplace(behind, (streams[index].progress, index))
+        ended = self.members[index]
+        left = ", ".join(
+            f"{member.name} ({100 * member.source.position() / max(1, member.source.size):.0f} %)"
+            for member in self.members if member is not ended)
+        self.note = (f"{ended.name} has no more documents, and the mixture ends with it; read of "
+                     f"the others: {left}.")
+
+    def pieces(self) -> tuple[Source, ...]:
+        """Returns the mixture."""
+        return (self,)
+
+
+class _Stream:
+    """The documents of a member, and the progress in them."""
+
+    def __init__(self, member: Member):
+        self._parts = member.documents()
+        self._parse, self._share = member.source.parse, member.share
+        self._bytes = self._sampled = self._text = 0
+
+    def document(self) -> Iterator[DocumentPart]:
+        """Yields the parts of the next document; nothing if there is none."""
+        for part in self._parts:
+            self._bytes += len(part.content)
+            if self._sampled < _LEAST_SAMPLED or self._sampled * _SAMPLED <= self._bytes:
+                self._sample(part)
+            yield part
+            if part.ends:
+                return
+
+    def _sample(self, part: DocumentPart) -> None:
+        try:
+            self._text += sum(len(line.encode()) for line in self._parse(part))
+        except UserError:  # Whoever reads the document says so.
+            return
+        self._sampled += len(part.content)
+
+    @property
+    def progress(self) -> float:
+        """Estimated bytes of text so far, divided by the share."""
+        return self._bytes * max(1, self._text) / max(1, self._sampled) / self._share
