@@ -147,7 +147,7 @@ tpu: $(STAMP) ## Put the TensorFlow that knows TPUs in the place of .venv's.
 bench: $(STAMP) $(PEERS_STAMP) ## Measure the training step beside its peers' (an hour, 2 cores).
 	$(BIN)/python -m benchmarks.pretraining $(BENCH_FLAGS)
 
-# Of your own records: make time-to-quality TIME_FLAGS='--data_dir=records --minutes=short:5,hf:60'
+# Of your own records: make time-to-quality TIME_FLAGS='--data_dir=records --num_train_steps=5000'
 time-to-quality: $(STAMP) $(PEERS_STAMP) ## Measure seconds to an AUC beside Hugging Face's (75 minutes).
 	$(BIN)/python -m benchmarks.time_to_quality $(TIME_FLAGS)
 

@@ -155,7 +155,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         _check_shape(initial, config)
     steps = config.training.num_train_steps
     finished_at = [] if restart else _finished_at(model_dir, steps)
-    manifest.verify_shards(data_dir, records.manifest, config.runtime.verify_checksums)
+    manifest.verify_shards(records.data_dir, records.manifest, config.runtime.verify_checksums)
     strategy, resolved = devices.prepare(config)
     # After the devices: threads and workers can be set only before TensorFlow's first op.
     look_at_first_examples(records)
