@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from benchmarks.harness.worker import Ready, serve
-from electra_tf.apps.planning.throughput import PRETRAIN
+from electra_tf.apps.planning.throughput import pretrain
 from electra_tf.checkpoints.run_directory import METRICS_FILE
 from electra_tf.reporting.metrics_log import read_metrics
 
@@ -17,7 +17,7 @@ def prepare(steps: int, every: int, tokens_per_step: int, run_flags: list[str]) 
     def turn() -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as directory:
             ended = subprocess.run(
-                [*PRETRAIN, *run_flags, f"--model_dir={directory}/run",
+                [*pretrain(), *run_flags, f"--model_dir={directory}/run",
                  f"--num_train_steps={steps}", f"--eval_every_steps={every}",
                  f"--log_every_steps={every}", "--sample_every_steps=0",
                  f"--save_checkpoints_steps={steps}"], stdout=subprocess.DEVNULL, check=False)

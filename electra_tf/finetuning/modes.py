@@ -125,13 +125,16 @@ def _targets(names: Sequence[str]) -> list[Any]:
 
 
 def _export(model_dir: Path, target: Any, changes: Mapping[str, Any] | None = None) -> None:
-    from electra_tf.export import saved_model, servable
+    from electra_tf.checkpoints.pretrained import read_run
+    from electra_tf.export import card, saved_model, servable
 
     run = setup.prepare_trained(model_dir, dict(changes or {}) | {
         "training.precision": "float32", "runtime.distribution_strategy": "one_device"})
     saved_model.export(servable.of_task(
         run.trained_model(), run.spec, run.config.task, run.text, outputs.threshold_of(model_dir)),
-        target)
+        target, lambda directory: card.write(
+            directory, read_run(model_dir), model_dir, title=target.directory.parent.name,
+            saved_model=True))
 
 
 def _trained_run() -> FinetuningRun:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 
 import tensorflow as tf
@@ -157,16 +158,15 @@ class _TrialPace(Pace):
     """The clock of a trial, which leaves evaluation out of the throughput."""
 
     def __init__(self, num_steps: int, training: FinetuningTrainingConfig):
-        super().__init__()
+        super().__init__(sample_seconds=0.0)  # A few intervals compile; the median leaves them out.
         self._num_steps, self._training = num_steps, training
-        self._step = self._epoch = self._intervals = 0
+        self._step = self._epoch = 0
         self._training_seconds = 0.0
 
     def trained(self, interval: Interval) -> None:
         """Counts the time as that of the steps since the last interval."""
         self._training_seconds += self.steps(interval.step - self._step)
         self._step, self._epoch = interval.step, interval.epoch
-        self._intervals += 1
 
     def evaluated(self) -> None:
         """Counts the time as that of an evaluation."""
@@ -179,14 +179,14 @@ class _TrialPace(Pace):
 
     def line(self, loss: str) -> str:
         """Returns a line of progress."""
-        left = self.seconds_left(self._num_steps - self._step, {
-            "evaluation": math.ceil(self._training.num_train_epochs) - self._epoch})
-        # The first interval contains the compilation.
-        eta = f"  ETA {duration(left)}" if self._intervals > 1 else ""
-        total = f"{self._num_steps:,}"
-        return (f"  epoch {self._epoch:>2}  step {self._step:>{len(total)},}/{total}  {loss}  "
-                f"{self.examples_per_second:>6,.0f} examples/s  elapsed {duration(self.elapsed)}"
-                f"{eta}")
+        total, columns = f"{self._num_steps:,}", [loss, f"elapsed {duration(self.elapsed)}"]
+        if len(self._samples) > 2:
+            speed = self._training.train_batch_size / statistics.median(self._samples)
+            left = self.seconds_left(self._num_steps - self._step, {
+                "evaluation": math.ceil(self._training.num_train_epochs) - self._epoch})
+            columns[1:] = [f"{speed:>6,.0f} examples/s", columns[1], f"ETA {duration(left)}"]
+        return (f"  epoch {self._epoch:>2}  step {self._step:>{len(total)},}/{total}  "
+                + "  ".join(columns))
 
 
 def _way_on(run: FinetuningRun, results: Results) -> str:

@@ -147,9 +147,32 @@ def _end(status: int) -> NoReturn:
     os._exit(status)
 
 
+def program() -> list[str]:
+    """Returns the words that started this program, without its arguments.
+
+    A console script of the wheel, such as electra-pretrain, is its name alone.
+    """
+    script = os.path.basename(sys.argv[0])
+    if script.startswith("electra-"):
+        return [script]
+    return sys.orig_argv[:len(sys.orig_argv) - len(sys.argv) + 1]
+
+
+def other_program(script: str, module: str, file: str = "") -> list[str]:
+    """Returns the words that start another of our programs in the way this one was started.
+
+    `file` is its Python file, which exists in a clone of the repository alone.
+    """
+    if program()[0].startswith("electra-"):
+        return [script]
+    python = sys.orig_argv[0] if os.path.basename(sys.orig_argv[0]) == sys.orig_argv[0] else (
+        sys.executable)
+    return [python, file] if file and os.path.exists(file) else [python, "-m", module]
+
+
 def same_command() -> str:
-    """Returns the command of this process, as it was typed."""
-    return shlex.join(sys.orig_argv)
+    """Returns the command of this process."""
+    return shlex.join([*program(), *sys.argv[1:]])
 
 
 def _grouped_help(summary: str, groups: Mapping[str, Sequence[str]]) -> str:

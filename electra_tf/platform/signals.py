@@ -31,6 +31,7 @@ class Interrupted(KeyboardInterrupt):
 
     def __init__(self, number: int, line: str = "interrupted."):
         super().__init__(line)
+        self.number = number
         self.status = 128 + number
         """Exit status, as a shell reports signals: 130 for Ctrl-C, 143 for SIGTERM."""
 

@@ -11,7 +11,7 @@ from electra_tf.checkpoints.manager import restore_weights
 from electra_tf.checkpoints.run_directory import CHECKPOINTS
 from electra_tf.config import pretraining_flags
 from electra_tf.config.objectives import Measure, measures
-from electra_tf.platform import strict_json
+from electra_tf.platform import command_line, strict_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import MIB, Path
 from electra_tf.pretraining.evaluation import Evaluator, evaluator_of
@@ -132,11 +132,10 @@ def healthy_range(run: Run, scores: Mapping[str, float | None]) -> str:
 
 def _commands(run: Run, data_dir: str) -> list[tuple[str, str]]:
     """Returns purposes and commands."""
-    program = shlex.join(sys.orig_argv[:len(sys.orig_argv) - len(sys.argv) + 1])
-    finetuning = program
-    for ours, theirs in (("run_pretraining", "run_finetuning"), ("electra-pretrain",
-                         "electra-finetune"), ("electra_tf.pretraining", "electra_tf.finetuning")):
-        finetuning = finetuning.replace(ours, theirs)
+    program, finetuning, demo = (shlex.join(words) for words in (
+        command_line.program(), command_line.other_program(
+            "electra-finetune", "electra_tf.finetuning.command", "run_finetuning.py"),
+        command_line.other_program("electra-demo", "electra_tf.apps.demo.demo")))
     model_dir = shlex.quote(f"--model_dir={run.model_dir}")
     here = f"{shlex.quote(f'--data_dir={data_dir}')} {model_dir}"
     steps = settings_of_run(run.model_dir)["training.num_train_steps"]
@@ -148,7 +147,7 @@ def _commands(run: Run, data_dir: str) -> list[tuple[str, str]]:
     samples = [("samples", f"{program} --mode=samples {here}")] if run.rows("eval") else []
     return [
         *samples,
-        ("demo", f"{shlex.quote(sys.orig_argv[0])} -m electra_tf.apps.demo.demo {model_dir}"),
+        ("demo", f"{demo} {model_dir}"),
         ("fine-tune", f"{finetuning} --task=cola --data_dir=glue "
                       + shlex.quote(f"--init_checkpoint={run.model_dir}")),
         (f"{steps:,} steps more",

@@ -14,10 +14,14 @@ ignores a slow moment and follows a machine that stays slower."""
 
 
 class Pace:
-    """A clock of steps and of the work between them; every call takes the time since the last."""
+    """A clock of steps and of the work between them; every call takes the time since the last.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic):
-        self._clock = clock
+    Calls of `steps` are counted together until they have `sample_seconds`.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic,
+                 sample_seconds: float = SAMPLE_SECONDS):
+        self._clock, self._sample_seconds = clock, sample_seconds
         self._began = self._last = clock()
         self._open_steps, self._open_seconds = 0, 0.0
         self._first_apart = False
@@ -49,7 +53,7 @@ class Pace:
                 return seconds
         self._open_steps += count
         self._open_seconds += seconds
-        if self._open_seconds >= SAMPLE_SECONDS:
+        if self._open_seconds >= self._sample_seconds:
             self._samples.append(self._open_seconds / self._open_steps)
             self._open_steps, self._open_seconds = 0, 0.0
         return seconds

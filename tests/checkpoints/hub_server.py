@@ -76,6 +76,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
+    def do_HEAD(self):
+        self._answer()
+
+    def do_GET(self):
+        self._answer()
+
     def do_POST(self):
         """Creates repositories and takes commits, whose files all come within the request."""
         path, length = unquote(self.path), int(self.headers.get("Content-Length", 0))
@@ -118,8 +124,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     return self._refuse(404, "RevisionNotFound")
                 return answer(match)
         return self._refuse(404, "")
-
-    do_GET = do_HEAD = _answer
 
     def _info(self, match):
         self._json({"id": match[1], "sha": commit(match[1]), "siblings": [], "tags": []})

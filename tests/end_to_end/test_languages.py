@@ -79,8 +79,7 @@ def test_the_normalization_keeps_what_the_script_needs(work):
     assert made.chosen == CHOSEN[name]
     assert KEPT[name] in words_of(made.lines, made.chosen) or name == "thai"
     assert (KEPT[name] in "".join(words_of(made.lines, UNCASED))) == (name == "chinese")
-    assert made.reason.split()[0] in (
-        "Arabic", "CJK", "Latin", "Devanagari", "Hiragana", "Hangul", "Thai")
+    assert "stripping accents would change" in made.reason
 
 
 def test_records_decode_to_the_words_of_the_text(work):

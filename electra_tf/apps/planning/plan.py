@@ -17,7 +17,6 @@ import re
 import shlex
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 
@@ -102,7 +101,7 @@ class Plan:
 
     def command(self, data_dir: str, model_dir: str) -> list[str]:
         """Returns the words of the command that trains it."""
-        return ["run_pretraining.py", f"--data_dir={data_dir}", f"--model_dir={model_dir}",
+        return [*throughput.pretrain(), f"--data_dir={data_dir}", f"--model_dir={model_dir}",
                 *self.network.flags, f"--train_batch_size={BATCH}", f"--recipe={self.recipe}",
                 f"--num_train_steps={self.steps}",
                 *_evaluation_flags(self.steps, self.evaluations, self.eval_batches)]
@@ -178,7 +177,7 @@ def start(planned: Plan, data_dir: str, model_dir: str) -> None:
             print(f"the run trains at {measured:,.0f} tokens/s, not at "
                   f"{planned.timing.tokens_per_second:,.0f}. It starts again with {other.steps:,} "
                   f"steps in the remaining {other.seconds:,.0f} s:\n"
-                  f"python {shlex.join(other.command(data_dir, model_dir))}", flush=True)
+                  f"{shlex.join(other.command(data_dir, model_dir))}", flush=True)
             process = _started(other, data_dir, model_dir, "--restart")
         if process.wait():
             raise SystemExit(process.returncode)
@@ -188,8 +187,7 @@ def start(planned: Plan, data_dir: str, model_dir: str) -> None:
 
 
 def _started(planned: Plan, data_dir: str, model_dir: str, *more: str) -> subprocess.Popen:
-    return subprocess.Popen(
-        [*throughput.PRETRAIN, *planned.command(data_dir, model_dir)[1:], *more])
+    return subprocess.Popen([*planned.command(data_dir, model_dir), *more])
 
 
 def _stop(process: subprocess.Popen | None) -> None:
@@ -209,7 +207,7 @@ def continued(data_dir: str, model_dir: Path, seconds: float | None) -> list[str
     total, begun = saved["training.num_train_steps"], saved.get("initial")
     batches = _MOST_EVAL_BATCHES
     usual = flatten(SIZES["small"]) | {"training.num_train_steps": total}
-    words = ["run_pretraining.py", f"--data_dir={data_dir}", f"--model_dir={model_dir}", *(
+    words = [*throughput.pretrain(), f"--data_dir={data_dir}", f"--model_dir={model_dir}", *(
         f"--set={name}={value}" for name, value in settings_of(saved).items()
         if value != usual.get(name))]
     if begun:
@@ -254,17 +252,17 @@ def main() -> None:
     if values.model_dir and values.data_dir:
         words = continued(values.data_dir, storage.path(values.model_dir), seconds)
         if words:
-            print(f"{values.model_dir} holds a run; to continue it:\npython {shlex.join(words)}",
+            print(f"{values.model_dir} holds a run; to continue it:\n{shlex.join(words)}",
                   flush=True)
             if values.run:
-                os.execv(sys.executable, [*throughput.PRETRAIN, *words[1:]])
+                os.execvp(words[0], words)
             return
     for name in ("budget", "data_dir", *(["model_dir"] if values.run else [])):
         if not values[name].value:
             raise UserError(f"--{name} is needed: {values[name].help}")
     records = Records.load(values.data_dir)
     length = records.manifest.max_seq_length
-    print("measuring this machine, some seconds of each network ...", flush=True)
+    print("measuring this machine: each network trains for half a minute ...", flush=True)
     plans = [plan(network, throughput.measure(
         [f"--data_dir={values.data_dir}", *network.flags, f"--train_batch_size={BATCH}",
          f"--eval_batch_size={_EVAL_BATCH}", "--recipe=short"], BATCH * length),
@@ -272,7 +270,7 @@ def main() -> None:
     best = max(plans, key=lambda proposed: proposed.auc)
     print(report(plans, best, records))
     model_dir = values.model_dir or "runs/planned"
-    print(f"python {shlex.join(best.command(values.data_dir, model_dir))}", flush=True)
+    print(shlex.join(best.command(values.data_dir, model_dir)), flush=True)
     if values.run:
         start(best, values.data_dir, model_dir)
 

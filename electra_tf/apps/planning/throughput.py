@@ -3,19 +3,16 @@
 import dataclasses
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 
 from electra_tf.checkpoints.run_directory import METRICS_FILE
-from electra_tf.platform import storage
+from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.reporting.metrics_log import TRAIN, read_metrics
 
-PRETRAIN = (sys.executable, "-m", "electra_tf.pretraining.command")
-"""Runs what run_pretraining.py runs, installed or not."""
 WARM_UP_SECONDS = 4.0
 """Seconds after the first step that do not count: the first hundred steps of a small network reach
 two thirds of its later throughput."""
@@ -37,6 +34,12 @@ class Timing:
     """Duration of an evaluation's batch."""
 
 
+def pretrain() -> list[str]:
+    """Returns the words that start pre-training."""
+    return command_line.other_program(
+        "electra-pretrain", "electra_tf.pretraining.command", "run_pretraining.py")
+
+
 def measure(flags: Sequence[str], tokens_per_step: int) -> Timing:
     """Returns the timing of a run in its own mode: its flags, precision and steps per loop.
 
@@ -47,7 +50,7 @@ def measure(flags: Sequence[str], tokens_per_step: int) -> Timing:
         run, clock = storage.path(directory) / "run", time.monotonic
         began = clock()
         process = subprocess.Popen(
-            [*PRETRAIN, *flags, f"--model_dir={run}", f"--num_train_steps={_FOREVER}",
+            [*pretrain(), *flags, f"--model_dir={run}", f"--num_train_steps={_FOREVER}",
              f"--log_every_steps={_LOG_STEPS}", f"--eval_every_steps={_EVAL_STEPS}",
              f"--eval_steps={_EVAL_BATCHES}", "--sample_every_steps=0"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")

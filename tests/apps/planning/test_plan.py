@@ -110,7 +110,7 @@ def test_a_run_is_continued_and_a_finished_one_extended(tmp_path, capsys):
     checkpoint(6)
     command_flags.call(plan.main, "--data_dir=records", f"--model_dir={place}")
     words = shlex.split(capsys.readouterr().out.splitlines()[-1])
-    assert words[1:4] == ["run_pretraining.py", "--data_dir=records", f"--model_dir={place}"]
+    assert words[:4] == [*throughput.pretrain(), "--data_dir=records", f"--model_dir={place}"]
     assert {"--init_checkpoint=runs/first", "--eval_every_steps=150",
             "--num_train_steps=3000"} <= set(words)
     given = dict(word.removeprefix("--set=").split("=", 1) for word in words if "--set=" in word)
@@ -141,15 +141,17 @@ def test_run_trains_what_was_printed_and_corrects_it(machine, records, capsys, m
                                                         tmp_path):
     monkeypatch.setattr(plan, "_CHECK_SECONDS", (0.1, 0.2))
     monkeypatch.setattr(plan, "_POLL_SECONDS", 0.05)
-    monkeypatch.setattr(throughput, "PRETRAIN", (sys.executable, "-c", FAKE_RUN))
+    program = tmp_path / "fake_run.py"
+    program.write_text(FAKE_RUN)
+    monkeypatch.setattr(throughput, "pretrain", lambda: [sys.executable, str(program)])
     monkeypatch.setattr(throughput, "measure", lambda given, _tokens: timing(
         next(RATES[flag] for flag in given if flag in RATES), start=0.1))
     command_flags.call(plan.main, "--budget=10m", f"--data_dir={records}",
                        f"--model_dir={tmp_path / 'a run'}", "--run")
-    commands = [line for line in capsys.readouterr().out.splitlines() if line.startswith("python")]
+    commands = [line for line in capsys.readouterr().out.splitlines() if str(program) in line]
     assert len(commands) == 2 and f"'--model_dir={tmp_path / 'a run'}'" in commands[0]
     trained = [line.split("\0") for line in (tmp_path / "a run" / "argv").read_text().splitlines()]
-    assert [["python", "run_pretraining.py", *words] for words in trained] == [
+    assert [[sys.executable, str(program), *words] for words in trained] == [
         shlex.split(commands[0]), [*shlex.split(commands[1]), "--restart"]]
     planned, other = (int(re.search(r"--num_train_steps=(\d+)", line)[1]) for line in commands)
     assert 1.4 < other / planned < 1.6  # The run trains at 15,000 tokens/s, not at 10,000.
