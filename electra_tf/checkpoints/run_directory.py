@@ -5,11 +5,11 @@
     checkpoints/     newest checkpoints
 """
 
+import contextlib
 import dataclasses
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Annotated, Any, TypeVar
 
 from annotated_types import Ge
@@ -214,11 +214,18 @@ def _differences(saved: Identity, wanted: Identity, names: Iterable[str] | None 
             if saved.get(name) != wanted.get(name)]
 
 
-def only_process(model_dir: Path) -> AbstractContextManager[None]:
-    """Holds the directory's lock; `UserError` if another live process trains in it."""
-    return atomic_file.only_process(
-        model_dir, f"another process is training in --model_dir={model_dir}; wait for it or name "
-        "another directory.")
+@contextlib.contextmanager
+def only_process(model_dir: Path) -> Iterator[None]:
+    """Holds the directory's lock; `UserError` if another live process trains in it.
+
+    Removes what a process left that was killed while it saved a checkpoint.
+    """
+    with atomic_file.only_process(
+            model_dir, f"another process is training in --model_dir={model_dir}; wait for it or "
+            "name another directory."):
+        for left in (model_dir / CHECKPOINTS).glob("ckpt-*_temp"):
+            remove_tree(left)
+        yield
 
 
 def _shown(name: str, value: Any) -> str:

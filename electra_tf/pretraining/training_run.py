@@ -53,8 +53,6 @@ def train(run: Run) -> None:
         if changed:
             print("note     initial values matter only at the start, which this run is past: "
                   f"{'; '.join(changed)}", flush=True)
-        for left in (run.model_dir / run_directory.CHECKPOINTS).glob("ckpt-*_temp"):
-            storage.remove_tree(left)  # A process was killed while it saved.
         run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
         _train(run, run.model_dir, sys.stdout)
         metrics, curves = (run.model_dir / name for name in (
