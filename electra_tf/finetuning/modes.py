@@ -133,7 +133,7 @@ def _export(model_dir: Path, target: Any, changes: Mapping[str, Any] | None = No
     saved_model.export(servable.of_task(
         run.trained_model(), run.spec, run.config.task, run.text, outputs.threshold_of(model_dir)),
         target, lambda directory: card.write(
-            directory, read_run(model_dir), model_dir, title=target.directory.parent.name,
+            directory, read_run(model_dir), model_dir, title=str(target.directory),
             saved_model=True))
 
 

@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import re
 import select
 import shlex
 import signal
@@ -46,7 +47,9 @@ def run(main: Callable[..., None], *, summary: str, groups: Mapping[str, Sequenc
         try:
             rest = flags.FLAGS(argv)
         except (flags.Error, UnicodeDecodeError) as error:  # The latter: of a --flagfile.
-            _refuse(f"{error} (--help lists the flags.)")
+            needed = re.findall(r"flag --(\w+)=None: Flag --\1 must have", str(error))
+            _refuse(" ".join(f"--{name} is needed: {flags.FLAGS[name].help}" for name in needed)
+                    or f"{error} (--help lists the flags.)")
         if len(rest) > 1 + len(operands):
             _refuse(f"unexpected argument {shown(rest[-1])}; settings are written --name=value.")
         if len(rest) <= len(operands):
