@@ -32,8 +32,11 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, number: int, line: str = "interrupted."):
         super().__init__(line)
         self.number = number
-        self.status = 128 + number
+
+    @property
+    def status(self) -> int:
         """Exit status, as a shell reports signals: 130 for Ctrl-C, 143 for SIGTERM."""
+        return 128 + self.number  # Not in __init__, which Beam calls with a text.
 
 
 class StopRequest:
