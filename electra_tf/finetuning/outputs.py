@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import functools
 import io
 import itertools
 import json
@@ -116,7 +117,7 @@ def predict(run: FinetuningRun, source: str, output: str, *, overwrite: bool = F
     `UserError` if the input can't be read; or if the output is the input, exists without
     `overwrite`, or can't be written, which is found before anything is computed.
     """
-    forms = {".jsonl": _json_lines, run.kind.suffix: run.kind.written}
+    forms = {".jsonl": _json_lines, run.kind.suffix: functools.partial(run.kind.written, run.spec)}
     target = None if output == PIPE else storage.path(output)
     suffix = run.kind.suffix if target is None else target.suffix
     if suffix not in forms:
@@ -176,7 +177,7 @@ def write_outputs(run: FinetuningRun, task: Task, dev: Mapping[str, Split],
         write_atomically(directory / f"{name}.jsonl", _json_lines(records[name]).encode())
     # SQuAD's server scores the dev file too, as long as it has no answers for test.
     submitted = task.test or (dev if run.spec.name in QUESTIONS else {})
-    files = submission_files(run.spec.name, {name: records[name] for name in submitted})
+    files = submission_files(run.spec, {name: records[name] for name in submitted})
     if files:
         make_directory(run.model_dir / SUBMISSION)
     for file, content in files.items():
@@ -186,9 +187,10 @@ def write_outputs(run: FinetuningRun, task: Task, dev: Mapping[str, Split],
     return mistakes(run.spec, records[first], first)
 
 
-def submission_files(name: str, predictions: Mapping[str, Sequence[Record]]) -> dict[str, str]:
+def submission_files(spec: TaskSpec,
+                     predictions: Mapping[str, Sequence[Record]]) -> dict[str, str]:
     """Returns name -> content of the files that a benchmark's server takes of a task, if any."""
-    files = {}
+    name, files = spec.name, {}
     for split, records in predictions.items():
         if name in glue.TASKS:
             file, content = glue.submission(
@@ -196,7 +198,7 @@ def submission_files(name: str, predictions: Mapping[str, Sequence[Record]]) -> 
                 [record["prediction"] for record in records])
             files[file] = content
         elif name in QUESTIONS:
-            files["predictions.json"] = KINDS[Kind.QUESTION_ANSWERING].written(records)
+            files["predictions.json"] = KINDS[Kind.QUESTION_ANSWERING].written(spec, records)
             if all("no_answer_score" in record for record in records):
                 files["null_odds.json"] = json.dumps(  # Logits of "no answer".
                     {record["key"]: record["no_answer_score"] for record in records}) + "\n"

@@ -181,7 +181,7 @@ class _TrialPace(Pace):
         """Returns a line of progress."""
         total, columns = f"{self._num_steps:,}", [loss, f"elapsed {duration(self.elapsed)}"]
         if len(self._samples) > 2:
-            speed = self._training.train_batch_size / statistics.median(self._samples)
+            speed = self._training.train_batch_size / max(1e-9, statistics.median(self._samples))
             left = self.seconds_left(self._num_steps - self._step, {
                 "evaluation": math.ceil(self._training.num_train_epochs) - self._epoch})
             columns[1:] = [f"{speed:>6,.0f} examples/s", columns[1], f"ETA {duration(left)}"]

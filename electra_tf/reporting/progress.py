@@ -41,7 +41,7 @@ class Pace:
         return self.skip()
 
     def steps(self, count: int) -> float:
-        """Counts the time as that of `count` steps, at least 1; returns its seconds.
+        """Counts the time as that of `count` steps; returns its seconds.
 
         The first call, which contains the start, counts only until the second, unless the first
         step was timed apart and the call is of `FEW_STEPS` or more.
@@ -53,7 +53,7 @@ class Pace:
                 return seconds
         self._open_steps += count
         self._open_seconds += seconds
-        if self._open_seconds >= self._sample_seconds:
+        if self._open_steps and self._open_seconds >= self._sample_seconds:
             self._samples.append(self._open_seconds / self._open_steps)
             self._open_steps, self._open_seconds = 0, 0.0
         return seconds

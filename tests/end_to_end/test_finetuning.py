@@ -187,8 +187,7 @@ def test_the_best_trial_is_what_evaluation_and_prediction_use(classified, capsys
     call("--mode=predict", f"--model_dir={path / 'run'}", f"--input={fresh}",
          f"--output={path / 'new.tsv'}", *HARDWARE[:1])
     predicted = [line.split("\t") for line in (path / "new.tsv").read_text().splitlines()]
-    assert predicted[0] == ["key", "prediction", "probability of no", "probability of yes",
-                            "text_1"]
+    assert predicted[0] == ["key", "prediction", "probability of no", "probability of yes", "title"]
     test = [json.loads(line)["prediction"] for line in
             (path / "run" / "predictions" / "test.jsonl").read_text().splitlines()]
     assert [row[1] for row in predicted[1:]] == test
@@ -258,7 +257,7 @@ def test_standard_input_and_output_and_files_give_the_same_predictions(
     call(*command, "--input=-", "--output=-")
     assert capsys.readouterr().out == written
     assert [line.split("\t")[-1] for line in written.splitlines()] == [
-        "text_1", "word9 word7", "word10"]
+        "title", "word9 word7", "word10"]
     assert "exists; name another file, or give --overwrite" in refused(
         *command, f"--input={source}", f"--output={tmp_path / 'out.tsv'}")
     assert "is --input" in refused(*command, f"--input={tmp_path / 'out.tsv'}", "--overwrite",

@@ -20,18 +20,23 @@ ANSWERS = [{"key": "q1", "prediction": "Ünal", "no_answer_score": -3.5},
 TAGS = [{"key": "1", "words": ["Ada", "wrote"], "prediction": ["B-PER", "O"]}]
 
 
+def spec_of(name, texts=("text",)):
+    return TaskSpec(name=name, kind=Kind.CLASSIFICATION, metrics=("accuracy",), texts=texts)
+
+
 def test_every_kind_has_its_own_form():
     for kind, suffix, records, content in (
             (Kind.CLASSIFICATION, "tsv", CLASSES, (
-                "key\tprediction\tprobability of 0\tprobability of 1\ttext_1\tgold\n"
+                "key\tprediction\tprobability of 0\tprobability of 1\ttitle\tgold\n"
                 "0\t1\t0.25\t0.75\ta b\t\n1\t0\t0.5\t0.5\tc\t1\n")),
             (Kind.REGRESSION, "tsv",
              [{"key": "5", "texts": ["a", "b"], "gold": 2.0, "prediction": 2.5}],
-             "key\tprediction\tgold\ttext_1\ttext_2\n5\t2.5\t2.0\ta\tb\n"),
+             "key\tprediction\tgold\ttitle\ttext_2\n5\t2.5\t2.0\ta\tb\n"),
             (Kind.TAGGING, "txt", TAGS, "Ada B-PER\nwrote O\n\n"),
             (Kind.QUESTION_ANSWERING, "json", ANSWERS, '{\n "q1": "Ünal",\n "q2": ""\n}\n')):
         assert KINDS[kind].suffix == f".{suffix}"
-        assert KINDS[kind].written(records) == content
+        texts = ("title", "gold")[:len(records[0].get("texts", "a"))]  # "gold" is a column of ours.
+        assert KINDS[kind].written(spec_of("own", texts), records) == content
 
 
 def test_an_output_that_cannot_be_written_is_found_first(tmp_path):
@@ -91,14 +96,14 @@ def test_rare_labels_share_a_row_of_the_confusion_matrix():
 
 def test_servers_take_files_of_their_own():
     one = [{"key": "7", "prediction": "neutral"}]
-    assert submission_files("mnli", dict.fromkeys(
+    assert submission_files(spec_of("mnli"), dict.fromkeys(
         ("test_matched", "test_mismatched", "diagnostic"), one)) == dict.fromkeys(
             ("MNLI-m.tsv", "MNLI-mm.tsv", "AX.tsv"), "index\tprediction\n7\tneutral\n")
-    files = submission_files("squad2", {"dev": ANSWERS})
+    files = submission_files(spec_of("squad2"), {"dev": ANSWERS})
     assert {name: json.loads(content) for name, content in files.items()} == {
         "predictions.json": {"q1": "Ünal", "q2": ""}, "null_odds.json": {"q1": -3.5, "q2": 2.0}}
     without = [{name: value for name, value in record.items() if name != "no_answer_score"}
                for record in ANSWERS]
     for name in ("squad", "newsqa"):
-        assert submission_files(name, {"dev": without}).keys() == {"predictions.json"}
-    assert submission_files("tagging", {"test": TAGS}) == {}
+        assert submission_files(spec_of(name), {"dev": without}).keys() == {"predictions.json"}
+    assert submission_files(spec_of("tagging"), {"test": TAGS}) == {}

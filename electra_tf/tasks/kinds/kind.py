@@ -179,7 +179,7 @@ class TaskKind(abc.ABC):
         """Returns the objective, which builds encoder and head; `UserError` for other settings."""
 
     @abc.abstractmethod
-    def written(self, records: Sequence[Record]) -> str:
+    def written(self, spec: TaskSpec, records: Sequence[Record]) -> str:
         """Returns predictions in this kind's own file format."""
 
     @abc.abstractmethod

@@ -125,7 +125,7 @@ class QuestionAnswering(TaskKind):
             conditioned=config.ends_given_starts, answerability=config.answerability,
             answerability_weight=config.answerability_weight, beam_size=config.beam_size)
 
-    def written(self, records: Sequence[Record]) -> str:
+    def written(self, spec: TaskSpec, records: Sequence[Record]) -> str:
         """Returns SQuAD's JSON object from question to answer."""
         return json.dumps({record["key"]: record["prediction"] for record in records},
                           ensure_ascii=False, indent=1) + "\n"

@@ -100,7 +100,7 @@ class Tagging(TaskKind):
         return TaggingObjective(outputs=len(spec.labels), dropout_rate=config.dropout,
                                 by_sentence=config.tagging_loss_by_sentence)
 
-    def written(self, records: Sequence[Record]) -> str:
+    def written(self, spec: TaskSpec, records: Sequence[Record]) -> str:
         """Returns a line for each word and its tag, and an empty line after each sentence."""
         return "".join(
             "".join(f"{word} {tag}\n" for word, tag in zip(

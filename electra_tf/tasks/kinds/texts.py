@@ -99,13 +99,15 @@ class TextKind(TaskKind):
                     results: Sequence[RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
         """Returns the predictions for people, and as classes or numbers, [N]."""
 
-    def written(self, records: Sequence[Record]) -> str:
+    def written(self, spec: TaskSpec, records: Sequence[Record]) -> str:
         """Returns a table of keys, predictions, probabilities, true labels and texts."""
+        columns = [f"text_{number}" if name in ("key", "prediction", "gold") else name
+                   for number, name in enumerate(self.served_inputs(spec), start=1)]
         rows = [{"key": one["key"], "prediction": one["prediction"]}
                 | {f"probability of {label}": f"{share:.6g}"
                    for label, share in one.get("probabilities", {}).items()}
                 | {name: one[name] for name in ("gold",) if name in one}
-                | {f"text_{number}": text for number, text in enumerate(one["texts"], start=1)}
+                | dict(zip(columns, one["texts"], strict=True))
                 for one in records]
         names = list(dict.fromkeys(name for row in rows for name in row))
         lines = [names, *([row.get(name, "") for name in names] for row in rows)]
