@@ -29,7 +29,7 @@ _MEAN = "mean of tasks"
 _TASK_NAMES = {"chunk": "chunking", "ner": "named entities", "stsb": "STS-B", "cola": "CoLA",
                "sst2": "SST-2", "mrpc": "MRPC", "blimp": "BLiMP", "squad": "SQuAD 1.1",
                "squad2": "SQuAD 2.0", _MEAN: _MEAN}
-"""As people write them; others in capitals."""
+"""Labels as people write them; others are in capitals."""
 _HEAD = """# Results of the paper's comparisons
 
 Written by `python -m experiments.results` from recorded runs. All variants of a comparison have the

@@ -14,7 +14,7 @@ from electra_tf.platform.settings import Section
 PIECE_BYTES = 256 << 20
 """Stored bytes of a piece, about."""
 _SAMPLED = 64
-"""Of a mixture, a 64th of the bytes is parsed to know how much text there is in a byte."""
+"""A 64th of a mixture's bytes is parsed to know how much text there is in a byte."""
 _LEAST_SAMPLED = 1 << 20
 """Bytes of each source of a mixture that are parsed in any case."""
 
@@ -40,7 +40,7 @@ class Source(abc.ABC):
     size: int
     """Bytes to read in all."""
     note: str = ""
-    """What the user should know after `documents` has been read."""
+    """A line for the user once `documents` has been read."""
     parse: Parser | SkippingParser
     """Reads text out of the documents."""
 

@@ -13,7 +13,7 @@ from electra_tf.text.tokenization import Normalization
 
 
 class Format(enum.StrEnum):
-    """Whose checkpoint it is; those of Google and Model Garden have `vocab.txt` beside them."""
+    """Format of the checkpoint; those of Google and Model Garden have `vocab.txt` beside them."""
 
     RUN = "run"
     GOOGLE = "google"

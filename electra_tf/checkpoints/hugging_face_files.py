@@ -30,14 +30,14 @@ OTHERS = {"hidden_dropout": "hidden_dropout_prob",
 FIXED = {"model_type": "electra", "hidden_act": "gelu", "layer_norm_eps": 1e-12}
 _OTHERWISE = {"position_embedding_type": "absolute", "is_decoder": False,
               "add_cross_attention": False}
-"""What would make another network of it; ours never writes these."""
+"""Entries that make another network; ours never writes these."""
 _MOST_CONFIG = 4 * MIB  # A config has 1 KB, and the names of labels.
 _MOST_TOKENIZER = 256 * MIB  # A tokenizer.json of 500,000 tokens has 30 MB.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Config:
-    """What we read of config.json."""
+    """The entries of config.json that are read."""
 
     __pydantic_config__ = strict_json.OPEN
 
@@ -105,7 +105,7 @@ def read_text(directory: Path, config: Config) -> TextSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _TokenizerSettings:
-    """What we read of tokenizer_config.json; None is transformers' default."""
+    """The entries of tokenizer_config.json that are read; None is transformers' default."""
 
     __pydantic_config__ = strict_json.OPEN
 
@@ -135,7 +135,7 @@ class _Normalizer:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Tokenizer:
-    """What we read of tokenizer.json."""
+    """The entries of tokenizer.json that are read."""
 
     __pydantic_config__ = strict_json.OPEN
 

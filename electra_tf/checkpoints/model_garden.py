@@ -21,7 +21,7 @@ from electra_tf.platform.errors import UserError
 PREFIX = "electra"
 _ENCODER, _GENERATOR = "discriminator_network", "generator_network"
 _PLACES = (f"model/{_ENCODER}", _ENCODER, "encoder", "model")
-"""Where checkpoints hold the discriminator; trainers write "model" and "encoder"."""
+"""Names of the discriminator in checkpoints; trainers write "model" and "encoder"."""
 _RENAMED = (
     ("^discriminator_predictions/dense_1/", "discriminator_head/"),
     ("^discriminator_predictions/dense/", "discriminator_projection/"),

@@ -51,7 +51,7 @@ Identity = Mapping[str, Any]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _Facts(Normalization):
-    """What settings.json holds beside the settings and the facts of a task."""
+    """Facts in settings.json beside the settings and those of a task."""
 
     __pydantic_config__ = strict_json.OPEN
 

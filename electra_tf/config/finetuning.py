@@ -25,7 +25,7 @@ class TaskConfig(Section, prefix="task."):
     dropout: Probability = 0.1
     """Dropout rate of the vectors that the output layer reads."""
     hidden_layer: bool = False
-    """For classification and regression: a dense GELU layer first, as in Hugging Face's head."""
+    """Put a dense GELU layer first (classification, regression), as in Hugging Face's head."""
     doc_stride: Annotated[Length, TRAINING] = 128
     """Word pieces from one sliding window over a context to the next."""
     max_query_length: Length = 64

@@ -23,7 +23,7 @@ class Measure:
     """Meaning of a number in metrics.jsonl or in the results of an evaluation."""
 
     unit: str = ""
-    """What it is a mean or a fraction of, shown beside the number."""
+    """Unit, or what the number is a fraction of; shown beside it."""
     panel: str = ""
     """Label of the axes that it is drawn on, with the unit; "" for a number that isn't drawn."""
     curve: str = ""
@@ -179,7 +179,7 @@ class Entry:
     settings: ObjectiveConfig
     """With their defaults."""
     measures: Mapping[str, Measure]
-    """What it alone reports."""
+    """Numbers that it alone reports."""
 
 
 _SCORES = "discriminator scores (fraction)"

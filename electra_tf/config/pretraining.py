@@ -1,4 +1,4 @@
-"""What decides a pre-training run's result, for the paper's model sizes and for short runs."""
+"""Settings that decide a pre-training run's result, for the paper's sizes and short runs."""
 
 import dataclasses
 from typing import Annotated, Any

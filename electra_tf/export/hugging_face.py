@@ -43,7 +43,7 @@ from electra_tf.text.tokenizer import LONG_WORD_CUT
 
 HEAD = "head/"
 _DEFAULT_LABELS = {"0": "LABEL_0", "1": "LABEL_1"}
-"""What transformers leaves out of config.json."""
+"""Defaults that transformers leaves out of config.json."""
 _ONE_NUMBER, _CLASSES = "regression", "single_label_classification"
 """Values of problem_type in config.json."""
 _Layer = tuple[np.ndarray, np.ndarray]

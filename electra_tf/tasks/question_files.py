@@ -30,7 +30,7 @@ MOST_MRQA_BYTES = 16 << 30
 
 Form = TypeVar("Form")
 _Found = Iterator[tuple[str, QuestionExample, bool]]
-"""Of each question the place in the file, the example, and if an answer is misplaced."""
+"""A question's place in the file, the example, and whether an answer is misplaced."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ VOCABULARY_FACT = "vocabulary"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Normalization:
-    """What `text.tokenizer` does to text before it is cut into words."""
+    """Changes that `text.tokenizer` makes to text before it is cut into words."""
 
     __pydantic_config__ = strict_json.STRICT
 
@@ -70,7 +70,7 @@ FACTS = tuple(field.name for field in dataclasses.fields(Normalization))
 NEEDED_FACTS = ("lower_case", "strip_accents")
 """Names of the fields that every file has."""
 UNCASED = Normalization()
-"""As BERT's uncased models."""
+"""Normalization of BERT's uncased models."""
 NFC = Normalization(lower_case=False, strip_accents=False, nfc=True)
 """Leaves text as it is, but for one way to write each character."""
 MODES = {"bert_uncased": UNCASED, "bert_cased": Normalization.of(False), "nfc": NFC}

@@ -16,11 +16,11 @@ from electra_tf.text.vocabulary import Vocabulary
 
 
 class Place(NamedTuple):
-    """Where an example is stored."""
+    """The place of an example in the records."""
 
     shard: Shard
     number: int
-    """Of the example within its shard, from 0."""
+    """Number of the example within its shard, from 0."""
 
 
 @dataclasses.dataclass(frozen=True)

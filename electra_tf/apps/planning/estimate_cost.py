@@ -42,9 +42,9 @@ class Device(NamedTuple):
     """A kind of accelerator; `flops.PEAKS` has its peak."""
 
     dollars_per_hour: float
-    """Of one device with its share of the machine, on demand, rounded."""
+    """Price of one device with its share of the machine, on demand, rounded."""
     price: str
-    """Where and when it cost that."""
+    """Source and date of the price."""
     utilization: float = 0.3
     """Fraction of the peak that a step's matmuls reach; 0.3 is assumed."""
 
