@@ -29,7 +29,7 @@ class Measure:
     curve: str = ""
     """Label of its curve, shown where a panel has several."""
     noisy: bool = True
-    """Whether to smooth its curve."""
+    """Draw a smoothed curve."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

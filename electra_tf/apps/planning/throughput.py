@@ -1,6 +1,7 @@
 """Measures the training throughput of this machine by a run in a separate process."""
 
 import dataclasses
+import re
 import signal
 import subprocess
 import tempfile
@@ -20,6 +21,7 @@ MEASURED_SECONDS = 8.0
 _LOG_STEPS, _EVAL_STEPS = 10, 30
 _EVAL_BATCHES = 2
 _FOREVER = 100_000_000
+_STEP = re.compile(r"(?:evaluation at )?step +([\d,]+)")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -58,10 +60,9 @@ def measure(flags: Sequence[str], tokens_per_step: int) -> Timing:
         for line in process.stdout:
             if line.startswith("first step"):
                 started = clock()
-            elif line.startswith("evaluation at step"):
-                evaluations += 1
-            elif line.startswith("step "):
-                last = _step_of(line), clock(), evaluations
+            elif found := _STEP.match(line):  # A quick network prints evaluations alone.
+                evaluations += line.startswith("evaluation")
+                last = int(found[1].replace(",", "")), clock(), evaluations
                 if warm is None and evaluations > 1 and clock() - started > WARM_UP_SECONDS:
                     warm = last
                 elif warm and clock() - warm[1] > MEASURED_SECONDS and evaluations > warm[2]:
@@ -89,7 +90,3 @@ def training_throughput(model_dir: Path, after: int = 0) -> float | None:
                 seconds += (record["step"] - before) / record["tokens_per_second"]
             before = record["step"]
     return steps / seconds if steps else None
-
-
-def _step_of(line: str) -> int:
-    return int(line.split("/")[0].removeprefix("step ").replace(",", ""))
