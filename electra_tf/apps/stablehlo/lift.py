@@ -47,8 +47,8 @@ _PORTABLE = tuple((re.compile(pattern), replacement) for pattern, replacement in
     (r"= mhlo\.erf (%\S+) : (\S+)",
      r"= stablehlo.custom_call @mhlo.erf(\1) {mhlo.attributes = {}, mhlo.version = 1 : i64} : "
      r"(\2) -> \2")))
-"""Rewriting that leaves StableHLO alone in TensorFlow's module. No other program has to understand XLA's
-own dialect, `mhlo`."""
+"""Rewriting that leaves StableHLO alone in TensorFlow's module. No other program has to understand
+XLA's own dialect, `mhlo`."""
 _FOREIGN = re.compile(r"= \"?((?:mhlo|chlo)\.\w+)")
 
 
