@@ -13,7 +13,7 @@ from electra_tf.data.buckets import Row
 from electra_tf.finetuning.finetuner import Finetuner, TrialSettings
 from electra_tf.finetuning.predictor import Predictor
 from electra_tf.tasks.kinds.texts import ClassificationObjective
-from electra_tf.tasks.recipes import recipe
+from electra_tf.tasks.registry import recipe
 from electra_tf.training.devices import POLICIES, prepare_cpu
 from electra_tf.training.strategies import create_strategy
 

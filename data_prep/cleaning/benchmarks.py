@@ -114,7 +114,7 @@ def _texts(path: Path) -> Iterable[str] | None:
                 for text in example.texts]
     if path.name.endswith((".jsonl.gz", ".json")) or (
             path.suffix == ".jsonl" and "header" in next(iter(tables.read_rows(path))).values):
-        return [one.question for one in read_questions(path, labelled=False).examples]
+        return [one.question for one in read_questions(path, labelled=False)]
     if path.suffix in (".tsv", ".csv", ".jsonl"):
         return [text for row in tables.read_rows(path) for text in _cells(row.values)]
     if path.suffix == ".txt" and path.stem in _TAGGED:

@@ -25,9 +25,8 @@ from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.reporting.json_file import write_json
-from electra_tf.tasks.encoding import encode_texts
 from electra_tf.tasks.tables import read_rows
-from electra_tf.text.rows import RowEncoder
+from electra_tf.text.rows import RowEncoder, encode_texts
 
 GENERATOR, DISCRIMINATOR = NETWORKS = ("generator", "discriminator")
 RESULTS_FILE = "blimp_results.json"

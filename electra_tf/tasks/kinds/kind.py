@@ -19,9 +19,10 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import ScoreHead
 from electra_tf.objectives.objective import Objective
 from electra_tf.platform.errors import UserError
+from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.examples import LABELLED, Example, Kind
-from electra_tf.tasks.files import Files, Paths
+from electra_tf.tasks.files import Files
 from electra_tf.tasks.task import Task, TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens
 
@@ -37,12 +38,10 @@ Outputs = Mapping[str, tf.Tensor]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Scored:
-    """Predictions and scores of one split."""
+    """Predictions of all examples in their order, and scores if the truth is known."""
 
     records: Sequence[Record]
-    """One per example, in their order."""
     scores: Mapping[str, float]
-    """Empty if the truth isn't known."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -57,10 +56,9 @@ class Split:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class HuggingFaceHead:
-    """Hugging Face's head of a kind; `export/hugging_face.py` converts weights by it."""
+    """Head of a class in transformers; `export/hugging_face.py` converts weights by it."""
 
     architecture: str
-    """Class in transformers."""
     layers: Mapping[str, tuple[str, ...]]
     """Dense layer of theirs -> layers of our head whose outputs it holds side by side. The last
     entry computes the outputs; one before it is followed by GELU."""
@@ -97,7 +95,6 @@ class TaskKind(abc.ABC):
 
     kind: ClassVar[Kind]
     metrics: ClassVar[tuple[str, ...]]
-    """Metrics of tasks that name none; the first is the main one."""
     recipe: ClassVar[Mapping[str, Any]] = {}
     """Settings that differ from the general recipe's."""
     suffix: ClassVar[str]
@@ -107,6 +104,8 @@ class TaskKind(abc.ABC):
     hugging_face: ClassVar[HuggingFaceHead]
     columns: ClassVar[Mapping[str, Any]] = {}
     """Columns of benchmarks and converted models, if not those of `TaskSpec`."""
+    inputs: ClassVar[tuple[str, ...]] = ()
+    """Names of the texts that an exported model takes, if the task doesn't decide them."""
 
     @property
     def labelled(self) -> bool:
@@ -114,8 +113,14 @@ class TaskKind(abc.ABC):
         return self.kind in LABELLED
 
     @abc.abstractmethod
-    def read(self, given: Paths, spec: TaskSpec, *, labelled: bool) -> Sequence[Example]:
-        """Reads one file of examples or several, unless `labelled` to predict; or a `UserError`."""
+    def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool) -> Sequence[Example]:
+        """Reads a file of examples, to predict unless `labelled`, or refuses it (`UserError`)."""
+
+    def read(self, paths: Sequence[Path], spec: TaskSpec, *, labelled: bool) -> list[Example]:
+        """Reads one file, or several with the file's name in every key."""
+        parts = {path: self.read_file(path, spec, labelled=labelled) for path in paths}
+        return [one if len(paths) == 1 else dataclasses.replace(one, key=f"{path}:{one.key}")
+                for path, examples in parts.items() for one in examples]
 
     def spec(self, name: str, labels: tuple[str, ...] = ()) -> TaskSpec:
         """Returns a benchmark or a converted model's task of this kind."""
@@ -125,29 +130,29 @@ class TaskKind(abc.ABC):
     def converted(self, name: str | None, labels: tuple[str, ...]) -> TaskSpec:
         """Returns GLUE's task if name and label words are one's, otherwise a task of any texts."""
         task = glue.TASKS.get(name)
-        if task and task.labels and labels == glue.label_words(name, task.labels):
-            return TaskSpec.of_glue(task)
+        if task and task.labels and labels == task.spec.label_words:
+            return task.spec
         return self.spec(str(self.kind), labels)
 
     def own_task(self, name: str, own: Files) -> Task:
         """Returns a task of the user's files; `UserError` if one teaches nothing or is bad."""
         spec = dataclasses.replace(
             self.spec(name), texts=own.texts, label=own.label, key=own.key)
-        train, notes = self.own_split("train", own.train, spec)
-        if own.dev is None:
+        notes: list[str] = []
+        train = self.own_split("train", own.train, spec, notes)
+        if own.dev:
+            dev = self.own_split("dev", own.dev, spec, notes)
+        else:
             train, dev, note = files.hold_out(train)
             notes.append(note)
-        else:
-            dev, more = self.own_split("dev", own.dev, spec)
-            notes += more
         spec = self.fitted(spec, own, train, dev)
-        test = {} if own.test is None else {"test": self.read(own.test, spec, labelled=False)}
+        test = {"test": self.read(own.test, spec, labelled=False)} if own.test else {}
         return Task(spec=spec, train=train, dev={"dev": dev}, test=test, notes=notes)
 
-    def own_split(self, split: str, given: Paths,
-                  spec: TaskSpec) -> tuple[Sequence[Example], list[str]]:
-        """Returns the examples of "train" or "dev" and notes on them."""
-        return self.read(given, spec, labelled=True), []
+    def own_split(self, split: str, paths: Sequence[Path], spec: TaskSpec,
+                  notes: list[str]) -> Sequence[Example]:
+        """Returns the examples of "train" or "dev", and adds what has to be said to the notes."""
+        return self.read(paths, spec, labelled=True)
 
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[Example],
                dev: Sequence[Example]) -> TaskSpec:
@@ -182,9 +187,9 @@ class TaskKind(abc.ABC):
     def written(self, spec: TaskSpec, records: Sequence[Record]) -> str:
         """Returns predictions in this kind's own file format."""
 
-    @abc.abstractmethod
     def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
         """Returns the names of the texts that an exported model takes."""
+        return self.inputs
 
     @abc.abstractmethod
     def served_answer(self, network: ServedNetwork, *columns: tf.Tensor) -> Outputs:

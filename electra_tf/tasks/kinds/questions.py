@@ -18,10 +18,8 @@ from electra_tf.modeling.task_heads import QuestionHead, SpanBeams, answer_posit
 from electra_tf.objectives.objective import Outcome
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
-from electra_tf.tasks import files
-from electra_tf.tasks.encoding import token_rows
 from electra_tf.tasks.examples import Answer, Kind, QuestionExample
-from electra_tf.tasks.files import Files, Paths
+from electra_tf.tasks.files import Files, shown_paths
 from electra_tf.tasks.kinds import answers
 from electra_tf.tasks.kinds.answers import Contexts, Questions
 from electra_tf.tasks.kinds.kind import (
@@ -38,7 +36,7 @@ from electra_tf.tasks.kinds.kind import (
 from electra_tf.tasks.question_files import read_questions
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text import windows
-from electra_tf.text.rows import RowEncoder, Tokens
+from electra_tf.text.rows import RowEncoder, Tokens, token_rows
 from electra_tf.text.tokenizer import Pieces
 from electra_tf.text.windows import Windows
 
@@ -62,11 +60,17 @@ class QuestionAnswering(TaskKind):
         architecture="ElectraForQuestionAnswering", layers={"qa_outputs": ("dense", "dense_1")},
         settings={"task.ends_given_starts": False, "task.answerability": False})
 
-    def read(self, given: Paths, spec: TaskSpec, *,
-             labelled: bool) -> Sequence[QuestionExample]:
+    inputs = ("question", "context")
+
+    def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool) -> list[QuestionExample]:
         """Reads SQuAD's or MRQA's format; see `read_questions`."""
-        return files.read_all(
-            given, lambda path: read_questions(path, labelled=labelled).examples)
+        return read_questions(path, labelled=labelled)
+
+    def read(self, paths: Sequence[Path], spec: TaskSpec, *,
+             labelled: bool) -> list[QuestionExample]:
+        """Reads files, without questions all of whose answers are misplaced."""
+        return [one for one in super().read(paths, spec, labelled=labelled)
+                if one.gold or not one.misplaced]
 
     def example(self, spec: TaskSpec, key: str, given: tuple[str, str]) -> QuestionExample:
         """Returns a question to predict, given with its context."""
@@ -81,24 +85,20 @@ class QuestionAnswering(TaskKind):
         return "never an answer", answers.answer_scores(
             {one.key: one.gold for one in examples}, {one.key: "" for one in examples})
 
-    def own_split(self, split: str, given: Paths,
-                  spec: TaskSpec) -> tuple[Sequence[QuestionExample], list[str]]:
-        """Returns questions without misplaced answers, and a note on these."""
-        notes = []
-
-        def examples(path: Path) -> Sequence[QuestionExample]:
-            part = read_questions(path)
-            if part.misplaced:
-                notes.append(f"{split}: answers that don't stand at their offset are left out, in "
-                             f"{len(part.misplaced)} questions such as {part.misplaced[0]!r}")
-            return [one for one in part.examples
-                    if split != "train" or one.answers or one.is_impossible]
-
-        found = files.read_all(given, examples)
-        if not found:
-            raise UserError(f"{files.shown_paths(given)}: no answer stands at its offset; there is "
+    def own_split(self, split: str, paths: Sequence[Path], spec: TaskSpec,
+                  notes: list[str]) -> list[QuestionExample]:
+        """Returns questions to learn from or to score, and adds a note on misplaced answers."""
+        examples = super().read(paths, spec, labelled=True)
+        misplaced = [one.key for one in examples if one.misplaced]
+        if misplaced:
+            notes.append(f"{split}: answers that don't stand at their offset are left out, in "
+                         f"{len(misplaced)} questions such as {misplaced[0]!r}")
+        usable = [one for one in examples if one.is_impossible or (
+            one.answers if split == "train" else one.gold)]
+        if not usable:
+            raise UserError(f"{shown_paths(paths)}: no answer stands at its offset; there is "
                             f"nothing to {'learn' if split == 'train' else 'score'}.")
-        return found, notes
+        return usable
 
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[QuestionExample],
                dev: Sequence[QuestionExample]) -> TaskSpec:
@@ -129,10 +129,6 @@ class QuestionAnswering(TaskKind):
         """Returns SQuAD's JSON object from question to answer."""
         return json.dumps({record["key"]: record["prediction"] for record in records},
                           ensure_ascii=False, indent=1) + "\n"
-
-    def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
-        """Returns the names of the question and its context."""
-        return ("question", "context")
 
     def served_answer(self, network: ServedNetwork, *columns: tf.Tensor) -> Outputs:
         """Answers questions about contexts, [B] each.

@@ -17,10 +17,9 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import vectors_at
 from electra_tf.objectives.objective import Outcome, Ratio
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.tasks import files
-from electra_tf.tasks.encoding import CHUNK, token_rows
+from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import Kind, TaggedExample
-from electra_tf.tasks.files import Paths
+from electra_tf.tasks.files import read_tagged
 from electra_tf.tasks.kinds.kind import (
     HuggingFaceHead,
     Outputs,
@@ -36,7 +35,7 @@ from electra_tf.tasks.kinds.kind import (
 )
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text import words
-from electra_tf.text.rows import RowEncoder, Tokens
+from electra_tf.text.rows import CHUNK, RowEncoder, Tokens, token_rows
 
 
 class Tagging(TaskKind):
@@ -48,11 +47,11 @@ class Tagging(TaskKind):
     hugging_face = HuggingFaceHead(architecture="ElectraForTokenClassification",
                                    layers={"classifier": ("dense",)})
     columns = {"texts": ("words",), "label": "tags"}
+    inputs = ("text",)
 
-    def read(self, given: Paths, spec: TaskSpec, *, labelled: bool) -> Sequence[TaggedExample]:
-        """Reads JSON lines or CoNLL columns; see `files.read_tagged`."""
-        return files.read_all(
-            given, lambda path: files.read_tagged(path, spec, labelled=labelled))
+    def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool) -> list[TaggedExample]:
+        """Reads JSON lines or CoNLL columns; see `read_tagged`."""
+        return read_tagged(path, spec, labelled=labelled)
 
     def example(self, spec: TaskSpec, key: str, given: str | Sequence[str]) -> TaggedExample:
         """Returns a sentence to predict: its words, or a text that is split at spaces."""
@@ -105,10 +104,6 @@ class Tagging(TaskKind):
         return "".join(
             "".join(f"{word} {tag}\n" for word, tag in zip(
                 record["words"], record["prediction"], strict=True)) + "\n" for record in records)
-
-    def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
-        """Returns the name of the sentence, which is one string."""
-        return ("text",)
 
     def served_answer(self, network: ServedNetwork, *columns: tf.Tensor) -> Outputs:
         """Answers `words`, split at spaces, with `tags` and their `scores`, [B, W]."""

@@ -6,7 +6,7 @@ import functools
 import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -19,10 +19,10 @@ from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.objectives.objective import Outcome, Ratio
 from electra_tf.platform.errors import UserError, shown
+from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
-from electra_tf.tasks.encoding import encode_texts
 from electra_tf.tasks.examples import Kind, TextExample
-from electra_tf.tasks.files import Files, Paths
+from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds.kind import (
     HuggingFaceHead,
     Outputs,
@@ -37,20 +37,17 @@ from electra_tf.tasks.kinds.kind import (
     sum_where,
 )
 from electra_tf.tasks.task import TaskSpec
-from electra_tf.text.rows import RowEncoder, Tokens
+from electra_tf.text.rows import RowEncoder, Tokens, encode_texts
 
 
 class TextKind(TaskKind):
     """A kind whose examples are one or two texts with a label."""
 
     suffix, piped = ".tsv", ".txt"
-    target: ClassVar[type[np.number]]
-    """Type of the training target."""
 
-    def read(self, given: Paths, spec: TaskSpec, *, labelled: bool) -> Sequence[TextExample]:
-        """Reads tables, see `files.read_texts`; labels may be given as words."""
-        examples = files.read_all(
-            given, lambda path: files.read_texts(path, spec, labelled=labelled))
+    def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool) -> list[TextExample]:
+        """Reads a table, see `files.read_texts`; labels may be given as words."""
+        examples = files.read_texts(path, spec, labelled=labelled)
         known = dict(zip((*spec.label_words, *spec.labels), 2 * spec.labels, strict=True))
         return [dataclasses.replace(one, label=known.get(
             one.label, one.label if labelled or not known else None)) for one in examples]
@@ -77,7 +74,8 @@ class TextKind(TaskKind):
                config: TaskConfig) -> Split:
         """Encodes examples with the target "label", an index or a number, 0 if unknown."""
         tokens = encode_texts([example.texts for example in examples], encoder)
-        rows = [Row(*row, {"label": self.target(_number(spec, example) or 0)})
+        target = np.int32 if spec.labels else np.float32
+        rows = [Row(*row, {"label": target(_number(spec, example) or 0)})
                 for row, example in zip(tokens, examples, strict=True)]
         return Split(rows=rows, score=lambda results, _: self.score(spec, examples, results))
 
@@ -128,7 +126,6 @@ class Classification(TextKind):
 
     kind = Kind.CLASSIFICATION
     metrics = ("accuracy", "f1_macro")
-    target = np.int32
     hugging_face = HuggingFaceHead(
         architecture="ElectraForSequenceClassification",
         layers={"classifier.dense": ("hidden",), "classifier.out_proj": ("dense",)},
@@ -170,7 +167,6 @@ class Regression(TextKind):
 
     kind = Kind.REGRESSION
     metrics = ("pearson", "spearman", "mean_squared_error")
-    target = np.float32
     hugging_face = dataclasses.replace(Classification.hugging_face, problem_type="regression")
 
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[TextExample],
