@@ -60,7 +60,7 @@ def encode(data_dir: pathlib.Path, vocab_file: str, count: int) -> tuple[
     from electra_tf.text.vocabulary import Vocabulary
 
     task, text = glue.TASKS["sst2"], TextSettings(vocabulary=Vocabulary.load(vocab_file))
-    rows = KINDS[task.kind].encode(
+    rows = KINDS[task.spec.kind].encode(
         task.spec, glue.read_split(task, data_dir, "train")[:count],
         RowEncoder(text, 128), TaskConfig()).rows
     return [row.ids.tolist() for row in rows], [int(row.targets["label"]) for row in rows]

@@ -32,7 +32,7 @@ def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str) -> None
         {"model.vocab_size": vocabulary.size, "task.max_seq_length": MAX_LENGTH,
          "task.hidden_layer": True, "model.initializer_range": _INITIALIZER_RANGE})
     # Hugging Face's head has one more layer before the last, too.
-    model = ClassificationObjective(outputs=len(spec.labels), hidden_layer=True).build_model(
+    model = ClassificationObjective(spec, config.task).build_model(
         config.model, seed=1, policy="float32")
     text = TextSettings(vocabulary=vocabulary)
     model_to_serve = servable.of_task(model, spec, config.task, text, None)

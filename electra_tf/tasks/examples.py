@@ -56,24 +56,17 @@ class QuestionExample:
     key: str
     question: str
     context: str
-    answers: tuple[Answer, ...] = ()
-    """The annotators' answers, the first for training; none if unknown or impossible."""
+    answer: Answer | None = None
+    """The answer to train on; None if no answer is found in the context."""
+    gold: tuple[str, ...] = ()
+    """All correct answers, to score with; none if unknown or impossible."""
     is_impossible: bool = False
     """The context holds no answer."""
-    accepted: tuple[str, ...] = ()
-    """All correct answers if `answers` has only those found in the context (MRQA)."""
-    misplaced: bool = False
-    """An answer was left out because its text is not at its offset."""
 
     @property
     def texts(self) -> tuple[str, ...]:
         """Returns what the encoder reads."""
         return self.question, self.context
-
-    @property
-    def gold(self) -> tuple[str, ...]:
-        """Returns the texts that an answer is compared with."""
-        return self.accepted or tuple(answer.text for answer in self.answers)
 
 
 Example = TextExample | TaggedExample | QuestionExample

@@ -47,8 +47,8 @@ def find(name: str, data_dir: Path, split: str) -> Path:
 def read_questions(path: Path, *, labelled: bool = True) -> list[QuestionExample]:
     """Returns the questions of SQuAD's JSON, or of MRQA's .jsonl and .jsonl.gz.
 
-    Answers whose text is not at their offset are left out, in MRQA's format apart from case and
-    spaces. `labelled=False` ignores the answers. `UserError` names the place of a question with
+    The first answer whose text is at its offset is the one to train on; MRQA's may differ in case
+    and spaces. `labelled=False` ignores the answers. `UserError` names the place of a question with
     neither an answer nor is_impossible, and of a second one with the same id.
     """
     examples: dict[str, QuestionExample] = {}
@@ -82,12 +82,11 @@ class _SquadQuestion(pydantic.BaseModel):
             raise UserError(f"{place}: " + (
                 "is_impossible is true, and yet there are answers; remove one." if answers else
                 "no answers; a question without one says is_impossible: true."))
-        found = tuple(
-            Answer(text=one.text, start=one.answer_start) for one in answers
-            if one.answer_start >= 0 and context.startswith(one.text, one.answer_start))
+        right = (Answer(text=one.text, start=one.answer_start) for one in answers
+                 if one.answer_start >= 0 and context.startswith(one.text, one.answer_start))
         return QuestionExample(
             key=self.id, context=context, question=self.question, is_impossible=impossible,
-            answers=found, misplaced=len(found) < len(answers))
+            answer=next(right, None), gold=tuple(one.text for one in answers))
 
 
 class _SquadParagraph(pydantic.BaseModel):
@@ -119,19 +118,17 @@ class _MrqaQuestion(pydantic.BaseModel):
     detected_answers: list[_MrqaDetected] | None = None
 
     def example(self, place: str, context: str, labelled: bool) -> QuestionExample:
-        """The first span that shows a detected answer is the one to train on."""
-        detected = [(found.text, start, context[max(start, 0):last + 1])
-                    for found in self.detected_answers or () for start, last in found.char_spans]
         if not labelled:
             return QuestionExample(key=self.qid, context=context, question=self.question)
+        detected = [(found.text, start, context[max(start, 0):last + 1])
+                    for found in self.detected_answers or () for start, last in found.char_spans]
         if not (self.answers and detected):
             raise UserError(f"{place}: no answers, or none detected in the context; every question "
                             "of MRQA's sets has both.")
-        right = [Answer(text=text, start=start) for answer, start, text in detected
-                 if start >= 0 and text.lower().split() == answer.lower().split()]
-        return QuestionExample(
-            key=self.qid, context=context, question=self.question, answers=tuple(right[:1]),
-            accepted=tuple(self.answers), misplaced=len(right) < len(detected))
+        right = (Answer(text=text, start=start) for answer, start, text in detected
+                 if start >= 0 and text.lower().split() == answer.lower().split())
+        return QuestionExample(key=self.qid, context=context, question=self.question,
+                               answer=next(right, None), gold=tuple(self.answers))
 
 
 class _MrqaParagraph(pydantic.BaseModel):

@@ -81,10 +81,10 @@ def _glue(task: glue.GlueTask, data_dir: Path | None) -> dict[str, Any]:
 
 
 def _question(row: Mapping[str, Any]) -> QuestionExample:
-    answers = tuple(Answer(text=text, start=int(start)) for text, start in zip(
-        row["answers"]["text"], row["answers"]["answer_start"], strict=True))
+    gold, starts = row["answers"]["text"], row["answers"]["answer_start"]
     return QuestionExample(
-        key=row["id"], question=row["question"], context=row["context"], answers=answers,
+        key=row["id"], question=row["question"], context=row["context"], gold=tuple(gold),
+        answer=Answer(text=gold[0], start=int(starts[0])) if gold else None,
         is_impossible=bool(row.get("is_impossible", False)))
 
 

@@ -17,7 +17,7 @@ from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import ScoreHead
-from electra_tf.objectives.objective import Objective
+from electra_tf.objectives.objective import Outcome
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
@@ -90,11 +90,50 @@ class ServedNetwork:
         return tf.cast(self.encoder.first(*tokens), tf.float32)
 
 
+@dataclasses.dataclass(frozen=True)
+class TaskObjective(abc.ABC):
+    """The loss of an encoder below a head, of `RowBatch`es."""
+
+    spec: TaskSpec
+    config: TaskConfig = TaskConfig()
+    coefficients: ClassVar[Mapping[str, float]] = {"loss": 1.0}
+
+    def prepare(self, batch: RowBatch,
+                randomness: Randomness) -> tuple[RowBatch, Mapping[str, tf.Tensor]]:
+        """Returns the batch, and how many things its loss is averaged over."""
+        del randomness  # Nothing is drawn.
+        return batch, {"loss": count(self.counted(batch))}
+
+    def counted(self, batch: RowBatch) -> tf.Tensor:
+        """Marks what the loss is averaged over: rows, unless a subclass overrides this."""
+        return batch.present
+
+    def build_head(self, config: ModelConfig, *, seed: int,
+                   policy: str) -> tf_keras.layers.Layer:
+        """Creates the head, whose weights' names begin with `HEAD`: an output for every label."""
+        return ScoreHead(
+            HEAD, config.hidden_size, len(self.spec.labels) or 1, seed=seed, policy=policy,
+            dropout_rate=self.config.dropout,
+            hidden_layer=self.config.hidden_layer and self.spec.kind != Kind.TAGGING)
+
+    def build_model(self, config: ModelConfig, *, seed: int, policy: str,
+                    recompute: bool = False) -> TaskModel:
+        """Creates encoder and head."""
+        head = self.build_head(config, seed=seed, policy=policy)
+        return TaskModel(config, head, seed=seed, policy=policy, recompute=recompute)
+
+    @abc.abstractmethod
+    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """Runs encoder and head."""
+
+
 class TaskKind(abc.ABC):
     """One kind of task."""
 
     kind: ClassVar[Kind]
     metrics: ClassVar[tuple[str, ...]]
+    objective_class: ClassVar[type[TaskObjective]]
     recipe: ClassVar[Mapping[str, Any]] = {}
     """Settings that differ from the general recipe's."""
     suffix: ClassVar[str]
@@ -139,9 +178,9 @@ class TaskKind(abc.ABC):
         spec = dataclasses.replace(
             self.spec(name), texts=own.texts, label=own.label, key=own.key)
         notes: list[str] = []
-        train = self.own_split("train", own.train, spec, notes)
+        train = self.learnable(self.read(own.train, spec, labelled=True), notes)
         if own.dev:
-            dev = self.own_split("dev", own.dev, spec, notes)
+            dev = self.read(own.dev, spec, labelled=True)
         else:
             train, dev, note = files.hold_out(train)
             notes.append(note)
@@ -149,14 +188,15 @@ class TaskKind(abc.ABC):
         test = {"test": self.read(own.test, spec, labelled=False)} if own.test else {}
         return Task(spec=spec, train=train, dev={"dev": dev}, test=test, notes=notes)
 
-    def own_split(self, split: str, paths: Sequence[Path], spec: TaskSpec,
-                  notes: list[str]) -> Sequence[Example]:
-        """Returns the examples of "train" or "dev", and adds what has to be said to the notes."""
-        return self.read(paths, spec, labelled=True)
+    def learnable(self, examples: list[Example], notes: list[str]) -> list[Example]:
+        """Returns the examples to train on, and adds a note on the others, if there are any."""
+        return examples
 
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[Example],
                dev: Sequence[Example]) -> TaskSpec:
         """Returns a task with the labels or scale of its training examples, or a `UserError`."""
+        if not self.labelled:
+            return spec
         labels = files.label_set(train if own.dev else [*train, *dev])
         files.require_known_labels(own.dev or own.train, dev, labels)
         files.require_single_labels(own.train, labels)
@@ -179,9 +219,9 @@ class TaskKind(abc.ABC):
                config: TaskConfig) -> Split:
         """Returns examples as rows, and the function that scores them."""
 
-    @abc.abstractmethod
-    def objective(self, spec: TaskSpec, config: TaskConfig) -> Objective:
+    def objective(self, spec: TaskSpec, config: TaskConfig) -> TaskObjective:
         """Returns the objective, which builds encoder and head; `UserError` for other settings."""
+        return self.objective_class(spec, config)
 
     @abc.abstractmethod
     def written(self, spec: TaskSpec, records: Sequence[Record]) -> str:
@@ -198,60 +238,6 @@ class TaskKind(abc.ABC):
     @abc.abstractmethod
     def served_scores(self, network: ServedNetwork, tokens: Tokens) -> Outputs:
         """Maps token ids to the network's outputs, undecoded."""
-
-
-class TaskObjective(abc.ABC):
-    """An objective of one loss, named "loss", of an encoder below a head; it takes `RowBatch`es."""
-
-    @property
-    def coefficients(self) -> Mapping[str, float]:
-        """Returns 1 for the only loss."""
-        return {"loss": 1.0}
-
-    def prepare(self, batch: RowBatch,
-                randomness: Randomness) -> tuple[RowBatch, Mapping[str, tf.Tensor]]:
-        """Returns the batch, and how many things its loss is averaged over."""
-        del randomness  # Nothing is drawn.
-        return batch, {"loss": count(self.counted(batch))}
-
-    def counted(self, batch: RowBatch) -> tf.Tensor:
-        """Marks what the loss is averaged over: rows, unless a subclass overrides this."""
-        return batch.present
-
-    @abc.abstractmethod
-    def build_head(self, config: ModelConfig, *, seed: int,
-                   policy: str) -> tf_keras.layers.Layer:
-        """Creates the head, whose weights' names begin with `HEAD`."""
-
-    def build_model(self, config: ModelConfig, *, seed: int, policy: str,
-                    recompute: bool = False) -> TaskModel:
-        """Creates encoder and head."""
-        head = self.build_head(config, seed=seed, policy=policy)
-        return TaskModel(config, head, seed=seed, policy=policy, recompute=recompute)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ScoreObjective(TaskObjective):
-    """An objective whose head is dropout and a dense layer."""
-
-    outputs: int
-    """Classes, tags, or 1 for a number."""
-    dropout_rate: float = 0.1
-    hidden_layer: bool = False
-    """Whether another dense layer, with GELU, precedes it."""
-
-    def build_head(self, config: ModelConfig, *, seed: int,
-                   policy: str) -> tf_keras.layers.Layer:
-        """Creates a `ScoreHead`."""
-        return ScoreHead(HEAD, config.hidden_size, self.outputs, dropout_rate=self.dropout_rate,
-                         seed=seed, policy=policy, hidden_layer=self.hidden_layer)
-
-    def score_first(self, model: TaskModel, batch: RowBatch, randomness: Randomness, *,
-                    training: bool) -> tf.Tensor:
-        """Returns the head's outputs for [CLS], float32 [B, outputs]; drops out in training."""
-        dropout = randomness if training else None
-        return model.head(model.encoder.first(
-            batch.ids, batch.segment_ids, batch.valid, dropout), dropout)
 
 
 def count(marked: tf.Tensor) -> tf.Tensor:

@@ -1,6 +1,5 @@
 """Extractive QA: questions about a context that may or may not contain the answer."""
 
-import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
 
@@ -19,7 +18,6 @@ from electra_tf.objectives.objective import Outcome
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import Answer, Kind, QuestionExample
-from electra_tf.tasks.files import Files, shown_paths
 from electra_tf.tasks.kinds import answers
 from electra_tf.tasks.kinds.answers import Contexts, Questions
 from electra_tf.tasks.kinds.kind import (
@@ -49,28 +47,55 @@ NO_ANSWER = 0
 """Position of [CLS], where questions without an answer start and end."""
 
 
+class QuestionObjective(TaskObjective):
+    """The mean cross entropy of start and end, and the weighted answerability loss."""
+
+    def build_head(self, config: ModelConfig, *, seed: int, policy: str) -> QuestionHead:
+        """Creates a `QuestionHead`."""
+        return QuestionHead(HEAD, config.hidden_size, conditioned=self.config.ends_given_starts,
+                            answerability=self.config.answerability, seed=seed, policy=policy)
+
+    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """Needs "start", "end", int32 [B], and "impossible", float32 [B].
+
+        Details are the fields of `SpanBeams`, outside of training only; there is no loss then.
+        """
+        hidden = model.encoder(inputs.ids, inputs.segment_ids, inputs.valid,
+                               randomness if training else None)
+        allowed = answer_positions(inputs.segment_ids, inputs.valid)
+        if not training:
+            length = dimensions(allowed)[1]
+            size = (min if isinstance(length, int) else tf.minimum)(self.config.beam_size, length)
+            beams = model.head.beams(hidden, allowed, size)._asdict()
+            return Outcome({"loss": tf.zeros([])}, {}, {
+                name: part for name, part in beams.items() if part is not None})
+        targets = inputs.targets
+        logits = model.head(hidden, allowed, targets["start"])
+        losses = (_cross_entropy(targets["start"], logits.start)
+                  + _cross_entropy(targets["end"], logits.end)) / 2.0
+        if logits.impossible is not None:
+            losses += self.config.answerability_weight * tf.nn.sigmoid_cross_entropy_with_logits(
+                targets["impossible"], logits.impossible)
+        return Outcome({"loss": sum_where(losses, inputs.present)}, {}, {})
+
+
 class QuestionAnswering(TaskKind):
     """The kind of task that answers questions by spans of a context."""
 
     kind = Kind.QUESTION_ANSWERING
     metrics = ("f1", "exact_match")
+    objective_class = QuestionObjective
     recipe = {"training.num_train_epochs": 2.0, "task.max_seq_length": 512}
     suffix = piped = ".json"
     hugging_face = HuggingFaceHead(
         architecture="ElectraForQuestionAnswering", layers={"qa_outputs": ("dense", "dense_1")},
         settings={"task.ends_given_starts": False, "task.answerability": False})
-
     inputs = ("question", "context")
 
     def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool) -> list[QuestionExample]:
         """Reads SQuAD's or MRQA's format; see `read_questions`."""
         return read_questions(path, labelled=labelled)
-
-    def read(self, paths: Sequence[Path], spec: TaskSpec, *,
-             labelled: bool) -> list[QuestionExample]:
-        """Reads files, without questions all of whose answers are misplaced."""
-        return [one for one in super().read(paths, spec, labelled=labelled)
-                if one.gold or not one.misplaced]
 
     def example(self, spec: TaskSpec, key: str, given: tuple[str, str]) -> QuestionExample:
         """Returns a question to predict, given with its context."""
@@ -85,25 +110,16 @@ class QuestionAnswering(TaskKind):
         return "never an answer", answers.answer_scores(
             {one.key: one.gold for one in examples}, {one.key: "" for one in examples})
 
-    def own_split(self, split: str, paths: Sequence[Path], spec: TaskSpec,
+    def learnable(self, examples: list[QuestionExample],
                   notes: list[str]) -> list[QuestionExample]:
-        """Returns questions to learn from or to score, and adds a note on misplaced answers."""
-        examples = super().read(paths, spec, labelled=True)
-        misplaced = [one.key for one in examples if one.misplaced]
-        if misplaced:
-            notes.append(f"{split}: answers that don't stand at their offset are left out, in "
-                         f"{len(misplaced)} questions such as {misplaced[0]!r}")
-        usable = [one for one in examples if one.is_impossible or (
-            one.answers if split == "train" else one.gold)]
-        if not usable:
-            raise UserError(f"{shown_paths(paths)}: no answer stands at its offset; there is "
-                            f"nothing to {'learn' if split == 'train' else 'score'}.")
-        return usable
-
-    def fitted(self, spec: TaskSpec, own: Files, train: Sequence[QuestionExample],
-               dev: Sequence[QuestionExample]) -> TaskSpec:
-        """Returns the task, which has neither labels nor columns."""
-        return self.spec(spec.name)
+        """Leaves out questions none of whose answers is at its offset."""
+        lost = [one.key for one in examples if not (one.answer or one.is_impossible)]
+        if len(lost) == len(examples):
+            raise UserError("--train: no answer is at its offset; there is nothing to learn.")
+        if lost:
+            notes.append(f"train: {len(lost):,} questions such as {lost[0]!r} are left out, as "
+                         "none of their answers is at its offset")
+        return [one for one in examples if one.answer or one.is_impossible]
 
     def encode(self, spec: TaskSpec, examples: Sequence[QuestionExample], encoder: RowEncoder,
                config: TaskConfig) -> Split:
@@ -114,16 +130,14 @@ class QuestionAnswering(TaskKind):
         return Split(rows=questions.rows, score=lambda results, threshold: answers.score(
             examples, questions, results, config, threshold))
 
-    def objective(self, spec: TaskSpec, config: TaskConfig) -> "QuestionObjective":
+    def objective(self, spec: TaskSpec, config: TaskConfig) -> TaskObjective:
         """Returns the loss; `UserError` if a question can leave no room for a context."""
         longest = config.max_seq_length - 4
         if config.max_query_length > longest:
             raise UserError(
                 f"task.max_query_length={config.max_query_length} leaves no room for a "
                 f"context in --max_seq_length={config.max_seq_length}; at most {longest} do.")
-        return QuestionObjective(
-            conditioned=config.ends_given_starts, answerability=config.answerability,
-            answerability_weight=config.answerability_weight, beam_size=config.beam_size)
+        return super().objective(spec, config)
 
     def written(self, spec: TaskSpec, records: Sequence[Record]) -> str:
         """Returns SQuAD's JSON object from question to answer."""
@@ -163,52 +177,11 @@ class QuestionAnswering(TaskKind):
                 if name != "impossible" or network.head.impossible is not None}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class QuestionObjective(TaskObjective):
-    """The mean cross entropy of start and end, and the weighted answerability loss."""
-
-    conditioned: bool = True
-    """Ends are scored given the start (`QuestionHead`)."""
-    answerability: bool = True
-    answerability_weight: float = 0.5
-    beam_size: int = 20
-    """Starts, and ends for each, that evaluation looks at."""
-
-    def build_head(self, config: ModelConfig, *, seed: int, policy: str) -> QuestionHead:
-        """Creates a `QuestionHead`."""
-        return QuestionHead(HEAD, config.hidden_size, conditioned=self.conditioned,
-                            answerability=self.answerability, seed=seed, policy=policy)
-
-    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
-                *, training: bool) -> Outcome:
-        """Needs "start", "end", int32 [B], and "impossible", float32 [B].
-
-        Details are the fields of `SpanBeams`, outside of training only; there is no loss then.
-        """
-        hidden = model.encoder(inputs.ids, inputs.segment_ids, inputs.valid,
-                               randomness if training else None)
-        allowed = answer_positions(inputs.segment_ids, inputs.valid)
-        if not training:
-            length = dimensions(allowed)[1]
-            size = (min if isinstance(length, int) else tf.minimum)(self.beam_size, length)
-            beams = model.head.beams(hidden, allowed, size)._asdict()
-            return Outcome({"loss": tf.zeros([])}, {}, {
-                name: part for name, part in beams.items() if part is not None})
-        targets = inputs.targets
-        logits = model.head(hidden, allowed, targets["start"])
-        losses = (_cross_entropy(targets["start"], logits.start)
-                  + _cross_entropy(targets["end"], logits.end)) / 2.0
-        if logits.impossible is not None:
-            losses += self.answerability_weight * tf.nn.sigmoid_cross_entropy_with_logits(
-                targets["impossible"], logits.impossible)
-        return Outcome({"loss": sum_where(losses, inputs.present)}, {}, {})
-
-
 def encode(examples: Sequence[QuestionExample], encoder: RowEncoder, *, stride: int,
            max_query: int, by_window: bool = True) -> Questions:
     """Encodes questions as [CLS] question [SEP] part of the context [SEP].
 
-    The first answer of each is the training target. Windows begin `stride` pieces apart;
+    The answer of each is the training target. Windows begin `stride` pieces apart;
     `max_query` pieces of a question are kept. With `by_window` a window without the answer is
     "impossible"; otherwise its question decides.
     """
@@ -227,8 +200,8 @@ def encode(examples: Sequence[QuestionExample], encoder: RowEncoder, *, stride: 
         found = Windows(*(part.numpy() for part in found))
         places = [np.split(part.flat_values.numpy(), part.row_splits.numpy()[1:-1])
                   for part in (pieces.starts, pieces.ends)]
-        answered = [_piece_span(one.answers[0], one.context, *(
-            part[distinct[one.context]] for part in places)) if one.answers else None
+        answered = [_piece_span(one.answer, one.context, *(
+            part[distinct[one.context]] for part in places)) if one.answer else None
             for one in chunk]
         for row, number, first, size, position in zip(
                 token_rows(tokens), found.example, found.first, found.sizes, found.position,

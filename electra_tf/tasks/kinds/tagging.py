@@ -1,7 +1,6 @@
 """Tagging: one label for every word of a sentence."""
 
 import collections
-import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
 
@@ -26,10 +25,10 @@ from electra_tf.tasks.kinds.kind import (
     Record,
     RowResults,
     Scored,
-    ScoreObjective,
     ServedNetwork,
     Split,
     TaskKind,
+    TaskObjective,
     count,
     sum_where,
 )
@@ -38,11 +37,33 @@ from electra_tf.text import words
 from electra_tf.text.rows import CHUNK, RowEncoder, Tokens, token_rows
 
 
+class TaggingObjective(TaskObjective):
+    """The cross entropy of every word's tag, averaged over words by default."""
+
+    def counted(self, batch: RowBatch) -> tf.Tensor:
+        """Marks the words, or rows, whose loss is a sum over words, as in Google's code."""
+        return batch.present if self.config.tagging_loss_by_sentence else _is_word(batch)
+
+    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """Needs "first_piece" and "tag", int32 [B, W]; details hold "tags", int32 [B, W]."""
+        dropout = randomness if training else None
+        is_word, places = _is_word(inputs), inputs.targets["first_piece"]
+        hidden = model.encoder(inputs.ids, inputs.segment_ids, inputs.valid, dropout)
+        logits = model.head(vectors_at(hidden, places), dropout)
+        tags = tf.argmax(logits, axis=-1, output_type=tf.int32)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(inputs.targets["tag"], logits)
+        right = (tags == inputs.targets["tag"]) & is_word
+        return Outcome({"loss": sum_where(losses, is_word)},
+                       {"accuracy": Ratio(count(right), count(is_word))}, {"tags": tags})
+
+
 class Tagging(TaskKind):
     """The kind of task that labels every word of a sentence."""
 
     kind = Kind.TAGGING
     metrics = ("f1", "precision", "recall", "accuracy")
+    objective_class = TaggingObjective
     suffix = piped = ".txt"
     hugging_face = HuggingFaceHead(architecture="ElectraForTokenClassification",
                                    layers={"classifier": ("dense",)})
@@ -94,11 +115,6 @@ class Tagging(TaskKind):
                          strict=True)]
         return Split(rows=rows, score=lambda results, _: score(spec, examples, rows, results))
 
-    def objective(self, spec: TaskSpec, config: TaskConfig) -> "TaggingObjective":
-        """Returns the cross entropy."""
-        return TaggingObjective(outputs=len(spec.labels), dropout_rate=config.dropout,
-                                by_sentence=config.tagging_loss_by_sentence)
-
     def written(self, spec: TaskSpec, records: Sequence[Record]) -> str:
         """Returns a line for each word and its tag, and an empty line after each sentence."""
         return "".join(
@@ -122,34 +138,6 @@ class Tagging(TaskKind):
         """Returns `logits` and `probabilities`, float32 [B, L, tags]; first pieces count."""
         logits = network.head(network.hidden(tokens))
         return {"logits": logits, "probabilities": tf.nn.softmax(logits)}
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TaggingObjective(ScoreObjective):
-    """The cross entropy of every word's tag, averaged over words by default."""
-
-    by_sentence: bool = False
-    """Whether to average over rows, whose loss is a sum over words, as in Google's code."""
-
-    def counted(self, batch: RowBatch) -> tf.Tensor:
-        """Marks the words, or the rows for `by_sentence`."""
-        return batch.present if self.by_sentence else self._words(batch)
-
-    def _words(self, batch: RowBatch) -> tf.Tensor:
-        return batch.targets["first_piece"] > 0  # [CLS] is at 0: no word begins there.
-
-    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
-                *, training: bool) -> Outcome:
-        """Needs "first_piece" and "tag", int32 [B, W]; details hold "tags", int32 [B, W]."""
-        dropout = randomness if training else None
-        counted, places = self._words(inputs), inputs.targets["first_piece"]
-        hidden = model.encoder(inputs.ids, inputs.segment_ids, inputs.valid, dropout)
-        logits = model.head(vectors_at(hidden, places), dropout)
-        tags = tf.argmax(logits, axis=-1, output_type=tf.int32)
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(inputs.targets["tag"], logits)
-        right = (tags == inputs.targets["tag"]) & counted
-        return Outcome({"loss": sum_where(losses, counted)},
-                       {"accuracy": Ratio(count(right), count(counted))}, {"tags": tags})
 
 
 def score(spec: TaskSpec, examples: Sequence[TaggedExample], rows: Sequence[Row],
@@ -182,3 +170,7 @@ def span_scores(tags: Sequence[Sequence[str]],
         "recall": float(metrics.recall_score(true, predicted, zero_division=0)),
         "accuracy": float(metrics.accuracy_score(true, predicted)),
     }
+
+
+def _is_word(batch: RowBatch) -> tf.Tensor:
+    return batch.targets["first_piece"] > 0  # [CLS] is at 0: no word begins there.

@@ -29,15 +29,54 @@ from electra_tf.tasks.kinds.kind import (
     Record,
     RowResults,
     Scored,
-    ScoreObjective,
     ServedNetwork,
     Split,
     TaskKind,
+    TaskObjective,
     count,
     sum_where,
 )
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens, encode_texts
+
+
+class TextObjective(TaskObjective):
+    """An objective whose head reads [CLS]."""
+
+    def outputs(self, model: TaskModel, batch: RowBatch, randomness: Randomness, *,
+                training: bool) -> tf.Tensor:
+        """Returns the head's outputs, float32 [B, labels or 1]; drops out in training."""
+        dropout = randomness if training else None
+        return model.head(model.encoder.first(
+            batch.ids, batch.segment_ids, batch.valid, dropout), dropout)
+
+
+class ClassificationObjective(TextObjective):
+    """The cross entropy of one of several classes."""
+
+    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """Needs the target "label", int32 [B]; details hold "logits", float32 [B, classes]."""
+        logits = self.outputs(model, inputs, randomness, training=training)
+        labels = inputs.targets["label"]
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+        right = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
+        return Outcome({"loss": sum_where(losses, inputs.present)},
+                       {"accuracy": Ratio(count(right & inputs.present), count(inputs.present))},
+                       {"logits": logits})
+
+
+class RegressionObjective(TextObjective):
+    """The squared error of a number, in units of its scale: 5 for STS-B, as in Google's code."""
+
+    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
+                *, training: bool) -> Outcome:
+        """Needs "label", float32 [B]; details hold "predictions", float32 [B], on its scale."""
+        scores = tf.squeeze(self.outputs(model, inputs, randomness, training=training), axis=-1)
+        scale, offset = self.spec.scale, self.spec.offset
+        losses = tf.square(scores - (inputs.targets["label"] - offset) / scale)
+        return Outcome({"loss": sum_where(losses, inputs.present)}, {},
+                       {"predictions": scores * scale + offset})
 
 
 class TextKind(TaskKind):
@@ -126,15 +165,11 @@ class Classification(TextKind):
 
     kind = Kind.CLASSIFICATION
     metrics = ("accuracy", "f1_macro")
+    objective_class = ClassificationObjective
     hugging_face = HuggingFaceHead(
         architecture="ElectraForSequenceClassification",
         layers={"classifier.dense": ("hidden",), "classifier.out_proj": ("dense",)},
         settings={"task.hidden_layer": True}, problem_type="single_label_classification")
-
-    def objective(self, spec: TaskSpec, config: TaskConfig) -> "ClassificationObjective":
-        """Returns the cross entropy."""
-        return ClassificationObjective(outputs=len(spec.labels), dropout_rate=config.dropout,
-                                       hidden_layer=config.hidden_layer)
 
     def predictions(self, spec: TaskSpec,
                     results: Sequence[RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
@@ -167,6 +202,7 @@ class Regression(TextKind):
 
     kind = Kind.REGRESSION
     metrics = ("pearson", "spearman", "mean_squared_error")
+    objective_class = RegressionObjective
     hugging_face = dataclasses.replace(Classification.hugging_face, problem_type="regression")
 
     def fitted(self, spec: TaskSpec, own: Files, train: Sequence[TextExample],
@@ -178,11 +214,6 @@ class Regression(TextKind):
             raise UserError(f"{files.shown_paths(own.train)} has one number only, {offset:g}; "
                             "there is nothing to learn.")
         return dataclasses.replace(spec, scale=scale, offset=offset)
-
-    def objective(self, spec: TaskSpec, config: TaskConfig) -> "RegressionObjective":
-        """Returns the squared error."""
-        return RegressionObjective(scale=spec.scale, offset=spec.offset,
-                                   dropout_rate=config.dropout, hidden_layer=config.hidden_layer)
 
     def predictions(self, spec: TaskSpec,
                     results: Sequence[RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
@@ -198,41 +229,6 @@ class Regression(TextKind):
         """Returns `score`, float32 [B]."""
         numbers = tf.squeeze(network.head(network.first(tokens)), axis=-1)
         return {"score": numbers * network.spec.scale + network.spec.offset}
-
-
-class ClassificationObjective(ScoreObjective):
-    """The cross entropy of one of several classes."""
-
-    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
-                *, training: bool) -> Outcome:
-        """Needs the target "label", int32 [B]; details hold "logits", float32 [B, classes]."""
-        logits = self.score_first(model, inputs, randomness, training=training)
-        labels = inputs.targets["label"]
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-        right = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
-        return Outcome({"loss": sum_where(losses, inputs.present)},
-                       {"accuracy": Ratio(count(right & inputs.present), count(inputs.present))},
-                       {"logits": logits})
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class RegressionObjective(ScoreObjective):
-    """The squared error of a number, in units of its scale."""
-
-    outputs: int = 1
-    scale: float = 1.0
-    """Divisor of the labels: 5 for STS-B, as in Google's code."""
-    offset: float = 0.0
-    """Subtracted from the labels before the division."""
-
-    def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
-                *, training: bool) -> Outcome:
-        """Needs "label", float32 [B]; details hold "predictions", float32 [B], on its scale."""
-        scores = tf.squeeze(
-            self.score_first(model, inputs, randomness, training=training), axis=-1)
-        losses = tf.square(scores - (inputs.targets["label"] - self.offset) / self.scale)
-        return Outcome({"loss": sum_where(losses, inputs.present)}, {},
-                       {"predictions": scores * self.scale + self.offset})
 
 
 def label_scores(names: Sequence[str], labels: np.ndarray,
