@@ -109,7 +109,7 @@ def _texts(path: Path) -> Iterable[str] | None:
 
     tasks = {task.directory: task for task in glue.TASKS.values()}
     task, split = tasks.get(path.parent.name), path.name.removesuffix(".tsv")
-    if task and path.suffix == ".tsv" and split in (*task.dev, *dict(task.tests)):
+    if task and path.suffix == ".tsv" and split in (*task.dev, *task.tests):
         return [text for example in glue.read_split(task, path.parent, split)
                 for text in example.texts]
     if path.name.endswith((".jsonl.gz", ".json")) or (

@@ -42,22 +42,14 @@ class TaggedExample:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Answer:
-    """A span of a context, and the offset of its first character."""
-
-    text: str
-    start: int
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class QuestionExample:
     """A question about a context, which may or may not contain the answer."""
 
     key: str
     question: str
     context: str
-    answer: Answer | None = None
-    """The answer to train on; None if no answer is found in the context."""
+    span: tuple[int, int] | None = None
+    """The answer to train on: its first character in the context, and one past its last."""
     gold: tuple[str, ...] = ()
     """All correct answers, to score with; none if unknown or impossible."""
     is_impossible: bool = False

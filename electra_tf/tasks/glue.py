@@ -14,9 +14,11 @@ from electra_tf.tasks.files import read_texts, require_known_labels
 from electra_tf.tasks.task import BINARY, TaskSpec
 
 ENTAILMENT = ("entailment", "not_entailment")
-INFERENCE = ("contradiction", "entailment", "neutral")
 ALL = "glue"
 """Value of `--task` that stands for all nine."""
+_SUBMITTED = {"test_matched": "MNLI-m.tsv", "test_mismatched": "MNLI-mm.tsv",
+              "diagnostic": "AX.tsv"}
+"""Split -> file that the server takes, where it isn't named like the task's directory."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -24,9 +26,7 @@ class GlueTask:
     """One row of the benchmark."""
 
     name: str
-    """Value of `--task`."""
     directory: str
-    """Within the data directory."""
     texts: tuple[str, ...]
     """Columns of the one or two texts."""
     label: str = "label"
@@ -38,8 +38,8 @@ class GlueTask:
     """The benchmark's score is their mean."""
     dev: tuple[str, ...] = ("dev",)
     """Labelled splits that are not trained on."""
-    tests: tuple[tuple[str, str], ...]
-    """Pairs of a split without labels and the name of the file that the server takes for it."""
+    tests: tuple[str, ...] = ("test",)
+    """Splits without labels, whose predictions are submitted."""
     key: str = "index"
     """Column that names the test rows."""
     headerless: tuple[str, ...] | None = None
@@ -58,61 +58,49 @@ class GlueTask:
 TASKS = {task.name: task for task in (
     GlueTask(
         name="cola", directory="CoLA", texts=("sentence",), metrics=("mcc",),
-        headerless=("source", "label", "mark", "sentence"), tests=(("test", "CoLA.tsv"),)),
-    GlueTask(
-        name="sst2", directory="SST-2", texts=("sentence",), tests=(("test", "SST-2.tsv"),)),
+        headerless=("source", "label", "mark", "sentence")),
+    GlueTask(name="sst2", directory="SST-2", texts=("sentence",)),
     GlueTask(
         name="mrpc", directory="MRPC", texts=("#1 String", "#2 String"), label="Quality",
-        inputs=("sentence1", "sentence2"), metrics=("accuracy", "f1"),
-        tests=(("test", "MRPC.tsv"),)),
+        inputs=("sentence1", "sentence2"), metrics=("accuracy", "f1")),
     GlueTask(
         name="stsb", directory="STS-B", texts=("sentence1", "sentence2"), label="score", labels=(),
-        metrics=("pearson", "spearman"), largest=5.0, tests=(("test", "STS-B.tsv"),)),
+        metrics=("pearson", "spearman"), largest=5.0),
     GlueTask(
         name="qqp", directory="QQP", texts=("question1", "question2"), label="is_duplicate",
-        metrics=("accuracy", "f1"), key="id", tests=(("test", "QQP.tsv"),)),
+        metrics=("accuracy", "f1"), key="id"),
     GlueTask(
         name="mnli", directory="MNLI", texts=("sentence1", "sentence2"), label="gold_label",
-        labels=INFERENCE, dev=("dev_matched", "dev_mismatched"),
-        tests=(("test_matched", "MNLI-m.tsv"), ("test_mismatched", "MNLI-mm.tsv"),
-               ("diagnostic", "AX.tsv"))),
+        labels=("contradiction", "entailment", "neutral"), dev=("dev_matched", "dev_mismatched"),
+        tests=("test_matched", "test_mismatched", "diagnostic")),
     GlueTask(
-        name="qnli", directory="QNLI", texts=("question", "sentence"), labels=ENTAILMENT,
-        tests=(("test", "QNLI.tsv"),)),
+        name="qnli", directory="QNLI", texts=("question", "sentence"), labels=ENTAILMENT),
     GlueTask(
-        name="rte", directory="RTE", texts=("sentence1", "sentence2"), labels=ENTAILMENT,
-        tests=(("test", "RTE.tsv"),)),
-    GlueTask(
-        name="wnli", directory="WNLI", texts=("sentence1", "sentence2"),
-        tests=(("test", "WNLI.tsv"),)),
+        name="rte", directory="RTE", texts=("sentence1", "sentence2"), labels=ENTAILMENT),
+    GlueTask(name="wnli", directory="WNLI", texts=("sentence1", "sentence2")),
 )}
 """Name -> task, in the benchmark's order."""
 
 
 def read_split(task: GlueTask, data_dir: Path, split: str) -> list[TextExample]:
-    """Returns all examples of "train", one of `task.dev`, or the first of a pair of `task.tests`.
+    """Returns all examples of "train", of one of `task.dev`, or of `task.tests`, if that exists.
 
-    `data_dir` holds the tasks' directories, or the files themselves. `UserError` for no such file,
-    a damaged row, or a label outside the label set.
+    The file is in the task's directory, beside it, or in a directory of its own. `UserError` for no
+    such file, a damaged row, or a label outside the label set.
     """
-    path = find_split(task, data_dir, split)
+    paths = (data_dir / folder / f"{split}.tsv" for folder in (task.directory, "", split))
+    path = next((path for path in paths if path.exists()), None)
+    if split in task.tests:
+        spec = dataclasses.replace(task.spec, key=task.key, label="")
+        return [] if path is None else read_texts(path, spec, labelled=False)
     if path is None:
         raise UserError(f"no {data_dir / task.directory / split}.tsv; --data_dir must hold GLUE's "
                         "files in their original layout; some of the tasks can be named alone, "
                         "with commas between them.")
-    if split in dict(task.tests):
-        return read_texts(path, dataclasses.replace(task.spec, key=task.key, label=""),
-                          labelled=False)
     examples = read_texts(path, task.spec, columns=task.headerless)
     if task.labels:
         require_known_labels([path], examples, task.labels)
     return examples
-
-
-def find_split(task: GlueTask, data_dir: Path, split: str) -> Path | None:
-    """Returns a file of the task's directory, beside it, or in a directory of its own, if any."""
-    candidates = (data_dir / folder / f"{split}.tsv" for folder in (task.directory, "", split))
-    return next((path for path in candidates if path.exists()), None)
 
 
 def submission(task: GlueTask, split: str, keys: Sequence[str],
@@ -128,4 +116,4 @@ def submission(task: GlueTask, split: str, keys: Sequence[str],
              for word in predictions]
     lines = ["index\tprediction",
              *(f"{key}\t{word}" for key, word in zip(keys, words, strict=True))]
-    return dict(task.tests)[split], "\n".join(lines) + "\n"
+    return _SUBMITTED.get(split, f"{task.directory}.tsv"), "\n".join(lines) + "\n"

@@ -14,7 +14,7 @@ import pydantic
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import MIB, Path, read_lines
-from electra_tf.tasks.examples import Answer, QuestionExample
+from electra_tf.tasks.examples import QuestionExample
 from electra_tf.tasks.tables import MOST_BYTES
 
 SQUAD = {"squad": "v1.1", "squad2": "v2.0"}
@@ -82,11 +82,11 @@ class _SquadQuestion(pydantic.BaseModel):
             raise UserError(f"{place}: " + (
                 "is_impossible is true, and yet there are answers; remove one." if answers else
                 "no answers; a question without one says is_impossible: true."))
-        right = (Answer(text=one.text, start=one.answer_start) for one in answers
+        spans = ((one.answer_start, one.answer_start + len(one.text)) for one in answers
                  if one.answer_start >= 0 and context.startswith(one.text, one.answer_start))
         return QuestionExample(
             key=self.id, context=context, question=self.question, is_impossible=impossible,
-            answer=next(right, None), gold=tuple(one.text for one in answers))
+            span=next(spans, None), gold=tuple(one.text for one in answers))
 
 
 class _SquadParagraph(pydantic.BaseModel):
@@ -120,15 +120,15 @@ class _MrqaQuestion(pydantic.BaseModel):
     def example(self, place: str, context: str, labelled: bool) -> QuestionExample:
         if not labelled:
             return QuestionExample(key=self.qid, context=context, question=self.question)
-        detected = [(found.text, start, context[max(start, 0):last + 1])
+        detected = [(found.text.lower().split(), start, last + 1)
                     for found in self.detected_answers or () for start, last in found.char_spans]
         if not (self.answers and detected):
             raise UserError(f"{place}: no answers, or none detected in the context; every question "
                             "of MRQA's sets has both.")
-        right = (Answer(text=text, start=start) for answer, start, text in detected
-                 if start >= 0 and text.lower().split() == answer.lower().split())
+        spans = ((start, end) for words, start, end in detected
+                 if start >= 0 and context[start:end].lower().split() == words)
         return QuestionExample(key=self.qid, context=context, question=self.question,
-                               answer=next(right, None), gold=tuple(self.answers))
+                               span=next(spans, None), gold=tuple(self.answers))
 
 
 class _MrqaParagraph(pydantic.BaseModel):

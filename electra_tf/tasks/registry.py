@@ -17,9 +17,8 @@ from electra_tf.tasks.files import Files
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.task import Task, TaskSpec
 
-CONLL = {"chunk": ("train.txt", "test.txt"), "ner": ("train.txt", "valid.txt", "test.txt")}
-"""Task -> files to train on and to score. CoNLL-2000 has no development file: its test file is
-scored."""
+CONLL = {"chunk": ("train", "test"), "ner": ("train", "valid", "test")}
+"""Task -> files to train on and to score. CoNLL-2000 has no development file: test is scored."""
 NAMES = (*glue.TASKS, *question_files.BENCHMARKS, *CONLL, *Kind)
 """All names that `load` takes."""
 DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
@@ -65,25 +64,42 @@ def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = Fals
     """
     resolved([name])
     given = [f"--{split}" for split in ("train", "dev", "test") if getattr(own, split)]
-    if from_tfds:
-        if given:
-            raise UserError(f"{given[0]} names a file; leave it out with --data_source=tfds.")
-        splits = tfds_source.read(name, data_dir)
-    elif name in KINDS:
-        _require(own.train, "train", name)
-        return KINDS[name].own_task(name, own)
-    elif name in question_files.BENCHMARKS:
+    if from_tfds and given:
+        raise UserError(f"{given[0]} names a file; leave it out with --data_source=tfds.")
+    if name in question_files.BENCHMARKS and not from_tfds:
         train, dev = (getattr(own, split) or _questions(name, data_dir, split)
                       for split in ("train", "dev"))
         return KINDS[Kind.QUESTION_ANSWERING].own_task(
             name, dataclasses.replace(own, train=train, dev=dev))
-    elif given:
+    if name in KINDS and not from_tfds:
+        _require(own.train, "train", name)
+        return KINDS[name].own_task(name, own)
+    if given:
         raise UserError(f"--task={name} reads its files from --data_dir; {given[0]} goes with "
                         f"SQuAD's and MRQA's tasks and with your own ({', '.join(Kind)}).")
-    else:
+    if not from_tfds:
         _require(data_dir, "data_dir", name)
-        splits = _glue(name, data_dir) if name in glue.TASKS else _conll(name, data_dir)
-    return Task(spec=_spec(name, splits), **splits)
+
+    def read(split: str) -> list[Example]:
+        if from_tfds:
+            return tfds_source.read(name, split, data_dir)
+        if name in glue.TASKS:
+            return glue.read_split(glue.TASKS[name], data_dir, split)
+        return files.read_conll(data_dir / f"{split}.txt")
+
+    if name in glue.TASKS:
+        task = glue.TASKS[name]
+        return Task(spec=task.spec, train=read("train"),
+                    dev={split: read(split) for split in task.dev},
+                    test={split: found for split in task.tests if (found := read(split))})
+    if name in CONLL:
+        sentences = {split: read(split) for split in CONLL[name]}
+        # Tags that only occur in dev are never predicted.
+        spec = KINDS[Kind.TAGGING].spec(name, files.label_set(
+            itertools.chain(*sentences.values())))
+        return Task(spec=spec, train=sentences.pop("train"), dev=sentences, test={})
+    return Task(spec=KINDS[Kind.QUESTION_ANSWERING].spec(name), train=read("train"),
+                dev={"dev": read("dev")}, test={})
 
 
 def load_dev(spec: TaskSpec, data_dir: Path | None, own: Files, *,
@@ -104,30 +120,6 @@ def load_dev(spec: TaskSpec, data_dir: Path | None, own: Files, *,
 def _questions(name: str, data_dir: Path | None, split: str) -> list[Path]:
     _require(data_dir, "data_dir", name)
     return [question_files.find(name, data_dir, split)]
-
-
-def _glue(name: str, data_dir: Path) -> dict[str, Any]:
-    task = glue.TASKS[name]
-    return {"train": glue.read_split(task, data_dir, "train"),
-            "dev": {split: glue.read_split(task, data_dir, split) for split in task.dev},
-            "test": {split: glue.read_split(task, data_dir, split) for split, _ in task.tests
-                     if glue.find_split(task, data_dir, split)}}
-
-
-def _conll(name: str, data_dir: Path) -> dict[str, Any]:
-    train, *others = (data_dir / file for file in CONLL[name])
-    return {"train": files.read_conll(train), "test": {},
-            "dev": {path.stem: files.read_conll(path) for path in others}}
-
-
-def _spec(name: str, splits: Mapping[str, Any]) -> TaskSpec:
-    """Returns a benchmark's specification; tags that only occur in dev are never predicted."""
-    if name in glue.TASKS:
-        return glue.TASKS[name].spec
-    if name in CONLL:
-        return KINDS[Kind.TAGGING].spec(name, files.label_set(
-            itertools.chain(splits["train"], *splits["dev"].values())))
-    return KINDS[Kind.QUESTION_ANSWERING].spec(name)
 
 
 def _require(value: Any, flag: str, task: str) -> None:

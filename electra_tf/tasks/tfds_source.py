@@ -12,7 +12,7 @@ import numpy as np
 from electra_tf.platform.errors import UserError, one_line
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import glue
-from electra_tf.tasks.examples import Answer, QuestionExample, TaggedExample, TextExample
+from electra_tf.tasks.examples import Example, QuestionExample, TaggedExample, TextExample
 from electra_tf.tasks.files import to_iob2
 from electra_tf.tasks.question_files import MRQA
 
@@ -23,8 +23,6 @@ _SERVERS = {"glue": "https://dl.fbaipublicfiles.com", "squad": "https://rajpurka
             "conll2003": "https://data.deepai.org", "blimp": "https://raw.githubusercontent.com"}
 """Data set -> the server that the library downloads its files from."""
 _SQUAD = {"squad": "squad/v1.1", "squad2": "squad/v2.0"}
-_SPLITS = {"dev": "validation", "dev_matched": "validation_matched",
-           "dev_mismatched": "validation_mismatched"}
 _ELSEWHERE = {"chunk": "CoNLL-2000's train.txt and test.txt, "
                        "https://www.clips.uantwerpen.be/conll2000/chunking/",
               **dict.fromkeys(MRQA, "MRQA's folders train and dev, "
@@ -32,24 +30,21 @@ _ELSEWHERE = {"chunk": "CoNLL-2000's train.txt and test.txt, "
 """Task -> files of a benchmark that is read from files only, and their source."""
 
 
-def read(name: str, data_dir: Path | None) -> dict[str, Any]:
-    """Returns "train", "dev" and "test", as in `Task`, of GLUE, "squad", "squad2" or "ner".
+def read(name: str, split: str, data_dir: Path | None) -> list[Example]:
+    """Returns a split of GLUE, "squad", "squad2" or "ner", which has the name of its file.
 
     `data_dir` is the directory of TensorFlow Datasets, its default if None. A missing data set is
     downloaded; `UserError` if it can't be, after 10 s at most if its server does not answer.
     """
     if name in glue.TASKS:
-        return _glue(glue.TASKS[name], data_dir)
+        return _glue(glue.TASKS[name], split, data_dir)
     if name in _SQUAD:
-        train, dev = ([_question(row) for row in _rows(_SQUAD[name], split, data_dir)]
-                      for split in ("train", "validation"))
-        return {"train": train, "dev": {"dev": dev}, "test": {}}
+        theirs = split.replace("dev", "validation")
+        return [_question(row) for row in _rows(_SQUAD[name], theirs, data_dir)]
     if name == "ner":
-        train, dev, test = (
-            [TaggedExample(key=str(number), tags=to_iob2(row["ner"]), words=tuple(row["tokens"]))
-             for number, row in enumerate(_rows("conll2003", split, data_dir))]
-            for split in ("train", "dev", "test"))
-        return {"train": train, "dev": {"dev": dev, "test": test}, "test": {}}
+        theirs = split.replace("valid", "dev")
+        return [TaggedExample(key=str(number), tags=to_iob2(row["ner"]), words=tuple(row["tokens"]))
+                for number, row in enumerate(_rows("conll2003", theirs, data_dir))]
     known = ", ".join([*glue.TASKS, *_SQUAD, "ner"])
     raise UserError(f"--data_source=tfds has {known}. Received: --task={name}. Name the directory "
                     f"of its files by --data_dir: {_ELSEWHERE.get(name, '--train names your own')}")
@@ -63,28 +58,22 @@ def read_blimp(data_dir: Path | None) -> Mapping[str, list[tuple[str, str]]]:
             for name in sorted(configs)}
 
 
-def _glue(task: glue.GlueTask, data_dir: Path | None) -> dict[str, Any]:
+def _glue(task: glue.GlueTask, split: str, data_dir: Path | None) -> list[TextExample]:
     columns = ("premise", "hypothesis") if task.name == "mnli" else task.inputs or task.texts
     labels = dict(zip(task.spec.label_words, task.labels, strict=True))
-
-    def examples(split: str, labelled: bool) -> list[TextExample]:
-        dataset, theirs = ("glue/ax", "test") if split == "diagnostic" else (
-            f"glue/{task.name}", _SPLITS.get(split, split))
-        return [TextExample(
-            key=str(row["idx"]), texts=tuple(row[column] for column in columns),
-            label=labels.get(row["label"]) or float(row["label"]) if labelled else None)
-            for row in _rows(dataset, theirs, data_dir)]
-
-    return {"train": examples("train", True),
-            "dev": {split: examples(split, True) for split in task.dev},
-            "test": {split: examples(split, False) for split, _ in task.tests}}
+    dataset, theirs = ("glue/ax", "test") if split == "diagnostic" else (
+        f"glue/{task.name}", split.replace("dev", "validation"))
+    return [TextExample(
+        key=str(row["idx"]), texts=tuple(row[column] for column in columns),
+        label=None if split in task.tests else labels.get(row["label"]) or float(row["label"]))
+        for row in _rows(dataset, theirs, data_dir)]
 
 
 def _question(row: Mapping[str, Any]) -> QuestionExample:
     gold, starts = row["answers"]["text"], row["answers"]["answer_start"]
     return QuestionExample(
         key=row["id"], question=row["question"], context=row["context"], gold=tuple(gold),
-        answer=Answer(text=gold[0], start=int(starts[0])) if gold else None,
+        span=(int(starts[0]), int(starts[0]) + len(gold[0])) if gold else None,
         is_impossible=bool(row.get("is_impossible", False)))
 
 

@@ -6,7 +6,6 @@ answer".
 """
 
 import collections
-import dataclasses
 import re
 import string
 from collections.abc import Collection, Mapping, Sequence
@@ -20,7 +19,7 @@ from electra_tf.data.buckets import Row
 from electra_tf.modeling.task_heads import SpanBeams
 from electra_tf.tasks.examples import QuestionExample
 from electra_tf.tasks.kinds.kind import RowResults, Scored
-from electra_tf.text.windows import Windows, spans
+from electra_tf.text.windows import Windows
 
 _NOWHERE = -1
 """Index of what fills up beams that are narrower than others."""
@@ -31,41 +30,30 @@ _NEVER = -1e30
 class Contexts(NamedTuple):
     """The C contexts of B questions, and the words that their pieces belong to."""
 
-    texts: tf.Tensor
-    """string [C]."""
-    starts: tf.RaggedTensor
-    """[C, (pieces)]: first byte of the piece's word, in the context's UTF-8."""
-    ends: tf.RaggedTensor
-    """[C, (pieces)]: one past its last byte."""
-    of: tf.Tensor
-    """int32 [B]: each question's context."""
+    texts: tf.Tensor  # string [C].
+    starts: tf.RaggedTensor  # [C, (pieces)]: first byte of the piece's word, in UTF-8.
+    ends: tf.RaggedTensor  # [C, (pieces)]: one past its last byte.
+    of: tf.Tensor  # int32 [B]: each question's context.
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Questions:
+class Questions(NamedTuple):
     """Encoded questions: rows, and the way from rows back to contexts."""
 
     rows: list[Row]
     """With the targets "start" and "end", int32 positions in the row, 0 where the window holds no
     answer, and "impossible", 1.0 there (or where the question has none) and 0.0 elsewhere."""
-    windows: Windows
-    """Windows of the rows, in arrays."""
+    windows: Windows  # Arrays.
     contexts: Contexts
 
 
 class Answers(NamedTuple):
     """The most likely answer to each question, [B] each."""
 
-    text: tf.Tensor
-    """string; empty where no span is allowed."""
-    start: tf.Tensor
-    """int32: first character in the context."""
-    end: tf.Tensor
-    """int32: one past the last."""
-    score: tf.Tensor
-    """float32: probability of start and end within their window."""
-    impossible: tf.Tensor
-    """float32: smallest logit of "no answer" over the windows."""
+    text: tf.Tensor  # string; empty where no span is allowed.
+    start: tf.Tensor  # int32: first character in the context.
+    end: tf.Tensor  # int32: one past the last.
+    score: tf.Tensor  # float32: probability of start and end within their window.
+    impossible: tf.Tensor  # float32: smallest logit of "no answer" over the windows.
 
 
 def score(examples: Sequence[QuestionExample], questions: Questions,
@@ -145,10 +133,21 @@ def _stacked(values: Sequence[np.ndarray]) -> np.ndarray:
 
 def _best_spans(parts: Windows, beams: SpanBeams,
                 max_pieces: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Returns log probability, first and last piece of every window's best span, [W] each."""
-    found = spans(parts, beams.start_index, beams.end_index, most_pieces=max_pieces)
+    """Returns log probability, first and last piece of every window's best span, [W] each.
+
+    A span lies within the context, is not too long, and begins where its window shows most.
+    """
+    wide = (slice(None), tf.newaxis, tf.newaxis)
+    first = beams.start_index[:, :, tf.newaxis] - parts.position[wide]
+    last = beams.end_index - parts.position[wide]
+    sizes = parts.sizes[wide]
+    offsets = tf.cumsum(parts.sizes, exclusive=True)[wide]
+    is_best = tf.concat([parts.is_best, [False]], axis=0)
+    place = offsets + tf.clip_by_value(first, 0, tf.maximum(sizes - 1, 0))
+    allowed = ((first >= 0) & (first < sizes) & tf.gather(is_best, place) & (last >= first)
+               & (last < sizes) & (last - first < max_pieces))
     scores = tf.where(
-        found.allowed, beams.start_log_probs[:, :, tf.newaxis] + beams.end_log_probs, _NEVER)
+        allowed, beams.start_log_probs[:, :, tf.newaxis] + beams.end_log_probs, _NEVER)
     width = tf.shape(scores)[1]
     flat = tf.reshape(scores, [-1, width * width])
     choice = tf.argmax(flat, axis=1, output_type=tf.int32)
@@ -157,7 +156,8 @@ def _best_spans(parts: Windows, beams: SpanBeams,
         wide = tf.broadcast_to(values, tf.shape(scores))
         return tf.gather(tf.reshape(wide, [-1, width * width]), choice, batch_dims=1)
 
-    return chosen(scores), chosen(found.first), chosen(found.last)
+    before = parts.first[wide]
+    return chosen(scores), chosen(before + first), chosen(before + last)
 
 
 def answer_scores(gold: Mapping[str, Sequence[str]],

@@ -17,7 +17,7 @@ from electra_tf.modeling.task_heads import QuestionHead, SpanBeams, answer_posit
 from electra_tf.objectives.objective import Outcome
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
-from electra_tf.tasks.examples import Answer, Kind, QuestionExample
+from electra_tf.tasks.examples import Kind, QuestionExample
 from electra_tf.tasks.kinds import answers
 from electra_tf.tasks.kinds.answers import Contexts, Questions
 from electra_tf.tasks.kinds.kind import (
@@ -113,13 +113,13 @@ class QuestionAnswering(TaskKind):
     def learnable(self, examples: list[QuestionExample],
                   notes: list[str]) -> list[QuestionExample]:
         """Leaves out questions none of whose answers is at its offset."""
-        lost = [one.key for one in examples if not (one.answer or one.is_impossible)]
+        lost = [one.key for one in examples if not (one.span or one.is_impossible)]
         if len(lost) == len(examples):
             raise UserError("--train: no answer is at its offset; there is nothing to learn.")
         if lost:
             notes.append(f"train: {len(lost):,} questions such as {lost[0]!r} are left out, as "
                          "none of their answers is at its offset")
-        return [one for one in examples if one.answer or one.is_impossible]
+        return [one for one in examples if one.span or one.is_impossible]
 
     def encode(self, spec: TaskSpec, examples: Sequence[QuestionExample], encoder: RowEncoder,
                config: TaskConfig) -> Split:
@@ -181,7 +181,7 @@ def encode(examples: Sequence[QuestionExample], encoder: RowEncoder, *, stride: 
            max_query: int, by_window: bool = True) -> Questions:
     """Encodes questions as [CLS] question [SEP] part of the context [SEP].
 
-    The answer of each is the training target. Windows begin `stride` pieces apart;
+    The span of each is the training target. Windows begin `stride` pieces apart;
     `max_query` pieces of a question are kept. With `by_window` a window without the answer is
     "impossible"; otherwise its question decides.
     """
@@ -200,9 +200,8 @@ def encode(examples: Sequence[QuestionExample], encoder: RowEncoder, *, stride: 
         found = Windows(*(part.numpy() for part in found))
         places = [np.split(part.flat_values.numpy(), part.row_splits.numpy()[1:-1])
                   for part in (pieces.starts, pieces.ends)]
-        answered = [_piece_span(one.answer, one.context, *(
-            part[distinct[one.context]] for part in places)) if one.answer else None
-            for one in chunk]
+        answered = [_piece_span(one, *(part[distinct[one.context]] for part in places))
+                    for one in chunk]
         for row, number, first, size, position in zip(
                 token_rows(tokens), found.example, found.first, found.sizes, found.position,
                 strict=True):
@@ -239,11 +238,12 @@ def in_chunks(compute: Callable[[Tokens], SpanBeams], tokens: Tokens) -> SpanBea
             tf.TensorSpec([None, None, None], tf.int32), tf.TensorSpec([None], tf.float32)))
 
 
-def _piece_span(answer: Answer, text: str, starts: np.ndarray,
+def _piece_span(example: QuestionExample, starts: np.ndarray,
                 ends: np.ndarray) -> tuple[int, int] | None:
-    """Returns the first and the last piece of the words that an answer touches."""
-    start = len(text[:answer.start].encode())
-    end = start + len(answer.text.encode())
+    """Returns the first and the last piece of the words that the answer touches, if any."""
+    if example.span is None:
+        return None
+    start, end = (len(example.context[:place].encode()) for place in example.span)
     touched = np.flatnonzero((ends > start) & (starts < end))
     return (int(touched[0]), int(touched[-1])) if touched.size else None
 
