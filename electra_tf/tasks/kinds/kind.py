@@ -17,7 +17,7 @@ from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import ScoreHead
-from electra_tf.objectives.objective import Outcome
+from electra_tf.objectives.objective import Outcome, Ratio
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
@@ -243,6 +243,11 @@ class TaskKind(abc.ABC):
 def count(marked: tf.Tensor) -> tf.Tensor:
     """Returns how many of bool [...] are true, float32 []."""
     return tf.reduce_sum(tf.cast(marked, tf.float32))
+
+
+def share(right: tf.Tensor, marked: tf.Tensor) -> Ratio:
+    """Returns how many of the marked are right, bool [...] both."""
+    return Ratio(count(right & marked), count(marked))
 
 
 def sum_where(values: tf.Tensor, marked: tf.Tensor) -> tf.Tensor:

@@ -19,18 +19,8 @@ from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import Kind, QuestionExample
 from electra_tf.tasks.kinds import answers
+from electra_tf.tasks.kinds import kind as base
 from electra_tf.tasks.kinds.answers import Contexts, Questions
-from electra_tf.tasks.kinds.kind import (
-    HEAD,
-    HuggingFaceHead,
-    Outputs,
-    Record,
-    ServedNetwork,
-    Split,
-    TaskKind,
-    TaskObjective,
-    sum_where,
-)
 from electra_tf.tasks.question_files import read_questions
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text import windows
@@ -47,13 +37,14 @@ NO_ANSWER = 0
 """Position of [CLS], where questions without an answer start and end."""
 
 
-class QuestionObjective(TaskObjective):
+class QuestionObjective(base.TaskObjective):
     """The mean cross entropy of start and end, and the weighted answerability loss."""
 
     def build_head(self, config: ModelConfig, *, seed: int, policy: str) -> QuestionHead:
         """Creates a `QuestionHead`."""
-        return QuestionHead(HEAD, config.hidden_size, conditioned=self.config.ends_given_starts,
-                            answerability=self.config.answerability, seed=seed, policy=policy)
+        return QuestionHead(
+            base.HEAD, config.hidden_size, conditioned=self.config.ends_given_starts,
+            answerability=self.config.answerability, seed=seed, policy=policy)
 
     def compute(self, model: TaskModel, inputs: RowBatch, randomness: Randomness,
                 *, training: bool) -> Outcome:
@@ -72,15 +63,16 @@ class QuestionObjective(TaskObjective):
                 name: part for name, part in beams.items() if part is not None})
         targets = inputs.targets
         logits = model.head(hidden, allowed, targets["start"])
-        losses = (_cross_entropy(targets["start"], logits.start)
-                  + _cross_entropy(targets["end"], logits.end)) / 2.0
+        cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
+        losses = (cross_entropy(targets["start"], logits.start)
+                  + cross_entropy(targets["end"], logits.end)) / 2.0
         if logits.impossible is not None:
             losses += self.config.answerability_weight * tf.nn.sigmoid_cross_entropy_with_logits(
                 targets["impossible"], logits.impossible)
-        return Outcome({"loss": sum_where(losses, inputs.present)}, {}, {})
+        return Outcome({"loss": base.sum_where(losses, inputs.present)}, {}, {})
 
 
-class QuestionAnswering(TaskKind):
+class QuestionAnswering(base.TaskKind):
     """The kind of task that answers questions by spans of a context."""
 
     kind = Kind.QUESTION_ANSWERING
@@ -88,7 +80,7 @@ class QuestionAnswering(TaskKind):
     objective_class = QuestionObjective
     recipe = {"training.num_train_epochs": 2.0, "task.max_seq_length": 512}
     suffix = piped = ".json"
-    hugging_face = HuggingFaceHead(
+    hugging_face = base.HuggingFaceHead(
         architecture="ElectraForQuestionAnswering", layers={"qa_outputs": ("dense", "dense_1")},
         settings={"task.ends_given_starts": False, "task.answerability": False})
     inputs = ("question", "context")
@@ -122,15 +114,13 @@ class QuestionAnswering(TaskKind):
         return [one for one in examples if one.span or one.is_impossible]
 
     def encode(self, spec: TaskSpec, examples: Sequence[QuestionExample], encoder: RowEncoder,
-               config: TaskConfig) -> Split:
+               config: TaskConfig) -> base.Split:
         """Encodes questions; see `encode`."""
-        questions = encode(examples, encoder, stride=config.doc_stride,
-                           max_query=config.max_query_length,
-                           by_window=config.answerable_by_window)
-        return Split(rows=questions.rows, score=lambda results, threshold: answers.score(
+        questions = encode(examples, encoder, config)
+        return base.Split(rows=questions.rows, score=lambda results, threshold: answers.score(
             examples, questions, results, config, threshold))
 
-    def objective(self, spec: TaskSpec, config: TaskConfig) -> TaskObjective:
+    def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
         """Returns the loss; `UserError` if a question can leave no room for a context."""
         longest = config.max_seq_length - 4
         if config.max_query_length > longest:
@@ -139,12 +129,12 @@ class QuestionAnswering(TaskKind):
                 f"context in --max_seq_length={config.max_seq_length}; at most {longest} do.")
         return super().objective(spec, config)
 
-    def written(self, spec: TaskSpec, records: Sequence[Record]) -> str:
+    def written(self, spec: TaskSpec, records: Sequence[base.Record]) -> str:
         """Returns SQuAD's JSON object from question to answer."""
         return json.dumps({record["key"]: record["prediction"] for record in records},
                           ensure_ascii=False, indent=1) + "\n"
 
-    def served_answer(self, network: ServedNetwork, *columns: tf.Tensor) -> Outputs:
+    def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers questions about contexts, [B] each.
 
         `answer` is "" if the logit of "no answer" is above the threshold found in training. `start`
@@ -155,8 +145,7 @@ class QuestionAnswering(TaskKind):
         asked, contexts = columns
         numbers = tf.range(tf.size(contexts))
         tokens, found_windows, pieces = read_windows(
-            network.texts, asked, contexts, numbers, stride=config.doc_stride,
-            max_query=config.max_query_length)
+            network.texts, asked, contexts, numbers, config)
         beams = in_chunks(lambda part: _beams(network, part), tokens)
         found = answers.best_answers(
             Contexts(contexts, pieces.starts, pieces.ends, numbers), found_windows, beams,
@@ -171,20 +160,15 @@ class QuestionAnswering(TaskKind):
             outputs |= {name: tf.where(given, outputs[name], 0) for name in ("start", "end")}
         return outputs | {"no_answer_probability": tf.sigmoid(found.impossible)}
 
-    def served_scores(self, network: ServedNetwork, tokens: Tokens) -> Outputs:
+    def served_scores(self, network: base.ServedNetwork, tokens: Tokens) -> base.Outputs:
         """Returns the fields of `SpanBeams`."""
         return {name: value for name, value in _beams(network, tokens)._asdict().items()
                 if name != "impossible" or network.head.impossible is not None}
 
 
-def encode(examples: Sequence[QuestionExample], encoder: RowEncoder, *, stride: int,
-           max_query: int, by_window: bool = True) -> Questions:
-    """Encodes questions as [CLS] question [SEP] part of the context [SEP].
-
-    The span of each is the training target. Windows begin `stride` pieces apart;
-    `max_query` pieces of a question are kept. With `by_window` a window without the answer is
-    "impossible"; otherwise its question decides.
-    """
+def encode(examples: Sequence[QuestionExample], encoder: RowEncoder,
+           config: TaskConfig) -> Questions:
+    """Encodes questions as [CLS] question [SEP] part of the context [SEP]."""
     rows: list[Row] = []
     parts: list[Windows] = []
     contexts: list[Contexts] = []
@@ -195,8 +179,7 @@ def encode(examples: Sequence[QuestionExample], encoder: RowEncoder, *, stride: 
         texts = tf.constant(list(distinct))
         context_of = tf.constant([distinct[example.context] for example in chunk])
         tokens, found, pieces = read_windows(
-            encoder, tf.constant([one.question for one in chunk]), texts, context_of,
-            stride=stride, max_query=max_query)
+            encoder, tf.constant([one.question for one in chunk]), texts, context_of, config)
         found = Windows(*(part.numpy() for part in found))
         places = [np.split(part.flat_values.numpy(), part.row_splits.numpy()[1:-1])
                   for part in (pieces.starts, pieces.ends)]
@@ -211,7 +194,8 @@ def encode(examples: Sequence[QuestionExample], encoder: RowEncoder, *, stride: 
                            else (NO_ANSWER, NO_ANSWER))
             rows.append(Row(*row, {
                 "start": np.int32(start), "end": np.int32(last), "impossible": np.float32(
-                    not inside if by_window else chunk[number].is_impossible)}))
+                    not inside if config.answerable_by_window
+                    else chunk[number].is_impossible)}))
         parts.append(found._replace(example=found.example + begin))
         contexts.append(Contexts(texts, pieces.starts, pieces.ends,
                                  context_of + sum(len(part.texts) for part in contexts)))
@@ -221,12 +205,12 @@ def encode(examples: Sequence[QuestionExample], encoder: RowEncoder, *, stride: 
 
 
 def read_windows(encoder: RowEncoder, questions: tf.Tensor, contexts: tf.Tensor,
-                 context_of: tf.Tensor, *, stride: int,
-                 max_query: int) -> tuple[Tokens, Windows, Pieces]:
+                 context_of: tf.Tensor, config: TaskConfig) -> tuple[Tokens, Windows, Pieces]:
     """Returns rows and windows of questions, [B], and pieces of contexts, [C]; see `Contexts`."""
     pieces = encoder.tokenizer.tokenize_with_words(contexts)
-    queries = encoder.tokenizer.tokenize(questions)[:, :max_query]
-    return *windows.encode(encoder, queries, pieces.ids, context_of, stride=stride), pieces
+    queries = encoder.tokenizer.tokenize(questions)[:, :config.max_query_length]
+    return *windows.encode(
+        encoder, queries, pieces.ids, context_of, stride=config.doc_stride), pieces
 
 
 def in_chunks(compute: Callable[[Tokens], SpanBeams], tokens: Tokens) -> SpanBeams:
@@ -248,11 +232,7 @@ def _piece_span(example: QuestionExample, starts: np.ndarray,
     return (int(touched[0]), int(touched[-1])) if touched.size else None
 
 
-def _cross_entropy(labels: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
-    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
-
-
-def _beams(network: ServedNetwork, tokens: Tokens) -> SpanBeams:
+def _beams(network: base.ServedNetwork, tokens: Tokens) -> SpanBeams:
     """Returns all fields; `impossible` is 0 without a head for it."""
     allowed = answer_positions(tokens.segment_ids, tokens.valid)
     size = tf.minimum(network.config.beam_size, tf.shape(allowed)[1])

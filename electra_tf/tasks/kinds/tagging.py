@@ -14,30 +14,18 @@ from electra_tf.modeling import chunks
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.randomness import Randomness
 from electra_tf.modeling.task_heads import vectors_at
-from electra_tf.objectives.objective import Outcome, Ratio
+from electra_tf.objectives.objective import Outcome
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import Kind, TaggedExample
 from electra_tf.tasks.files import read_tagged
-from electra_tf.tasks.kinds.kind import (
-    HuggingFaceHead,
-    Outputs,
-    Record,
-    RowResults,
-    Scored,
-    ServedNetwork,
-    Split,
-    TaskKind,
-    TaskObjective,
-    count,
-    sum_where,
-)
+from electra_tf.tasks.kinds import kind as base
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text import words
 from electra_tf.text.rows import CHUNK, RowEncoder, Tokens, token_rows
 
 
-class TaggingObjective(TaskObjective):
+class TaggingObjective(base.TaskObjective):
     """The cross entropy of every word's tag, averaged over words by default."""
 
     def counted(self, batch: RowBatch) -> tf.Tensor:
@@ -53,19 +41,19 @@ class TaggingObjective(TaskObjective):
         logits = model.head(vectors_at(hidden, places), dropout)
         tags = tf.argmax(logits, axis=-1, output_type=tf.int32)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(inputs.targets["tag"], logits)
-        right = (tags == inputs.targets["tag"]) & is_word
-        return Outcome({"loss": sum_where(losses, is_word)},
-                       {"accuracy": Ratio(count(right), count(is_word))}, {"tags": tags})
+        right = tags == inputs.targets["tag"]
+        return Outcome({"loss": base.sum_where(losses, is_word)},
+                       {"accuracy": base.share(right, is_word)}, {"tags": tags})
 
 
-class Tagging(TaskKind):
+class Tagging(base.TaskKind):
     """The kind of task that labels every word of a sentence."""
 
     kind = Kind.TAGGING
     metrics = ("f1", "precision", "recall", "accuracy")
     objective_class = TaggingObjective
     suffix = piped = ".txt"
-    hugging_face = HuggingFaceHead(architecture="ElectraForTokenClassification",
+    hugging_face = base.HuggingFaceHead(architecture="ElectraForTokenClassification",
                                    layers={"classifier": ("dense",)})
     columns = {"texts": ("words",), "label": "tags"}
     inputs = ("text",)
@@ -90,7 +78,7 @@ class Tagging(TaskKind):
                                             [[tag] * len(one.tags) for one in examples])
 
     def encode(self, spec: TaskSpec, examples: Sequence[TaggedExample], encoder: RowEncoder,
-               config: TaskConfig) -> Split:
+               config: TaskConfig) -> base.Split:
         """Returns rows that hold all words in order; a sentence that is too long becomes several.
 
         Targets are "first_piece", int32 position of every word, and "tag", int32 index (0 where
@@ -113,15 +101,15 @@ class Tagging(TaskKind):
                      for tokens, places, own in zip(
                          token_rows(found.tokens), np.split(column, ends), np.split(known, ends),
                          strict=True)]
-        return Split(rows=rows, score=lambda results, _: score(spec, examples, rows, results))
+        return base.Split(rows=rows, score=lambda results, _: score(spec, examples, rows, results))
 
-    def written(self, spec: TaskSpec, records: Sequence[Record]) -> str:
+    def written(self, spec: TaskSpec, records: Sequence[base.Record]) -> str:
         """Returns a line for each word and its tag, and an empty line after each sentence."""
         return "".join(
             "".join(f"{word} {tag}\n" for word, tag in zip(
                 record["words"], record["prediction"], strict=True)) + "\n" for record in records)
 
-    def served_answer(self, network: ServedNetwork, *columns: tf.Tensor) -> Outputs:
+    def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers `words`, split at spaces, with `tags` and their `scores`, [B, W]."""
         split = words.split_at_spaces(network.texts, *columns)
         rows = words.in_rows(network.texts, split)
@@ -134,14 +122,14 @@ class Tagging(TaskKind):
         return {"words": split.texts.to_tensor(""), "tags": words.per_text(split, tags, ""),
                 "scores": words.per_text(split, tf.reduce_max(shares, axis=-1), 0.0)}
 
-    def served_scores(self, network: ServedNetwork, tokens: Tokens) -> Outputs:
+    def served_scores(self, network: base.ServedNetwork, tokens: Tokens) -> base.Outputs:
         """Returns `logits` and `probabilities`, float32 [B, L, tags]; first pieces count."""
         logits = network.head(network.hidden(tokens))
         return {"logits": logits, "probabilities": tf.nn.softmax(logits)}
 
 
 def score(spec: TaskSpec, examples: Sequence[TaggedExample], rows: Sequence[Row],
-          results: Sequence[RowResults]) -> Scored:
+          results: Sequence[base.RowResults]) -> base.Scored:
     """Scores sentences; results hold "tags", int32 [W], for each of the rows."""
     tags = [spec.labels[index] for row, result in zip(rows, results, strict=True)
             for index in result["tags"][:len(row.targets["tag"])]]
@@ -151,8 +139,8 @@ def score(spec: TaskSpec, examples: Sequence[TaggedExample], rows: Sequence[Row]
                | {"prediction": tags[end - len(example.words):end]}
                for example, end in zip(examples, ends, strict=True)]
     if any(example.tags is None for example in examples):
-        return Scored(records=records, scores={})
-    return Scored(records=records, scores=span_scores(
+        return base.Scored(records=records, scores={})
+    return base.Scored(records=records, scores=span_scores(
         [example.tags for example in examples], [record["prediction"] for record in records]))
 
 

@@ -17,30 +17,18 @@ from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.objectives.objective import Outcome, Ratio
+from electra_tf.objectives.objective import Outcome
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue
 from electra_tf.tasks.examples import Kind, TextExample
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.kinds.kind import (
-    HuggingFaceHead,
-    Outputs,
-    Record,
-    RowResults,
-    Scored,
-    ServedNetwork,
-    Split,
-    TaskKind,
-    TaskObjective,
-    count,
-    sum_where,
-)
+from electra_tf.tasks.kinds import kind as base
 from electra_tf.tasks.task import TaskSpec
 from electra_tf.text.rows import RowEncoder, Tokens, encode_texts
 
 
-class TextObjective(TaskObjective):
+class TextObjective(base.TaskObjective):
     """An objective whose head reads [CLS]."""
 
     def outputs(self, model: TaskModel, batch: RowBatch, randomness: Randomness, *,
@@ -61,9 +49,8 @@ class ClassificationObjective(TextObjective):
         labels = inputs.targets["label"]
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
         right = tf.argmax(logits, axis=-1, output_type=tf.int32) == labels
-        return Outcome({"loss": sum_where(losses, inputs.present)},
-                       {"accuracy": Ratio(count(right & inputs.present), count(inputs.present))},
-                       {"logits": logits})
+        return Outcome({"loss": base.sum_where(losses, inputs.present)},
+                       {"accuracy": base.share(right, inputs.present)}, {"logits": logits})
 
 
 class RegressionObjective(TextObjective):
@@ -75,11 +62,11 @@ class RegressionObjective(TextObjective):
         scores = tf.squeeze(self.outputs(model, inputs, randomness, training=training), axis=-1)
         scale, offset = self.spec.scale, self.spec.offset
         losses = tf.square(scores - (inputs.targets["label"] - offset) / scale)
-        return Outcome({"loss": sum_where(losses, inputs.present)}, {},
+        return Outcome({"loss": base.sum_where(losses, inputs.present)}, {},
                        {"predictions": scores * scale + offset})
 
 
-class TextKind(TaskKind):
+class TextKind(base.TaskKind):
     """A kind whose examples are one or two texts with a label."""
 
     suffix, piped = ".tsv", ".txt"
@@ -110,16 +97,16 @@ class TextKind(TaskKind):
             spec.metrics, truth, np.full(len(truth), constant))
 
     def encode(self, spec: TaskSpec, examples: Sequence[TextExample], encoder: RowEncoder,
-               config: TaskConfig) -> Split:
+               config: TaskConfig) -> base.Split:
         """Encodes examples with the target "label", an index or a number, 0 if unknown."""
         tokens = encode_texts([example.texts for example in examples], encoder)
         target = np.int32 if spec.labels else np.float32
         rows = [Row(*row, {"label": target(_number(spec, example) or 0)})
                 for row, example in zip(tokens, examples, strict=True)]
-        return Split(rows=rows, score=lambda results, _: self.score(spec, examples, results))
+        return base.Split(rows=rows, score=lambda results, _: self.score(spec, examples, results))
 
     def score(self, spec: TaskSpec, examples: Sequence[TextExample],
-              results: Sequence[RowResults]) -> Scored:
+              results: Sequence[base.RowResults]) -> base.Scored:
         """Scores examples by the objective's details of each."""
         words = dict(zip(spec.labels, spec.label_words, strict=True))
         found, predictions = self.predictions(spec, results)
@@ -127,16 +114,16 @@ class TextKind(TaskKind):
                    | ({} if one.label is None else {"gold": words.get(one.label, one.label)})
                    | record for one, record in zip(examples, found, strict=True)]
         if any(example.label is None for example in examples):
-            return Scored(records=records, scores={})
+            return base.Scored(records=records, scores={})
         truth = np.array([_number(spec, example) for example in examples])
-        return Scored(records=records, scores=label_scores(spec.metrics, truth, predictions))
+        return base.Scored(records=records, scores=label_scores(spec.metrics, truth, predictions))
 
     @abc.abstractmethod
     def predictions(self, spec: TaskSpec,
-                    results: Sequence[RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
+                    results: Sequence[base.RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
         """Returns the predictions for people, and as classes or numbers, [N]."""
 
-    def written(self, spec: TaskSpec, records: Sequence[Record]) -> str:
+    def written(self, spec: TaskSpec, records: Sequence[base.Record]) -> str:
         """Returns a table of keys, predictions, probabilities, true labels and texts."""
         columns = [f"text_{number}" if name in ("key", "prediction", "gold") else name
                    for number, name in enumerate(self.served_inputs(spec), start=1)]
@@ -166,13 +153,13 @@ class Classification(TextKind):
     kind = Kind.CLASSIFICATION
     metrics = ("accuracy", "f1_macro")
     objective_class = ClassificationObjective
-    hugging_face = HuggingFaceHead(
+    hugging_face = base.HuggingFaceHead(
         architecture="ElectraForSequenceClassification",
         layers={"classifier.dense": ("hidden",), "classifier.out_proj": ("dense",)},
         settings={"task.hidden_layer": True}, problem_type="single_label_classification")
 
     def predictions(self, spec: TaskSpec,
-                    results: Sequence[RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
+                    results: Sequence[base.RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
         """Returns label words with their probabilities, and classes; results hold "logits"."""
         logits = np.stack([result["logits"] for result in results]).astype(np.float64)
         shares = special.softmax(logits, axis=1)
@@ -182,7 +169,7 @@ class Classification(TextKind):
                  "probabilities": dict(zip(words, share.tolist(), strict=True))}
                 for choice, share in zip(chosen, shares, strict=True)], chosen
 
-    def served_answer(self, network: ServedNetwork, *columns: tf.Tensor) -> Outputs:
+    def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers `label`, its probability `score`, and all `labels` with `probabilities`."""
         shares = self.served_scores(network, network.texts.encode(*columns))["probabilities"]
         labels = tf.constant(network.spec.label_words)
@@ -191,7 +178,7 @@ class Classification(TextKind):
                 "score": tf.reduce_max(shares, axis=-1), "labels": repeated,
                 "probabilities": shares}
 
-    def served_scores(self, network: ServedNetwork, tokens: Tokens) -> Outputs:
+    def served_scores(self, network: base.ServedNetwork, tokens: Tokens) -> base.Outputs:
         """Returns `logits` and `probabilities`, float32 [B, classes]."""
         logits = network.head(network.first(tokens))
         return {"logits": logits, "probabilities": tf.nn.softmax(logits)}
@@ -216,16 +203,16 @@ class Regression(TextKind):
         return dataclasses.replace(spec, scale=scale, offset=offset)
 
     def predictions(self, spec: TaskSpec,
-                    results: Sequence[RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
+                    results: Sequence[base.RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
         """Returns numbers on the task's scale; results hold "predictions"."""
         numbers = [float(result["predictions"]) for result in results]
         return [{"prediction": number} for number in numbers], np.array(numbers)
 
-    def served_answer(self, network: ServedNetwork, *columns: tf.Tensor) -> Outputs:
+    def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers a `score` on the task's scale."""
         return self.served_scores(network, network.texts.encode(*columns))
 
-    def served_scores(self, network: ServedNetwork, tokens: Tokens) -> Outputs:
+    def served_scores(self, network: base.ServedNetwork, tokens: Tokens) -> base.Outputs:
         """Returns `score`, float32 [B]."""
         numbers = tf.squeeze(network.head(network.first(tokens)), axis=-1)
         return {"score": numbers * network.spec.scale + network.spec.offset}
