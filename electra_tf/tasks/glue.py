@@ -33,9 +33,8 @@ class GlueTask:
     inputs: tuple[str, ...] = ()
     """Names of the texts in an export, where a column's name is not an identifier."""
     labels: tuple[str, ...] = BINARY
-    """The label set, empty for regression; the index is the class."""
+    """By class; empty for regression."""
     metrics: tuple[str, ...] = ("accuracy",)
-    """The benchmark's score is their mean."""
     dev: tuple[str, ...] = ("dev",)
     """Labelled splits that are not trained on."""
     tests: tuple[str, ...] = ("test",)
@@ -73,10 +72,8 @@ TASKS = {task.name: task for task in (
         name="mnli", directory="MNLI", texts=("sentence1", "sentence2"), label="gold_label",
         labels=("contradiction", "entailment", "neutral"), dev=("dev_matched", "dev_mismatched"),
         tests=("test_matched", "test_mismatched", "diagnostic")),
-    GlueTask(
-        name="qnli", directory="QNLI", texts=("question", "sentence"), labels=ENTAILMENT),
-    GlueTask(
-        name="rte", directory="RTE", texts=("sentence1", "sentence2"), labels=ENTAILMENT),
+    GlueTask(name="qnli", directory="QNLI", texts=("question", "sentence"), labels=ENTAILMENT),
+    GlueTask(name="rte", directory="RTE", texts=("sentence1", "sentence2"), labels=ENTAILMENT),
     GlueTask(name="wnli", directory="WNLI", texts=("sentence1", "sentence2")),
 )}
 """Name -> task, in the benchmark's order."""
@@ -114,6 +111,6 @@ def submission(task: GlueTask, split: str, keys: Sequence[str],
     written = dict(zip(task.spec.label_words, task.labels, strict=True))
     words = [written[word] if isinstance(word, str) else f"{min(max(word, 0.0), task.largest):.3f}"
              for word in predictions]
-    lines = ["index\tprediction",
-             *(f"{key}\t{word}" for key, word in zip(keys, words, strict=True))]
-    return _SUBMITTED.get(split, f"{task.directory}.tsv"), "\n".join(lines) + "\n"
+    rows = zip(("index", *keys), ("prediction", *words), strict=True)
+    return (_SUBMITTED.get(split, f"{task.directory}.tsv"),
+            "".join(f"{key}\t{word}\n" for key, word in rows))

@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -36,22 +36,19 @@ Outputs = Mapping[str, tf.Tensor]
 """Outputs of an exported model, by name."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Scored:
+class Scored(NamedTuple):
     """Predictions of all examples in their order, and scores if the truth is known."""
 
     records: Sequence[Record]
     scores: Mapping[str, float]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Split:
+class Split(NamedTuple):
     """Encoded examples."""
 
     rows: list[Row]
     score: Callable[[Sequence[RowResults], float | None], Scored]
-    """Maps the results of every row, and the threshold of "no answer" (None searches one), to
-    predictions and scores."""
+    """Takes the results of every row, and the threshold of "no answer" (None searches one)."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -70,11 +67,10 @@ class HuggingFaceHead:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ServedNetwork:
-    """A fine-tuned network inside an exported graph."""
+    """A fine-tuned network inside an exported graph; its head's variables are float32."""
 
     encoder: InferenceEncoder | Encoder
     head: tf_keras.layers.Layer
-    """Its variables are float32."""
     texts: RowEncoder
     spec: TaskSpec
     config: TaskConfig
