@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
 
-from electra_tf.tasks.examples import Answer, Kind, QuestionExample, TaggedExample, TextExample
+from electra_tf.tasks.examples import Kind, QuestionExample, TaggedExample, TextExample
 from electra_tf.tasks.kinds.answers import answer_scores, best_threshold
 from electra_tf.tasks.kinds.registry import KINDS
 from electra_tf.tasks.kinds.tagging import span_scores
@@ -149,7 +149,7 @@ def test_a_baseline_always_gives_the_training_files_most_frequent_answer():
     name, scores = KINDS[Kind.TAGGING].baseline(None, tagged, tagged[1:])
     assert (name, scores["accuracy"], scores["f1"]) == ("always O", 0.5, 0.0)
     asked = [QuestionExample(key=key, question="?", context="x", is_impossible=none,
-                             answers=() if none else (Answer(text="x", start=0),))
+                             gold=() if none else ("x",))
              for key, none in (("a", True), ("b", False))]
     name, scores = KINDS[Kind.QUESTION_ANSWERING].baseline(None, [], asked)
     assert (name, scores["f1"], scores["answerable_f1"]) == ("never an answer", 0.5, 0.0)

@@ -6,14 +6,7 @@ import tensorflow as tf
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import Row
-from electra_tf.tasks.examples import (
-    Answer,
-    Kind,
-    MatchedQuestionExample,
-    QuestionExample,
-    TaggedExample,
-    TextExample,
-)
+from electra_tf.tasks.examples import Kind, QuestionExample, TaggedExample, TextExample
 from electra_tf.tasks.kinds import answers, tagging
 from electra_tf.tasks.kinds.answers import Contexts, Questions
 from electra_tf.tasks.kinds.registry import KINDS
@@ -70,11 +63,9 @@ CONTEXT = "Denver won"
 
 def asked(*kinds):
     """Questions about the same two words, with or without an answer, or not known."""
-    given = {"answer": ((Answer(text="Denver", start=0),), False), "none": ((), True),
-             "unknown": ((), False)}
     return [QuestionExample(key=f"q{number}", question="Who?", context=CONTEXT,
-                            answers=given[kind][0], is_impossible=given[kind][1])
-            for number, kind in enumerate(kinds)]
+                            gold=("Denver",) if kind == "answer" else (),
+                            is_impossible=kind == "none") for number, kind in enumerate(kinds)]
 
 
 def said(*logits):
@@ -106,12 +97,10 @@ def test_the_threshold_is_searched_where_the_truth_is_known():
         "best_answer": "Denver", "start": 0, "score": pytest.approx(np.exp(-2.0))}
 
 
-def test_any_accepted_text_is_right_wherever_the_answer_was_detected():
-    detected = (Answer(text="won", start=7),)
-    examples = [MatchedQuestionExample(
-        key=key, question="Who?", context=CONTEXT, answers=places, accepted=accepted)
-        for key, places, accepted in (("a", detected, ("Broncos", "The Denver")),
-                                      ("b", (), ("Broncos of Denver",)))]
+def test_any_gold_text_is_right_wherever_the_answer_to_train_on_is():
+    examples = [QuestionExample(key=key, question="Who?", context=CONTEXT, span=span, gold=gold)
+                for key, span, gold in (("a", (7, 10), ("Broncos", "The Denver")),
+                                        ("b", None, ("Broncos of Denver",)))]
     scored = score(examples, said(None, None))
     assert [record["prediction"] for record in scored.records] == ["Denver", "Denver"]
     # "Denver" is right for "a"; for "b" its precision is 1 and its recall 1/3: F1 1/2.
