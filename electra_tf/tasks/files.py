@@ -41,11 +41,6 @@ class Files:
     label: str = "label"
     key: str = ""
 
-    def __post_init__(self):
-        if not 1 <= len(self.texts) <= 2:
-            raise UserError("--text_columns takes one column, or two separated by a comma. "
-                            f"Received: {','.join(self.texts)!r}")
-
 
 def shown_paths(paths: Sequence[Path]) -> str:
     """Returns paths for a message."""
@@ -78,10 +73,9 @@ def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example],
 
 def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
                columns: Sequence[str] | None = None) -> list[TextExample]:
-    """Returns the rows of a table, as `read_rows` takes it, for classification or regression.
+    """Returns the rows of a table, see `read_rows`; labels are words, or numbers for regression.
 
-    `labelled=False` makes labels optional, and `.txt` is read only then. `UserError` for a missing
-    column, an empty label, or a label that is no number.
+    `labelled=False` makes labels optional, and `.txt` is read only then.
     """
     if suffix_of(path) == ".txt":
         if labelled:
@@ -102,8 +96,7 @@ def read_texts(path: Path, spec: TaskSpec, *, labelled: bool = True,
 def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True) -> list[TaggedExample]:
     """Returns the sentences of JSON lines with lists of words and tags, or of CoNLL columns.
 
-    `labelled=False` reads no tags. `UserError` for a list that isn't one of texts, not as many tags
-    as words, or plain sentences instead of columns.
+    `labelled=False` reads no tags, and refuses plain sentences instead of columns.
     """
     if suffix_of(path) != ".jsonl":
         if not labelled:
@@ -124,9 +117,8 @@ def read_tagged(path: Path, spec: TaskSpec, *, labelled: bool = True) -> list[Ta
 def read_conll(path: Path, *, tagged: bool = True) -> list[TaggedExample]:
     """Returns all sentences of a file: the first column is the word, the last the tag.
 
-    Columns are separated by spaces or tabs. Tags in IOB1, which CoNLL-2003 was published in, come
-    back as IOB2. `tagged=False` is for a file to predict, whose last column is no tag. `UserError`
-    for another number of columns, or no sentence.
+    Tags in IOB1, which CoNLL-2003 was published in, come back as IOB2. `tagged=False` is for a file
+    to predict, whose last column is no tag.
     """
     rows = ((number, line.split()) for number, line in read_lines(path))
     sentences = [list(part) for is_sentence, part in itertools.groupby(

@@ -31,10 +31,7 @@ DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
 
 
 def recipe(task: str, model: ModelConfig) -> FinetuningConfig:
-    """Returns the default settings of a task; unknown tasks get the general recipe.
-
-    Rows are at most as long as the encoder of settings `model` has positions.
-    """
+    """Returns a task's default settings; rows are no longer than the encoder's positions."""
     kind = Kind.QUESTION_ANSWERING if task in question_files.BENCHMARKS else task
     changes = {**(KINDS[kind].recipe if kind in KINDS else {}), **DIFFERENCES.get(task, {})}
     length = "task.max_seq_length"
@@ -59,8 +56,8 @@ def resolved(asked: Sequence[str]) -> tuple[str, ...]:
 def load(name: str, data_dir: Path | None, own: Files, *, from_tfds: bool = False) -> Task:
     """Reads a task, one of `NAMES`; `UserError` if a file is missing or unreadable.
 
-    `data_dir` holds a benchmark's files, or those of TensorFlow Datasets (default if None). `own`
-    has files that replace SQuAD's or MRQA's, or the user's own.
+    `data_dir` holds a benchmark's files, or those of TensorFlow Datasets (default if None). Files
+    of `own` replace SQuAD's and MRQA's.
     """
     resolved([name])
     given = [f"--{split}" for split in ("train", "dev", "test") if getattr(own, split)]

@@ -72,10 +72,7 @@ def read_rows(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[T
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    r"""Yields line number and line, split at "\n" alone, without line ends; unpacks ".gz".
-
-    `UserError` if the file is unreadable, too large, or not UTF-8 (with the line).
-    """
+    r"""Yields line number and line, split at "\n" alone, without line ends; unpacks ".gz"."""
     for number, line in storage.read_lines(path, longest=LONGEST_LINE, most=MOST_BYTES):
         line = line.removesuffix(b"\n").removesuffix(b"\r")
         if b"\0" in line:

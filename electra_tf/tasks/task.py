@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from electra_tf.platform import strict_json
-from electra_tf.platform.errors import shown
+from electra_tf.platform.errors import UserError, shown
 from electra_tf.tasks.examples import LABELLED, Example, Kind
 
 BINARY = ("0", "1")
@@ -44,11 +44,12 @@ class TaskSpec:
     """Column that names a row in predictions; the line number if empty."""
 
     def __post_init__(self):
-        if len(set(self.labels)) < len(self.labels):
-            raise ValueError(f"labels that stand there twice: {shown(self.labels)}")
-        if not self.metrics or not 1 <= len(self.texts) <= 2:
-            raise ValueError(f"{len(self.metrics)} metrics, {len(self.texts)} columns of texts")
-        if not (math.isfinite(self.scale) and self.scale > 0 and math.isfinite(self.offset)):
+        if not 1 <= len(self.texts) <= 2:
+            raise UserError("--text_columns takes one column, or two separated by a comma. "
+                            f"Received: {','.join(self.texts)!r}")
+        if len(set(self.labels)) < len(self.labels) or not self.metrics:
+            raise ValueError(f"labels {shown(self.labels)}, metrics {shown(self.metrics)}")
+        if not (0 < self.scale < math.inf and math.isfinite(self.offset)):
             raise ValueError(f"scale {self.scale}, offset {self.offset}")
 
     @property

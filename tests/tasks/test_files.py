@@ -36,7 +36,7 @@ def test_columns_are_picked_by_name(tmp_path):
     bare = write(tmp_path, "b.csv", "id,title,body\n7,a,c\n")
     assert read_texts(bare, columns, labelled=False)[0].label is None
     with pytest.raises(UserError, match="--text_columns takes one column, or two"):
-        Files(texts=("a", "b", "c"))
+        spec(texts=("a", "b", "c"))
 
 
 def test_lines_of_plain_text_are_examples_to_predict(tmp_path):

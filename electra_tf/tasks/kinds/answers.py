@@ -21,8 +21,6 @@ from electra_tf.tasks.examples import QuestionExample
 from electra_tf.tasks.kinds.kind import RowResults, Scored
 from electra_tf.text.windows import Windows
 
-_NOWHERE = -1
-"""Index of what fills up beams that are narrower than others."""
 _NEVER = -1e30
 """Log probability of a span that isn't allowed."""
 
@@ -124,11 +122,10 @@ def best_answers(contexts: Contexts, parts: Windows, beams: SpanBeams, *,
 
 
 def _stacked(values: Sequence[np.ndarray]) -> np.ndarray:
-    """Returns the beams of all rows; those of short rows are padded with `_NOWHERE`."""
+    """Returns the beams of all rows; -1, no position of a context, fills up those of short rows."""
     most = max(np.shape(value) for value in values)
     return np.stack([value if np.shape(value) == most else np.pad(
-        value, [[0, most[0] - len(value)]] * value.ndim, constant_values=_NOWHERE)
-        for value in values])
+        value, [[0, most[0] - len(value)]] * value.ndim, constant_values=-1) for value in values])
 
 
 def _best_spans(parts: Windows, beams: SpanBeams,
@@ -217,15 +214,16 @@ def _exact(gold: Sequence[str], prediction: str) -> float:
 
 
 def _f1(gold: Sequence[str], prediction: str) -> float:
-    return max(_overlap(one, _tokens(prediction)) for one in _accepted(gold))
+    found = _tokens(prediction)
 
+    def overlap(words: Sequence[str]) -> float:
+        common = (collections.Counter(words) & collections.Counter(found)).total()
+        if not common:
+            return float(words == found)
+        precision, recall = common / len(found), common / len(words)
+        return 2 * precision * recall / (precision + recall)
 
-def _overlap(gold: Sequence[str], found: Sequence[str]) -> float:
-    if not gold or not found:
-        return float(gold == found)
-    common = (collections.Counter(gold) & collections.Counter(found)).total()
-    precision, recall = common / len(found), common / len(gold)
-    return 2 * precision * recall / (precision + recall) if common else 0.0
+    return max(map(overlap, _accepted(gold)))
 
 
 def _mean(values: Mapping[str, float], keys: Collection[str]) -> float:
