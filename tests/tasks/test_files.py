@@ -178,21 +178,16 @@ def test_tagged_sentences_of_json_lines(tmp_path):
             read_tagged(path, TAGGED)
 
 
-def test_sentences_of_columns_end_at_empty_lines_and_at_the_end_of_the_file(tmp_path):
-    path = write(tmp_path, "a.txt", "He PRP B-NP\nreckons VBZ B-VP\n\n\nYes UH O")
+def test_sentences_of_columns_end_at_empty_lines_and_iob1_becomes_iob2(tmp_path):
+    path = write(tmp_path, "a.txt", "-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\nrejects VBZ I-VP O\n"
+                 "German JJ I-NP I-MISC\n\n\nPeter NNP I-NP I-PER\nBlackburn NNP I-NP I-PER")
     first, second = read_tagged(path, TAGGED)
-    assert (first.words, first.tags, first.key) == (("He", "reckons"), ("B-NP", "B-VP"), "1")
-    assert (second.words, second.tags, second.key) == (("Yes",), ("O",), "5")
+    assert (first.words, first.tags, first.key) == (
+        ("EU", "rejects", "German"), ("B-ORG", "O", "B-MISC"), "3")
+    assert (second.words, second.tags, second.key) == (
+        ("Peter", "Blackburn"), ("B-PER", "I-PER"), "8")
     (sentence,) = read_conll(write(tmp_path, "a.txt", "He\nruns\n"), tagged=False)
     assert (sentence.words, sentence.tags) == (("He", "runs"), None)
-
-
-def test_document_starts_are_no_sentences_and_iob1_becomes_iob2(tmp_path):
-    first, second = read_conll(write(tmp_path, "a.txt", "-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\n"
-                                     "rejects VBZ I-VP O\nGerman JJ I-NP I-MISC\n\n"
-                                     "Peter NNP I-NP I-PER\nBlackburn NNP I-NP I-PER\n"))
-    assert first.tags == ("B-ORG", "O", "B-MISC")
-    assert second.tags == ("B-PER", "I-PER")
 
 
 @pytest.mark.parametrize(("text", "message"), [

@@ -40,38 +40,32 @@ def test_words_for_classes_are_theirs():
         assert list(words) == configs[name].label_classes
 
 
-def test_classes_by_number(tmp_path):
-    rows = [{"sentence": "It runs.", "label": "acceptable", "idx": 0},
-            {"sentence": "Runs it the.", "label": "unacceptable", "idx": 1}]
-    glue(tmp_path, "cola", ["sentence"], ["unacceptable", "acceptable"], {
-        "train": rows, "validation": rows[:1], "test": [{**rows[1], "label": -1}]})
+def test_glue(tmp_path):
+    row = {"sentence": "It runs.", "label": "acceptable", "idx": 7}
+    glue(tmp_path, "cola", ["sentence"], list(LABEL_WORDS["cola"]), {
+        "train": [row, {**row, "label": "unacceptable"}], "validation": [row],
+        "test": [{**row, "label": -1}]})
     task = load("cola", tmp_path)
     assert [(one.texts, one.label) for one in task.train] == [
-        (("It runs.",), "1"), (("Runs it the.",), "0")]
+        (("It runs.",), "1"), (("It runs.",), "0")]
     assert (task.spec.kind, task.spec.metrics) == (Kind.CLASSIFICATION, ("mcc",))
-    assert [one.key for one in task.dev["dev"]] == ["0"]
-    assert [(one.key, one.label) for one in task.test["test"]] == [("1", None)]
-
-
-def test_classes_by_name_the_diagnostic_set_and_numbers(tmp_path):
-    names = ["entailment", "neutral", "contradiction"]
+    assert [(one.key, one.label) for one in task.test["test"]] == [("7", None)]
     row = {"premise": "It rains.", "hypothesis": "It is dry.", "label": "contradiction", "idx": 3}
-    unknown = {**row, "label": -1}
-    glue(tmp_path, "mnli", ["premise", "hypothesis"], names, {
-        "train": [row], "validation_matched": [row], "validation_mismatched": [row, row],
-        "test_matched": [unknown], "test_mismatched": [unknown]})
-    glue(tmp_path, "ax", ["premise", "hypothesis"], names, {"test": [unknown]})
+    columns, names = ["premise", "hypothesis"], ["entailment", "neutral", "contradiction"]
+    tests = {split: [{**row, "label": -1}] for split in ("test", "test_matched", "test_mismatched")}
+    glue(tmp_path, "ax", columns, names, {"test": tests.pop("test")})
+    glue(tmp_path, "mnli", columns, names, tests | {
+        "train": [row], "validation_matched": [row], "validation_mismatched": [row, row]})
     task = load("mnli", tmp_path)
     assert task.train[0].label == "contradiction" in task.spec.labels
     assert task.train[0].texts == ("It rains.", "It is dry.")
-    assert {name: len(examples) for name, examples in task.dev.items()} == {
-        "dev_matched": 1, "dev_mismatched": 2}
-    assert list(task.test) == ["test_matched", "test_mismatched", "diagnostic"]
+    assert {name: len(examples) for name, examples in (task.dev | task.test).items()} == {
+        "dev_matched": 1, "dev_mismatched": 2, "test_matched": 1, "test_mismatched": 1,
+        "diagnostic": 1}
     row = {"sentence1": "A dog.", "sentence2": "A cat.", "label": 2.5, "idx": 0}
     glue(tmp_path, "stsb", ["sentence1", "sentence2"], None,
          {"train": [row], "validation": [row], "test": [{**row, "label": -1.0}]})
-    task = load("stsb", tmp_path)
-    assert task.train[0].label == 2.5 and task.spec.scale == 5.0
+    assert load("stsb", tmp_path).train[0].label == 2.5
 
 
 def test_questions(tmp_path):

@@ -136,17 +136,3 @@ def test_the_likeliest_span_is_the_answer_as_it_was_written():
 def test_spans_that_run_backwards_leave_the_context_or_are_too_long_dont_count(span):
     assert best(encode(question()), [(*span, -1.0), (11, 11, -3.0)])[0][0] == "1999"
     assert best(encode(question()), [(*span, -1.0)])[0][:2] == ("", 0)
-
-
-def test_of_several_windows_the_one_with_most_context_speaks():
-    encoded = encode(question(), **SHORT)
-    # "[UNK]" ends the first window and stands inside the second; both claim it.
-    found = best(encoded, [(8, 8, -1.0)], [(5, 5, -2.0)], [])
-    assert found == [(",", 13, pytest.approx(np.exp(-2.0)))]
-
-
-def test_one_window_that_sees_an_answer_is_enough():
-    encoded = encode(question(), question(), **SHORT)
-    found = answers.best_answers(encoded.contexts, Windows(*map(tf.constant, encoded.windows)),
-                                 beams(*[[]] * 6), max_pieces=5)
-    assert found.impossible.numpy().tolist() == [4.0, 1.0]  # Of 6, 5, 4 and of 3, 2, 1.
