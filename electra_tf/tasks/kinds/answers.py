@@ -6,6 +6,7 @@ answer".
 """
 
 import collections
+import itertools
 import re
 import string
 from collections.abc import Collection, Mapping, Sequence
@@ -40,7 +41,7 @@ class Questions(NamedTuple):
     rows: list[Row]
     """With the targets "start" and "end", int32 positions in the row, 0 where the window holds no
     answer, and "impossible", 1.0 there (or where the question has none) and 0.0 elsewhere."""
-    windows: Windows  # Arrays.
+    windows: Windows
     contexts: Contexts
 
 
@@ -54,21 +55,21 @@ class Answers(NamedTuple):
     impossible: tf.Tensor  # float32: smallest logit of "no answer" over the windows.
 
 
-def score(examples: Sequence[QuestionExample], questions: Questions,
+def score(examples: Sequence[QuestionExample], parts: Sequence[Questions],
           results: Sequence[RowResults], config: TaskConfig, threshold: float | None) -> Scored:
     """Scores question answering; `results` hold the fields of `SpanBeams` of every row.
 
     Without a `threshold` the best one is searched, if answerability was learned and the truth is
     known.
     """
-    learned = "impossible" in results[0]
-    beams = {"impossible": np.zeros(len(results), np.float32)} | {
-        name: _stacked([result[name] for result in results]) for name in results[0]}
+    learned, of_rows = "impossible" in results[0], iter(results)
     with tf.device("CPU:0"):
-        found = best_answers(questions.contexts, Windows(*map(tf.constant, questions.windows)),
-                             SpanBeams(**beams), max_pieces=config.max_answer_length)
-    texts = [text.decode() for text in found.text.numpy()]
-    none = found.impossible.numpy().astype(np.float64).tolist()
+        answers = [best_answers(
+            part.contexts, part.windows, _beams(list(itertools.islice(of_rows, len(part.rows)))),
+            max_pieces=config.max_answer_length) for part in parts]
+    found = Answers(*map(np.concatenate, zip(*answers, strict=True)))
+    texts = [text.decode() for text in found.text]
+    none = found.impossible.astype(np.float64).tolist()
     known = all(example.gold or example.is_impossible for example in examples)
     gold = {example.key: example.gold for example in examples}
     extra = {}
@@ -84,7 +85,7 @@ def score(examples: Sequence[QuestionExample], questions: Questions,
         | {"prediction": chosen[one.key]} | ({"no_answer_score": logit} if learned else {})
         | {"best_answer": text, "start": int(start), "score": float(share)}
         for one, text, logit, start, share in zip(
-            examples, texts, none, found.start.numpy(), found.score.numpy(), strict=True)]
+            examples, texts, none, found.start, found.score, strict=True)]
     return Scored(records=records, scores=answer_scores(gold, chosen) | extra if known else {})
 
 
@@ -121,11 +122,16 @@ def best_answers(contexts: Contexts, parts: Windows, beams: SpanBeams, *,
                    characters(end), tf.where(found, tf.exp(best), 0.0), impossible)
 
 
-def _stacked(values: Sequence[np.ndarray]) -> np.ndarray:
-    """Returns the beams of all rows; -1, no position of a context, fills up those of short rows."""
-    most = max(np.shape(value) for value in values)
-    return np.stack([value if np.shape(value) == most else np.pad(
-        value, [[0, most[0] - len(value)]] * value.ndim, constant_values=-1) for value in values])
+def _beams(results: Sequence[RowResults]) -> SpanBeams:
+    """Returns the beams of rows; -1, no position of a context, fills up those of short rows."""
+    fields = {"impossible": np.zeros(len(results), np.float32)}
+    for name in results[0]:
+        values = [result[name] for result in results]
+        most = max(np.shape(value) for value in values)
+        fields[name] = np.stack([value if np.shape(value) == most else np.pad(
+            value, [[0, most[0] - len(value)]] * value.ndim, constant_values=-1)
+            for value in values])
+    return SpanBeams(**fields)
 
 
 def _best_spans(parts: Windows, beams: SpanBeams,

@@ -33,8 +33,6 @@ CHUNK = 1000
 SERVED_CHUNK = 8
 """Windows that an exported graph computes together: the head's memory grows with L times the beam
 for each."""
-NO_ANSWER = 0
-"""Position of [CLS], where questions without an answer start and end."""
 
 
 class QuestionObjective(base.TaskObjective):
@@ -116,9 +114,12 @@ class QuestionAnswering(base.TaskKind):
     def encode(self, spec: TaskSpec, examples: Sequence[QuestionExample], encoder: RowEncoder,
                config: TaskConfig) -> base.Split:
         """Encodes questions; see `encode`."""
-        questions = encode(examples, encoder, config)
-        return base.Split(rows=questions.rows, score=lambda results, threshold: answers.score(
-            examples, questions, results, config, threshold))
+        parts = [encode(examples[begin:begin + CHUNK], encoder, config)
+                 for begin in range(0, len(examples), CHUNK)]
+        return base.Split(
+            rows=[row for part in parts for row in part.rows],
+            score=lambda results, threshold: answers.score(
+                examples, parts, results, config, threshold))
 
     def objective(self, spec: TaskSpec, config: TaskConfig) -> base.TaskObjective:
         """Returns the loss; `UserError` if a question can leave no room for a context."""
@@ -168,40 +169,27 @@ class QuestionAnswering(base.TaskKind):
 
 def encode(examples: Sequence[QuestionExample], encoder: RowEncoder,
            config: TaskConfig) -> Questions:
-    """Encodes questions as [CLS] question [SEP] part of the context [SEP]."""
-    rows: list[Row] = []
-    parts: list[Windows] = []
-    contexts: list[Contexts] = []
-    for begin in range(0, len(examples), CHUNK):
-        chunk = examples[begin:begin + CHUNK]
-        distinct = {text: number for number, text in enumerate(
-            dict.fromkeys(example.context for example in chunk))}
-        texts = tf.constant(list(distinct))
-        context_of = tf.constant([distinct[example.context] for example in chunk])
-        tokens, found, pieces = read_windows(
-            encoder, tf.constant([one.question for one in chunk]), texts, context_of, config)
-        found = Windows(*(part.numpy() for part in found))
-        places = [np.split(part.flat_values.numpy(), part.row_splits.numpy()[1:-1])
-                  for part in (pieces.starts, pieces.ends)]
-        answered = [_piece_span(one, *(part[distinct[one.context]] for part in places))
-                    for one in chunk]
-        for row, number, first, size, position in zip(
-                token_rows(tokens), found.example, found.first, found.sizes, found.position,
-                strict=True):
-            span = answered[number]
-            inside = span is not None and first <= span[0] and span[1] < first + size
-            start, last = ((piece - first + position for piece in span) if inside
-                           else (NO_ANSWER, NO_ANSWER))
-            rows.append(Row(*row, {
-                "start": np.int32(start), "end": np.int32(last), "impossible": np.float32(
-                    not inside if config.answerable_by_window
-                    else chunk[number].is_impossible)}))
-        parts.append(found._replace(example=found.example + begin))
-        contexts.append(Contexts(texts, pieces.starts, pieces.ends,
-                                 context_of + sum(len(part.texts) for part in contexts)))
-    return Questions(
-        rows=rows, windows=Windows(*map(np.concatenate, zip(*parts, strict=True))),
-        contexts=Contexts(*(tf.concat(part, axis=0) for part in zip(*contexts, strict=True))))
+    """Encodes questions as [CLS] question [SEP] part of the context [SEP], all in one call."""
+    distinct = {text: number for number, text in enumerate(
+        dict.fromkeys(example.context for example in examples))}
+    texts = tf.constant(list(distinct))
+    context_of = tf.constant([distinct[example.context] for example in examples])
+    tokens, found, pieces = read_windows(
+        encoder, tf.constant([one.question for one in examples]), texts, context_of, config)
+    places = [np.split(part.flat_values.numpy(), part.row_splits.numpy()[1:-1])
+              for part in (pieces.starts, pieces.ends)]
+    answered = [_piece_span(one, *(part[distinct[one.context]] for part in places))
+                for one in examples]
+    rows = []
+    for row, number, first, size, position in zip(
+            token_rows(tokens), *(part.numpy() for part in found[:4]), strict=True):
+        span = answered[number]
+        inside = span is not None and first <= span[0] and span[1] < first + size
+        start, last = (piece - first + position for piece in span) if inside else (0, 0)  # [CLS].
+        impossible = not inside if config.answerable_by_window else examples[number].is_impossible
+        rows.append(Row(*row, {"start": np.int32(start), "end": np.int32(last),
+                               "impossible": np.float32(impossible)}))
+    return Questions(rows, found, Contexts(texts, pieces.starts, pieces.ends, context_of))
 
 
 def read_windows(encoder: RowEncoder, questions: tf.Tensor, contexts: tf.Tensor,

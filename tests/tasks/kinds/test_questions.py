@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.modeling.task_heads import SpanBeams
@@ -11,7 +10,6 @@ from electra_tf.tasks.kinds import answers, questions
 from electra_tf.text.rows import RowEncoder
 from electra_tf.text.tokenization import TextSettings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
-from electra_tf.text.windows import Windows
 
 WORDS = ("who", "?", "the", "cafe", "##s", "won", "in", "(", "1999", ")", ".")
 VOCABULARY = Vocabulary((*SPECIAL_TOKENS, *WORDS))
@@ -21,7 +19,9 @@ LOW = -50.0
 
 
 SHORT = {"max_length": 10, "doc_stride": 3, "max_query_length": 2}
-"""Settings that make three windows of the context."""
+WINDOWS = [["the", "cafe", "##s", "won", "[UNK]"], ["won", "[UNK]", "in", "(", "1999"],
+           ["(", "1999", ")", "."]]
+"""Settings that make three windows of the context, and their words."""
 
 
 def question(text="1999", context=CONTEXT, **changes):
@@ -59,12 +59,10 @@ def test_an_answer_is_the_words_that_it_touches(text, first, last):
 
 def test_a_long_context_is_read_through_windows_and_a_question_is_cut():
     encoded = encode(question(question="who who who"), **SHORT)
-    assert [words(row)[4:-1] for row in encoded.rows] == [
-        ["the", "cafe", "##s", "won", "[UNK]"], ["won", "[UNK]", "in", "(", "1999"],
-        ["(", "1999", ")", "."]]
+    assert [words(row)[4:-1] for row in encoded.rows] == WINDOWS
     assert [row.targets["impossible"] for row in encoded.rows] == [1.0, 0.0, 0.0]
     assert [int(row.targets["start"]) for row in encoded.rows] == [0, 8, 5]
-    assert encoded.windows.first.tolist() == [0, 3, 6]
+    assert encoded.windows.first.numpy().tolist() == [0, 3, 6]
 
 
 def test_a_window_without_the_answer_may_count_as_its_question_does():
@@ -85,19 +83,20 @@ def test_questions_without_a_context_have_a_row():
     assert len(encode(question(None, context="")).rows) == 1
 
 
-@pytest.mark.parametrize("chunk", [1, 2])
+@pytest.mark.parametrize("chunk", [1, 2, 3])
 def test_more_questions_than_one_call_takes_are_all_there(monkeypatch, chunk):
-    examples = [question(), question("Cafés", "The Cafés"), question()]
-    whole = encode(*examples, **SHORT)
+    examples = [question(key="a"), question("Cafés", "The Cafés", key="b"), question(key="c")]
     monkeypatch.setattr(questions, "CHUNK", chunk)
-    parts = encode(*examples, **SHORT)
-    assert [words(row) for row in whole.rows] == [words(row) for row in parts.rows]
-    assert [dict(row.targets) for row in whole.rows] == [dict(row.targets) for row in parts.rows]
-    for value, same in zip(whole.windows, parts.windows, strict=True):
-        np.testing.assert_array_equal(value, same)
-    for contexts in (whole.contexts, parts.contexts):
-        texts = tf.gather(contexts.texts, contexts.of).numpy()
-        assert [text.decode() for text in texts] == [one.context for one in examples]
+    encoder = RowEncoder(TextSettings(vocabulary=VOCABULARY), 10)
+    split = questions.QuestionAnswering().encode(
+        None, examples, encoder, TaskConfig(doc_stride=3, max_query_length=2))
+    assert [words(row)[4:-1] for row in split.rows] == [
+        *WINDOWS, ["the", "cafe", "##s"], *WINDOWS]
+    # Every window answers its second piece; the second window is the likeliest for "a".
+    results = [{name: part[0] for name, part in beams([(5, 5, score)])._asdict().items()}
+               for score in (-3.0, -1.0, -2.0, -1.0, -3.0, -2.0, -1.0)]
+    assert [(one["key"], one["best_answer"]) for one in split.score(results, 0.0).records] == [
+        ("a", ","), ("b", "Cafés"), ("c", "1999")]
 
 
 def beams(*rows, size=3):
@@ -115,8 +114,7 @@ def beams(*rows, size=3):
 
 def best(encoded, *rows):
     """Text, start and probability of each question's answer."""
-    found = answers.best_answers(encoded.contexts, Windows(*map(tf.constant, encoded.windows)),
-                                 beams(*rows), max_pieces=5)
+    found = answers.best_answers(encoded.contexts, encoded.windows, beams(*rows), max_pieces=5)
     return [(text.decode(), start, score) for text, start, score in zip(
         *(part.numpy() for part in (found.text, found.start, found.score)), strict=True)]
 

@@ -79,13 +79,12 @@ def said(*logits):
 def score(examples, results, threshold=None):
     count = len(examples)
     questions = Questions(
-        rows=[], contexts=Contexts(tf.constant([CONTEXT]), tf.ragged.constant([[0, 7]]),
+        rows=[None] * count, contexts=Contexts(tf.constant([CONTEXT]), tf.ragged.constant([[0, 7]]),
                                    tf.ragged.constant([[6, 10]]), tf.zeros(count, tf.int32)),
-        windows=Windows(example=np.arange(count, dtype=np.int32),
-                         first=np.zeros(count, np.int32),
-                         sizes=np.full(count, 2, np.int32), position=np.full(count, 3, np.int32),
-                         is_best=np.full(2 * count, True)))
-    return answers.score(examples, questions, results, TaskConfig(), threshold)
+        windows=Windows(example=tf.range(count), first=tf.zeros(count, tf.int32),
+                        sizes=tf.fill([count], 2), position=tf.fill([count], 3),
+                        is_best=tf.fill([2 * count], True)))
+    return answers.score(examples, [questions], results, TaskConfig(), threshold)
 
 
 def test_the_threshold_is_searched_where_the_truth_is_known():
