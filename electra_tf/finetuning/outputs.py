@@ -219,9 +219,9 @@ def pack_submissions(model_dir: Path) -> None:
 
 def mistakes(spec: TaskSpec, records: Sequence[Record], split: str) -> str:
     """Returns the confusion matrix and the most confident mistakes; "" for tasks without labels."""
-    if not spec.labels:
-        return ""
     records = KINDS[spec.kind].decisions(records)
+    if not records:
+        return ""
     labels, counts = confusion(records, spec.label_words)
     text = table_text(Table(
         title="confusions: a row for each true label, a column for each predicted one",

@@ -230,7 +230,7 @@ class TaskKind(abc.ABC):
 
     def decisions(self, records: Sequence[Record]) -> Sequence[Record]:
         """Returns a record for every label that was chosen; its "texts" show what for."""
-        return records
+        return records if self.labelled else ()
 
     def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
         """Returns the names of the texts that an exported model takes."""
