@@ -173,12 +173,10 @@ def span_scores(tags: Sequence[Sequence[str]],
     one list per sentence; a predicted "I-" that continues nothing begins a span.
     """
     true, predicted = [list(one) for one in tags], [list(one) for one in predictions]
-    return {
-        "f1": float(metrics.f1_score(true, predicted, zero_division=0)),
-        "precision": float(metrics.precision_score(true, predicted, zero_division=0)),
-        "recall": float(metrics.recall_score(true, predicted, zero_division=0)),
-        "accuracy": float(metrics.accuracy_score(true, predicted)),
-    }
+    spans = {"f1": metrics.f1_score, "precision": metrics.precision_score,
+             "recall": metrics.recall_score}
+    return {name: float(of(true, predicted, zero_division=0)) for name, of in spans.items()} | {
+        "accuracy": float(metrics.accuracy_score(true, predicted))}
 
 
 def _is_word(batch: RowBatch) -> tf.Tensor:
