@@ -38,7 +38,7 @@ def finetuned(networks: Pretrained, kind: Kind, labels: tuple[str, ...], head: d
     task = TaskSpec(name=str(kind), kind=kind, labels=labels, metrics=("accuracy",), scale=scale,
                     offset=offset)
     return dataclasses.replace(networks, weights=weights, task=task.facts(),
-                               head_settings=settings or {})
+                               task_settings=settings or {})
 
 
 def require_equal_weights(first: Pretrained, second: Pretrained) -> None:

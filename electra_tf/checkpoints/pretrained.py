@@ -14,8 +14,6 @@ from electra_tf.platform.storage import Path
 from electra_tf.text.tokenization import VOCABULARY_FACT, Normalization, TextSettings
 from electra_tf.text.vocabulary import Vocabulary
 
-_HEAD_SETTINGS = ("task.hidden_layer", "task.ends_given_starts", "task.answerability")
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Pretrained:
@@ -31,8 +29,8 @@ class Pretrained:
     """Name of the objective of pre-training; converted checkpoints are ELECTRA's."""
     task: Mapping[str, Any] | None = None
     """Facts of the task that it was fine-tuned for, as settings.json holds them; else None."""
-    head_settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    """Settings of fine-tuning, by name, that decide the form of the head."""
+    task_settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Settings of fine-tuning, by name: a run's section `task`, or those that form the head."""
     their_head: tuple[Any, Weights] | None = None
     """Head of a fine-tuned Hugging Face model, by their names, which `export/conversion.py`
     converts; and before it the `hugging_face_files.Config`. `weights` are the encoder's alone."""
@@ -52,7 +50,7 @@ def read_run(model_dir: Path) -> Pretrained:
         source=f"{model_dir}, step {read_step(model_dir):,}", model=model,
         objective=saved.get("objective.name", Pretrained.objective),
         text=text_settings(model_dir), weights=read_weights(model_dir), task=task_facts(saved),
-        head_settings={name: saved[name] for name in _HEAD_SETTINGS if name in saved})
+        task_settings={name: saved[name] for name in saved if name.startswith("task.")})
     if not found.encoder_weights:
         raise UserError(f"the checkpoint in {model_dir} holds no {ENCODER}... weights.")
     return found

@@ -50,9 +50,8 @@ class ModelFlags(Section, prefix="--"):
 
     model_dir: str = ""
     """Directory of this run: settings, weights, results. Default: runs/ and the task."""
-    mode: Literal["train", "eval", "predict", "export"] = "train"
-    """train; eval scores --model_dir's model on dev; predict reads --input and writes --output;
-    export writes --model_dir's model to --export_dir."""
+    mode: Literal["train", "eval", "predict"] = "train"
+    """train; eval scores --model_dir's model on dev; predict reads --input and writes --output."""
     restart: bool = False
     """Remove what an earlier run left in --model_dir, and begin again."""
     input: str = ""
@@ -79,22 +78,9 @@ class ModelFlags(Section, prefix="--"):
     """Strip accents. Replaces --normalization. Default: as --lower_case."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ExportFlags(Section, prefix="--"):
-    """Directory, version and precision of an exported model."""
-
-    export_dir: str = ""
-    """Directory for TensorFlow Serving, with one per version; training exports at its end."""
-    export_version: str = "1"
-    """Version of the exported model, a positive integer; servers take the highest."""
-    serving_precision: str = "float32"
-    """float32, or bfloat16: half the size, and faster on CPUs that multiply it."""
-
-
 _SETTINGS = flag_groups(FinetuningConfig(), "finetuning")
 SETTINGS = {flag: name for group in _SETTINGS.values() for flag, name in group.items()}
-NEEDED = {"train": ("task",), "eval": ("model_dir",), "predict": ("model_dir", "input", "output"),
-          "export": ("model_dir", "export_dir")}
+NEEDED = {"train": ("task",), "eval": ("model_dir",), "predict": ("model_dir", "input", "output")}
 """Flags that a mode requires."""
 BLIMP = "blimp"
 """Value of `--task` that scores pairs of sentences and trains nothing."""
@@ -105,18 +91,17 @@ EXAMPLES = {
              "--init_checkpoint=google/electra-small-discriminator --model_dir=runs/mine, or "
              "--task=squad alone; docs/how_to/fine_tuning.md says where the data of benchmarks are",
     "eval": "--mode=eval --model_dir=runs/mine --dev=dev.tsv",
-    "predict": "--mode=predict --model_dir=runs/mine --input=new.tsv --output=predicted.tsv",
-    "export": "--mode=export --model_dir=runs/mine --export_dir=served/mine"}
+    "predict": "--mode=predict --model_dir=runs/mine --input=new.tsv --output=predicted.tsv"}
 """Mode -> arguments of a complete command."""
 GROUPS = {
     "Task and data": tuple(settings_of(TaskFlags)), "Model": tuple(settings_of(ModelFlags)),
     **{title: tuple(group) for title, group in _SETTINGS.items()},
-    "Export": tuple(settings_of(ExportFlags)), "Any other setting": ANY_SETTING}
+    "Any other setting": ANY_SETTING}
 
 
 def define() -> None:
     """Defines all flags of `run_finetuning.py`."""
-    for section in (TaskFlags, ModelFlags, ExportFlags):
+    for section in (TaskFlags, ModelFlags):
         define_flags(section)
     overrides.define_setting_flags(SETTINGS, {
         size: finetuning_config(config.model) for size, config in SIZES.items()})

@@ -40,7 +40,7 @@ def read(path: Path, **facts: Any) -> Pretrained:
     spec, settings, head = hugging_face.head_from_theirs(config, weights, networks.source)
     require_finite(head, networks.source)
     return dataclasses.replace(
-        networks, weights={**networks.weights, **head}, task=spec.facts(), head_settings=settings,
+        networks, weights={**networks.weights, **head}, task=spec.facts(), task_settings=settings,
         their_head=None)
 
 
@@ -73,8 +73,8 @@ def _write_run(networks: Pretrained, directory: Path) -> None:
                     if name.startswith(("model.", "objective."))}
         identity = settings | facts
     else:
-        task = TaskSpec.of_facts(networks.task)
-        config = override(recipe(task.name, networks.model), networks.head_settings)
+        task = TaskSpec.of_facts(networks.task, networks.source)
+        config = override(recipe(task.name, networks.model), networks.task_settings)
         identity = run_directory.identity(config, facts | task.facts())
     run_directory.claim(directory, identity)
     networks.text.save(directory / VOCABULARY_FILE)

@@ -60,7 +60,7 @@ def write(networks: Pretrained, directory: Path) -> None:
     model = networks.model
     if networks.task is not None:
         head, config = _head_to_theirs(
-            TaskSpec.of_facts(networks.task), networks.weights, networks.source)
+            TaskSpec.of_facts(networks.task, networks.source), networks.weights, networks.source)
         shapes = whole_encoder(model.discriminator)
         require_exactly({name: value for name, value in networks.weights.items()
                          if not name.startswith(HEAD)}, shapes, networks.source)

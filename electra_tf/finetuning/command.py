@@ -10,7 +10,6 @@ r"""Fine-tunes a pre-trained ELECTRA on a task, scores it, and predicts with it.
         --model_dir=runs/topic
     python run_finetuning.py --mode=predict --model_dir=runs/topic --input=new.tsv \
         --output=topics.tsv
-    python run_finetuning.py --mode=export --model_dir=runs/topic --export_dir=served/topic
     python run_finetuning.py --task=blimp --data_dir=blimp --init_checkpoint=runs/small \
         --model_dir=runs/blimp
 

@@ -150,6 +150,12 @@ class Results:
             for name, scores in (("pre-trained", ours), ("from scratch", theirs))})
 
 
+def threshold_of(model_dir: Path) -> float | None:
+    """Returns the threshold that was best on dev in training; None if none was searched."""
+    results = Results.load(model_dir)  # None of a model that was converted, not trained here.
+    return results and next(iter(results.best.scores.values())).get(THRESHOLD)
+
+
 def score_table(title: str, metrics: Iterable[str], columns: Scores,
                 notes: Sequence[str] = ()) -> str:
     """Returns a table with a row for each metric, as `shown_score` writes it."""

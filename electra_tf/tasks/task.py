@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from electra_tf.platform import strict_json
-from electra_tf.platform.errors import shown
+from electra_tf.platform.errors import UserError, shown
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import LABELLED, Example, Kind
 
@@ -63,16 +63,20 @@ class TaskSpec:
                    scale=task.largest or 1.0, texts=task.texts, label=task.label)
 
     @classmethod
-    def of_facts(cls, saved: Mapping[str, Any]) -> "TaskSpec":
-        """Returns what `facts` wrote; `strict_json.Unreadable` if a field is missing or wrong."""
+    def of_facts(cls, saved: Mapping[str, Any], source: object) -> "TaskSpec":
+        """Returns what `facts` wrote; `UserError` if `source`, a run, has a damaged task."""
         values = {name.removeprefix(_PREFIX): value for name, value in saved.items()
                   if name.startswith(_PREFIX)}
         missing = {field.name for field in dataclasses.fields(cls)} - values.keys()
-        if missing:
-            raise strict_json.Unreadable(f"{min(missing)!r} is missing")
-        spec = strict_json.loads(json.dumps(values).encode(), cls)
-        if bool(spec.labels) != (spec.kind in LABELLED):
-            raise strict_json.Unreadable(f"{spec.kind} with {len(spec.labels)} labels")
+        try:
+            if missing:
+                raise strict_json.Unreadable(f"{min(missing)!r} is missing")
+            spec = strict_json.loads(json.dumps(values).encode(), cls)
+            if bool(spec.labels) != (spec.kind in LABELLED):
+                raise strict_json.Unreadable(f"{spec.kind} with {len(spec.labels)} labels")
+        except strict_json.Unreadable as error:
+            raise UserError(f"settings.json of {source} is damaged: its task: {error}; restore it "
+                            "or start a new --model_dir.") from error
         return spec
 
 

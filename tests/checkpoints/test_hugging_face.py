@@ -52,7 +52,7 @@ def test_a_finetuned_model_has_the_names_that_transformers_wants(
     assert shapes_of(tmp_path / "out") == NAMES[kind]
     again = conversion.read(tmp_path / "out")
     assert (again.task["task_kind"], again.task["task_labels"]) == (kind, list(labels))
-    if again.head_settings == settings:
+    if again.task_settings == settings:
         tiny_networks.require_equal_weights(again, model)
 
 
@@ -120,7 +120,7 @@ def test_classes_are_called_by_words_and_come_back_as_the_tasks(networks, tmp_pa
     assert config["label2id"] == {"unacceptable": 0, "acceptable": 1}
     assert conversion.read(tmp_path / "out").task == model.task
     change_json(path, finetuning_task=None)
-    found = TaskSpec.of_facts(conversion.read(tmp_path / "out").task)
+    found = TaskSpec.of_facts(conversion.read(tmp_path / "out").task, "out")
     assert (found.name, found.labels) == ("classification", ("unacceptable", "acceptable"))
 
 

@@ -138,5 +138,5 @@ def test_a_run_that_is_interrupted_ends_with_the_same_weights(records, trained, 
 def test_its_encoder_can_be_read_and_its_discriminator_served(trained):
     networks = formats.read(storage.path(trained[0]))
     assert networks.encoder_weights
-    detector = servable.of_discriminator(networks)
+    detector = servable.of_networks(networks)
     assert detector.encoder.config == networks.model.discriminator
