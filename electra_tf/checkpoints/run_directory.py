@@ -36,8 +36,8 @@ FINISHED = "finished_at"
 """Fact of a run that was extended: its earlier numbers of steps, in order."""
 STEPS = "training.num_train_steps"
 _WRITTEN = (CHECKPOINTS, METRICS_FILE, "tensorboard", "loss_curves.png", "eval_results.json",
-            RESULTS_FILE, "predictions", "submission", "learning_curve.png", "blimp_results.json",
-            VOCABULARY_FILE, VOCABULARY_FILE + tokenization.SUFFIX, SETTINGS_FILE)
+            RESULTS_FILE, "predictions", "submission", "learning_curve.png", VOCABULARY_FILE,
+            VOCABULARY_FILE + tokenization.SUFFIX, SETTINGS_FILE)
 TASK = "task_"
 """Prefix of the facts of a task, whose meaning `tasks` knows."""
 _MOST_SETTING_BYTES = 4 * MIB  # Settings take 3 KB; the names of 30,000 labels fit.

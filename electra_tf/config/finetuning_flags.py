@@ -1,7 +1,6 @@
 """Command-line flags of `run_finetuning.py`."""
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any, Literal
 
 from absl import flags
@@ -21,8 +20,7 @@ class TaskFlags(Section, prefix="--"):
     task: tuple[str, ...] | None = None
     """cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli; several of them with commas, or glue for
     all nine; squad, squad2; searchqa, triviaqa, newsqa, naturalqs (MRQA); chunk (CoNLL-2000), ner
-    (CoNLL-2003); blimp (pairs, scored without fine-tuning); for your own files classification,
-    regression, tagging, question_answering."""
+    (CoNLL-2003); for your own files classification, regression, tagging, question_answering."""
     data_dir: str = ""
     """Directory of a benchmark's files as it publishes them. Default: TensorFlow Datasets' data."""
     data_source: Literal["files", "tfds"] = "files"
@@ -82,8 +80,6 @@ _SETTINGS = flag_groups(FinetuningConfig(), "finetuning")
 SETTINGS = {flag: name for group in _SETTINGS.values() for flag, name in group.items()}
 NEEDED = {"train": ("task",), "eval": ("model_dir",), "predict": ("model_dir", "input", "output")}
 """Flags that a mode requires."""
-BLIMP = "blimp"
-"""Value of `--task` that scores pairs of sentences and trains nothing."""
 SCRATCH = "none"
 """Value of `--init_checkpoint` that trains from scratch."""
 EXAMPLES = {
@@ -110,15 +106,6 @@ def define() -> None:
 def given_settings() -> dict[str, Any]:
     """Returns setting -> value of all settings of the command line and its file."""
     return overrides.given_settings(SETTINGS)
-
-
-def refuse_all_but(task: str, known: Sequence[str]) -> None:
-    """Raises `UserError` for a given flag but --task, --mode and those that the task knows."""
-    own = {name for group in GROUPS.values() for name in group}
-    more = sorted(name for name in own - {"task", "mode", *known} if flags.FLAGS[name].present)
-    if more:
-        raise UserError(f"--task={task} does not train and has no --{more[0]}; it takes "
-                        f"{', '.join(f'--{name}' for name in known)}.")
 
 
 def require(*names: str) -> None:

@@ -10,8 +10,6 @@ r"""Fine-tunes a pre-trained ELECTRA on a task, scores it, and predicts with it.
         --model_dir=runs/topic
     python run_finetuning.py --mode=predict --model_dir=runs/topic --input=new.tsv \
         --output=topics.tsv
-    python run_finetuning.py --task=blimp --data_dir=blimp --init_checkpoint=runs/small \
-        --model_dir=runs/blimp
 
 The first command downloads google/electra-small-discriminator and, from TensorFlow Datasets, SQuAD
 1.1; it writes to runs/squad. Each default that was used is printed.
@@ -45,8 +43,7 @@ def main() -> None:
     with overrides.naming_flags(finetuning_flags.SETTINGS):
         from electra_tf.finetuning import modes  # TensorFlow takes seconds to import.
 
-        minimal = flags.FLAGS.task == [finetuning_flags.BLIMP] and flags.FLAGS.mode == "train"
-        modes.MODES["score" if minimal else flags.FLAGS.mode]()
+        modes.MODES[flags.FLAGS.mode]()
 
 
 def _set_defaults() -> None:
@@ -59,8 +56,7 @@ def _set_defaults() -> None:
         set_default("init_checkpoint", INIT_CHECKPOINT)
         needed += ["model_dir", "init_checkpoint"]
         needed += ["train"] if set(values.task) & set(Kind) else []
-    if (values.init_checkpoint == finetuning_flags.SCRATCH
-            and values.task != [finetuning_flags.BLIMP]):
+    if values.init_checkpoint == finetuning_flags.SCRATCH:
         needed += ["vocab_file"]
     finetuning_flags.require(*needed)
 

@@ -9,14 +9,14 @@ from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.config import finetuning_flags
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig, pretraining_config
-from electra_tf.finetuning import outputs, pseudo_likelihood, setup, trials
+from electra_tf.finetuning import outputs, setup, trials
 from electra_tf.finetuning.results import Results, glue_table
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.settings import set_default
 from electra_tf.platform.storage import Path
-from electra_tf.tasks import glue, registry, tfds_source
+from electra_tf.tasks import glue, registry
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.files import Files
 from electra_tf.tasks.recipes import recipe
@@ -68,19 +68,6 @@ def train() -> None:
         outputs.pack_submissions(model_dir)
 
 
-def score_minimal_pairs() -> None:
-    """Scores pre-trained networks as they are on BLiMP, which has nothing to train on."""
-    finetuning_flags.refuse_all_but(
-        finetuning_flags.BLIMP, ("data_dir", "data_source", "init_checkpoint", "model_dir"))
-    if flags.FLAGS.init_checkpoint == finetuning_flags.SCRATCH:
-        raise UserError("--task=blimp scores trained networks; --init_checkpoint must name them.")
-    read = (tfds_source.read_blimp if _from_tfds(finetuning_flags.BLIMP)
-            else pseudo_likelihood.read_blimp)
-    paradigms = read(_data_dir())
-    networks = formats.read(storage.path(flags.FLAGS.init_checkpoint))
-    pseudo_likelihood.score_pairs(networks, paradigms, storage.path(flags.FLAGS.model_dir))
-
-
 def evaluate() -> None:
     """Scores the trained model of `--model_dir`."""
     run, asked = _trained_run(), flags.FLAGS.task
@@ -97,7 +84,7 @@ def predict() -> None:
     outputs.predict(_trained_run(), values.input, values.output, overwrite=values.overwrite)
 
 
-MODES = {"train": train, "score": score_minimal_pairs, "eval": evaluate, "predict": predict}
+MODES = {"train": train, "eval": evaluate, "predict": predict}
 
 
 def _trained_run() -> FinetuningRun:

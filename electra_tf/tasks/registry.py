@@ -5,7 +5,6 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from electra_tf.config.finetuning_flags import BLIMP
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import files, glue, question_files, tfds_source
@@ -25,8 +24,8 @@ def resolved(asked: Sequence[str]) -> tuple[str, ...]:
     """Returns the tasks that `--task` names; `UserError` if it can't be so."""
     known = [name for one in asked for name in (glue.TASKS if one == glue.ALL else [one])]
     if not known or not set(known) <= set(NAMES):
-        raise UserError(f"--task must be one of {glue.ALL}, {', '.join(NAMES)}, or "
-                        f"{BLIMP} alone. Received: {', '.join(asked)!r}")
+        raise UserError(f"--task must be one of {glue.ALL}, {', '.join(NAMES)}. "
+                        f"Received: {', '.join(asked)!r}")
     if len(set(known)) < len(known):
         raise UserError(f"--task names a task twice. Received: {', '.join(asked)!r}")
     if len(known) > 1 and not set(known) <= set(glue.TASKS):

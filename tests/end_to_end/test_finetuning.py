@@ -446,13 +446,3 @@ def test_a_model_is_needed_to_use_one(classified, encoder, tmp_path):
         "--mode=eval", f"--model_dir={path / 'run'}", *HARDWARE[:1])
     assert "--model_dir holds a model for --task=classification" in refused(
         "--mode=eval", f"--model_dir={path / 'run'}", "--task=cola", *HARDWARE[:1])
-
-
-def test_minimal_pairs_are_scored_by_one_command(encoder, tmp_path, capsys):
-    (tmp_path / "order.jsonl").write_text(json.dumps(
-        {"sentence_good": "word1 word4", "sentence_bad": "word4 word1"}) + "\n")
-    call("--task=blimp", f"--data_dir={tmp_path}",
-                       f"--init_checkpoint={encoder}", f"--model_dir={tmp_path / 'out'}")
-    assert "order" in capsys.readouterr().out
-    saved = json.loads((tmp_path / "out" / "blimp_results.json").read_text())
-    assert saved["mean"].keys() == {"generator", "discriminator"}

@@ -228,8 +228,11 @@ def test_the_real_programs_train_and_judge_every_variant(tmp_path, monkeypatch, 
     for split in ("train", "dev"):
         (folder / f"{split}.tsv").write_text("".join(
             f"x\t{number % 2}\t\tword{number} word{number + 1}\n" for number in range(30)))
+    (tmp_path / "tasks" / "blimp").mkdir()
+    (tmp_path / "tasks" / "blimp" / "order.jsonl").write_text(
+        '{"sentence_good": "word1 word4", "sentence_bad": "word4 word1"}\n')
     file = tmp_path / "own.yaml"
-    text = ("sweep:\n  title: Three objectives\n  source: made up\n  tasks: cola\n"
+    text = ("sweep:\n  title: Three objectives\n  source: made up\n  tasks: cola, blimp\n"
             "finetuning:\n  training.num_train_epochs: 1\n  task.max_seq_length: 16\n"
             "ELECTRA: {}\n")
     file.write_text(text + "".join(
