@@ -25,7 +25,7 @@ from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.manifest import Manifest
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
-from electra_tf.objectives.objective import Given
+from electra_tf.objectives.pretraining import Given
 from electra_tf.objectives.registry import build_objective
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError

@@ -21,11 +21,10 @@ from electra_tf.objectives.masked_tokens import (
     run_generator,
     share,
 )
-from electra_tf.objectives.objective import (
+from electra_tf.objectives.objective import Outcome, Ratio
+from electra_tf.objectives.pretraining import (
     Arrays,
-    Outcome,
     PretrainingObjective,
-    Ratio,
     Written,
     count_parameters,
 )

@@ -31,9 +31,9 @@ from electra_tf.objectives.masked_tokens import (
     score_predictions,
     share,
 )
-from electra_tf.objectives.objective import (
+from electra_tf.objectives.objective import Outcome
+from electra_tf.objectives.pretraining import (
     Arrays,
-    Outcome,
     PretrainingObjective,
     Written,
     count_parameters,

@@ -11,7 +11,8 @@ from electra_tf.modeling.corruption import Distribution, cross_entropy, distribu
 from electra_tf.modeling.electra import Generator
 from electra_tf.modeling.masking import Masked, Predictions
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.objectives.objective import Arrays, Ratio
+from electra_tf.objectives.objective import Ratio
+from electra_tf.objectives.pretraining import Arrays
 
 
 class MaskedBatch(NamedTuple):

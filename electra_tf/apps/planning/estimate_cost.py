@@ -108,7 +108,7 @@ def _objective(config: PretrainingConfig):
     # Imported here: TensorFlow takes seconds, which --help does not need.
     from electra_tf.checkpoints import formats
     from electra_tf.modeling.masking import SpecialTokens, TokenKinds
-    from electra_tf.objectives.objective import Given, GivenGenerator
+    from electra_tf.objectives.pretraining import Given, GivenGenerator
     from electra_tf.objectives.registry import build_objective, objective_class
 
     size = config.model.vocab_size
