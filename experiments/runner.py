@@ -20,13 +20,12 @@ import numpy as np
 
 from electra_tf.apps.tools.score_text import BLIMP_RESULTS
 from electra_tf.checkpoints.run_directory import MOST_RESULT_BYTES, RESULTS_FILE
-from electra_tf.config.objectives import measures
+from electra_tf.config.objectives import measures, objective_class
 from electra_tf.config.overrides import flatten, override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data.manifest import Manifest
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
 from electra_tf.objectives.pretraining import Given
-from electra_tf.objectives.registry import build_objective
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.machine import usable_cores
@@ -117,7 +116,7 @@ def flops_of_a_step(config: PretrainingConfig) -> float:
     """Returns the FLOPs of a training step's matrix multiplications, forward and backward."""
     length, size = config.data.max_seq_length, config.model.vocab_size
     kinds = TokenKinds(SpecialTokens(pad=0, cls=1, sep=2, mask=3), size, np.zeros(size, bool))
-    objective = build_objective(
+    objective = objective_class(config.objective.name)(
         config, Given(kinds=kinds, token_counts=lambda: np.ones(size, np.int64)))
     return objective.flops_per_token(length) * length * config.training.train_batch_size
 

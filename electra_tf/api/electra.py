@@ -13,9 +13,9 @@ from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.config.model import Tying
+from electra_tf.config.objectives import objective_class
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.modeling.fused import inference_mode
-from electra_tf.objectives.registry import objective_class
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.text.rows import RowEncoder

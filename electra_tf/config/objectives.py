@@ -5,8 +5,9 @@ and its measures are here.
 """
 
 import dataclasses
+import importlib
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from annotated_types import Interval
 
@@ -236,6 +237,12 @@ OBJECTIVES: dict[str, Entry] = {
         ("electric", ElectricConfig()), ("language_models", ReplaceMlmConfig()),
         ("language_models", AllTokensMlmConfig()), ("given_generator", FixedGeneratorConfig()))}
 """The objectives by name."""
+
+
+def objective_class(name: str) -> Any:
+    """Returns the subclass of `PretrainingObjective`; its instances take a configuration."""
+    module, _, attribute = OBJECTIVES[name].implementation.partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 def measures() -> Mapping[str, Measure]:

@@ -14,15 +14,15 @@ import tf_keras
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.weights import assign_weights
 from electra_tf.config.model import EncoderConfig
+from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.modeling import chunks
-from electra_tf.modeling.electra import Discriminator, electra_encoder
-from electra_tf.modeling.encoder import Encoder
+from electra_tf.modeling.electra import Discriminator
+from electra_tf.modeling.encoder import Encoder, electra_encoder
 from electra_tf.modeling.fused import inference_mode
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.layers import Build
 from electra_tf.modeling.task_heads import first_vectors
-from electra_tf.objectives.registry import objective_class
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks.kinds.kind import ServedNetwork
 from electra_tf.tasks.kinds.registry import KINDS

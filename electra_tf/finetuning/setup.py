@@ -15,7 +15,7 @@ from electra_tf.config.finetuning import FinetuningConfig
 from electra_tf.config.overrides import override
 from electra_tf.data.buckets import Row
 from electra_tf.finetuning.finetuner import TrialSettings
-from electra_tf.modeling.electra import TaskModel
+from electra_tf.modeling.task_heads import TaskModel
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.tasks.examples import Example

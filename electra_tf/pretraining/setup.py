@@ -12,6 +12,7 @@ from electra_tf.checkpoints import directory, formats, run_directory
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, FINISHED, STEPS
 from electra_tf.checkpoints.weights import read_step
+from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data import manifest
@@ -20,7 +21,6 @@ from electra_tf.data.order import SHORTEST_ROW, RowPlaces
 from electra_tf.data.pipeline import look_at_first_examples
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
 from electra_tf.objectives.pretraining import Given, GivenGenerator, PretrainingObjective
-from electra_tf.objectives.registry import build_objective, objective_class
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.pretraining.fixed_corruption import token_counts
@@ -170,7 +170,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
         _check_text(found, records)
         generator = GivenGenerator(source=found.source, model=found.model, weights=found.weights)
     kinds = token_kinds(vocabulary)
-    objective = build_objective(
+    objective = objective_class(config.objective.name)(
         # An extension leaves what depends on the number of steps, the sampling temperature.
         override(config, {STEPS: [*finished_at, steps][0]}), Given(
             kinds=kinds, generator=generator,

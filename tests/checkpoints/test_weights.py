@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.checkpoints.weights import assign_parts, assign_weights, read_weights
-from electra_tf.modeling.electra import electra_encoder
+from electra_tf.modeling.encoder import electra_encoder
 from electra_tf.platform.errors import UserError
 from tests import tiny_encoder, tiny_records, tiny_run
 

@@ -10,7 +10,8 @@ from electra_tf.config.overrides import override
 from electra_tf.export.servable import Detector, ServedTask
 from electra_tf.finetuning.finetuner import TrialSettings
 from electra_tf.finetuning.predictor import Predictor
-from electra_tf.modeling.electra import Discriminator, electra_encoder
+from electra_tf.modeling.electra import Discriminator
+from electra_tf.modeling.encoder import electra_encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.layers import Build
 from electra_tf.tasks.examples import Kind
