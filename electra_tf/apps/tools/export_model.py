@@ -11,7 +11,7 @@ from absl import flags
 from electra_tf.config.finetuning_flags import ExportFlags
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.settings import define_flags
+from electra_tf.platform.setting_text import define_flags
 
 
 def main() -> None:
