@@ -57,10 +57,11 @@ def _number(kind: type, value: Any) -> int | float | None:
     if isinstance(value, str):
         with contextlib.suppress(ValueError, SyntaxError, TypeError):
             value = ast.literal_eval(value.strip()) if len(value) <= _LONGEST else None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _LARGEST:
+    if type(value) is kind is int:
+        return value
+    if type(value) not in (int, float) or not abs(value) < _LARGEST:
         return None
-    number = kind(value)
-    return number if kind is float or number == value else None
+    return kind(value) if kind is float or value == int(value) else None
 
 
 def written(setting: Setting, value: Any) -> str:
