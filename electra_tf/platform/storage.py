@@ -1,4 +1,4 @@
-"""Paths that users give: of this machine, or URLs of file systems that TensorFlow has.
+"""Paths that users give: local ones, and URLs of file systems that TensorFlow supports.
 
 `tf.io.gfile` reads and writes `gs://bucket/records` and the like. Paths of this machine stay
 `pathlib.Path` and do not load TensorFlow.
@@ -26,9 +26,7 @@ _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://")
 
 
 class RemotePath(pathlib.PurePosixPath):
-    """A file or directory of another file system, `scheme://host/name`.
-
-    Methods have the meaning of `pathlib.Path`'s and raise `OSError` where those do.
+    """A file or directory of another file system, `scheme://host/name`, used as `pathlib.Path`.
 
         >>> shard = RemotePath("gs://bucket/records") / "train-00000.tfrecord"
         >>> str(shard), shard.name, str(shard.parent)
