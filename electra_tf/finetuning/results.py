@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from electra_tf.checkpoints.run_directory import CHECKPOINT_KEY, MOST_RESULT_BYTES, RESULTS_FILE
+from electra_tf.checkpoints.run_directory import MOST_RESULT_BYTES, RESULTS_FILE
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
@@ -105,7 +105,7 @@ class Results:
     def save(self, model_dir: Path) -> None:
         """Writes results.json, with a readable summary."""
         write_json(model_dir / RESULTS_FILE, dataclasses.asdict(self) | {
-            "best_seed": self.best.seed, CHECKPOINT_KEY: self.best_number,
+            "best_seed": self.best.seed, "checkpoint": self.best_number,
             "summary": self.summary()})
 
     @classmethod
