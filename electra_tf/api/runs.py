@@ -17,7 +17,6 @@ from electra_tf.pretraining.results import saved_scores
 from electra_tf.pretraining.setup import stages
 from electra_tf.tasks import registry
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.recipes import recipe
 
 PathName = str | os.PathLike[str]
 
@@ -112,10 +111,10 @@ def finetune(task: str, *, init_checkpoint: PathName, model_dir: PathName,
     """
     initial = formats.read(storage.path(init_checkpoint), generator=False)
     texts = (text_columns,) if isinstance(text_columns, str) else tuple(text_columns)
-    train_file, dev_file = (None if one is None else storage.path(one) for one in (train, dev))
+    train_file, dev_file = (() if one is None else [storage.path(one)] for one in (train, dev))
     files = Files(texts=texts, label=label_column, train=train_file, dev=dev_file)
     loaded = registry.load(task, None if data_dir is None else storage.path(data_dir), files,
                            from_tfds=data_dir is None and train is None)
-    run = setup.prepare(config or recipe(task, initial.model), loaded.spec, initial.text,
+    run = setup.prepare(config or registry.recipe(task, initial.model), loaded.spec, initial.text,
                         storage.path(model_dir))
     return trials.train(run, loaded, initial)

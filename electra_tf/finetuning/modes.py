@@ -19,7 +19,6 @@ from electra_tf.platform.storage import Path
 from electra_tf.tasks import glue, registry
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.recipes import recipe
 from electra_tf.text.tokenization import TextSettings, refuse_other
 from electra_tf.text.vocabulary import Vocabulary
 
@@ -49,7 +48,7 @@ def train() -> None:
     for name in names:
         task = registry.load(name, _data_dir(), _own_files(), from_tfds=from_tfds)
         directory = model_dir / name if len(names) > 1 else model_dir
-        config = override(recipe(name, shape), changes)
+        config = override(registry.recipe(name, shape), changes)
         runs.append((setup.prepare(config, task.spec, text, directory), task))
     if values.restart:
         for run, _ in runs:

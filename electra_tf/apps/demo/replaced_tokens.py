@@ -22,8 +22,7 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
 from electra_tf.reporting import samples
-from electra_tf.tasks.encoding import encode_texts
-from electra_tf.text.rows import RowEncoder
+from electra_tf.text.rows import RowEncoder, encode_texts
 
 _MOST_CANDIDATES = 8
 """Candidates that are returned for a masked position."""
