@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from electra_tf.data import manifest
-from electra_tf.data.example import serialize_example
 from electra_tf.data.shards import write_shard
 from tests import tiny_records
+from tests.tiny_records import serialize_example
 
 LENGTH = 32
 WORDS = 35

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.data.example import Batch, checked_ids, id_dtype
-from electra_tf.data.manifest import Manifest, Records, misfit
+from electra_tf.data.example import Batch
 from electra_tf.data.order import SPECIAL, RowPlaces, ShuffleWindow, part_of, windows
+from electra_tf.data.records import Records, checked_ids, id_dtype, misfit
 
 LOADED_WINDOWS_AHEAD = 1
 BATCHES_AHEAD = 4
@@ -62,14 +62,14 @@ def training_batches(records: Records, *, pad_id: int, seed: int, window_example
         Dataset of `Batch` with B / R rows; successive elements go to the worker's replicas.
     """
     places = _places(records, length)
-    sizes = [shard.examples for shard in records.manifest.shards_of("train")]
+    sizes = [shard.examples for shard in records.shards["train"]]
     needed = windows(sizes, seed=seed, window_rows=window_examples, rows=places.rows,
                      start=first_step * global_batch_size, stop=last_step * global_batch_size)
     return (
         _rows(records.paths("train"), sizes, needed, places)
         .batch(global_batch_size, drop_remainder=True)
         .flat_map(lambda batch: _own_share(batch, global_batch_size, context))
-        .map(lambda rows: _parse(rows, records.manifest, places, pad_id),
+        .map(lambda rows: _parse(rows, records, places, pad_id),
              num_parallel_calls=tf.data.AUTOTUNE)
         .prefetch(BATCHES_AHEAD)
     )
@@ -96,7 +96,7 @@ def evaluation_batches(records: Records, *, pad_id: int, global_batch_size: int,
         .flat_map(all_rows)
         .batch(global_batch_size)
         .map(lambda rows: Batch(*(_fill(part, global_batch_size)
-                                  for part in _parse(rows, records.manifest, places, pad_id))))
+                                  for part in _parse(rows, records, places, pad_id))))
         .flat_map(lambda batch: _own_share(batch, global_batch_size, context))
         .prefetch(BATCHES_AHEAD)
     )
@@ -107,7 +107,7 @@ def first_examples(records: Records, most: int, pad_id: int) -> tf.data.Dataset:
 
     It reads `most` examples, in proportion to the shards' sizes, of at most `MOST_OPENED` shards.
     """
-    shards = records.manifest.shards_of("train")
+    shards = records.shards["train"]
     chosen = slice(None, None, math.ceil(len(shards) / MOST_OPENED))
     shards, paths = shards[chosen], records.paths("train")[chosen]
     part = min(1.0, most / max(1, sum(shard.examples for shard in shards)))
@@ -117,7 +117,7 @@ def first_examples(records: Records, most: int, pad_id: int) -> tf.data.Dataset:
         .flat_map(lambda path, count: tf.data.TFRecordDataset(
             path, buffer_size=_BUFFER_BYTES).take(count))
         .batch(BATCH_READ)
-        .map(lambda examples: _parse_whole(examples, records.manifest, pad_id))
+        .map(lambda examples: _parse_whole(examples, records, pad_id))
     )
 
 
@@ -128,8 +128,9 @@ def look_at_first_examples(records: Records) -> None:
         UserError: an example is longer than `max_seq_length`, shorter where packing leaves no
             padding, has ids outside of the vocabulary, or isn't one.
     """
-    manifest, most = records.manifest, records.manifest.max_seq_length
-    for shard in manifest.shards[::max(1, len(manifest.shards) // _LOOKED_AT)]:
+    most = records.max_seq_length
+    shards = [shard for split in records.shards.values() for shard in split]
+    for shard in shards[::max(1, len(shards) // _LOOKED_AT)]:
         path = records.data_dir / shard.name
         try:
             content = next(iter(tf.data.TFRecordDataset(str(path)).as_numpy_iterator()), None)
@@ -137,19 +138,18 @@ def look_at_first_examples(records: Records) -> None:
                 if shard.examples:
                     raise misfit(path, f"it has 0 examples instead of {shard.examples:,}")
                 continue
-            ids, _ = checked_ids(content, manifest.token_bytes, most, manifest.vocabulary.size)
+            ids, _ = checked_ids(content, records)
         except ValueError as error:
             raise misfit(path, f"record 0: {error}") from error
         except tf.errors.DataLossError as error:
             raise misfit(path, "its first record is cut off or changed") from error
-        if manifest.packing == "full" and shard.examples > 1 and len(ids) < most:
+        if records.packing == "full" and shard.examples > 1 and len(ids) < most:
             raise misfit(path, f"record 0: ids has {len(ids)} tokens; max_seq_length is {most} and "
                          "packing is full")
 
 
 def _places(records: Records, length: int | None) -> RowPlaces:
-    built = records.manifest.max_seq_length
-    return RowPlaces(built, length or built)
+    return RowPlaces(records.max_seq_length, length or records.max_seq_length)
 
 
 def _own_share(batch: NamedTuple, batch_size: int,
@@ -226,14 +226,14 @@ def _read(files: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
     return contents.ragged_batch(tf.size(files, tf.int64)).get_single_element().values
 
 
-def _parse(rows: StoredRow, manifest: Manifest, places: RowPlaces, pad_id: int) -> Batch:
-    return cut(_parse_whole(rows.example, manifest, pad_id), rows.first, places, pad_id)
+def _parse(rows: StoredRow, records: Records, places: RowPlaces, pad_id: int) -> Batch:
+    return cut(_parse_whole(rows.example, records, pad_id), rows.first, places, pad_id)
 
 
-def _parse_whole(serialized: tf.Tensor, manifest: Manifest, pad_id: int) -> Batch:
+def _parse_whole(serialized: tf.Tensor, records: Records, pad_id: int) -> Batch:
     """Parses whole examples; an id outside of the vocabulary is an error, which a GPU ignores."""
-    batch = parse_examples(serialized, manifest.max_seq_length, manifest.token_bytes, pad_id)
-    size = manifest.vocabulary.size
+    batch = parse_examples(serialized, records.max_seq_length, records.token_bytes, pad_id)
+    size = records.vocab_size
     with tf.control_dependencies([tf.debugging.Assert(
             tf.reduce_all((batch.ids >= 0) & (batch.ids < size)),
             [f"an id of the records is not among the {size:,} of the vocabulary"])]):

@@ -12,9 +12,9 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from electra_tf.data.example import Batch, checked_ids
-from electra_tf.data.manifest import Manifest, Records, Shard, misfit
+from electra_tf.data.example import Batch
 from electra_tf.data.order import SPECIAL, RowPlaces, part_of, permutation, windows
+from electra_tf.data.records import Records, Shard, checked_ids, misfit
 from electra_tf.platform.storage import Path
 
 TOKENS_TOGETHER = 1 << 18
@@ -43,31 +43,31 @@ def training_batches(records: Records, *, pad_id: int, seed: int, window_example
 
     A shard that is damaged, or isn't what the manifest says, raises a `UserError`.
     """
-    rows = _rows(records, RowPlaces(records.manifest.max_seq_length, length), seed,
+    rows = _rows(records, RowPlaces(records.max_seq_length, length), seed,
                  window_examples, first_step * batch_size, last_step * batch_size)
     while batch := list(itertools.islice(rows, batch_size)):
         yield _stacked(batch, length, pad_id)
 
 
-def examples(directory: Path, manifest: Manifest, shard: Shard, *, pad_id: int, start: int = 0,
+def examples(records: Records, shard: Shard, *, pad_id: int, start: int = 0,
              stop: int | None = None) -> Iterator[Batch]:
     """Yields examples [start, stop) of a shard in their order, some thousand in a batch.
 
     A shard that is damaged, or isn't what the manifest says, raises a `UserError`.
     """
     stop = shard.examples if stop is None else stop
-    for rows in _examples(directory / shard.name, manifest, shard, start, stop):
-        yield _stacked(rows, manifest.max_seq_length, pad_id)
+    for rows in _examples(records, shard, start, stop):
+        yield _stacked(rows, records.max_seq_length, pad_id)
 
 
 def _rows(records: Records, places: RowPlaces, seed: int, window_examples: int, start: int,
           stop: int) -> Iterator[_Row]:
-    shards = records.manifest.shards_of("train")
+    shards = records.shards["train"]
     for window in windows([shard.examples for shard in shards], seed=seed, rows=places.rows,
                           window_rows=window_examples, start=start, stop=stop):
         stored = [example for shard in (shards[number] for number in window.shards)
-                  for some in _examples(records.data_dir / shard.name, records.manifest, shard,
-                                        *part_of(shard.examples, window.part, window.parts))
+                  for some in _examples(records, shard, *part_of(
+                      shard.examples, window.part, window.parts))
                   for example in some]
         order = permutation(window.rows, (window.seed, window.rows))
         for number in order[window.start:window.stop]:
@@ -75,18 +75,18 @@ def _rows(records: Records, places: RowPlaces, seed: int, window_examples: int, 
             yield _cut(stored[example], places.first_tokens(row, window.seed), places)
 
 
-def _examples(path: Path, manifest: Manifest, shard: Shard, start: int,
-              stop: int) -> Iterator[list[_Row]]:
+def _examples(records: Records, shard: Shard, start: int, stop: int) -> Iterator[list[_Row]]:
     """Yields examples [start, stop) of a shard, checked, some thousand together."""
-    found, together = start, max(1, TOKENS_TOGETHER // manifest.max_seq_length)
+    path, found = records.data_dir / shard.name, start
+    together = max(1, TOKENS_TOGETHER // records.max_seq_length)
     try:
         with path.open("rb") as file:
-            records = itertools.islice(_records(file, start), stop - start)
-            while some := list(itertools.islice(records, together)):
+            wanted = itertools.islice(_records(file, start), stop - start)
+            while some := list(itertools.islice(wanted, together)):
                 contents, checksums = zip(*some, strict=True)
                 if (_checksums(contents) != checksums).any():
                     raise _Damaged
-                yield [_row(content, found + number, path, manifest)
+                yield [_row(content, found + number, path, records)
                        for number, content in enumerate(contents)]
                 found += len(contents)
     except OSError as error:
@@ -98,10 +98,9 @@ def _examples(path: Path, manifest: Manifest, shard: Shard, start: int,
         raise misfit(path, f"it has {found:,} examples instead of {shard.examples:,}")
 
 
-def _row(content: bytes, number: int, path: Path, manifest: Manifest) -> _Row:
+def _row(content: bytes, number: int, path: Path, records: Records) -> _Row:
     try:
-        return _Row(*checked_ids(content, manifest.token_bytes, manifest.max_seq_length,
-                                 manifest.vocabulary.size))
+        return _Row(*checked_ids(content, records))
     except ValueError as error:
         raise misfit(path, f"record {number:,}: {error}") from error
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.data.example import serialize_example, stored_ids
 from electra_tf.data.pipeline import parse_examples
+from electra_tf.data.records import stored_ids
+from tests.tiny_records import serialize_example
 
 PAD = 9
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.data.manifest import Records
+from electra_tf.data.manifest import load_records
 from electra_tf.data.pipeline import evaluation_batches, training_batches
 from tests import numbered_records, tiny_records
 
@@ -26,7 +26,7 @@ def context(workers=1, worker=0, replicas=1):
 
 def batches(records, first_step=0, last_step=5, ctx=None, window=40):
     return list(training_batches(
-        Records.load(records[0]), pad_id=0, seed=1, window_examples=window, global_batch_size=BATCH,
+        load_records(records[0]), pad_id=0, seed=1, window_examples=window, global_batch_size=BATCH,
         first_step=first_step, last_step=last_step, context=ctx or context()))
 
 
@@ -70,7 +70,7 @@ def test_the_global_batch_doesnt_depend_on_who_shares_it(records, workers, repli
 def test_evaluation_reads_every_held_out_example_once_and_fills_the_last_batch(records):
     for replicas in (1, 2):
         seen = list(evaluation_batches(
-            Records.load(records[0]), pad_id=0, global_batch_size=BATCH,
+            load_records(records[0]), pad_id=0, global_batch_size=BATCH,
             context=context(replicas=replicas)))
         valid = np.concatenate([batch.valid for batch in seen])
         assert {batch.ids.shape[0] for batch in seen} == {BATCH // replicas}
@@ -82,7 +82,7 @@ def test_evaluation_reads_every_held_out_example_once_and_fills_the_last_batch(r
 def numbered(tmp_path_factory):
     directory = tmp_path_factory.mktemp("numbered") / "records"
     numbered_records.write(directory, tiny_records.TRAIN_SHARDS, held_out=3)
-    return Records.load(directory)
+    return load_records(directory)
 
 
 def half_rows(records, first_step=0, **given):
