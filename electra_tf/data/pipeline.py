@@ -1,8 +1,7 @@
 """Reads TFRecord shards into batches of static shape with `tf.data`, in the order of `order`.
 
-Memory holds a few windows of serialized examples and some bytes per shard, independent of the
-number of examples. The pipeline is one graph without Python functions, so that the hosts of a TPU
-pod can run it. TensorFlow's op shuffles windows as `order.permutation` does.
+Memory holds a few windows of serialized examples and some bytes per shard. The pipeline is one
+graph without Python functions, so that the hosts of a TPU pod can run it.
 """
 
 import math
@@ -16,15 +15,13 @@ from electra_tf.data.example import Batch
 from electra_tf.data.order import SPECIAL, RowPlaces, ShuffleWindow, part_of, windows
 from electra_tf.data.records import Records, checked_ids, id_dtype, misfit
 
-LOADED_WINDOWS_AHEAD = 1
-BATCHES_AHEAD = 4
-SHARDS_READ_TOGETHER = 4
+_BATCHES_AHEAD = 4
+_SHARDS_READ_TOGETHER = 4
 """Shards of a window that are read at once; an object store gives one reader about 50 MB/s."""
-MOST_OPENED = 256
+_MOST_OPENED = 256
 """Shards that `first_examples` opens, which takes milliseconds each, more in an object store."""
 _LOOKED_AT = 16
 """Shards whose first example is checked, which takes a few milliseconds each."""
-BATCH_READ = 1024
 _BUFFER_BYTES = 1 << 20
 """Bytes of one read, which is a request to an object store."""
 
@@ -44,22 +41,10 @@ def training_batches(records: Records, *, pad_id: int, seed: int, window_example
                      length: int | None = None) -> tf.data.Dataset:
     """Returns one worker's share of the batches of steps [first_step, last_step).
 
-    Replica r of R reads rows [r * B / R, (r + 1) * B / R) of the step's global batch.
-
-    Args:
-        records: the directory to read.
-        pad_id: id of [PAD].
-        seed: seed of the order.
-        window_examples: most rows that are shuffled together.
-        global_batch_size: B, a multiple of the number of replicas.
-        first_step: step at which a run resumes.
-        last_step: one past the last step.
-        context: the worker's number and the numbers of workers and replicas.
-        length: L, tokens of a row; a smaller L than the records' cuts examples into rows, which
-            are shuffled one by one. Default: the records'.
-
-    Returns:
-        Dataset of `Batch` with B / R rows; successive elements go to the worker's replicas.
+    Replica r of R reads rows [r * B / R, (r + 1) * B / R) of a global batch of B rows: successive
+    elements of the dataset, `Batch`es of B / R rows, go to the worker's replicas. At most
+    `window_examples` rows are shuffled together. A smaller `length` than the records', L, cuts
+    examples into rows.
     """
     places = _places(records, length)
     sizes = [shard.examples for shard in records.shards["train"]]
@@ -71,7 +56,7 @@ def training_batches(records: Records, *, pad_id: int, seed: int, window_example
         .flat_map(lambda batch: _own_share(batch, global_batch_size, context))
         .map(lambda rows: _parse(rows, records, places, pad_id),
              num_parallel_calls=tf.data.AUTOTUNE)
-        .prefetch(BATCHES_AHEAD)
+        .prefetch(_BATCHES_AHEAD)
     )
 
 
@@ -98,36 +83,31 @@ def evaluation_batches(records: Records, *, pad_id: int, global_batch_size: int,
         .map(lambda rows: Batch(*(_fill(part, global_batch_size)
                                   for part in _parse(rows, records, places, pad_id))))
         .flat_map(lambda batch: _own_share(batch, global_batch_size, context))
-        .prefetch(BATCHES_AHEAD)
+        .prefetch(_BATCHES_AHEAD)
     )
 
 
 def first_examples(records: Records, most: int, pad_id: int) -> tf.data.Dataset:
-    """Returns `Batch`es, up to `BATCH_READ` rows each, of the first training examples of shards.
+    """Returns `Batch`es of the first training examples of shards.
 
-    It reads `most` examples, in proportion to the shards' sizes, of at most `MOST_OPENED` shards.
+    It reads `most` examples, in proportion to the shards' sizes, of at most `_MOST_OPENED` shards.
     """
-    shards = records.shards["train"]
-    chosen = slice(None, None, math.ceil(len(shards) / MOST_OPENED))
-    shards, paths = shards[chosen], records.paths("train")[chosen]
-    part = min(1.0, most / max(1, sum(shard.examples for shard in shards)))
-    counts = [math.ceil(shard.examples * part) for shard in shards]
+    chosen = slice(None, None, math.ceil(len(records.shards["train"]) / _MOST_OPENED))
+    paths = records.paths("train")[chosen]
+    sizes = [shard.examples for shard in records.shards["train"]][chosen]
+    part = min(1.0, most / max(1, sum(sizes)))
+    counts = [math.ceil(size * part) for size in sizes]
     return (
         tf.data.Dataset.from_tensor_slices((paths, tf.constant(counts, tf.int64)))
         .flat_map(lambda path, count: tf.data.TFRecordDataset(
             path, buffer_size=_BUFFER_BYTES).take(count))
-        .batch(BATCH_READ)
-        .map(lambda examples: _parse_whole(examples, records, pad_id))
+        .batch(1024)
+        .map(lambda examples: parse_examples(examples, records, pad_id))
     )
 
 
 def look_at_first_examples(records: Records) -> None:
-    """Checks the first example of some shards.
-
-    Raises:
-        UserError: an example is longer than `max_seq_length`, shorter where packing leaves no
-            padding, has ids outside of the vocabulary, or isn't one.
-    """
+    """Checks the first example of some shards; `UserError` if the manifest contradicts it."""
     most = records.max_seq_length
     shards = [shard for split in records.shards.values() for shard in split]
     for shard in shards[::max(1, len(shards) // _LOOKED_AT)]:
@@ -178,7 +158,7 @@ def _rows(paths: Sequence[str], sizes: Sequence[int], needed: Iterable[ShuffleWi
     return (
         tf.data.Dataset.from_tensor_slices(numbers)
         .map(load)
-        .prefetch(LOADED_WINDOWS_AHEAD)
+        .prefetch(1)
         .flat_map(tf.data.Dataset.from_tensor_slices)
     )
 
@@ -189,9 +169,7 @@ def _table(needed: Iterable[ShuffleWindow]) -> tuple[np.ndarray, np.ndarray]:
     The numbers are the window's first shard, one past its last, and those of `ShuffleWindow`.
     Successive windows of the same shards share them.
     """
-    members: list[int] = []
-    numbers: list[tuple[int, ...]] = []
-    shards: tuple[int, ...] = ()
+    members, numbers, shards = [], [], ()
     for window in needed:
         if window.shards is not shards:
             shards = window.shards
@@ -222,30 +200,21 @@ def _read(files: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
         return batch.reduce(tf.zeros([0], tf.string), lambda _, batch: batch)
 
     contents = tf.data.Dataset.from_tensor_slices((files, first, last)).map(
-        own_part, num_parallel_calls=SHARDS_READ_TOGETHER, deterministic=True)
+        own_part, num_parallel_calls=_SHARDS_READ_TOGETHER, deterministic=True)
     return contents.ragged_batch(tf.size(files, tf.int64)).get_single_element().values
 
 
 def _parse(rows: StoredRow, records: Records, places: RowPlaces, pad_id: int) -> Batch:
-    return cut(_parse_whole(rows.example, records, pad_id), rows.first, places, pad_id)
+    return cut(parse_examples(rows.example, records, pad_id), rows.first, places, pad_id)
 
 
-def _parse_whole(serialized: tf.Tensor, records: Records, pad_id: int) -> Batch:
-    """Parses whole examples; an id outside of the vocabulary is an error, which a GPU ignores."""
-    batch = parse_examples(serialized, records.max_seq_length, records.token_bytes, pad_id)
-    size = records.vocab_size
-    with tf.control_dependencies([tf.debugging.Assert(
-            tf.reduce_all((batch.ids >= 0) & (batch.ids < size)),
-            [f"an id of the records is not among the {size:,} of the vocabulary"])]):
-        return batch._replace(ids=tf.identity(batch.ids))
+def parse_examples(serialized: tf.Tensor, records: Records, pad_id: int) -> Batch:
+    """Parses serialized examples, string [B], in one op and pads them to the records' length.
 
-
-def parse_examples(serialized: tf.Tensor, max_seq_length: int, token_bytes: int,
-                   pad_id: int) -> Batch:
-    """Parses serialized examples, string [B], in one op and pads them to L = `max_seq_length`.
-
-    When it runs, a longer example or contradicting fields raise InvalidArgumentError.
+    When it runs, a longer example, contradicting fields or an id outside of the vocabulary, which
+    a GPU would ignore, raise InvalidArgumentError.
     """
+    length, token_bytes, size = records.max_seq_length, records.token_bytes, records.vocab_size
     parsed = tf.io.parse_example(serialized, {
         "ids": tf.io.FixedLenFeature([], tf.string),
         "first_segment_length": tf.io.FixedLenFeature([], tf.int64),
@@ -255,9 +224,8 @@ def parse_examples(serialized: tf.Tensor, max_seq_length: int, token_bytes: int,
     lengths = sizes // token_bytes
     checks = [
         tf.debugging.assert_less_equal(
-            lengths, max_seq_length,
-            message=f"an example is longer than max_seq_length={max_seq_length}; "
-                    "rebuild the records with that length, or ask for the records' length"),
+            lengths, length,
+            message=f"an example is longer than max_seq_length={length}; rebuild the records"),
         tf.debugging.assert_equal(
             lengths * token_bytes, sizes,
             message=f"an example does not hold {token_bytes}-byte ids; rebuild the records"),
@@ -267,13 +235,16 @@ def parse_examples(serialized: tf.Tensor, max_seq_length: int, token_bytes: int,
     ]
     with tf.control_dependencies(checks):
         ids = tf.io.decode_raw(parsed["ids"], tf.as_dtype(id_dtype(token_bytes)),
-                               little_endian=True, fixed_length=max_seq_length * token_bytes)
-    ids = tf.ensure_shape(tf.cast(ids, tf.int32), [serialized.shape[0], max_seq_length])
-    positions = tf.range(max_seq_length)[tf.newaxis]
+                               little_endian=True, fixed_length=length * token_bytes)
+    ids = tf.ensure_shape(tf.cast(ids, tf.int32), [serialized.shape[0], length])
+    positions = tf.range(length)[tf.newaxis]
     valid = positions < lengths
     second = valid & (positions >= tf.cast(first, tf.int32))
-    return Batch(ids=tf.where(valid, ids, pad_id), valid=valid,
-                 segment_ids=tf.cast(second, tf.int32))
+    with tf.control_dependencies([tf.debugging.Assert(
+            tf.reduce_all((ids >= 0) & (ids < size)),
+            [f"an id of the records is not among the {size:,} of the vocabulary"])]):
+        ids = tf.where(valid, ids, pad_id)
+    return Batch(ids=ids, valid=valid, segment_ids=tf.cast(second, tf.int32))
 
 
 def cut(batch: Batch, first: tf.Tensor, places: RowPlaces, pad_id: int) -> Batch:
@@ -303,6 +274,5 @@ def cut(batch: Batch, first: tf.Tensor, places: RowPlaces, pad_id: int) -> Batch
 
 def _fill(rows: tf.Tensor, batch_size: int) -> tf.Tensor:
     """Pads [b, L] with zero rows (False for bool) to [batch_size, L]."""
-    missing = batch_size - tf.shape(rows)[0]
-    filled = tf.pad(rows, [[0, missing], [0, 0]])
+    filled = tf.pad(rows, [[0, batch_size - tf.shape(rows)[0]], [0, 0]])
     return tf.ensure_shape(filled, [batch_size, rows.shape[1]])

@@ -1,7 +1,7 @@
 """Reads records as NumPy arrays without TensorFlow: training batches, or shards in their order.
 
-The reader compares the checksum of every record and names a damaged file. It keeps one window of
-`order` in memory while it yields the window's rows.
+The reader compares the checksum of every record, and holds one window of `order` in memory. A shard
+that is damaged, or contradicts its manifest, raises a `UserError`.
 """
 
 import itertools
@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from electra_tf.data.example import Batch
-from electra_tf.data.order import SPECIAL, RowPlaces, part_of, permutation, windows
+from electra_tf.data.order import SPECIAL, RowPlaces, part_of, windows
 from electra_tf.data.records import Records, Shard, checked_ids, misfit
 from electra_tf.platform.storage import Path
 
@@ -30,19 +30,14 @@ class _Damaged(Exception):
 
 
 class _Row(NamedTuple):
-    """The tokens of a row, and how many of them belong to the first segment."""
-
     ids: np.ndarray
-    boundary: int
+    boundary: int  # Number of tokens of the first segment.
 
 
 def training_batches(records: Records, *, pad_id: int, seed: int, window_examples: int,
                      batch_size: int, first_step: int, last_step: int,
                      length: int) -> Iterator[Batch]:
-    """Yields the global batches of steps [first_step, last_step), those of `pipeline`.
-
-    A shard that is damaged, or isn't what the manifest says, raises a `UserError`.
-    """
+    """Yields the global batches of steps [first_step, last_step), those of `pipeline`."""
     rows = _rows(records, RowPlaces(records.max_seq_length, length), seed,
                  window_examples, first_step * batch_size, last_step * batch_size)
     while batch := list(itertools.islice(rows, batch_size)):
@@ -51,12 +46,8 @@ def training_batches(records: Records, *, pad_id: int, seed: int, window_example
 
 def examples(records: Records, shard: Shard, *, pad_id: int, start: int = 0,
              stop: int | None = None) -> Iterator[Batch]:
-    """Yields examples [start, stop) of a shard in their order, some thousand in a batch.
-
-    A shard that is damaged, or isn't what the manifest says, raises a `UserError`.
-    """
-    stop = shard.examples if stop is None else stop
-    for rows in _examples(records, shard, start, stop):
+    """Yields examples [start, stop) of a shard in their order, some thousand in a batch."""
+    for rows in _examples(records, shard, start, shard.examples if stop is None else stop):
         yield _stacked(rows, records.max_seq_length, pad_id)
 
 
@@ -125,6 +116,42 @@ def _stacked(rows: Sequence[_Row], length: int, pad_id: int) -> Batch:
     ids[valid] = np.concatenate([row.ids for row in rows])
     second = valid & (positions >= np.array([row.boundary for row in rows])[:, np.newaxis])
     return Batch(ids=ids, valid=valid, segment_ids=second.astype(np.int32))
+
+
+def permutation(size: int, seed: tuple[int, int]) -> list[int]:
+    """Returns range(size) as `tf.random.experimental.stateless_shuffle` shuffles it.
+
+    TensorFlow 2.20's CPU kernel is the Fisher-Yates shuffle with draws from Philox; the seed has
+    two numbers of 64 bits.
+    """
+    # TensorFlow draws a key and a counter from the seed, under a key of its own.
+    scrambled = philox(0x02461E293EC8F720, tuple(part & (1 << 64) - 1 for part in seed), 4)
+    key, counter = scrambled.view("<u8").tolist()
+    places = np.arange(max(0, size - 1))
+    others = places + philox(key, (0, counter), len(places)) % (size - places)
+    result = list(range(size))
+    for place, other in enumerate(others.tolist()):
+        result[place], result[other] = result[other], result[place]
+    return result
+
+
+def philox(key: int, counter: tuple[int, int], count: int) -> np.ndarray:
+    """Returns the first words, uint32 [count], of Philox-4x32-10 (Salmon et al., SC 2011).
+
+    The key has 64 bits, the counter a lower and an upper half of 64 bits.
+    """
+    half, low_bits = np.uint64(32), np.uint64(0xFFFFFFFF)
+    blocks = np.arange(-(-count // 4), dtype=np.uint64)
+    low = np.uint64(counter[0]) + blocks
+    high = np.uint64(counter[1]) + (low < blocks).astype(np.uint64)
+    state = [low & low_bits, low >> half, high & low_bits, high >> half]
+    for number in range(10):
+        keys = [np.uint64((part + number * step) & 0xFFFFFFFF) for part, step in (
+            (key, 0x9E3779B9), (key >> 32, 0xBB67AE85))]
+        first, second = state[0] * np.uint64(0xD2511F53), state[2] * np.uint64(0xCD9E8D57)
+        state = [(second >> half) ^ state[1] ^ keys[0], second & low_bits,
+                 (first >> half) ^ state[3] ^ keys[1], first & low_bits]
+    return np.stack(state, axis=1).reshape(-1)[:count].astype(np.uint32)
 
 
 def _records(file: BinaryIO, start: int) -> Iterator[tuple[bytes, int]]:

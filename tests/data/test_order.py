@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.data.order import SHARDS_MIXED, part_of, permutation, philox, windows
+from electra_tf.data.order import SHARDS_MIXED, part_of, windows
+from electra_tf.data.reader import permutation, philox
 
 SIZES = [30, 20, 36, 7]
 EPOCH = 93

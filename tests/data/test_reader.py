@@ -50,7 +50,7 @@ def test_examples_of_a_shard_come_in_their_order(place, monkeypatch):
     shard = records.shards["train"][0]
     expected = pipeline.parse_examples(
         tf.constant([one.numpy() for one in tf.data.TFRecordDataset(
-            str(place / "short" / shard.name))]), tiny_records.LENGTH, 2, 9)
+            str(place / "short" / shard.name))]), records, 9)
     for start, stop in ((0, None), (3, 18), (20, 21)):
         parts = list(reader.examples(records, shard, pad_id=9, start=start, stop=stop))
         assert max(len(part.ids) for part in parts) <= 7

@@ -29,7 +29,7 @@ def stored_ids(directory, made, vocabulary, split):
     ids = []
     for shard in made.shards_of(split):
         for record in tf.data.TFRecordDataset(str(directory / shard.name)).batch(256):
-            batch = parse_examples(record, made.max_seq_length, made.token_bytes, vocabulary.pad_id)
+            batch = parse_examples(record, made.records(directory), vocabulary.pad_id)
             ids += tf.boolean_mask(batch.ids, batch.valid).numpy().tolist()
     return ids
 
