@@ -9,7 +9,6 @@ import tensorflow as tf
 
 from electra_tf.data import manifest
 from electra_tf.data.manifest import load_records
-from electra_tf.data.order import windows
 from electra_tf.data.pipeline import training_batches
 from tests import numbered_records, tiny_records
 
@@ -59,12 +58,6 @@ def test_many_examples_cost_no_list_of_them(tmp_path):
         records, pad_id=0, seed=1, window_examples=131072, global_batch_size=1024,
         first_step=900_000, last_step=10**6, context=tf.distribute.InputContext()))
     assert megabytes < 40 and seconds < 15
-
-
-def test_a_late_step_is_found_without_going_through_the_epochs_before_it():
-    _, megabytes, seconds = measured(lambda: next(windows(
-        [30] * 100, seed=1, window_rows=100, start=10**15, stop=10**15 + 8)))
-    assert megabytes < 1 and seconds < 1
 
 
 @pytest.mark.parametrize("window", [20, 10**6])
