@@ -6,13 +6,12 @@ graph without Python functions, so that the hosts of a TPU pod can run it.
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from electra_tf.data.example import Batch
-from electra_tf.data.order import SPECIAL, RowPlaces, ShuffleWindow, part_of, windows
+from electra_tf.data.order import ShuffleWindow, part_of, windows
 from electra_tf.data.records import Records, checked_ids, id_dtype, misfit
 
 _BATCHES_AHEAD = 4
@@ -26,62 +25,40 @@ _BUFFER_BYTES = 1 << 20
 """Bytes of one read, which is a request to an object store."""
 
 
-class StoredRow(NamedTuple):
-    """A serialized example and the position of one of its rows."""
-
-    example: tf.Tensor
-    """string [...]."""
-    first: tf.Tensor
-    """int64 [...], as `RowPlaces.first_tokens`."""
-
-
 def training_batches(records: Records, *, pad_id: int, seed: int, window_examples: int,
                      global_batch_size: int, first_step: int, last_step: int,
-                     context: tf.distribute.InputContext,
-                     length: int | None = None) -> tf.data.Dataset:
+                     context: tf.distribute.InputContext) -> tf.data.Dataset:
     """Returns one worker's share of the batches of steps [first_step, last_step).
 
     Replica r of R reads rows [r * B / R, (r + 1) * B / R) of a global batch of B rows: successive
     elements of the dataset, `Batch`es of B / R rows, go to the worker's replicas. At most
-    `window_examples` rows are shuffled together. A smaller `length` than the records', L, cuts
-    examples into rows.
+    `window_examples` are shuffled together.
     """
-    places = _places(records, length)
     sizes = [shard.examples for shard in records.shards["train"]]
-    needed = windows(sizes, seed=seed, window_rows=window_examples, rows=places.rows,
+    needed = windows(sizes, seed=seed, window_examples=window_examples,
                      start=first_step * global_batch_size, stop=last_step * global_batch_size)
     return (
-        _rows(records.paths("train"), sizes, needed, places)
+        _examples(records.paths("train"), sizes, needed)
         .batch(global_batch_size, drop_remainder=True)
         .flat_map(lambda batch: _own_share(batch, global_batch_size, context))
-        .map(lambda rows: _parse(rows, records, places, pad_id),
+        .map(lambda examples: parse_examples(examples, records, pad_id),
              num_parallel_calls=tf.data.AUTOTUNE)
         .prefetch(_BATCHES_AHEAD)
     )
 
 
 def evaluation_batches(records: Records, *, pad_id: int, global_batch_size: int,
-                       context: tf.distribute.InputContext,
-                       length: int | None = None) -> tf.data.Dataset:
-    """Returns one worker's share of all rows of the held-out examples; see `training_batches`.
+                       context: tf.distribute.InputContext) -> tf.data.Dataset:
+    """Returns one worker's share of the held-out examples; see `training_batches`.
 
     Examples come in the order of the manifest. The last batch is padded with rows without valid
     positions.
     """
-    places = _places(records, length)
-
-    def all_rows(example: tf.Tensor) -> tf.data.Dataset:
-        numbers = tf.range(places.rows, dtype=tf.int64)
-        first = places.first_tokens(numbers, tf.constant(0, tf.int64))
-        return tf.data.Dataset.from_tensor_slices(
-            StoredRow(tf.fill([places.rows], example), first))
-
     return (
         tf.data.TFRecordDataset(records.paths("eval"))
-        .flat_map(all_rows)
         .batch(global_batch_size)
-        .map(lambda rows: Batch(*(_fill(part, global_batch_size)
-                                  for part in _parse(rows, records, places, pad_id))))
+        .map(lambda examples: Batch(*(_fill(part, global_batch_size)
+                                      for part in parse_examples(examples, records, pad_id))))
         .flat_map(lambda batch: _own_share(batch, global_batch_size, context))
         .prefetch(_BATCHES_AHEAD)
     )
@@ -128,32 +105,28 @@ def look_at_first_examples(records: Records) -> None:
                          "packing is full")
 
 
-def _places(records: Records, length: int | None) -> RowPlaces:
-    return RowPlaces(records.max_seq_length, length or records.max_seq_length)
-
-
-def _own_share(batch: NamedTuple, batch_size: int,
+def _own_share(batch: tf.Tensor | Batch, batch_size: int,
                context: tf.distribute.InputContext) -> tf.data.Dataset:
     """Returns a worker's rows of a global batch, an element for each of its replicas."""
     per_worker = batch_size // context.num_input_pipelines
     per_replica = batch_size // context.num_replicas_in_sync
     first_row = context.input_pipeline_id * per_worker
-    return tf.data.Dataset.from_tensor_slices(type(batch)(*(
-        tf.reshape(part[first_row:first_row + per_worker], [-1, per_replica, *part.shape[1:]])
-        for part in batch)))
+    return tf.data.Dataset.from_tensor_slices(tf.nest.map_structure(
+        lambda part: tf.reshape(part[first_row:first_row + per_worker],
+                                [-1, per_replica, *part.shape[1:]]), batch))
 
 
-def _rows(paths: Sequence[str], sizes: Sequence[int], needed: Iterable[ShuffleWindow],
-          places: RowPlaces) -> tf.data.Dataset:
-    """Yields the `StoredRow`s of windows and loads the next window meanwhile."""
+def _examples(paths: Sequence[str], sizes: Sequence[int],
+              needed: Iterable[ShuffleWindow]) -> tf.data.Dataset:
+    """Yields the serialized examples of windows and loads the next window meanwhile."""
     members, numbers = _table(needed)
     paths, sizes, members = tf.constant(paths), tf.constant(sizes, tf.int64), tf.constant(members)
 
-    def load(window: tf.Tensor) -> StoredRow:
+    def load(window: tf.Tensor) -> tf.Tensor:
         first, last, part, parts, *shuffle = tf.unstack(window)
         own = members[first:last]
         examples = _read(tf.gather(paths, own), *part_of(tf.gather(sizes, own), part, parts))
-        return _shuffled(examples, shuffle, places)
+        return _shuffled(examples, *shuffle)
 
     return (
         tf.data.Dataset.from_tensor_slices(numbers)
@@ -175,21 +148,19 @@ def _table(needed: Iterable[ShuffleWindow]) -> tuple[np.ndarray, np.ndarray]:
             shards = window.shards
             members.extend(shards)
         numbers.append((len(members) - len(shards), len(members), window.part, window.parts,
-                        window.rows, window.seed, window.start, window.stop))
+                        window.size, window.seed, window.start, window.stop))
     return np.array(members, np.int32), np.array(numbers, np.int64).reshape([-1, 8])
 
 
-def _shuffled(examples: tf.Tensor, shuffle: Sequence[tf.Tensor],
-              places: RowPlaces) -> StoredRow:
-    """Returns rows [start, stop) of a window's shuffle."""
-    size, seed, start, stop = shuffle
+def _shuffled(examples: tf.Tensor, size: tf.Tensor, seed: tf.Tensor, start: tf.Tensor,
+              stop: tf.Tensor) -> tf.Tensor:
+    """Returns examples [start, stop) of a window's shuffle."""
     with tf.control_dependencies([tf.debugging.assert_equal(
-            tf.size(examples, tf.int64) * places.rows, size,
+            tf.size(examples, tf.int64), size,
             message="a shard holds fewer examples than its manifest says")]):
         order = tf.random.experimental.stateless_shuffle(
             tf.range(size), seed=tf.stack([seed, size]))[start:stop]
-    return StoredRow(tf.gather(examples, order // places.rows),
-                     places.first_tokens(order % places.rows, seed))
+    return tf.gather(examples, order)
 
 
 def _read(files: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
@@ -202,10 +173,6 @@ def _read(files: tf.Tensor, first: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
     contents = tf.data.Dataset.from_tensor_slices((files, first, last)).map(
         own_part, num_parallel_calls=_SHARDS_READ_TOGETHER, deterministic=True)
     return contents.ragged_batch(tf.size(files, tf.int64)).get_single_element().values
-
-
-def _parse(rows: StoredRow, records: Records, places: RowPlaces, pad_id: int) -> Batch:
-    return cut(parse_examples(rows.example, records, pad_id), rows.first, places, pad_id)
 
 
 def parse_examples(serialized: tf.Tensor, records: Records, pad_id: int) -> Batch:
@@ -245,31 +212,6 @@ def parse_examples(serialized: tf.Tensor, records: Records, pad_id: int) -> Batc
             [f"an id of the records is not among the {size:,} of the vocabulary"])]):
         ids = tf.where(valid, ids, pad_id)
     return Batch(ids=ids, valid=valid, segment_ids=tf.cast(second, tf.int32))
-
-
-def cut(batch: Batch, first: tf.Tensor, places: RowPlaces, pad_id: int) -> Batch:
-    """Returns rows [B, L] of examples [B, built] at `first`, int64 [B]; see `RowPlaces`.
-
-    A row with parts of both segments has two segments, any other row has one. A row past the end
-    of a short example has no valid position.
-    """
-    if places.length == places.built:
-        return batch
-    lengths = tf.reduce_sum(tf.cast(batch.valid, tf.int32), axis=1, keepdims=True)
-    first = tf.cast(first, tf.int32)[:, tf.newaxis]
-    # Tokens of text in the row, without the example's last [SEP].
-    held = tf.clip_by_value(lengths - 1 - first, 0, places.length - SPECIAL)
-    place = tf.range(places.length)[tf.newaxis]
-    source = tf.where(place <= held, first + place - 1, lengths - 1)
-    source = tf.where(place == 0, 0, tf.clip_by_value(source, 0, places.built - 1))
-    valid = (place < held + SPECIAL) & (held > 0)
-    ids = tf.where(valid, tf.gather(batch.ids, source, batch_dims=1), pad_id)
-    # The closing [SEP] is of the segment before it; a row within B counts as a first segment.
-    of_text = tf.clip_by_value(first - 1 + tf.minimum(place, held), 0, places.built - 1)
-    segments = tf.gather(batch.segment_ids, of_text, batch_dims=1)
-    segments -= tf.gather(batch.segment_ids, tf.minimum(first, places.built - 1), batch_dims=1)
-    segments = tf.where(valid & (place > 0), segments, 0)
-    return Batch(ids=ids, valid=valid, segment_ids=segments)
 
 
 def _fill(rows: tf.Tensor, batch_size: int) -> tf.Tensor:

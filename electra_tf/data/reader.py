@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from electra_tf.data.example import Batch
-from electra_tf.data.order import SPECIAL, RowPlaces, part_of, windows
+from electra_tf.data.order import part_of, windows
 from electra_tf.data.records import Records, Shard, checked_ids, misfit
 from electra_tf.platform.storage import Path
 
@@ -35,13 +35,11 @@ class _Row(NamedTuple):
 
 
 def training_batches(records: Records, *, pad_id: int, seed: int, window_examples: int,
-                     batch_size: int, first_step: int, last_step: int,
-                     length: int) -> Iterator[Batch]:
+                     batch_size: int, first_step: int, last_step: int) -> Iterator[Batch]:
     """Yields the global batches of steps [first_step, last_step), those of `pipeline`."""
-    rows = _rows(records, RowPlaces(records.max_seq_length, length), seed,
-                 window_examples, first_step * batch_size, last_step * batch_size)
+    rows = _rows(records, seed, window_examples, first_step * batch_size, last_step * batch_size)
     while batch := list(itertools.islice(rows, batch_size)):
-        yield _stacked(batch, length, pad_id)
+        yield _stacked(batch, records.max_seq_length, pad_id)
 
 
 def examples(records: Records, shard: Shard, *, pad_id: int, start: int = 0,
@@ -51,19 +49,17 @@ def examples(records: Records, shard: Shard, *, pad_id: int, start: int = 0,
         yield _stacked(rows, records.max_seq_length, pad_id)
 
 
-def _rows(records: Records, places: RowPlaces, seed: int, window_examples: int, start: int,
+def _rows(records: Records, seed: int, window_examples: int, start: int,
           stop: int) -> Iterator[_Row]:
     shards = records.shards["train"]
-    for window in windows([shard.examples for shard in shards], seed=seed, rows=places.rows,
-                          window_rows=window_examples, start=start, stop=stop):
+    for window in windows([shard.examples for shard in shards], seed=seed,
+                          window_examples=window_examples, start=start, stop=stop):
         stored = [example for shard in (shards[number] for number in window.shards)
                   for some in _examples(records, shard, *part_of(
                       shard.examples, window.part, window.parts))
                   for example in some]
-        order = permutation(window.rows, (window.seed, window.rows))
-        for number in order[window.start:window.stop]:
-            example, row = divmod(number, places.rows)
-            yield _cut(stored[example], places.first_tokens(row, window.seed), places)
+        order = permutation(window.size, (window.seed, window.size))
+        yield from (stored[number] for number in order[window.start:window.stop])
 
 
 def _examples(records: Records, shard: Shard, start: int, stop: int) -> Iterator[list[_Row]]:
@@ -94,18 +90,6 @@ def _row(content: bytes, number: int, path: Path, records: Records) -> _Row:
         return _Row(*checked_ids(content, records))
     except ValueError as error:
         raise misfit(path, f"record {number:,}: {error}") from error
-
-
-def _cut(example: _Row, first: int, places: RowPlaces) -> _Row:
-    """Returns one row of an example, as `pipeline.cut` does."""
-    if places.length == places.built:
-        return example
-    ids, boundary = example
-    held = min(max(len(ids) - 1 - first, 0), places.length - SPECIAL)
-    if not held:
-        return _Row(ids[:0], 0)
-    row = np.concatenate([ids[:1], ids[first:first + held], ids[-1:]])
-    return _Row(row, boundary - first + 1 if first < boundary < first + held else len(row))
 
 
 def _stacked(rows: Sequence[_Row], length: int, pad_id: int) -> Batch:

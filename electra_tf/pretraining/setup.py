@@ -16,7 +16,6 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data import manifest
 from electra_tf.data.manifest import Manifest
-from electra_tf.data.order import SHORTEST_ROW, RowPlaces
 from electra_tf.data.pipeline import look_at_first_examples
 from electra_tf.data.records import Records
 from electra_tf.modeling.masking import SpecialTokens, TokenKinds
@@ -68,17 +67,12 @@ class Run:
 
     @property
     def length(self) -> int:
-        """L, tokens of a row."""
+        """L, tokens of an example."""
         return self.config.data.max_seq_length
 
-    @property
-    def places(self) -> RowPlaces:
-        """Where an example's rows of L tokens begin."""
-        return RowPlaces(self.records.max_seq_length, self.length)
-
-    def rows(self, split: str) -> int:
-        """Returns the number of rows of L tokens of "train" or "eval"."""
-        return self.places.rows * sum(shard.examples for shard in self.records.shards[split])
+    def examples(self, split: str) -> int:
+        """Returns the number of examples of "train" or "eval"."""
+        return sum(shard.examples for shard in self.records.shards[split])
 
     def build_model(self) -> tf_keras.Model:
         """Creates the networks on the run's devices, with their initial weights."""
@@ -259,19 +253,14 @@ def _check_text(initial: Pretrained, text: TextSettings, records: Records) -> No
 
 def _check_length(config: PretrainingConfig, records: Records) -> None:
     wanted, built = config.data.max_seq_length, records.max_seq_length
-    length, most = wanted or built, config.model.max_position_embeddings
-    fix = "Leave the flag out, or build the records again."
-    if length > built:
+    most = config.model.max_position_embeddings
+    if wanted not in (0, built):
         raise UserError(f"--max_seq_length={wanted}, but the records in {records} were built with "
-                        f"{built}. {fix}")
-    if length < built and (length < SHORTEST_ROW or records.packing != "full"):
-        raise UserError(f"--max_seq_length={length}: only records of packing full are cut into "
-                        f"shorter rows, of {SHORTEST_ROW} tokens at least; those in {records} were "
-                        f"built with {built}. {fix}")
-    if length > most:
-        raise UserError(f"the records in {records} are {length} tokens long, but the model has "
+                        f"{built}. Leave the flag out, or build the records again.")
+    if built > most:
+        raise UserError(f"the records in {records} are {built} tokens long, but the model has "
                         f"model.max_position_embeddings={most}. Add "
-                        f"--set model.max_position_embeddings={length}, or build shorter records.")
+                        f"--set model.max_position_embeddings={built}, or build shorter records.")
     if not records.shards["train"]:
         raise UserError(f"the records in {records} hold no training examples. Build them again "
                         "with more text or a smaller --held_out_fraction.")

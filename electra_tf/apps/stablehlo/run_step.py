@@ -118,7 +118,7 @@ class _Loop:
     def _batches(self, first: int, last: int) -> Iterator[Batch]:
         reading = self._layout.reading
         return reader.training_batches(
-            self._records, pad_id=reading.pad_id, seed=reading.seed, length=reading.length,
+            self._records, pad_id=reading.pad_id, seed=reading.seed,
             window_examples=reading.shuffle_window, batch_size=self._layout.batch_size,
             first_step=first, last_step=last)
 
