@@ -70,11 +70,7 @@ class ModelFlags(Section, prefix="--"):
     vocab_file: str = ""
     """From scratch: the vocabulary. Otherwise it must match the checkpoint's vocabulary."""
     normalization: str = "auto"
-    """From scratch: bert_uncased, bert_cased, nfc, or auto: as the vocabulary was learned."""
-    lower_case: bool | None = None
-    """Lower-case the text. Replaces --normalization."""
-    strip_accents: bool | None = None
-    """Strip accents. Replaces --normalization. Default: as --lower_case."""
+    """From scratch: auto (the vocabulary's), or a normalization of data_prep.build_vocab."""
 
 
 _SETTINGS = flag_groups(FinetuningConfig(), "finetuning")

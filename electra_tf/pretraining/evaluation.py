@@ -27,7 +27,7 @@ _MARK = "?"
 
 def evaluator_of(run: Run, model: tf_keras.Model) -> "Evaluator | None":
     """Returns an evaluator on a run's held-out shards; None if nothing was held out."""
-    return Evaluator(run, model) if run.rows("eval") else None
+    return Evaluator(run, model) if run.examples("eval") else None
 
 
 class Evaluator:
@@ -91,7 +91,7 @@ class Evaluator:
         run, replicas, corrupt = self._run, self._run.strategy.num_replicas_in_sync, self._corrupt
         dataset = run.strategy.distribute_datasets_from_function(
             lambda context: evaluation_batches(
-                run.records, length=run.length, pad_id=run.vocabulary.pad_id,
+                run.records, pad_id=run.vocabulary.pad_id,
                 global_batch_size=self._rows * replicas, context=context,
             ).map(lambda batch: (batch, corrupt(batch))))
         for index, batch in enumerate(dataset):

@@ -74,7 +74,7 @@ def report(run: Run, results: Mapping[str, float], step: int, directory: Path, *
         scores = [f"{words} {results[name]:.3f}" for name, words in _IN_A_LINE.items()
                   if name in results]
         return f"evaluation at step {step:,}: {', '.join(scores)}"
-    held_out = run.rows("eval")
+    held_out = run.examples("eval")
     used = run.config.runtime.eval_steps * run.config.runtime.eval_batch_size or held_out
     known = measures()
     return "\n".join([
@@ -142,7 +142,7 @@ def _commands(run: Run, data_dir: str) -> list[tuple[str, str]]:
         f"--{name}={flags.FLAGS[name].value}"
         for name, setting in pretraining_flags.SETTINGS.items()
         if setting.startswith("runtime.") and flags.FLAGS[name].present]
-    samples = [("samples", f"{program} --mode=samples {here}")] if run.rows("eval") else []
+    samples = [("samples", f"{program} --mode=samples {here}")] if run.examples("eval") else []
     return [
         *samples,
         ("demo", f"{demo} {model_dir}"),

@@ -125,7 +125,7 @@ def _trainer(run: Run, state: TrainState, table: Timetable) -> Trainer:
     step = build_step(config, run.objective, state, run.strategy, table.num_steps, run.finished_at)
     batches = run.strategy.distribute_datasets_from_function(
         lambda context: training_batches(
-            run.records, length=run.length, pad_id=run.vocabulary.pad_id,
+            run.records, pad_id=run.vocabulary.pad_id,
             seed=config.training.seed, window_examples=config.data.shuffle_window,
             global_batch_size=config.training.train_batch_size, first_step=table.first_step,
             last_step=table.num_steps, context=context))
@@ -213,8 +213,6 @@ def _header(run: Run, state: TrainState, first_step: int,
 
 
 def _about_records(run: Run) -> str:
-    batch, places, rows = run.config.training.train_batch_size, run.places, run.rows("train")
-    cut = (f", {places.rows} out of each of {places.built} (which leaves out {places.left_over})"
-           if places.rows > 1 else "")
-    return (f"records  {rows:,} examples of {run.length} tokens, {run.rows('eval'):,} held out"
-            f"{cut}; {rows / batch:,.0f} steps of {batch} an epoch")
+    batch, examples = run.config.training.train_batch_size, run.examples("train")
+    return (f"records  {examples:,} examples of {run.length} tokens, {run.examples('eval'):,} held "
+            f"out; {examples / batch:,.0f} steps of {batch} an epoch")

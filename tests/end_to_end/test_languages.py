@@ -68,7 +68,7 @@ def stored_ids(work):
     ids = []
     for shard in work.made.shards:
         for record in tf.data.TFRecordDataset(str(work.records / shard.name)).batch(256):
-            batch = parse_examples(record, 32, work.made.token_bytes, work.vocabulary.pad_id)
+            batch = parse_examples(record, work.made.records(work.records), work.vocabulary.pad_id)
             ids += tf.boolean_mask(batch.ids, batch.valid).numpy().tolist()
     special = {work.vocabulary.cls_id, work.vocabulary.sep_id}
     return [number for number in ids if number not in special]

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.data.example import Batch
-from electra_tf.data.manifest import Records
+from electra_tf.data.manifest import load_records
 from electra_tf.modeling.masking import SpecialTokens
 from electra_tf.pretraining.evaluation import evaluator_of
 from electra_tf.pretraining.fixed_corruption import KINDS, RATE, FixedCorruption, Successors
@@ -18,7 +18,7 @@ PERIOD = 35
 
 @pytest.fixture(scope="module")
 def corruption(records):
-    return FixedCorruption(Records.load(records), SPECIAL)
+    return FixedCorruption(load_records(records), SPECIAL)
 
 
 def batch_of(rows: np.ndarray) -> Batch:

@@ -28,7 +28,8 @@ from electra_tf.checkpoints import directory
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, is_taken, read_identity, settings_of
 from electra_tf.config.overrides import flatten
 from electra_tf.config.pretraining import SIZES
-from electra_tf.data.manifest import Records
+from electra_tf.data import manifest
+from electra_tf.data.records import Records
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.signals import Interrupted
@@ -234,7 +235,7 @@ def report(plans: Sequence[Plan], best: Plan, records: Records) -> str:
              "vocabularies differ (docs/how_to/size_and_recipe.md)."]
     if any(proposed.extrapolated for proposed in plans):
         notes.append("* more tokens than were measured: extrapolated by a power law.")
-    passes = best.tokens / sum(shard.tokens for shard in records.manifest.shards_of("train"))
+    passes = best.tokens / sum(shard.tokens for shard in records.shards["train"])
     notes.append(f"The proposed run reads the records {passes:,.1f} times"
                  + ("; more text would improve it." if passes > _MANY_PASSES else "."))
     return table_text(Table(
@@ -260,8 +261,8 @@ def main() -> None:
     for name in ("budget", "data_dir", *(["model_dir"] if values.run else [])):
         if not values[name].value:
             raise UserError(f"--{name} is needed: {values[name].help}")
-    records = Records.load(values.data_dir)
-    length = records.manifest.max_seq_length
+    records = manifest.load_records(values.data_dir)
+    length = records.max_seq_length
     print("measuring this machine: each network trains for half a minute ...", flush=True)
     plans = [plan(network, throughput.measure(
         [f"--data_dir={values.data_dir}", *network.flags, f"--train_batch_size={BATCH}",
