@@ -25,11 +25,6 @@ _MARK = "?"
 """Suffix of the names of bool tensors, which workers gather as integers."""
 
 
-def evaluator_of(run: Run, model: tf_keras.Model) -> "Evaluator | None":
-    """Returns an evaluator on a run's held-out shards; None if nothing was held out."""
-    return Evaluator(run, model) if run.rows("eval") else None
-
-
 class Evaluator:
     """Runs an objective without dropout; masks and samples are the same at every evaluation."""
 
@@ -52,8 +47,8 @@ class Evaluator:
                  ) -> dict[str, float] | None:
         """Returns the losses (nats per token) and scores of `runtime.eval_steps` held-out batches.
 
-        `go_on` is called with the number of finished batches; if it returns False, the evaluation
-        ends with None. Objectives that judge tokens have scores on fixed corruptions too.
+        `go_on` takes the number of finished batches; if it returns False, the evaluation ends with
+        None. Objectives that judge tokens have scores on fixed corruptions too.
         """
         batches: list[Arrays] = []
         for batch in self._outcomes(self._run.config.runtime.eval_steps):

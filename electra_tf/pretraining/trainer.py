@@ -40,8 +40,7 @@ class Timetable:
     def reads(self, step: int) -> bool:
         """Tells whether losses are read from the devices, which then wait.
 
-        The first read times the compilation. A read before every other event keeps the result of
-        a bad step out of checkpoints.
+        A read before every other event keeps the result of a bad step out of checkpoints.
         """
         return (step == self.first_step + 1 or self.records(step) or self.samples(step)
                 or self.evaluates(step))
@@ -153,7 +152,7 @@ def _rows(ratio: Ratio) -> np.ndarray:
 def steps_per_loop(runtime: RuntimeConfig, strategy: tf.distribute.Strategy) -> int:
     """Returns the most steps that devices run without coming back to the program.
 
-    It is one on a CPU or a GPU, which begins the next step while one is still running. A TPU waits
-    for its host between two calls.
+    One on a CPU or GPU, which begins a step while the last one is running; a TPU waits for its
+    host between two calls.
     """
     return runtime.steps_per_loop or (TPU_STEPS if device_type(strategy) == "TPU" else 1)

@@ -14,6 +14,7 @@ import tensorflow as tf
 from electra_tf.checkpoints import directory as checkpoints
 from electra_tf.checkpoints import run_directory
 from electra_tf.checkpoints.manager import CheckpointManager
+from electra_tf.checkpoints.run_directory import CHECKPOINTS, METRICS_FILE
 from electra_tf.checkpoints.weights import assign_parts
 from electra_tf.data.pipeline import training_batches
 from electra_tf.objectives.objective import count_parameters
@@ -22,7 +23,7 @@ from electra_tf.platform.atomic_file import make_directory
 from electra_tf.platform.command_line import same_command
 from electra_tf.platform.signals import STOPPING, Interrupted, StopRequest
 from electra_tf.platform.storage import Path
-from electra_tf.pretraining.evaluation import Evaluator, evaluator_of
+from electra_tf.pretraining.evaluation import Evaluator
 from electra_tf.pretraining.reporter import Reporter
 from electra_tf.pretraining.results import SHOWN_SAMPLES
 from electra_tf.pretraining.setup import Run
@@ -39,9 +40,8 @@ from electra_tf.training.step import TrainState
 def train(run: Run) -> None:
     """Trains up to the last step, evaluates, and draws the curves.
 
-    Raises:
-        UserError: the directory is another run's, a loss isn't finite, or a worker is lost.
-        Interrupted: a signal stopped the run; a checkpoint of its last step is saved.
+    Raises `UserError` if the directory is another run's, a loss isn't finite or a worker is lost,
+    and `Interrupted` after a signal, when a checkpoint of the last step is saved.
     """
     if not workers.is_chief(run.strategy):
         with (tempfile.TemporaryDirectory() as scratch, open(os.devnull, "w") as nowhere):
@@ -55,11 +55,10 @@ def train(run: Run) -> None:
                   f"{'; '.join(changed)}", flush=True)
         run.text.save(run.model_dir / run_directory.VOCABULARY_FILE)
         _train(run, run.model_dir, sys.stdout)
-        metrics, curves = (run.model_dir / name for name in (
-            run_directory.METRICS_FILE, "loss_curves.png"))
+        metrics, curves = run.model_dir / METRICS_FILE, run.model_dir / "loss_curves.png"
         if metrics.exists():
             draw_curves({run.model_dir.name: read_metrics(metrics)}, curves)
-            print(f"curves   {curves}\nmodel    {run.model_dir / 'checkpoints'}", flush=True)
+            print(f"curves   {curves}\nmodel    {run.model_dir / CHECKPOINTS}", flush=True)
 
 
 def _train(run: Run, report_dir: Path, out: TextIO) -> None:
@@ -75,8 +74,8 @@ def _train(run: Run, report_dir: Path, out: TextIO) -> None:
         reporter = Reporter(run, report_dir, table, out=out)
         stopped_by = Loop(
             timetable=table, trainer=_trainer(run, state, table), manager=manager,
-            reporter=reporter, evaluator=evaluator_of(run, state.model), request=request,
-            workers=workers.Agreement(run.strategy)).run()
+            reporter=reporter, request=request, workers=workers.Agreement(run.strategy),
+            evaluator=Evaluator(run, state.model) if run.rows("eval") else None).run()
     if stopped_by:
         raise Interrupted(stopped_by, "" if out is not sys.stdout else (
             f"stopped by {stopped_by.name} at step {int(state.step.numpy()):,} of "
@@ -96,8 +95,8 @@ def _stop_request(run: Run) -> StopRequest:
 def restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
     """Returns a run's state, of its newest checkpoint or as it begins, and what saves it.
 
-    Returns also which parts of the networks the initial networks, if there are any, don't have. If
-    every checkpoint is lost, or the newest doesn't fit, that is a `UserError`.
+    The names are the networks' parts that initial networks don't have. Lost checkpoints, and a
+    newest one that doesn't fit, are a `UserError`.
     """
     config, runtime = run.config, run.config.runtime
     model = run.build_model()
@@ -106,14 +105,14 @@ def restored_state(run: Run) -> tuple[TrainState, CheckpointManager, list[str]]:
         checkpoint = tf.train.Checkpoint(
             model=model, optimizer=state.optimizer, loss_scale=state.loss_scale, step=state.step)
         manager = CheckpointManager(
-            checkpoint, run.model_dir / run_directory.CHECKPOINTS,
+            checkpoint, run.model_dir / CHECKPOINTS,
             interval=runtime.save_checkpoints_steps, keep=runtime.keep_checkpoint_max,
             is_chief=workers.is_chief(run.strategy))
         restored, new_parts = manager.restore_or_initialize(), []
-        metrics = run.model_dir / run_directory.METRICS_FILE
+        metrics = run.model_dir / METRICS_FILE
         if restored is None and metrics.exists() and any(
                 record["kind"] == CHECKPOINT for record in read_metrics(metrics)):
-            raise checkpoints.lost(run.model_dir / run_directory.CHECKPOINTS)
+            raise checkpoints.lost(run.model_dir / CHECKPOINTS)
         if restored is None and run.initial is not None:
             new_parts = assign_parts(
                 model.trainable_variables, run.initial.weights, run.initial.source)
@@ -197,8 +196,13 @@ class Loop:
 def _header(run: Run, state: TrainState, first_step: int,
             new_parts: Sequence[str]) -> list[str]:
     training, about = run.config.training, run.objective.describe(state.model)
+    places, batch, rows = run.places, training.train_batch_size, run.rows("train")
+    cut = (f", {places.rows} out of each of {places.built} (which leaves out {places.left_over})"
+           if places.rows > 1 else "")
     lines = [f"model    {count_parameters(state.model):,} parameters"
-             + (f": {about}" if about else ""), _about_records(run)]
+             + (f": {about}" if about else ""),
+             f"records  {rows:,} examples of {run.length} tokens, {run.rows('eval'):,} held out"
+             f"{cut}; {rows / batch:,.0f} steps of {batch} an epoch"]
     if not first_step:
         lines.append(f"begins   with {'new weights' if run.initial is None else run.initial.source}"
                      + (f"; new: {', '.join(new_parts)}" if new_parts else ""))
@@ -210,11 +214,3 @@ def _header(run: Run, state: TrainState, first_step: int,
         lines.append(f"extended at step {', '.join(f'{step:,}' for step in run.finished_at)}: the "
                      "learning rate warms up again to its peak and decays")
     return lines
-
-
-def _about_records(run: Run) -> str:
-    batch, places, rows = run.config.training.train_batch_size, run.places, run.rows("train")
-    cut = (f", {places.rows} out of each of {places.built} (which leaves out {places.left_over})"
-           if places.rows > 1 else "")
-    return (f"records  {rows:,} examples of {run.length} tokens, {run.rows('eval'):,} held out"
-            f"{cut}; {rows / batch:,.0f} steps of {batch} an epoch")

@@ -30,12 +30,9 @@ def draw_curves(runs: Mapping[str, Sequence[Record]], path: str | Path) -> None:
     rows = -(-len(filled) // columns)
     figure, grid = plot_style.figure(rows, columns, (4.6 * columns, 3.1 * rows))
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
-    used = grid[:len(filled)]
-    for axes, (label, names) in zip(used, filled.items(), strict=True):
+    for axes, (label, names) in zip(grid, filled.items(), strict=False):
+        axes.sharex(grid[0])  # A panel with a single point shows the whole run too.
         _draw_panel(axes, label, names, runs)
-    limits = [axes.get_xlim() for axes in used]
-    for axes in used:  # A panel with a single point shows the whole run too.
-        axes.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
     for axes in grid[len(filled):]:
         axes.set_visible(False)
     _key(figure, list(runs), evaluated=any(

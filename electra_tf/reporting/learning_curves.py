@@ -9,6 +9,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from electra_tf.config.model import EncoderConfig
+
+HEALTHY = 0.03
+"""Largest distance of a healthy run's AUC from the curve of measured runs."""
+
 
 def fit(points: Sequence[tuple[float, float]], limit: float) -> Callable[[float], float]:
     """Returns a fit of tokens -> AUC = max(0.5, limit - scale x tokens^-exponent).
@@ -55,14 +60,18 @@ NETWORKS = (
 `short`; docs/how_to/size_and_recipe.md has the commands and what else came out."""
 
 
-def nearest(layers: int, hidden_size: int) -> Network:
-    """Returns the measured network whose size is closest, by layers x hidden size squared.
+def compared(auc: float, tokens: float, shape: EncoderConfig) -> str:
+    """Returns a sentence that compares a run with the measured network of the nearest size.
 
-    >>> nearest(2, 128).name, nearest(12, 256).name
-    ('2 x 128', '4 x 256')
+    Sizes are compared by layers x hidden size squared.
     """
     def distance(network: Network) -> float:
         count, width = map(int, network.name.split(" x "))
-        return abs(np.log(count * width**2 / (layers * hidden_size**2)))
+        return abs(np.log(count * width**2 / (shape.num_layers * shape.hidden_size**2)))
 
-    return min(NETWORKS, key=distance)
+    like = min(NETWORKS, key=distance)
+    low, high = (like.auc(tokens) + difference for difference in (-HEALTHY, HEALTHY))
+    return (f"On random replacements the discriminator's AUC is {auc:.2f}; healthy range for this "
+            f"budget, {tokens / 1e6:,.1f} million tokens: {low:.2f} to {high:.2f} (runs of "
+            f"{like.name} on Wikipedia and books; easier text or a smaller vocabulary reaches "
+            "more).")

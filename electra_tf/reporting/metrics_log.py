@@ -35,14 +35,16 @@ class MetricsLog:
         except OSError as error:
             raise atomic_file.write_error(self.path, error) from error
 
-    def rewind(self, step: int) -> None:
+    def rewind(self, step: int) -> list[Record]:
         """Drops the records after `step`, so that a resumed run writes each step once.
 
-        The file is replaced as a whole or not at all; a damaged one is refused.
+        Returns the others. The file is replaced as a whole or not at all; a damaged one is refused.
         """
-        if self.path.exists():
-            kept = [_line(record) for record in read_metrics(self.path) if record["step"] <= step]
-            atomic_file.write_atomically(self.path, "".join(kept).encode())
+        if not self.path.exists():
+            return []
+        kept = [record for record in read_metrics(self.path) if record["step"] <= step]
+        atomic_file.write_atomically(self.path, "".join(map(_line, kept)).encode())
+        return kept
 
 
 def read_metrics(path: str | Path) -> list[Record]:

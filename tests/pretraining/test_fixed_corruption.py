@@ -7,7 +7,7 @@ import tensorflow as tf
 from electra_tf.data.example import Batch
 from electra_tf.data.manifest import Records
 from electra_tf.modeling.masking import SpecialTokens
-from electra_tf.pretraining.evaluation import evaluator_of
+from electra_tf.pretraining.evaluation import Evaluator
 from electra_tf.pretraining.fixed_corruption import KINDS, RATE, FixedCorruption, Successors
 from tests import tiny_run
 
@@ -69,7 +69,7 @@ def test_bigram_draws_are_what_follows_the_token_before(corruption):
 def test_runs_of_other_seeds_and_batches_are_asked_the_same(records):
     def asked(**changes):
         run = tiny_run.run_on(records, model__num_layers=1, **changes)
-        evaluator = evaluator_of(run, run.build_model())
+        evaluator = Evaluator(run, run.build_model())
         batches = list(evaluator._outcomes(0))
         kept = np.concatenate([batch["valid"].any(axis=1) for batch in batches])
         return {kind: np.concatenate([batch[f"{kind}/replaced"] for batch in batches])[kept]
