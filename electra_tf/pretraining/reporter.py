@@ -56,7 +56,7 @@ class Reporter:
         self._last_line = self._clock()
 
     def line_is_due(self) -> bool:
-        """Tells whether nothing was printed for `runtime.log_every_seconds`."""
+        """Returns True if no line was printed for `runtime.log_every_seconds`."""
         every = self.timetable.runtime.log_every_seconds
         return bool(every) and self._clock() - self._last_line >= every
 
@@ -81,7 +81,7 @@ class Reporter:
             self._say_progress()
 
     def has_evaluation(self, step: int) -> bool:
-        """Tells whether the step was evaluated before an interruption."""
+        """Returns True for a step that was evaluated, also before an interruption."""
         return step in self._evaluations
 
     def on_evaluated(self, batches: int) -> None:
@@ -101,7 +101,7 @@ class Reporter:
         self._pace.aside("evaluation")
 
     def on_checkpoint(self, step: int) -> None:
-        """Logs a saved checkpoint, so that the loss of all checkpoints is noticed."""
+        """Logs a saved checkpoint; the record reveals the loss of all checkpoints."""
         self._metrics.append({"kind": metrics_log.CHECKPOINT, "step": step})
         self._pace.aside("checkpoint")
 

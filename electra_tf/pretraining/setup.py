@@ -200,8 +200,8 @@ def token_kinds(vocabulary: Vocabulary) -> TokenKinds:
 
 def shape_of(initial: Pretrained) -> dict[str, Any]:
     """Returns the settings, by name, that give new networks the shape of initial ones."""
-    generator = (*_GENERATOR_SIZE, "tying") if _has_generator(initial) else ()
-    return {f"model.{name}": getattr(initial.model, name) for name in _ENCODER_SHAPE + generator}
+    names = _ENCODER_SHAPE + ((*_GENERATOR_SIZE, "tying") if _has_generator(initial) else ())
+    return {f"model.{name}": getattr(initial.model, name) for name in names}
 
 
 def _has_generator(initial: Pretrained) -> bool:

@@ -38,7 +38,7 @@ class Timetable:
         return count
 
     def reads(self, step: int) -> bool:
-        """Tells whether losses are read from the devices, which then wait.
+        """Returns True if losses are read from the devices, which then wait.
 
         A read before every other event keeps the result of a bad step out of checkpoints.
         """
@@ -46,23 +46,23 @@ class Timetable:
                 or self.evaluates(step))
 
     def records(self, step: int) -> bool:
-        """Tells whether an interval of metrics.jsonl ends, as at every checkpoint."""
+        """Returns True if an interval of metrics.jsonl ends, as at every checkpoint."""
         return self.saves(step) or _due(step, self.runtime.log_every_steps)
 
     def saves(self, step: int) -> bool:
-        """Tells whether a checkpoint is due."""
+        """Returns True if a checkpoint is due."""
         return step == self.num_steps or _due(step, self.runtime.save_checkpoints_steps)
 
     def samples(self, step: int) -> bool:
-        """Tells whether sample corruptions are due."""
+        """Returns True if sample corruptions are due."""
         return _due(step, self.runtime.sample_every_steps)
 
     def evaluates(self, step: int) -> bool:
-        """Tells whether an evaluation is due."""
+        """Returns True if an evaluation is due."""
         return step == self.num_steps or _due(step, self.runtime.eval_every_steps)
 
     def to_come(self, step: int) -> dict[str, int]:
-        """Returns the number of future events of each kind, by `Loop`'s names."""
+        """Returns the number of future events of each kind, by the reporter's names."""
         def times(every: int, *, at_the_end: bool) -> int:
             extra = at_the_end and step < self.num_steps and not _due(self.num_steps, every)
             return (self.num_steps // every - step // every if every else 0) + extra

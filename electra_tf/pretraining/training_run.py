@@ -1,7 +1,7 @@
 """A pre-training run: from the newest checkpoint, or the start, to the last step."""
 
 import contextlib
-import dataclasses
+import itertools
 import os
 import signal
 import sys
@@ -71,11 +71,10 @@ def _train(run: Run, report_dir: Path, out: TextIO) -> None:
                           num_steps=config.training.num_train_steps,
                           steps_per_loop=steps_per_loop(config.runtime, run.strategy))
         print("\n".join(_header(run, state, table.first_step, new_parts)), file=out, flush=True)
-        reporter = Reporter(run, report_dir, table, out=out)
-        stopped_by = Loop(
-            timetable=table, trainer=_trainer(run, state, table), manager=manager,
-            reporter=reporter, request=request, workers=workers.Agreement(run.strategy),
-            evaluator=Evaluator(run, state.model) if run.rows("eval") else None).run()
+        stopped_by = run_loop(
+            table, _trainer(run, state, table), manager, Reporter(run, report_dir, table, out=out),
+            Evaluator(run, state.model) if run.rows("eval") else None, request,
+            workers.Agreement(run.strategy))
     if stopped_by:
         raise Interrupted(stopped_by, "" if out is not sys.stdout else (
             f"stopped by {stopped_by.name} at step {int(state.step.numpy()):,} of "
@@ -86,7 +85,7 @@ def _train(run: Run, report_dir: Path, out: TextIO) -> None:
 def _stop_request(run: Run) -> StopRequest:
     if not workers.has_several_workers(run.strategy):
         return StopRequest()
-    seconds = run.config.runtime.grace_seconds  # Workers mustn't wait for each other for ever.
+    seconds = run.config.runtime.grace_seconds  # Workers must not wait for each other without end.
     return StopRequest(grace_seconds=seconds, late=(
         f"no step that all workers agree on within --grace_seconds={seconds:g}: this worker ends. "
         f"To go on from the last checkpoint, on every worker: {same_command()}"))
@@ -131,66 +130,54 @@ def _trainer(run: Run, state: TrainState, table: Timetable) -> Trainer:
     return Trainer(run.strategy, step, batches, in_loops=table.steps_per_loop > 1)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Loop:
-    """The loop from the restored step to the last step or a signal, and the parts it calls."""
+def run_loop(table: Timetable, trainer: Trainer, manager: CheckpointManager, reporter: Reporter,
+             evaluator: Evaluator | None, request: StopRequest, agreement: workers.Agreement
+             ) -> signal.Signals | None:
+    """Trains from the restored step to the last one; losses are read only where needed.
 
-    timetable: Timetable
-    trainer: Trainer
-    manager: CheckpointManager
-    reporter: Reporter
-    evaluator: Evaluator | None
-    """None if nothing was held out."""
-    request: StopRequest
-    workers: workers.Agreement
-
-    def run(self) -> signal.Signals | None:
-        """Trains; returns the signal that ended the run early, after a checkpoint, or None.
-
-        Losses are read only where needed, so that the devices don't wait.
-        """
-        table, step = self.timetable, self.timetable.first_step
-        stopped = self._evaluate(step) if table.evaluates(step) else None
-        while step < table.num_steps and not stopped:
-            count = table.steps_in_one_go(step)
-            self.trainer.run(count)
-            step += count
-            stopped = self._stopped()
-            if stopped or table.reads(step) or self.reporter.line_is_due():
-                self.reporter.on_train(self.trainer.totals(), step,
-                                       complete=bool(stopped) or table.records(step))
-            if table.samples(step) and not stopped and self.evaluator is not None:
-                self.reporter.on_samples(self.evaluator.samples(SHOWN_SAMPLES))
-            if table.saves(step) or stopped:
-                self.manager.save(step, check_interval=False)
-                self.reporter.on_checkpoint(step)
-            if table.evaluates(step) and not stopped:
-                stopped = self._evaluate(step)
-        return stopped
-
-    def _stopped(self) -> signal.Signals | None:
+    Returns the signal that ended the run early, after a checkpoint, or None. `evaluator` is None
+    if nothing was held out.
+    """
+    def received() -> signal.Signals | None:
         """Returns the signal that any worker received, the same one on all workers."""
-        received = self.workers.any([self.request.number == number for number in STOPPING])
-        return max((number for number, came in zip(STOPPING, received, strict=True) if came),
-                   default=None)
+        came = agreement.any([request.number == number for number in STOPPING])
+        return max(itertools.compress(STOPPING, came), default=None)
 
-    def _evaluate(self, step: int) -> signal.Signals | None:
-        """Evaluates, unless that was done before the run was interrupted; returns as `run`."""
+    def evaluate() -> signal.Signals | None:
+        """Evaluates, unless that was done before the run was interrupted; returns as `run_loop`."""
         # Only the chief has the log.
-        if self.evaluator is None or self.workers.any([self.reporter.has_evaluation(step)])[0]:
+        if evaluator is None or agreement.any([reporter.has_evaluation(step)])[0]:
             return None
         stopped = None
 
         def go_on(batches: int) -> bool:
             nonlocal stopped
-            self.reporter.on_evaluated(batches)
-            stopped = self._stopped()
+            reporter.on_evaluated(batches)
+            stopped = received()
             return not stopped
 
-        scores = self.evaluator.evaluate(go_on)
+        scores = evaluator.evaluate(go_on)
         if scores is not None:
-            self.reporter.on_eval(scores)
+            reporter.on_eval(scores)
         return stopped
+
+    step = table.first_step
+    stopped = evaluate() if table.evaluates(step) else None
+    while step < table.num_steps and not stopped:
+        count = table.steps_in_one_go(step)
+        trainer.run(count)
+        step += count
+        stopped = received()
+        if stopped or table.reads(step) or reporter.line_is_due():
+            reporter.on_train(trainer.totals(), step, complete=bool(stopped) or table.records(step))
+        if table.samples(step) and not stopped and evaluator is not None:
+            reporter.on_samples(evaluator.samples(SHOWN_SAMPLES))
+        if table.saves(step) or stopped:
+            manager.save(step, check_interval=False)
+            reporter.on_checkpoint(step)
+        if table.evaluates(step) and not stopped:
+            stopped = evaluate()
+    return stopped
 
 
 def _header(run: Run, state: TrainState, first_step: int,
