@@ -5,7 +5,6 @@ against a run's own generator falls when the generator learns, so it cannot comp
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -13,20 +12,6 @@ from electra_tf.config.model import EncoderConfig
 
 HEALTHY = 0.03
 """Largest distance of a healthy run's AUC from the curve of measured runs."""
-
-
-def fit(points: Sequence[tuple[float, float]], limit: float) -> Callable[[float], float]:
-    """Returns a fit of tokens -> AUC = max(0.5, limit - scale x tokens^-exponent).
-
-    `points` are tokens and AUC of two runs or more, all below the asymptotic AUC `limit`.
-
-    >>> law = fit([(1e6, 0.70), (4e6, 0.80), (16e6, 0.85)], limit=0.9)
-    >>> f"{law(64e6):.3f} {law(1.0):.1f}"
-    '0.875 0.5'
-    """
-    tokens, aucs = np.array(points, dtype=float).T
-    slope, intercept = np.polyfit(np.log(tokens), np.log(limit - aucs), 1)
-    return lambda count: max(0.5, limit - float(np.exp(intercept)) * count**float(slope))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,8 +27,10 @@ class Network:
     """Asymptotic AUC: fitted where three runs were measured, assumed for the others."""
 
     def auc(self, tokens: float) -> float:
-        """Returns the expected final AUC of a run with this number of tokens."""
-        return fit(self.measured, self.limit)(tokens)
+        """Returns the expected final AUC: 0.5 or more, limit - scale x tokens^-exponent."""
+        counts, aucs = np.array(self.measured).T
+        slope, intercept = np.polyfit(np.log(counts), np.log(self.limit - aucs), 1)
+        return max(0.5, self.limit - float(np.exp(intercept)) * tokens**float(slope))
 
 
 _TINY = ("--model_size=tiny", "--set=model.num_heads=4",
@@ -57,7 +44,7 @@ NETWORKS = (
             measured=((4.10e6, 0.814), (57.3e6, 0.902))),
 )
 """Smallest first. Runs on Wikipedia and books in 8,156 pieces, 16 x 128 tokens a step, recipe
-`short`; docs/how_to/size_and_recipe.md has the commands and what else came out."""
+`short`; docs/how_to/size_and_recipe.md has the commands and all results."""
 
 
 def compared(auc: float, tokens: float, shape: EncoderConfig) -> str:
