@@ -37,7 +37,7 @@ _GENERATOR_SIZE = ("generator_width", "generator_depth")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Run:
-    """Checked settings, records and devices of a run."""
+    """Checked settings, records and devices."""
 
     config: PretrainingConfig
     """Settings without automatic values."""
@@ -83,10 +83,11 @@ class Run:
 def stages(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
            vocab_file: Path | None = None, initial: Pretrained | None = None, *,
            restart: bool = False) -> Iterator[Run]:
-    """Yields every run of a command when the previous run is finished; arguments as `prepare`'s.
+    """Yields the run of a command; the arguments are those of `prepare`.
 
-    There is one, or two if a generator is trained first, in a directory within `model_dir`. The
-    steps of `config` are those of both. `restart` removes the files of earlier runs first.
+    There are two runs if a generator is trained first, in a directory within `model_dir`. Then the
+    steps of `config` are those of both, and the first run must be finished before the second is
+    asked for. `restart` removes the files of earlier runs.
     """
     def prepared(config: PretrainingConfig, directory: Path) -> Run:
         run = prepare(config, data_dir, directory, vocab_file, initial, restart=restart)
@@ -128,20 +129,11 @@ def settings_of_run(model_dir: Path) -> dict[str, Any]:
 def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
             vocab_file: Path | None = None, initial: Pretrained | None = None, *,
             restart: bool = False, here: bool = True) -> Run:
-    """Returns a run that is ready to start.
+    """Returns a run that is ready to start; a `UserError` names what doesn't fit the settings.
 
-    Args:
-        config: the run's settings. With more steps than a finished run in `model_dir` has, they
-            extend that run.
-        data_dir: directory of records.
-        model_dir: the run's directory.
-        vocab_file: vocabulary that must equal the records'.
-        initial: initial networks, of the shape that the settings give.
-        restart: begin again, whatever run is in `model_dir`.
-        here: check that a step fits into this machine's memory.
-
-    Raises:
-        UserError: one of these doesn't fit the settings, or the devices don't.
+    More steps than those of a finished run in `model_dir` extend it, unless `restart` is true. The
+    vocabulary of `vocab_file` must equal the records'; `initial` networks must have the configured
+    shape. With `here`, a step must fit into this machine's memory.
     """
     built = manifest.load(data_dir)
     records = built.records(storage.path(data_dir))
@@ -181,10 +173,7 @@ def prepare(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
 
 
 def _finished_at(model_dir: Path, num_steps: int) -> list[int]:
-    """Returns the earlier numbers of steps of a run that is to have `num_steps` in the end.
-
-    It is empty unless the run was extended, or is finished now and `num_steps` is larger.
-    """
+    """Returns the earlier numbers of steps of a run that was extended, or is by `num_steps`."""
     if not run_directory.is_taken(model_dir):
         return []
     saved = run_directory.read_identity(model_dir)
@@ -208,8 +197,8 @@ def token_kinds(vocabulary: Vocabulary) -> TokenKinds:
 
 def shape_of(initial: Pretrained) -> dict[str, Any]:
     """Returns the settings, by name, that give new networks the shape of initial ones."""
-    generator = (*_GENERATOR_SIZE, "tying") if _has_generator(initial) else ()
-    return {f"model.{name}": getattr(initial.model, name) for name in _ENCODER_SHAPE + generator}
+    names = _ENCODER_SHAPE + ((*_GENERATOR_SIZE, "tying") if _has_generator(initial) else ())
+    return {f"model.{name}": getattr(initial.model, name) for name in names}
 
 
 def _has_generator(initial: Pretrained) -> bool:
@@ -217,10 +206,7 @@ def _has_generator(initial: Pretrained) -> bool:
 
 
 def _check_shape(initial: Pretrained, config: PretrainingConfig) -> None:
-    """Raises UserError if initial networks have another shape.
-
-    The published ELECTRA-Small generator is as wide as its discriminator, not a quarter as wide.
-    """
+    # The published ELECTRA-Small generator is as wide as its discriminator, not a quarter.
     theirs, ours = initial.model, config.model
     sizes = [(model.generator.hidden_size, model.generator.num_layers) for model in (theirs, ours)]
     names = _ENCODER_SHAPE + (
@@ -245,7 +231,6 @@ def _text(made: Manifest, records: Records, vocab_file: Path | None) -> TextSett
 
 
 def _check_text(initial: Pretrained, text: TextSettings, records: Records) -> None:
-    """Raises UserError if networks have another vocabulary or normalization than the records."""
     if initial.text.facts() != text.facts():
         raise UserError(f"{initial.source} has another vocabulary, or another "
                         f"normalization of text, than the records in {records}.")

@@ -140,13 +140,18 @@ def plan(network: Network, timing: Timing, seconds: float, length: int) -> Plan:
         length: tokens of an example.
     """
     room = max(0.0, (1 - SPARE) * (seconds - timing.start_seconds - END_SECONDS))
-    batches = max(1, int(EVALUATED * room / timing.eval_seconds))
-    evaluations = min(_MOST_EVALUATIONS, batches)
-    batches = min(_MOST_EVAL_BATCHES, batches // evaluations)
+    evaluations, batches = _evaluations(EVALUATED * room / timing.eval_seconds)
     training = room - evaluations * batches * timing.eval_seconds
     steps = max(1, int(training * timing.tokens_per_second / (BATCH * length)))
     return Plan(network=network, timing=timing, seconds=seconds, length=length, steps=steps,
                 evaluations=min(evaluations, steps), eval_batches=batches)
+
+
+def _evaluations(most: float) -> tuple[int, int]:
+    """Returns the evaluations of a run and the batches of each, at most so many batches in all."""
+    most = max(1, int(most))
+    evaluations = min(_MOST_EVALUATIONS, most)
+    return evaluations, min(_MOST_EVAL_BATCHES, most // evaluations)
 
 
 def replanned(planned: Plan, tokens_per_second: float, seconds: float) -> Plan:
@@ -206,7 +211,7 @@ def continued(data_dir: str, model_dir: Path, seconds: float | None) -> list[str
         return None
     saved = read_identity(model_dir)
     total, begun = saved["training.num_train_steps"], saved.get("initial")
-    batches = _MOST_EVAL_BATCHES
+    batch = saved["training.train_batch_size"]
     usual = flatten(SIZES["small"]) | {"training.num_train_steps": total}
     words = [*throughput.pretrain(), f"--data_dir={data_dir}", f"--model_dir={model_dir}", *(
         f"--set={name}={value}" for name, value in settings_of(saved).items()
@@ -218,15 +223,12 @@ def continued(data_dir: str, model_dir: Path, seconds: float | None) -> list[str
         if seconds is None or measured is None:
             raise UserError(f"--model_dir={model_dir} holds a run that is finished after {total:,} "
                             "steps; give --budget to extend it, or name a new directory.")
-        length = saved["data.max_seq_length"]
         tokens = max(0.0, seconds - _RESUME_SECONDS - END_SECONDS) * measured
         total += max(1, int((1 - SPARE - EVALUATED) * tokens
-                            / (saved["training.train_batch_size"] * length)))
-        # A token of an evaluation takes less time than one of training.
-        batches = min(batches, max(1, int(
-            EVALUATED * tokens / (_MOST_EVALUATIONS * _EVAL_BATCH * length))))
+                            / (batch * saved["data.max_seq_length"])))
     words.append(f"--num_train_steps={total}")
-    return words + _evaluation_flags(total, min(_MOST_EVALUATIONS, total), batches)
+    # An example of an evaluation takes less time than one of training.
+    return words + _evaluation_flags(total, *_evaluations(EVALUATED * total * batch / _EVAL_BATCH))
 
 
 def report(plans: Sequence[Plan], best: Plan, records: Records) -> str:
