@@ -12,7 +12,6 @@ from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import SIZES
 from electra_tf.modeling import flops
 from electra_tf.modeling.weight_table import discriminator, language_model, whole_encoder
-from electra_tf.platform.errors import UserError
 
 GOLDEN = json.loads((pathlib.Path(__file__).parent / "golden" / "flops.json").read_text())
 
@@ -75,12 +74,3 @@ def test_every_objective_is_counted_and_stages_cost_their_share():
     # which reads what a masked language model writes in a forward pass, a third of its step.
     second = counted["fixed_generator"] + counted["mlm"] / 3
     assert counted["two_stage"] == pytest.approx((counted["mlm"] + second) / 2)
-
-
-@pytest.mark.parametrize(("changes", "length", "words"), [
-    ({"objective.name": "frozen_generator"}, 128, "--set objective.generator=DIRECTORY"),
-    ({}, 513, "--max_seq_length=513 is more than the model's 512 positions")])
-def test_what_cant_be_counted_is_one_line(changes, length, words):
-    with pytest.raises(UserError, match=words):
-        Workload.of(override(SIZES["small"], changes), length)
-    assert Workload.of(SIZES["small"], 512).tokens == 4 * work("small").tokens
