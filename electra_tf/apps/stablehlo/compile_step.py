@@ -48,8 +48,8 @@ def main() -> None:
     values = flags.FLAGS
     with overrides.naming_flags(pretraining_flags.SETTINGS):
         if not values.topology and not values.export:
-            raise UserError("--topology or --export is needed: the TPUs to compile for, or the file "
-                            "to write the step to.")
+            raise UserError("--topology or --export is needed: the TPUs to compile for, or the "
+                            "file to write the step to.")
         if values.topology and (values.export or values.take_back):
             raise UserError("--topology excludes --export and --take_back; give one of them.")
         config = pretraining_flags.build_config(
