@@ -187,7 +187,8 @@ def _header(run: Run, state: TrainState, first_step: int,
     lines = [f"model    {count_parameters(state.model):,} parameters"
              + (f": {about}" if about else ""),
              f"records  {examples:,} examples of {run.length} tokens, "
-             f"{run.examples('eval'):,} held out; {examples / batch:,.0f} steps of {batch} an epoch"]
+             f"{run.examples('eval'):,} held out; "
+             f"{examples / batch:,.0f} steps of {batch} an epoch"]
     if not first_step:
         lines.append(f"begins   with {'new weights' if run.initial is None else run.initial.source}"
                      + (f"; new: {', '.join(new_parts)}" if new_parts else ""))

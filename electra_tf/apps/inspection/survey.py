@@ -26,14 +26,14 @@ class Place(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Records:
-    """A directory of records whose vocabulary and shards are there; see `open_records`."""
+    """A directory of records with its vocabulary and all shards; see `open_records`."""
 
     data_dir: Path
     manifest: Manifest
     vocabulary: Vocabulary
 
     def examples(self, split: str) -> int:
-        """Returns how many examples "train" or "eval" has."""
+        """Returns the number of examples of "train" or "eval"."""
         return self.manifest.examples(split)
 
     def batches(self, split: str) -> Iterator[Batch]:
@@ -42,7 +42,7 @@ class Records:
             yield from self._read(shard, 0, shard.examples)
 
     def place(self, split: str, number: int) -> Place:
-        """Returns where the example is that `batches(split)` yields after `number` others."""
+        """Returns the place of the example that `batches(split)` yields after `number` others."""
         for shard in self.manifest.shards_of(split):
             if number < shard.examples:
                 return Place(shard, number)
@@ -61,9 +61,8 @@ class Records:
 def open_records(data_dir: Path) -> Records:
     """Returns the records of a directory, with their vocabulary.
 
-    Raises:
-        UserError: there is no finished build, its vocabulary is missing or another one, or a shard
-            is missing or of another size.
+    An unfinished build, a missing or different vocabulary, and a shard that is missing or of
+    another size are refused with a `UserError`.
     """
     manifest = manifests.load(data_dir)
     path = data_dir / manifests.VOCABULARY_NAME

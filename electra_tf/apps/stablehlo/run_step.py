@@ -1,4 +1,4 @@
-r"""Trains with an exported step on whatever JAX runs on: CPU, GPUs, TPUs; needs no TensorFlow.
+r"""Trains with an exported step on JAX's devices (CPU, GPUs, TPUs) without TensorFlow.
 
     .venv-compile/bin/python -m electra_tf.apps.stablehlo.run_step --step=step.stablehlo \
         --data_dir=records --state=trained.npz --last_step=1000
@@ -97,7 +97,7 @@ class _Loop:
         self._pace = Pace()
 
     def run(self, first: int, last: int, request: StopRequest) -> int | None:
-        """Returns the step at which a signal ended the loop, None if it is done."""
+        """Returns the step at which a signal ended the loop, None after the last step."""
         values = flags.FLAGS
         self._log.rewind(first)
         for number, batch in enumerate(self._batches(first, last), start=first + 1):
@@ -159,11 +159,11 @@ def define() -> None:
     flags.DEFINE_string("step", None, "File that compile_step --export wrote.")
     flags.DEFINE_string("data_dir", None, "Directory of the records that the step was exported "
                         "with.")
-    flags.DEFINE_string("state", None, "File of the state, ending in .npz: continued from if it "
-                        "exists, and written.")
+    flags.DEFINE_string("state", None, "File of the state, ending in .npz. An existing state is "
+                        "continued; the new state replaces it.")
     flags.DEFINE_integer("last_step", 0, "Train up to this step; 0: the run's last.", lower_bound=0)
     flags.DEFINE_integer("log_every_steps", 100, "Steps between reports.", lower_bound=1)
-    flags.DEFINE_integer("save_every_steps", 1000, "Steps between states that are saved.",
+    flags.DEFINE_integer("save_every_steps", 1000, "Steps between saved states.",
                          lower_bound=1)
 
 
