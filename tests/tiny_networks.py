@@ -41,7 +41,7 @@ def finetuned(networks: Pretrained, kind: Kind, labels: tuple[str, ...], head: d
     task = TaskSpec(name=str(kind), kind=kind, labels=labels, metrics=("accuracy",), scale=scale,
                     offset=offset)
     return dataclasses.replace(networks, weights=weights, task=task.facts(),
-                               head_settings=settings or {})
+                               task_settings=settings or {})
 
 
 def task_objective(kind: Kind, outputs: int = 0, *, scale: float = 1.0, offset: float = 0.0,

@@ -35,14 +35,14 @@ def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str) -> None
     model = ClassificationObjective(spec, config.task).build_model(
         config.model, seed=1, policy="float32")
     text = TextSettings(vocabulary=vocabulary)
-    model_to_serve = servable.of_task(model, spec, config.task, text, None)
-    for precision in ("bfloat16", "float32"):
-        saved_model.export(
-            model_to_serve, saved_model.Target.of(str(directory / precision), "1", precision))
     networks = Pretrained(
         source="new weights", model=config.model, text=text, task=spec.facts(),
-        head_settings={"task.hidden_layer": True},
+        task_settings={"task.hidden_layer": True, "task.max_seq_length": MAX_LENGTH},
         weights={variable.name.split(":")[0]: variable.numpy() for variable in model.variables})
+    for precision in ("bfloat16", "float32"):
+        saved_model.export(
+            servable.of_networks(networks),
+            saved_model.Target.of(str(directory / precision), "1", precision))
     conversion.write(networks, directory / "hugging_face", Format.HUGGING_FACE)
 
 

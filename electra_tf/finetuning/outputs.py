@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from electra_tf.finetuning.predictor import Predictor
-from electra_tf.finetuning.results import THRESHOLD, Results, score_table
+from electra_tf.finetuning.results import Results, score_table, threshold_of
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.platform import storage
 from electra_tf.platform.atomic_file import (
@@ -86,12 +86,6 @@ def progress(clock: Callable[[], float] = time.monotonic) -> Callable[[float], N
             shown = now
 
     return show
-
-
-def threshold_of(model_dir: Path) -> float | None:
-    """Returns the threshold that was best on dev in training; None if none was searched."""
-    results = Results.load(model_dir)  # None of a model that was converted, not trained here.
-    return results and next(iter(results.best.scores.values())).get(THRESHOLD)
 
 
 def evaluate(run: FinetuningRun, dev: Mapping[str, Sequence[Example]]) -> None:

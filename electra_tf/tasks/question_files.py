@@ -13,9 +13,9 @@ import pydantic
 
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import MIB, Path, read_lines
+from electra_tf.platform.storage import MIB, Path
 from electra_tf.tasks.examples import QuestionExample
-from electra_tf.tasks.tables import MOST_BYTES
+from electra_tf.tasks.tables import MOST_BYTES, byte_lines
 
 SQUAD = {"squad": "v1.1", "squad2": "v2.0"}
 """Task -> version in the names of the published files."""
@@ -139,14 +139,14 @@ class _MrqaParagraph(pydantic.BaseModel):
 def _paragraphs(path: Path) -> Iterator[tuple[str, _SquadParagraph | _MrqaParagraph]]:
     """Yields contexts with their questions, and the beginning of the place of each question."""
     if path.name.endswith(MRQA_SUFFIXES):
-        lines = read_lines(path, longest=LONGEST_LINE, most=MOST_MRQA_BYTES)
+        lines = byte_lines(path, longest=LONGEST_LINE, most=MOST_MRQA_BYTES)
         number, line = next(lines, (1, b""))
         _parsed(f"{path}:{number}", line, _MrqaHeader, fix=(
             '; the first line of MRQA\'s files is their header, {"header": {"dataset": "..."}}'))
         for number, line in lines:
             yield f"{path}:{number}: ", _parsed(f"{path}:{number}", line, _MrqaParagraph)
         return
-    content = b"".join(line for _, line in read_lines(path, longest=MOST_BYTES, most=MOST_BYTES))
+    content = b"".join(line for _, line in byte_lines(path, longest=MOST_BYTES, most=MOST_BYTES))
     for one, article in enumerate(_parsed(str(path), content, _SquadFile).data):
         for two, paragraph in enumerate(article.paragraphs):
             yield f"{path}: data[{one}].paragraphs[{two}].", paragraph

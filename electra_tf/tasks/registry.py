@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
-from electra_tf.config.finetuning_flags import BLIMP
 from electra_tf.config.model import ModelConfig
 from electra_tf.config.overrides import override
 from electra_tf.platform.errors import UserError
@@ -45,8 +44,8 @@ def resolved(asked: Sequence[str]) -> tuple[str, ...]:
     known = dict.fromkeys(
         name for one in asked for name in (glue.TASKS if one == glue.ALL else [one]))
     if not known or not set(known) <= set(NAMES):
-        raise UserError(f"--task must be one of {glue.ALL}, {', '.join(NAMES)}, or "
-                        f"{BLIMP} alone. Received: {', '.join(asked)!r}")
+        raise UserError(f"--task must be one of {glue.ALL}, {', '.join(NAMES)}. "
+                        f"Received: {', '.join(asked)!r}")
     if len(known) > 1 and not set(known) <= set(glue.TASKS):
         raise UserError("only GLUE's tasks can share a run; give one --task at a time. Received: "
                         f"{', '.join(asked)!r}")

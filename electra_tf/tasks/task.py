@@ -63,16 +63,20 @@ class TaskSpec:
                 for name, value in vars(self).items()}
 
     @classmethod
-    def of_facts(cls, saved: Mapping[str, Any]) -> "TaskSpec":
-        """Returns what `facts` wrote; `strict_json.Unreadable` if a field is missing or wrong."""
+    def of_facts(cls, saved: Mapping[str, Any], source: object) -> "TaskSpec":
+        """Returns what `facts` wrote; `UserError` if `source`, a run, has a damaged task."""
         values = {name.removeprefix(_PREFIX): value for name, value in saved.items()
                   if name.startswith(_PREFIX)}
         missing = {field.name for field in dataclasses.fields(cls)} - values.keys()
-        if missing:
-            raise strict_json.Unreadable(f"{min(missing)!r} is missing")
-        spec = strict_json.loads(json.dumps(values).encode(), cls)
-        if bool(spec.labels) != (spec.kind in LABELLED):
-            raise strict_json.Unreadable(f"{spec.kind} with {len(spec.labels)} labels")
+        try:
+            if missing:
+                raise strict_json.Unreadable(f"{min(missing)!r} is missing")
+            spec = strict_json.loads(json.dumps(values).encode(), cls)
+            if bool(spec.labels) != (spec.kind in LABELLED):
+                raise strict_json.Unreadable(f"{spec.kind} with {len(spec.labels)} labels")
+        except strict_json.Unreadable as error:
+            raise UserError(f"settings.json of {source} is damaged: its task: {error}; restore it "
+                            "or start a new --model_dir.") from error
         return spec
 
 

@@ -25,7 +25,6 @@ from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 from tests.fuzz.attempts import REFUSED, attempt, cases
 from tests.fuzz.mutations import HOSTILE_TEXT, bytes_changed, json_changed
 
-SPEC = TaskSpec(name="classification", kind="classification", metrics=("accuracy",))
 CONTEXT = "Denver beat Carolina 24–10 in 2016."
 QUESTIONS = [
     {"id": "a", "question": "Who won?", "answers": [{"text": "Denver", "answer_start": 0}],

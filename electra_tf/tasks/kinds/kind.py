@@ -13,11 +13,10 @@ import tf_keras
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import Row, RowBatch
-from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.inference import InferenceEncoder
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.task_heads import ScoreHead
+from electra_tf.modeling.task_heads import ScoreHead, TaskModel
 from electra_tf.objectives.objective import Outcome, Ratio
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path

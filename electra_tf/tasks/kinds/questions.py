@@ -10,10 +10,9 @@ from electra_tf.config.finetuning import TaskConfig
 from electra_tf.config.model import ModelConfig
 from electra_tf.data.buckets import Row, RowBatch
 from electra_tf.modeling import chunks
-from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.fused import dimensions
 from electra_tf.modeling.randomness import Randomness
-from electra_tf.modeling.task_heads import QuestionHead, SpanBeams, answer_positions
+from electra_tf.modeling.task_heads import QuestionHead, SpanBeams, TaskModel, answer_positions
 from electra_tf.objectives.objective import Outcome
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path

@@ -15,8 +15,8 @@ from sklearn import metrics
 
 from electra_tf.config.finetuning import TaskConfig
 from electra_tf.data.buckets import Row, RowBatch
-from electra_tf.modeling.electra import TaskModel
 from electra_tf.modeling.randomness import Randomness
+from electra_tf.modeling.task_heads import TaskModel
 from electra_tf.objectives.objective import Outcome
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.storage import Path
