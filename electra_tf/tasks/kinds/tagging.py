@@ -56,8 +56,8 @@ class Tagging(base.TaskKind):
     metrics = ("f1", "precision", "recall", "accuracy")
     objective_class = TaggingObjective
     suffix = piped = ".txt"
-    hugging_face = base.HuggingFaceHead(architecture="ElectraForTokenClassification",
-                                   layers={"classifier": ("dense",)})
+    hugging_face = base.HuggingFaceHead(
+        architecture="ElectraForTokenClassification", layers={"classifier": ("dense",)})
     columns = {"texts": ("words",), "label": "tags"}
     inputs = ("text",)
 
