@@ -110,9 +110,9 @@ def predict(run: FinetuningRun, source: str, output: str, *, overwrite: bool = F
     `UserError` if the input can't be read; or if the output is the input, exists without
     `overwrite`, or can't be written, which is found before anything is computed.
     """
-    forms = {".jsonl": _json_lines, **run.kind.forms(run.spec)}
+    forms = {**run.kind.forms(run.spec), ".jsonl": _json_lines}
     target = None if output == PIPE else storage.path(output)
-    suffix = run.kind.suffix if target is None else target.suffix
+    suffix = next(iter(forms)) if target is None else target.suffix
     if suffix not in forms:
         raise UserError(f"--output={target} must end in {' or '.join(forms)}, or be - for standard "
                         "output.")
@@ -191,7 +191,8 @@ def submission_files(spec: TaskSpec,
                 [record["prediction"] for record in records])
             files[file] = content
         elif name in QUESTIONS:
-            files["predictions.json"] = KINDS[Kind.QUESTION_ANSWERING].written(spec, records)
+            written = KINDS[Kind.QUESTION_ANSWERING].forms(spec)[".json"]
+            files["predictions.json"] = written(records)
             if all("no_answer_score" in record for record in records):
                 files["null_odds.json"] = json.dumps(  # Logits of "no answer".
                     {record["key"]: record["no_answer_score"] for record in records}) + "\n"

@@ -50,8 +50,8 @@ def shown_paths(paths: Sequence[Path]) -> str:
 def hold_out(examples: Sequence[Example]) -> tuple[list[Example], list[Example], str]:
     """Returns the examples to train on, those to score, and a note; both in their order.
 
-    The choice is stratified by label or number and depends on nothing but the examples. Equal texts
-    and questions about one context stay together. `UserError` for fewer than two different texts.
+    The choice is stratified by label or number and depends on the examples alone. Equal texts and
+    questions about one context stay together. `UserError` for fewer than two different texts.
     """
     groups: dict[Any, list[int]] = {}
     for index, example in enumerate(examples):
@@ -165,7 +165,7 @@ def require_known_labels(paths: Sequence[Path], examples: Sequence[TextExample |
 
 
 def require_single_labels(paths: Sequence[Path], labels: Collection[str]) -> None:
-    """Raises `UserError` for labels that join others: "a,b" where "a" is a label, too."""
+    """Raises `UserError` for labels that join others: "a,b" where "a" is also a label."""
     for label in labels:
         if set(map(str.strip, re.split("[,;|]", label))) & set(labels) - {label}:
             raise UserError(f"{shown_paths(paths)}: the label {shown(label)} joins several labels; "

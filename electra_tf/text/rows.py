@@ -55,7 +55,7 @@ class RowEncoder:
         totals = tf.add_n(lengths) + (1 + len(parts))
         # One column for no rows: heads read the first.
         columns = tf.range(tf.reduce_max(tf.concat([totals, [1]], axis=0)))
-        # Where every token stands in the table; all of int32, which TensorFlow moves fastest.
+        # Index of every token in the table; int32 throughout, which TensorFlow moves fastest.
         places = tf.tile(tf.cast(columns == 0, tf.int32)[tf.newaxis], [tf.size(totals), 1])
         begin, before = tf.ones_like(totals), 3
         for part, length in zip(parts, lengths, strict=True):

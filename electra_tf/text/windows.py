@@ -8,7 +8,7 @@ from electra_tf.text.rows import RowEncoder, Tokens, head
 
 
 class Windows(NamedTuple):
-    """Where the parts of the contexts of B questions come from, W rows."""
+    """The parts of the contexts of B questions that W rows show."""
 
     example: tf.Tensor  # int32 [W]: which question's.
     first: tf.Tensor  # int32 [W]: the part's first piece, among those of its context.

@@ -8,7 +8,7 @@ from electra_tf.text.rows import RowEncoder, Tokens, head
 
 
 class WordRows(NamedTuple):
-    """What the encoder reads, and where the W words of all texts begin in it."""
+    """Rows for the encoder, and the places of the W words of all texts in them."""
 
     tokens: Tokens  # R rows.
     first_piece: tf.Tensor  # int32 [W, 2]: row and column of every word's first piece.
@@ -23,7 +23,7 @@ class Words(NamedTuple):
 
 
 def split_at_spaces(encoder: RowEncoder, column: tf.Tensor) -> Words:
-    """Takes what stands between spaces in texts, string [B], for a word, as files of tags do."""
+    """Splits texts, string [B], at spaces alone, as files of tags do."""
     return given(encoder, tf.strings.split(column))
 
 
@@ -50,7 +50,7 @@ def split_as_tokenized(encoder: RowEncoder, column: tf.Tensor) -> Words:
 
 
 def in_rows(encoder: RowEncoder, words: Words) -> WordRows:
-    """Lays words out in rows; the rows of a text depend on nothing but its own words."""
+    """Lays words out in rows; the rows of a text do not depend on other texts."""
     sizes = tf.cast(words.pieces.row_lengths(), tf.int32)
     first_words = row_starts(
         sizes, tf.cast(words.texts.row_splits, tf.int32), encoder.max_length - 2)

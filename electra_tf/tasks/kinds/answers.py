@@ -1,8 +1,7 @@
 """Decodes answers from the beams of windows, and scores them as SQuAD 2.0's evaluation does.
 
-Where every question has an answer, the scores are SQuAD 1.1's, except for gold answers that consist
-of articles and punctuation: such an answer is ignored beside others, and alone it stands for "no
-answer".
+Where every question has an answer, the scores are SQuAD 1.1's, except for gold answers of articles
+and punctuation alone: such an answer is ignored beside others, and as the only one means no answer.
 """
 
 import collections
@@ -104,7 +103,7 @@ def best_answers(contexts: Contexts, parts: Windows, beams: SpanBeams, *,
     before = tf.gather(tf.cast(contexts.starts.row_starts(), tf.int32), contexts.of)
 
     def of_piece(values: tf.RaggedTensor, piece: tf.Tensor) -> tf.Tensor:
-        # A context without pieces has none to look up; zero stands for it.
+        # A context without pieces gets 0.
         flat = tf.concat([tf.cast(values.flat_values, tf.int32), [0]], axis=0)
         place = before + tf.gather(piece, window)
         return tf.gather(flat, tf.where(found, place, tf.size(flat) - 1))

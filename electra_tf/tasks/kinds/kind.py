@@ -2,7 +2,6 @@
 
 import abc
 import dataclasses
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -62,7 +61,7 @@ class HuggingFaceHead:
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Settings of fine-tuning that make a head of exactly these layers."""
     problem_type: str | None = None
-    """Value in config.json that tells kinds of one architecture apart."""
+    """Value in config.json that distinguishes kinds of one architecture."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -132,8 +131,6 @@ class TaskKind(abc.ABC):
     objective_class: ClassVar[type[TaskObjective]]
     recipe: ClassVar[Mapping[str, Any]] = {}
     """Settings that differ from the general recipe's."""
-    suffix: ClassVar[str]
-    """Suffix of prediction files in this kind's own format, beside .jsonl."""
     piped: ClassVar[str]
     """Suffix of the files whose format standard input has."""
     hugging_face: ClassVar[HuggingFaceHead]
@@ -144,7 +141,7 @@ class TaskKind(abc.ABC):
 
     @property
     def labelled(self) -> bool:
-        """Tells whether its tasks have a set of labels."""
+        """Returns whether its tasks have a set of labels."""
         return self.kind in LABELLED
 
     @abc.abstractmethod
@@ -170,7 +167,7 @@ class TaskKind(abc.ABC):
         return self.spec(str(self.kind), labels)
 
     def own_task(self, name: str, own: Files) -> Task:
-        """Returns a task of the user's files; `UserError` if one teaches nothing or is bad."""
+        """Returns a task of the user's files, or refuses them with a `UserError`."""
         spec = dataclasses.replace(
             self.spec(name), texts=own.texts, label=own.label, key=own.key)
         notes: list[str] = []
@@ -198,7 +195,7 @@ class TaskKind(abc.ABC):
         files.require_single_labels(own.train, labels)
         if len(labels) < 2:
             raise UserError(f"{files.shown_paths(own.train)} has one label only, {labels[0]!r}; "
-                            "there is nothing to tell apart.")
+                            "a classifier or tagger needs at least two.")
         return dataclasses.replace(spec, labels=labels)
 
     @abc.abstractmethod
@@ -220,12 +217,8 @@ class TaskKind(abc.ABC):
         return self.objective_class(spec, config)
 
     @abc.abstractmethod
-    def written(self, spec: TaskSpec, records: Sequence[Record]) -> str:
-        """Returns predictions in this kind's own file format."""
-
     def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[Record]], str]]:
-        """Maps suffixes of prediction files, beside .jsonl, to the functions that write them."""
-        return {self.suffix: functools.partial(self.written, spec)}
+        """Maps suffixes of prediction files to what writes them; the first is the default."""
 
     def decisions(self, records: Sequence[Record]) -> Sequence[Record]:
         """Returns a record for every label that was chosen; its "texts" show what for."""

@@ -76,7 +76,7 @@ class QuestionAnswering(base.TaskKind):
     metrics = ("f1", "exact_match")
     objective_class = QuestionObjective
     recipe = {"training.num_train_epochs": 2.0, "task.max_seq_length": 512}
-    suffix = piped = ".json"
+    piped = ".json"
     hugging_face = base.HuggingFaceHead(
         architecture="ElectraForQuestionAnswering", layers={"qa_outputs": ("dense", "dense_1")},
         settings={"task.ends_given_starts": False, "task.answerability": False})
@@ -104,7 +104,7 @@ class QuestionAnswering(base.TaskKind):
         """Leaves out questions none of whose answers is at its offset."""
         lost = [one.key for one in examples if not (one.span or one.is_impossible)]
         if len(lost) == len(examples):
-            raise UserError("--train: no answer is at its offset; there is nothing to learn.")
+            raise UserError("--train: no answer is at its offset; correct the offsets.")
         if lost:
             notes.append(f"train: {len(lost):,} questions such as {lost[0]!r} are left out, as "
                          "none of their answers is at its offset")
@@ -129,10 +129,11 @@ class QuestionAnswering(base.TaskKind):
                 f"context in --max_seq_length={config.max_seq_length}; at most {longest} do.")
         return super().objective(spec, config)
 
-    def written(self, spec: TaskSpec, records: Sequence[base.Record]) -> str:
-        """Returns SQuAD's JSON object from question to answer."""
-        return json.dumps({record["key"]: record["prediction"] for record in records},
-                          ensure_ascii=False, indent=1) + "\n"
+    def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[base.Record]], str]]:
+        """Writes SQuAD's JSON object from question to answer."""
+        return {".json": lambda records: json.dumps(
+            {one["key"]: one["prediction"] for one in records},
+            ensure_ascii=False, indent=1) + "\n"}
 
     def served_answer(self, network: base.ServedNetwork, *columns: tf.Tensor) -> base.Outputs:
         """Answers questions about contexts, [B] each.

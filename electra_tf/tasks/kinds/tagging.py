@@ -55,7 +55,7 @@ class Tagging(base.TaskKind):
     kind = Kind.TAGGING
     metrics = ("f1", "precision", "recall", "accuracy")
     objective_class = TaggingObjective
-    suffix = piped = ".txt"
+    piped = ".txt"
     hugging_face = base.HuggingFaceHead(
         architecture="ElectraForTokenClassification", layers={"classifier": ("dense",)})
     columns = {"texts": ("words",), "label": "tags"}
@@ -106,19 +106,17 @@ class Tagging(base.TaskKind):
                          strict=True)]
         return base.Split(rows=rows, score=lambda results, _: score(spec, examples, rows, results))
 
-    def written(self, spec: TaskSpec, records: Sequence[base.Record]) -> str:
-        """Returns a line for each word and its tag, and an empty line after each sentence."""
-        return "".join(
-            "".join(f"{word} {tag}\n" for word, tag in zip(
-                record["words"], record["prediction"], strict=True)) + "\n" for record in records)
-
     def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[base.Record]], str]]:
-        """Adds a table of all words with their tags."""
-        return super().forms(spec) | {".tsv": lambda records: base.table([
-            {"key": one["key"], "word": one["texts"][0], "prediction": one["prediction"],
-             "probability": f"{one['probability']:.6g}"}
-            | {name: one[name] for name in ("gold",) if name in one}
-            for one in self.decisions(records)])}
+        """Writes words with their tags, sentences separated by empty lines, or a table of words."""
+        return {
+            ".txt": lambda records: "".join("".join(
+                f"{word} {tag}\n" for word, tag in zip(
+                    one["words"], one["prediction"], strict=True)) + "\n" for one in records),
+            ".tsv": lambda records: base.table([
+                {"key": one["key"], "word": one["texts"][0], "prediction": one["prediction"],
+                 "probability": f"{one['probability']:.6g}"}
+                | {name: one[name] for name in ("gold",) if name in one}
+                for one in self.decisions(records)])}
 
     def decisions(self, records: Sequence[base.Record]) -> Sequence[base.Record]:
         """Returns a record for every word, with the word and its sentence as texts."""
@@ -169,7 +167,7 @@ def span_scores(tags: Sequence[Sequence[str]],
     """Returns precision, recall and F1 of whole spans over all types, and accuracy per word.
 
     As in the CoNLL evaluation script first word, last word and type must be right. Tags are IOB2,
-    one list per sentence; a predicted "I-" that continues nothing begins a span.
+    one list per sentence; a predicted "I-" without a span before it begins one.
     """
     true, predicted = [list(one) for one in tags], [list(one) for one in predictions]
     spans = {"f1": metrics.f1_score, "precision": metrics.precision_score,

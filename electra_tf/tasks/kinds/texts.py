@@ -69,7 +69,7 @@ class RegressionObjective(TextObjective):
 class TextKind(base.TaskKind):
     """A kind whose examples are one or two texts with a label."""
 
-    suffix, piped = ".tsv", ".txt"
+    piped = ".txt"
 
     def read_file(self, path: Path, spec: TaskSpec, *, labelled: bool) -> list[TextExample]:
         """Reads a table, see `files.read_texts`; labels may be given as words."""
@@ -121,18 +121,18 @@ class TextKind(base.TaskKind):
     @abc.abstractmethod
     def predictions(self, spec: TaskSpec,
                     results: Sequence[base.RowResults]) -> tuple[list[dict[str, Any]], np.ndarray]:
-        """Returns the predictions for people, and as classes or numbers, [N]."""
+        """Returns the predictions as parts of records, and as classes or numbers, [N]."""
 
-    def written(self, spec: TaskSpec, records: Sequence[base.Record]) -> str:
-        """Returns a table of keys, predictions, probabilities, true labels and texts."""
+    def forms(self, spec: TaskSpec) -> Mapping[str, Callable[[Sequence[base.Record]], str]]:
+        """Writes keys, predictions, probabilities, true labels and texts to a table."""
         columns = [f"text_{number}" if name in ("key", "prediction", "gold") else name
                    for number, name in enumerate(self.served_inputs(spec), start=1)]
-        return base.table([
+        return {".tsv": lambda records: base.table([
             {"key": one["key"], "prediction": one["prediction"]}
             | {f"probability of {label}": f"{share:.6g}"
                for label, share in one.get("probabilities", {}).items()}
             | {name: one[name] for name in ("gold",) if name in one}
-            | dict(zip(columns, one["texts"], strict=True)) for one in records])
+            | dict(zip(columns, one["texts"], strict=True)) for one in records])}
 
     def served_inputs(self, spec: TaskSpec) -> tuple[str, ...]:
         """Returns the task's columns if all are identifiers, otherwise text_1 and text_2."""
@@ -194,7 +194,7 @@ class Regression(TextKind):
         offset, scale = statistics.fmean(numbers), statistics.pstdev(numbers)
         if scale == 0.0:
             raise UserError(f"{files.shown_paths(own.train)} has one number only, {offset:g}; "
-                            "there is nothing to learn.")
+                            "regression needs at least two.")
         return dataclasses.replace(spec, scale=scale, offset=offset)
 
     def predictions(self, spec: TaskSpec,
