@@ -34,7 +34,8 @@ _HEAD = """# Results of the paper's comparisons
 
 `python -m experiments.results` writes this page from recorded runs. All variants of a comparison
 have equal compute, counted in matmul FLOPs; a share of 0.25 has a quarter of it. Numbers are means
-over seeds with one standard error. [Comparisons](../how_to/paper_comparisons.md) describes the variants."""
+over seeds with one standard error. [Comparisons](../how_to/paper_comparisons.md) describes the
+variants."""
 
 
 class Spread(NamedTuple):
