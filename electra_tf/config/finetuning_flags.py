@@ -56,7 +56,8 @@ class ModelFlags(Section, prefix="--"):
     input: str = ""
     """To predict: a file like --test, .txt with a text per line, or - for standard input."""
     output: str = ""
-    """Predictions: .jsonl, .tsv (labels, numbers), .txt (tags), .json (answers) or - for stdout."""
+    """Predictions: .jsonl, .tsv (labels, numbers, tags), .txt (tags), .json (answers), or - for
+    stdout."""
     overwrite: bool = False
     """Replace an existing --output."""
     scratch_baseline: bool = False

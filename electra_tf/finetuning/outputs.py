@@ -2,7 +2,6 @@
 
 import collections
 import contextlib
-import functools
 import io
 import itertools
 import json
@@ -111,7 +110,7 @@ def predict(run: FinetuningRun, source: str, output: str, *, overwrite: bool = F
     `UserError` if the input can't be read; or if the output is the input, exists without
     `overwrite`, or can't be written, which is found before anything is computed.
     """
-    forms = {".jsonl": _json_lines, run.kind.suffix: functools.partial(run.kind.written, run.spec)}
+    forms = {".jsonl": _json_lines, **run.kind.forms(run.spec)}
     target = None if output == PIPE else storage.path(output)
     suffix = run.kind.suffix if target is None else target.suffix
     if suffix not in forms:
@@ -214,7 +213,8 @@ def pack_submissions(model_dir: Path) -> None:
 
 def mistakes(spec: TaskSpec, records: Sequence[Record], split: str) -> str:
     """Returns the confusion matrix and the most confident mistakes; "" for tasks without labels."""
-    if not spec.labels:
+    records = KINDS[spec.kind].decisions(records)
+    if not records:
         return ""
     labels, counts = confusion(records, spec.label_words)
     text = table_text(Table(
@@ -222,8 +222,8 @@ def mistakes(spec: TaskSpec, records: Sequence[Record], split: str) -> str:
         heading=("", *labels), rows=tuple(
             (label, *(f"{number:,}" for number in row))
             for label, row in zip(labels, counts.tolist(), strict=True))))
-    wrong = sorted((one for one in records if "probability" in one
-                    and one["gold"] != one["prediction"]), key=lambda one: -one["probability"])
+    wrong = sorted((one for one in records if one["gold"] != one["prediction"]),
+                   key=lambda one: -one["probability"])
     lines = [f"  {100 * one['probability']:5.1f} %  {one['prediction']}, true: {one['gold']}; "
              f"{one['key']}: {one_line(' / '.join(one['texts']), 90)}"
              for one in wrong[:SHOWN_MISTAKES]]
@@ -237,15 +237,13 @@ def confusion(records: Sequence[Record],
 
     Labels that are rarely true share a row if there are more than `SHOWN_LABELS`.
 
-    >>> confusion([{"gold": "a", "prediction": "b"}, {"gold": ["b"], "prediction": ["b"]}], "ab")
+    >>> confusion([{"gold": "a", "prediction": "b"}, {"gold": "b", "prediction": "b"}], "ab")
     (['a', 'b'], array([[0, 1],
            [0, 1]]))
     """
     from sklearn.metrics import confusion_matrix
 
-    truth, found = ([label for record in records for label in (
-        record[name] if isinstance(record[name], list) else [record[name]])]
-        for name in ("gold", "prediction"))
+    truth, found = ([record[name] for record in records] for name in ("gold", "prediction"))
     shown = list(labels)
     if len(labels) > SHOWN_LABELS:
         frequent = dict(collections.Counter(truth).most_common(SHOWN_LABELS))

@@ -319,6 +319,12 @@ def test_tags(encoder, sentences, tmp_path):
     call(*command, f"--input={fresh}", f"--output={tmp_path / 'tagged.txt'}")
     assert (tmp_path / "tagged.txt").read_text() == (
         "word9 O\nword7 B-PER\nword8 I-PER\n\nword30 O\n\n")
+    tagged = write(tmp_path / "new.jsonl", json.dumps({"text": ["word7"], "label": ["I-LOC"]}))
+    call(*command, f"--input={tagged}", f"--output={tmp_path / 'tagged.tsv'}")
+    rows = [line.split("\t") for line in (tmp_path / "tagged.tsv").read_text().splitlines()]
+    assert rows[0] == ["key", "word", "prediction", "probability", "gold"]
+    assert (rows[1][:3], rows[1][4]) == (["1", "word7", "B-PER"], "B-LOC")
+    assert 0.5 < float(rows[1][3]) <= 1.0
     plain = write(tmp_path / "plain.txt", "word9 word7 word8\n")
     assert "one word per line" in refused(*command, f"--input={plain}", "--output=-")
 
