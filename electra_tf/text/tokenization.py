@@ -175,11 +175,3 @@ def asked_for(values: flags.FlagValues) -> Normalization | None:
         raise UserError(f"--normalization={mode} decides everything; leave out "
                         f"{' and '.join(f'--{name}' for name in FLAGS[1:])}.")
     return Normalization.of(*fields)
-
-
-def refuse_other(values: flags.FlagValues, trained: Normalization, source: str) -> None:
-    """Raises `UserError` if `FLAGS` contradict how the model of a source reads text."""
-    asked = asked_for(values)
-    if asked not in (None, trained):
-        raise UserError(f"{source} was trained with normalization {trained}, not {asked}; leave "
-                        "the flag out.")

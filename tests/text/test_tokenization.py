@@ -16,7 +16,6 @@ from electra_tf.text.tokenization import (
     TextSettings,
     Tokenization,
     asked_for,
-    refuse_other,
 )
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, Vocabulary
 
@@ -94,12 +93,3 @@ def test_flags_ask_for_a_normalization_or_are_refused():
             (("nfc", True), "--normalization=nfc .*leave out --lower_case and --strip_accents")]:
         with pytest.raises(UserError, match=message):
             asked_for(given(*values))
-
-
-def test_flags_must_agree_with_a_trained_model():
-    for values in ((), (AUTO, True), ("bert_uncased",)):
-        refuse_other(given(*values), UNCASED, "run")
-    with pytest.raises(UserError, match="run was trained with normalization bert_uncased"):
-        refuse_other(given(AUTO, False), UNCASED, "run")
-    with pytest.raises(UserError, match="run was trained with normalization bert_uncased, not nfc"):
-        refuse_other(given("nfc"), UNCASED, "run")
