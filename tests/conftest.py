@@ -3,8 +3,15 @@
 GPUs are hidden: tests are of the CPU, on every machine.
 """
 
+import atexit
 import os
+import shutil
+import tempfile
 
+if "PYTEST_XDIST_WORKER" not in os.environ:  # Killed processes leave TensorFlow's generated files.
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+    os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="electra-tests-")
+    atexit.register(shutil.rmtree, tempfile.tempdir, ignore_errors=True)
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ["HF_HUB_OFFLINE"] = "1"  # No test reaches another machine.
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")

@@ -10,7 +10,8 @@ from electra_tf.config.finetuning import FinetuningConfig, finetuning_config
 from electra_tf.config.overrides import ANY_SETTING, flag_groups
 from electra_tf.config.pretraining import SIZES
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.settings import Section, define_flags, settings_of
+from electra_tf.platform.setting_text import define_flags
+from electra_tf.platform.settings import Section, settings_of
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -15,12 +15,11 @@ from typing import Any, TypeVar
 
 from absl import flags
 
-from electra_tf.platform import storage, strict_yaml
+from electra_tf.platform import setting_text, storage, strict_yaml
 from electra_tf.platform.errors import UserError, shown
 from electra_tf.platform.settings import (
     Section,
     Setting,
-    define_flag,
     require_one_of,
     settings_of,
     suggestion,
@@ -49,7 +48,8 @@ def override(config: Config, changes: Mapping[str, Any]) -> Config:
     by_section: dict[str, dict[str, Any]] = {}
     for name, value in changes.items():
         section, _, field = name.partition(".")
-        by_section.setdefault(section, {})[field] = setting_of(config, name).read(value)
+        by_section.setdefault(section, {})[field] = setting_text.read(
+            setting_of(config, name), value)
     return dataclasses.replace(config, **{
         section: dataclasses.replace(getattr(config, section), **fields)
         for section, fields in by_section.items()})
@@ -76,7 +76,8 @@ def setting_of(config: Any, name: str) -> Setting:
 def defaults(sizes: Mapping[str, Any], name: str) -> str:
     """Returns the default of `section.field` in words, or of each size where they differ."""
     setting = setting_of(next(iter(sizes.values())), name)
-    values = {size: setting.shown(flatten(config)[name]) for size, config in sizes.items()}
+    values = {size: setting_text.written(setting, flatten(config)[name])
+              for size, config in sizes.items()}
     if len(set(values.values())) == 1:
         return next(iter(values.values()))
     return ", ".join(f"{size} {value}" for size, value in values.items())
@@ -131,7 +132,7 @@ def define_setting_flags(setting_flags: SettingFlags, sizes: Mapping[str, Any]) 
     flags.DEFINE_string("config", None, "YAML file with sections and fields.")
     for name, setting in setting_flags.items():
         config = next(iter(sizes.values()))
-        define_flag(name, setting_of(config, setting), defaults(sizes, setting))
+        setting_text.define_flag(name, setting_of(config, setting), defaults(sizes, setting))
 
 
 @contextlib.contextmanager

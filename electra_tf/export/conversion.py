@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.checkpoints import formats, google, model_garden, run_directory
+from electra_tf.checkpoints import formats, google, run_directory
 from electra_tf.checkpoints.formats import Format
 from electra_tf.checkpoints.pretrained import Pretrained
 from electra_tf.checkpoints.run_directory import VOCABULARY_FILE
@@ -107,9 +107,9 @@ def _write_model_garden(networks: Pretrained, directory: Path) -> None:
         parts["generator"] = model.generator, generator(model).weights
     for part, (encoder, names) in parts.items():
         for name in names:
-            path = model_garden.theirs_of(re.sub("^electra/", f"{part}/", name))
+            path = google.garden_path(re.sub("^electra/", f"{part}/", name))
             values[path] = _with_heads(path, networks.weights[name], encoder.num_heads)
-        pooler = model_garden.theirs_of(f"{part}/_pooler_layer")
+        pooler = google.garden_path(f"{part}/_pooler_layer")
         size, spread = encoder.hidden_size, encoder.initializer_range
         values |= {f"{pooler}/bias": np.zeros(size, np.float32),
                    f"{pooler}/kernel": tf.random.stateless_truncated_normal(
@@ -119,7 +119,7 @@ def _write_model_garden(networks: Pretrained, directory: Path) -> None:
         objects.masked_lm.embedding_table = objects.generator_network._embedding_layer.embeddings
     make_directory(directory)
     tf.train.Checkpoint(model=objects, encoder=objects.discriminator_network).save(
-        str(directory / model_garden.PREFIX))
+        str(directory / google.GARDEN_PREFIX))
     networks.text.save(directory / VOCABULARY_FILE)
 
 

@@ -16,7 +16,7 @@ from electra_tf.finetuning.results import Results, glue_table
 from electra_tf.finetuning.setup import FinetuningRun
 from electra_tf.platform import storage
 from electra_tf.platform.errors import UserError
-from electra_tf.platform.settings import set_default
+from electra_tf.platform.setting_text import set_default
 from electra_tf.tasks import glue, registry
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.files import Files

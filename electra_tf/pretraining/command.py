@@ -27,7 +27,7 @@ from electra_tf.config import overrides, pretraining_flags
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
 from electra_tf.data import manifest
-from electra_tf.platform import command_line, errors, settings, storage
+from electra_tf.platform import command_line, errors, setting_text, storage
 
 RECORDS = "records"
 """Default of --data_dir."""
@@ -43,9 +43,9 @@ def run() -> None:
 def main() -> None:
     """Runs the mode that the flags ask for."""
     size = flags.FLAGS.model_size or "small"
-    settings.set_default("model_dir", f"runs/{size}")
-    settings.set_default("data_dir", RECORDS)
-    values = settings.from_flags(pretraining_flags.PretrainingFlags)
+    setting_text.set_default("model_dir", f"runs/{size}")
+    setting_text.set_default("data_dir", RECORDS)
+    values = setting_text.from_flags(pretraining_flags.PretrainingFlags)
     for name in ("model_dir", "data_dir"):
         if not getattr(values, name):
             raise errors.UserError(f"--{name} is needed: {flags.FLAGS[name].help}")

@@ -4,11 +4,9 @@ import shlex
 import sys
 from collections.abc import Mapping
 
-import tensorflow as tf
 from absl import flags
 
-from electra_tf.checkpoints.manager import restore_weights
-from electra_tf.checkpoints.run_directory import CHECKPOINTS
+from electra_tf.checkpoints.weights import assign_weights, read_checkpoint
 from electra_tf.config import pretraining_flags
 from electra_tf.config.objectives import Measure, measures
 from electra_tf.platform import command_line, strict_json
@@ -63,9 +61,9 @@ def _restored_evaluator(run: Run) -> tuple[Evaluator, int]:
                         "them again from at least two documents: blank lines between them, and "
                         "not --held_out_fraction=0.")
     with run.strategy.scope():
-        step = tf.Variable(0, dtype=tf.int64, trainable=False)
-        restore_weights(model, step, run.model_dir / CHECKPOINTS)
-    return evaluator, int(step.numpy())
+        weights, step = read_checkpoint(run.model_dir)
+        assign_weights(model.variables, weights, str(run.model_dir))
+    return evaluator, step
 
 
 def report(run: Run, results: Mapping[str, float], step: int, directory: Path, *,

@@ -11,7 +11,7 @@ import tf_keras
 from electra_tf.checkpoints import directory, formats, run_directory
 from electra_tf.checkpoints.pretrained import Pretrained, TextSettings
 from electra_tf.checkpoints.run_directory import CHECKPOINTS, FINISHED, STEPS
-from electra_tf.checkpoints.weights import read_step
+from electra_tf.checkpoints.weights import read_checkpoint
 from electra_tf.config.objectives import objective_class
 from electra_tf.config.overrides import override
 from electra_tf.config.pretraining import PretrainingConfig
@@ -106,7 +106,7 @@ def stages(config: PretrainingConfig, data_dir: str | Path, model_dir: Path,
             # More steps extend the second stage.
             first = run_directory.read_identity(directory)[STEPS]
         begun = (directory / run_directory.METRICS_FILE).exists()
-        if restart or not begun or read_step(directory) < first:
+        if restart or not begun or read_checkpoint(directory)[1] < first:
             print(f"stage 1 of 2: the generator, {first:,} steps, in {directory}", flush=True)
             yield prepared(override(config, {
                 "objective.name": objective_class(config.objective.name).generator_objective,

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import MIB, Path, read_lines
+from electra_tf.platform.storage import MIB, Path
 from electra_tf.tasks.examples import Answer, MatchedQuestionExample, QuestionExample
-from electra_tf.tasks.tables import MOST_BYTES
+from electra_tf.tasks.tables import MOST_BYTES, byte_lines
 
 SQUAD = {"squad": "v1.1", "squad2": "v2.0"}
 """Task -> version in the names of the published files."""
@@ -153,7 +153,7 @@ def _parsed(place: str, content: bytes, form: type[Form], fix: str = "") -> Form
 
 
 def _read_squad(path: Path, labelled: bool) -> _Found:
-    content = b"".join(line for _, line in read_lines(path, longest=MOST_BYTES, most=MOST_BYTES))
+    content = b"".join(line for _, line in byte_lines(path, longest=MOST_BYTES, most=MOST_BYTES))
     for one, article in enumerate(_parsed(str(path), content, _SquadFile).data):
         for two, paragraph in enumerate(article.paragraphs):
             for three, question in enumerate(paragraph.qas):
@@ -178,7 +178,7 @@ def _of_squad(place: str, context: str, question: _SquadQuestion,
 
 
 def _read_mrqa(path: Path, labelled: bool) -> _Found:
-    lines = read_lines(path, longest=LONGEST_LINE, most=MOST_MRQA_BYTES)
+    lines = byte_lines(path, longest=LONGEST_LINE, most=MOST_MRQA_BYTES)
     number, line = next(lines, (1, b""))
     _parsed(f"{path}:{number}", line, _MrqaHeader, fix=(
         '; the first line of MRQA\'s files is their header, {"header": {"dataset": "..."}}'))

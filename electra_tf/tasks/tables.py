@@ -2,13 +2,16 @@
 
 import csv
 import dataclasses
+import gzip
+import itertools
 import pathlib
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from electra_tf.platform import storage, strict_json
 from electra_tf.platform.errors import UserError, shown
-from electra_tf.platform.storage import Path
+from electra_tf.platform.storage import Path, cannot_read
 
 MOST_BYTES, LONGEST_LINE = 1 << 30, 64 * storage.MIB
 """Largest file of examples, which are kept in memory; the largest of GLUE and SQuAD have 80 MB."""
@@ -78,7 +81,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 
     `UserError` if the file is unreadable, too large, or not UTF-8 (with the line).
     """
-    for number, line in storage.read_lines(path, longest=LONGEST_LINE, most=MOST_BYTES):
+    for number, line in byte_lines(path, longest=LONGEST_LINE, most=MOST_BYTES):
         line = line.removesuffix(b"\n").removesuffix(b"\r")
         if b"\0" in line:
             raise UserError(f"{path}:{number}: holds NUL characters, as no text in UTF-8 does; "
@@ -130,3 +133,30 @@ def _json_lines(path: Path) -> Iterator[TableRow]:
             raise UserError(f"{path}:{number}: a JSON object is expected, for example "
                             f'{{"text": "...", "label": "..."}}. Received: {shown(values)}')
         yield TableRow(path, number, values)
+
+
+def byte_lines(path: Path, *, longest: int, most: int) -> Iterator[tuple[int, bytes]]:
+    """Yields number, from 1, and content of each line, unpacked if the name ends in ".gz".
+
+    Refuses lines of more than `longest` bytes, their end included, and files of more than `most`
+    when unpacked.
+    """
+    size = 0
+    try:
+        with path.open("rb") as raw, (gzip.open(raw) if path.suffix == ".gz" else raw) as file:
+            for number in itertools.count(1):
+                line = file.readline(longest + 1)
+                size += len(line)
+                if len(line) > longest or size > most:
+                    limit = (f"a line of more than {longest:,}" if len(line) > longest
+                             else f"more than {most:,}")
+                    raise UserError(f"{path}:{number}: {limit} bytes unpacked, which no file "
+                                    "of its kind has; name the right file.")
+                if not line:
+                    return
+                yield number, line
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UserError(f"{path}: not gzip, or damaged: {error}; get the file again, or leave "
+                        ".gz out of its name if it isn't packed.") from error
+    except OSError as error:
+        raise cannot_read(path, error) from error

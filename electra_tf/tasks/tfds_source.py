@@ -1,11 +1,13 @@
 """Benchmarks from TensorFlow Datasets, as the examples that their own files would give."""
 
+import ssl
 import types
+import urllib.error
+import urllib.request
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from electra_tf.platform import network
-from electra_tf.platform.errors import UserError
+from electra_tf.platform.errors import UserError, one_line
 from electra_tf.platform.storage import Path
 from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Answer, QuestionExample, TaggedExample, TextExample
@@ -17,6 +19,8 @@ _SERVERS = {"glue": "https://dl.fbaipublicfiles.com", "squad": "https://rajpurka
             "conll2003": "https://data.deepai.org", "blimp": "https://raw.githubusercontent.com"}
 """Data set -> the server that TensorFlow Datasets downloads its files from. Without a network the
 library retries each file ten times, for 212 s in all."""
+ANSWER_SECONDS = 10.0
+"""Longest wait for one address of a server."""
 _TEXTS = {"mrpc": ("sentence1", "sentence2"), "mnli": ("premise", "hypothesis")}
 """Columns of the texts where their names differ from those in the files."""
 _SPLITS = {"dev": "validation", "dev_matched": "validation_matched",
@@ -130,7 +134,7 @@ def _prepared(dataset: str, data_dir: Path | None) -> Any:
     try:
         builder = tfds.builder(dataset, data_dir=data_dir)
         if not (builder.data_path / "dataset_info.json").exists():
-            network.require_reachable(
+            _require_reachable(
                 _SERVERS[dataset.partition("/")[0]], f"TensorFlow Datasets' {dataset}",
                 f"It is not in {builder.data_path}; --data_dir names other files.")
             builder.download_and_prepare()
@@ -142,3 +146,21 @@ def _prepared(dataset: str, data_dir: Path | None) -> Any:
         raise UserError(f"TensorFlow Datasets has no {dataset} in {data_dir or 'its directory'} "
                         f"and can't get it: {reason}") from error
     return builder
+
+
+def _require_reachable(url: str, wanted: str, fix: str) -> None:
+    """Raises `UserError` unless a server answers, with any status, directly or through the proxy.
+
+    `wanted` is the thing to download; `fix` says what to do without it.
+    """
+    opener = urllib.request.build_opener()  # With the proxies of the environment as it is now.
+    try:
+        opener.open(urllib.request.Request(url, method="HEAD"), timeout=ANSWER_SECONDS).close()
+    except urllib.error.HTTPError as error:
+        error.close()
+    except OSError as error:
+        reason = getattr(error, "reason", error)
+        # The library that downloads may have other certificates than this interpreter.
+        if not isinstance(reason, ssl.SSLError):
+            raise UserError(f"{wanted} can't be downloaded from {url}: {one_line(str(reason))}. "
+                            f"{fix}") from error

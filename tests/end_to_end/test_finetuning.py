@@ -406,7 +406,7 @@ def test_several_tasks_of_glue_share_a_table_and_an_archive(encoder, tmp_path, c
     (["--train=CROOKED"], ["crooked.tsv:3", "3 columns, but 2 are expected"]),
     (["--max_seq_length=500"], ["task.max_seq_length", "max_position_embeddings=32", "500"]),
     (["--freeze_layers=3"], ["training.freeze_layers", "num_layers=2"]),
-    (["--set=model.num_layers=3"], ["has no weights for electra/encoder/layer_2", "another model"]),
+    (["--set=model.num_layers=3"], ["lacks 16 weights: electra/encoder/layer_2", "another model"]),
     (["--task=cola", "--data_dir=nowhere"], ["--task=cola", "--train goes with"]),
 ])
 def test_a_mistake_is_one_line_that_leaves_nothing(classified, tmp_path, arguments, words):

@@ -168,7 +168,7 @@ def test_damaged_files_are_one_line(tmp_path):
             read_questions(tmp_path / name)
         assert "\n" not in str(error.value)
     (tmp_path / "b.jsonl").mkdir()
-    for name in ("none.jsonl.gz", "b.jsonl", "a\0.jsonl"):
+    for name in ("none.jsonl.gz", "b.jsonl"):
         with pytest.raises(UserError, match="cannot read"):
             read_questions(tmp_path / name)
 
@@ -177,10 +177,10 @@ def test_files_that_grow_when_unpacked_are_refused_early(tmp_path, monkeypatch):
     bomb = tmp_path / "bomb.jsonl.gz"
     bomb.write_bytes(gzip.compress(content() + b" " * (2 << 20), mtime=0))
     monkeypatch.setattr(question_files, "LONGEST_LINE", 1 << 20)
-    with pytest.raises(UserError, match=r"bomb.jsonl.gz:2: a line of more than 1 MiB"):
+    with pytest.raises(UserError, match=r"bomb.jsonl.gz:2: a line of more than [\d,]+ bytes"):
         read_questions(bomb)
     monkeypatch.setattr(question_files, "MOST_MRQA_BYTES", len(LINES) - 1)
-    with pytest.raises(UserError, match=r"a.jsonl.gz:3: more than \d KiB unpacked"):
+    with pytest.raises(UserError, match=r"a.jsonl.gz:3: more than [\d,]+ bytes unpacked"):
         read_questions(write(tmp_path / "a.jsonl.gz", line(asked("a")), line(asked("b"))))
 
 

@@ -6,12 +6,12 @@ import threading
 
 import pytest
 
-from electra_tf.platform import network
 from electra_tf.platform.errors import UserError
+from electra_tf.tasks import tfds_source
 
 
 def check(port):
-    network.require_reachable(f"http://127.0.0.1:{port}", "glue/cola", "Give --data_dir.")
+    tfds_source._require_reachable(f"http://127.0.0.1:{port}", "glue/cola", "Give --data_dir.")
 
 
 class QuietHandler(http.server.BaseHTTPRequestHandler):
@@ -22,7 +22,7 @@ class QuietHandler(http.server.BaseHTTPRequestHandler):
 def test_a_server_answers_refuses_or_stays_silent(monkeypatch):
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.setenv(name, "127.0.0.1")
-    monkeypatch.setattr(network, "SECONDS", 0.3)
+    monkeypatch.setattr(tfds_source, "ANSWER_SECONDS", 0.3)
     with http.server.HTTPServer(("127.0.0.1", 0), QuietHandler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         check(server.server_port)  # The base class answers HEAD with 501.
