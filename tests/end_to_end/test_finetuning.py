@@ -13,9 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.weights import ENCODER, read_weights
-from electra_tf.export import conversion
 from electra_tf.finetuning import results
 from electra_tf.finetuning.finetuner import ByLength
 from electra_tf.platform import signals
@@ -193,21 +191,6 @@ def test_the_best_trial_is_what_evaluation_and_prediction_use(classified, capsys
     assert "6 predictions" in capsys.readouterr().out
 
 
-def test_a_model_that_came_back_from_hugging_face_s_form_predicts_the_same(classified, tmp_path):
-    path, _ = classified
-    conversion.write(formats.read(path / "run"), tmp_path / "theirs", formats.Format.HUGGING_FACE)
-    conversion.write(conversion.read(tmp_path / "theirs"), tmp_path / "back", formats.Format.RUN)
-    fresh = write(tmp_path / "new.csv", "text\n" + "\n".join(
-        text for text, _ in texts(6, 3)) + "\n")
-    call("--mode=predict", f"--model_dir={tmp_path / 'back'}", f"--input={fresh}",
-         f"--output={tmp_path / 'new.jsonl'}", *HARDWARE)
-    before, after = ([json.loads(line) for line in file.read_text().splitlines()] for file in (
-        path / "run" / "predictions" / "test.jsonl", tmp_path / "new.jsonl"))
-    for one, other in zip(before, after, strict=True):
-        assert one["prediction"] == other["prediction"]
-        assert one["probability"] == pytest.approx(other["probability"], abs=1e-5)
-
-
 @pytest.fixture(scope="module")
 def unprepared(tmp_path_factory, encoder):
     """A run on two packed files without one for dev, with a run from scratch beside it."""
@@ -256,21 +239,8 @@ def test_standard_input_and_output_and_files_give_the_same_predictions(
     assert capsys.readouterr().out == written
     assert [line.split("\t")[-1] for line in written.splitlines()] == [
         "title", "word9 word7", "word10"]
-    assert "exists; name another file, or give --overwrite" in refused(
-        *command, f"--input={source}", f"--output={tmp_path / 'out.tsv'}")
-    assert "is --input" in refused(*command, f"--input={tmp_path / 'out.tsv'}", "--overwrite",
-                                   f"--output={tmp_path / 'out.tsv'}")
     call(*command, f"--input={source}", f"--output={tmp_path / 'out.tsv'}", "--overwrite")
     assert (tmp_path / "out.tsv").read_text() == written
-
-
-def test_an_output_without_a_directory_is_refused_before_the_weights_are_read(
-        unprepared, tmp_path, monkeypatch):
-    monkeypatch.setattr("electra_tf.finetuning.setup.FinetuningRun.trained_model",
-                        lambda self: pytest.fail("computed"))
-    assert "cannot write" in refused(
-        "--mode=predict", f"--model_dir={unprepared / 'run'}", *HARDWARE[:1],
-        f"--input={write(tmp_path / 'new.txt', 'word9')}", f"--output={tmp_path / 'no' / 'o.tsv'}")
 
 
 def test_numbers_with_a_scale_of_their_own(encoder, tmp_path):
