@@ -1,4 +1,4 @@
-"""`run_finetuning.py` on small made-up tasks: what it writes, continues, refuses and predicts."""
+"""Fine-tuning on small made-up tasks: what it writes, continues, refuses, predicts and exports."""
 
 import functools
 import gzip
@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 import os
+import shutil
 import signal
 import zipfile
 from pathlib import Path
@@ -14,11 +15,14 @@ import numpy as np
 import pytest
 
 from electra_tf.checkpoints.weights import ENCODER, read_weights
+from electra_tf.export.new_directory import CHECKSUMS
 from electra_tf.finetuning import results
 from electra_tf.finetuning.finetuner import ByLength
 from electra_tf.platform import signals
+from tests import tiny_run
+from tests.apps.serving import running
 from tests.end_to_end import commands
-from tests.end_to_end.commands import HARDWARE
+from tests.end_to_end.commands import HARDWARE, export
 from tests.end_to_end.commands import finetune as call
 
 QUICK = ("--train_batch_size=8", "--eval_batch_size=8", "--max_seq_length=16",
@@ -412,3 +416,70 @@ def test_a_model_is_needed_to_use_one(classified, encoder, tmp_path):
         "--mode=eval", f"--model_dir={path / 'run'}", *HARDWARE[:1])
     assert "--model_dir holds a model for --task=classification" in refused(
         "--mode=eval", f"--model_dir={path / 'run'}", "--task=cola", *HARDWARE[:1])
+
+
+@pytest.fixture(scope="module")
+def served(classified, tmp_path_factory):
+    """The export of a run."""
+    directory = tmp_path_factory.mktemp("exports") / "served"
+    export(f"--model_dir={classified[0] / 'run'}", f"--export_dir={directory}")
+    return directory
+
+
+def test_an_export_serves_what_was_learned(served):
+    with running.client(served) as client:
+        answers = client.rows("serving_default", ["word8 word7", "word9 word10 word11"])
+        assert [answer["label"] for answer in answers] == ["yes", "no"]
+        assert client.get("/metadata")[0] == 200
+        assert "input 'title'" in client.error({"instances": [1]})
+
+
+def test_another_version_has_another_precision_and_a_card(classified, served, capsys):
+    path, _ = classified
+    target = served / "2"
+    export(f"--model_dir={path / 'run'}", f"--export_dir={served}",
+           "--export_version=2", "--serving_precision=bfloat16")
+    printed = capsys.readouterr().out
+    assert f"exported {target}: bfloat16" in printed
+    assert "compared with the trained model" in printed
+    card = (target / "README.md").read_text()
+    assert "fine-tuned on classification" in card and "labels: no, yes" in card
+    assert f'tf.saved_model.load("{target}").signatures["serving_default"]' in card
+    assert "README.md" in json.loads((target / CHECKSUMS).read_text())
+
+
+@pytest.mark.slow
+def test_a_pre_trained_discriminator_marks_words_and_embeds_texts(encoder, tmp_path):
+    export(f"--model_dir={encoder}", f"--export_dir={tmp_path / 'served'}")
+    with running.client(tmp_path / "served") as client:
+        (answer,) = client.rows("detect", ["word8 word9 word10"])
+        assert answer["words"] == ["word8", "word9", "word10"]
+        assert all(0.0 < share < 1.0 for share in answer["replaced_probability"])
+        (vectors,) = client.rows("embed", ["word8 word9"])
+        assert len(vectors["pooled"]) == tiny_run.config().model.hidden_size
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["--export_version=latest"], "--export_version must be a positive integer"),
+    (["--model_dir=nowhere"], "nowhere holds no checkpoint"),
+])
+def test_what_cannot_be_exported_is_one_line(classified, tmp_path, arguments, message):
+    path, _ = classified
+    target = tmp_path / "served"
+    assert message in commands.refused(
+        export, f"--model_dir={path / 'run'}", f"--export_dir={target}", *arguments)
+    assert not target.exists() or list(target.iterdir()) == []
+
+
+def test_a_damaged_checkpoint_or_task_exports_nothing(classified, tmp_path):
+    path, _ = classified
+    run = shutil.copytree(path / "run", tmp_path / "run")
+    settings = json.loads((run / "settings.json").read_text())
+    command = (export, f"--model_dir={run}", f"--export_dir={tmp_path / 'served'}")
+    (run / "settings.json").write_text(json.dumps(settings | {"task_kind": "dance"}))
+    assert f"settings.json of {run}" in commands.refused(*command)
+    (run / "settings.json").write_text(json.dumps(settings))
+    (data,) = (run / "checkpoints").glob("*.data-*")
+    data.write_bytes(data.read_bytes()[:1000])
+    commands.refused(*command)
+    assert list((tmp_path / "served").iterdir()) == []

@@ -43,6 +43,7 @@ print(*answer(text=tf.constant(["The cafés won.", ""]))["label"].numpy())
 """
 
 
+@pytest.mark.slow
 def test_a_process_without_this_program_answers_strings(exported, tmp_path):
     done = subprocess.run([sys.executable, "-c", ASKING, str(exported)], cwd=tmp_path, check=True,
                           capture_output=True, text=True)

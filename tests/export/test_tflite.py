@@ -92,6 +92,7 @@ def test_one_row_of_a_fixed_length_is_padded_by_the_caller(classifier, tmp_path,
         found["probabilities"], expected(classifier)["probabilities"][2:], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_quantized_weights_are_smaller(tmp_path):
     # Tensors of fewer than 1,024 weights stay as they are.
     model = Example(Kind.CLASSIFICATION, model__hidden_size=64, model__intermediate_size=128)
