@@ -56,17 +56,17 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Returns what messages call it."""
+        """Name in messages."""
         return f"{self.variant.name}, seed {self.seed}"
 
     @property
     def steps(self) -> int:
-        """Returns the steps of the run."""
+        """Training steps."""
         return self.config.training.num_train_steps
 
     @property
     def settings(self) -> str:
-        """Returns what decides the result, as JSON: non-default settings and the records."""
+        """Non-default settings that decide the result, and the records, as JSON."""
         defaults = flatten(override(PretrainingConfig(), {
             "objective.name": self.config.objective.name}))
         own = {name: value for name, value in flatten(self.config).items()
@@ -76,7 +76,7 @@ class Job:
 
     @property
     def directory(self) -> Path:
-        """Returns the directory of its files, shared by sweeps with the same run."""
+        """Directory of its files, shared by sweeps with the same run."""
         digest = hashlib.sha256(self.settings.encode()).hexdigest()[:16]
         return self.home / f"{self.config.objective.name}-seed{self.seed}-{digest}"
 
@@ -126,7 +126,6 @@ class Runner:
 
     def __init__(self, sweep: Sweep, budget: Budget, table: Table, *, data_dir: Path,
                  tasks_dir: Path):
-        """Takes what to run, where it reads, and where results go."""
         self._sweep, self._budget, self._table = sweep, budget, table
         self._data_dir, self._tasks_dir = data_dir, tasks_dir
         self._task_settings = json.dumps(dict(sweep.finetuning), sort_keys=True)

@@ -15,8 +15,7 @@ from electra_tf.export import conversion, saved_model, servable
 from electra_tf.platform.errors import UserError
 from electra_tf.tasks import glue
 from electra_tf.tasks.kinds.texts import ClassificationObjective
-from electra_tf.tasks.recipes import recipe
-from electra_tf.tasks.task import TaskSpec
+from electra_tf.tasks.registry import recipe
 from electra_tf.text.tokenizer import Tokenizer
 from electra_tf.text.vocabulary import Vocabulary
 
@@ -27,13 +26,13 @@ and no difference between systems would show; with this, probabilities differ by
 
 def write(directory: pathlib.Path, vocabulary: Vocabulary, *, size: str) -> None:
     """Writes a classifier of SST-2's classes: `bfloat16/1`, `float32/1` and `hugging_face`."""
-    spec = TaskSpec.of_glue(glue.TASKS["sst2"])
+    spec = glue.TASKS["sst2"].spec
     config = override(
         recipe(spec.name, pretraining_config(size).model),
         {"model.vocab_size": vocabulary.size, "task.max_seq_length": MAX_LENGTH,
          "task.hidden_layer": True, "model.initializer_range": _INITIALIZER_RANGE})
     # Hugging Face's head has one more layer before the last, too.
-    model = ClassificationObjective(outputs=len(spec.labels), hidden_layer=True).build_model(
+    model = ClassificationObjective(spec, config.task).build_model(
         config.model, seed=1, policy="float32")
     text = TextSettings(vocabulary=vocabulary)
     networks = Pretrained(

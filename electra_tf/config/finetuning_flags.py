@@ -70,11 +70,7 @@ class ModelFlags(Section, prefix="--"):
     vocab_file: str = ""
     """From scratch: the vocabulary."""
     normalization: str = "auto"
-    """From scratch: bert_uncased, bert_cased, nfc, or auto: as the vocabulary was learned."""
-    lower_case: bool | None = None
-    """From scratch: lower-case the text. Replaces --normalization."""
-    strip_accents: bool | None = None
-    """From scratch: strip accents. Replaces --normalization. Default: as --lower_case."""
+    """From scratch: auto (the vocabulary's), or a normalization of data_prep.build_vocab."""
 
 
 _SETTINGS = flag_groups(FinetuningConfig(), "finetuning")
@@ -83,7 +79,7 @@ NEEDED = {"train": ("task",), "eval": ("model_dir",), "predict": ("model_dir", "
 """Flags that a mode requires."""
 SCRATCH = "none"
 """Value of `--init_checkpoint` that trains from scratch."""
-FROM_SCRATCH = ("model_size", "vocab_file", "normalization", "lower_case", "strip_accents")
+FROM_SCRATCH = ("model_size", "vocab_file", "normalization")
 """Flags that describe an encoder that is trained from scratch."""
 EXAMPLES = {
     "train": "--task=classification --train=my.tsv --text_columns=text --label_column=label "

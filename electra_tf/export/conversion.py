@@ -27,7 +27,7 @@ from electra_tf.modeling.weight_table import discriminator, generator
 from electra_tf.platform.atomic_file import make_directory, write_atomically
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
-from electra_tf.tasks.recipes import recipe
+from electra_tf.tasks.registry import recipe
 from electra_tf.tasks.task import TaskSpec
 
 

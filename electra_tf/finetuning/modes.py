@@ -20,7 +20,6 @@ from electra_tf.platform.setting_text import set_default
 from electra_tf.tasks import glue, registry
 from electra_tf.tasks.examples import Kind
 from electra_tf.tasks.files import Files
-from electra_tf.tasks.recipes import recipe
 from electra_tf.text.tokenization import TextSettings
 
 SCRATCH_RUN = "from_scratch"
@@ -40,7 +39,7 @@ def train() -> None:
     for name in names:
         task = registry.load(name, **data)
         directory = model_dir / name if len(names) > 1 else model_dir
-        config = override(recipe(name, shape), changes)
+        config = override(registry.recipe(name, shape), changes)
         runs.append((setup.prepare(config, task.spec, text, directory), task))
     if values.restart:
         for run, _ in runs:

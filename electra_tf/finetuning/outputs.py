@@ -33,7 +33,7 @@ from electra_tf.reporting import plot_style
 from electra_tf.reporting.json_file import write_json
 from electra_tf.reporting.progress import duration
 from electra_tf.reporting.tables import Table, table_text
-from electra_tf.tasks import glue, registry
+from electra_tf.tasks import glue
 from electra_tf.tasks.examples import Example, Kind
 from electra_tf.tasks.kinds.kind import Record, Scored, Split
 from electra_tf.tasks.kinds.registry import KINDS
@@ -112,7 +112,7 @@ def predict(run: FinetuningRun, source: str, output: str, *, overwrite: bool = F
     with _readable(source, run.kind.piped) as path:
         if target is not None:
             require_writable(target, path, overwrite=overwrite)
-        examples = registry.read_file(run.spec, path, labelled=False)
+        examples = run.kind.read([path], run.spec, labelled=False)
     records = TaskPredictor(run).scored(run.encode(examples), show_progress=True).records
     content = forms[suffix](records)
     if target is None:

@@ -16,8 +16,8 @@ Expect a loss of 45 at the first step (ln V + 50 ln 2), 27 within some hundred s
 networks know how frequent words are, and a slow fall from there. ELECTRA-Small on 128-token
 records trains at about 7,800 tokens/s on two CPU cores with AVX-512 bfloat16: these 57 million
 tokens take two hours. `python -m electra_tf.apps.planning.plan --budget=2h` proposes what fits a
-time. In runs much shorter than the paper's million steps the discriminator learns nothing with the
-paper's settings: hence --recipe=short (docs/explanation/short_runs.md).
+time. Runs much shorter than the paper's million steps need --recipe=short: with the paper's
+settings their discriminator plateaus at unigram statistics (docs/explanation/short_runs.md).
 """
 
 

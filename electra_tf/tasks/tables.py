@@ -21,66 +21,60 @@ _Cells = Iterator[tuple[int, list[str]]]
 
 @dataclasses.dataclass(frozen=True)
 class TableRow:
-    """One row and where it stands."""
+    """One row, and the line, from 1, where it begins."""
 
     path: Path
     line: int
-    """Line of its beginning, from 1."""
     values: Mapping[str, Any]
-    """Column -> value: strings, in JSON lines whatever the line holds."""
+    """Column -> value: strings, in JSON lines any type."""
 
     def error(self, problem: str) -> UserError:
         """Returns an error about this row."""
         return UserError(f"{self.path}:{self.line}: {problem}")
 
+    def value(self, column: str) -> Any:
+        """Returns a column's value; `UserError` if it is missing."""
+        if column not in self.values:
+            raise self.error(f"no column {column!r}. There are: {', '.join(self.values)}. For your "
+                             "own files --text_columns, --label_column and --key_column select "
+                             "columns.")
+        return self.values[column]
+
     def text(self, column: str) -> str:
         """Returns a column's string; `UserError` if it is missing or no string."""
-        if column not in self.values:
-            raise self.error(f"no column {column!r}. There are: {', '.join(self.values)}.")
-        value = self.values[column]
+        value = self.value(column)
         if not isinstance(value, str):
             raise self.error(f"{column!r} must be text. Received: {shown(value)}")
         return value
 
 
 def read_rows(path: Path, *, columns: Sequence[str] | None = None) -> Iterator[TableRow]:
-    """Yields the rows of `.tsv` (tabs, no quoting), `.csv` (RFC 4180), `.jsonl` or `.txt`.
+    """Returns the rows of `.tsv` (tabs, no quoting), `.csv` (RFC 4180), `.jsonl` or `.txt`.
 
     Files are UTF-8, with or without a byte-order mark, and packed if ".gz" follows the suffix.
-    `columns` are their names, if the first line isn't a header, as in every `.txt`, whose lines are
-    split at tabs if there are several; not for `.jsonl`.
-
-    Raises:
-        UserError: names file and line: unreadable, not UTF-8, no rows, an empty line, a row of
-            another width, or a suffix that is none of these.
+    `columns` are their names if the first line isn't a header. Only a `.txt` needs them: the last
+    column holds the rest of its line. `UserError` names file and line of what can't be read.
     """
     suffix = suffix_of(path)
     if suffix == ".jsonl":
         rows = _json_lines(path)
-    elif suffix == ".txt" and columns:
-        rows = _named(path, ((number, line.split("\t", len(columns) - 1))
-                             for number, line in read_lines(path)), columns)
-    elif suffix == ".tsv":
-        rows = _named(path, ((number, line.split("\t")) for number, line in read_lines(path)),
-                      columns)
     elif suffix == ".csv":
         rows = _named(path, _comma_separated(path), columns)
+    elif suffix == ".tsv" or (suffix == ".txt" and columns):
+        most = len(columns) - 1 if suffix == ".txt" else -1
+        rows = _named(path, ((number, line.split("\t", most))
+                             for number, line in read_lines(path)), columns)
     else:
         raise UserError(f"{path} must end in .tsv, .csv or .jsonl, so that it is clear how to "
                         "read it.")
-    empty = True
-    for row in rows:
-        empty = False
-        yield row
-    if empty:
+    first = next(rows, None)
+    if first is None:
         raise UserError(f"{path} holds no rows.")
+    return itertools.chain([first], rows)
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    r"""Yields line number and line, split at "\n" alone, without line ends; unpacks ".gz".
-
-    `UserError` if the file is unreadable, too large, or not UTF-8 (with the line).
-    """
+    r"""Yields line number and line, split at "\n" alone, without line ends; unpacks ".gz"."""
     for number, line in byte_lines(path, longest=LONGEST_LINE, most=MOST_BYTES):
         line = line.removesuffix(b"\n").removesuffix(b"\r")
         if b"\0" in line:

@@ -1,6 +1,5 @@
 """Real processes: answers, deaths, delays, what peers' workers import, and what ours answer."""
 
-import ast
 import dataclasses
 import os
 import pathlib
@@ -89,25 +88,12 @@ PEERS = ("pretraining.matmuls", "pretraining.hugging_face", "data_prep.hugging_f
          "finetuning.hugging_face", "serving.hugging_face", "time_to_quality.hugging_face")
 
 
-def modules_of(name):
-    """What a module imports at its top; matmuls has TensorFlow inside a function."""
-    for node in sources.tree(sources.modules()[name]).body:
-        if isinstance(node, ast.ImportFrom):
-            inside = {f"{node.module}.{alias.name}" for alias in node.names}
-            yield from (inside & sources.modules().keys()) or [node.module]
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-
-
 def test_workers_of_the_peers_environment_import_nothing_that_it_lacks():
-    seen, waiting = set(), [f"benchmarks.{name}" for name in PEERS]
-    while waiting:
-        new = set(modules_of(waiting.pop())) - seen
-        seen |= new
-        waiting += new & sources.modules().keys()
-    libraries = {name.split(".")[0] for name in seen - sources.modules().keys()}
-    assert libraries - sys.stdlib_module_names == {"numpy", "torch", "transformers", "tokenizers"}
-    assert {"benchmarks.harness.worker", "benchmarks.pretraining.workload"} <= seen
+    # matmuls has TensorFlow inside a function.
+    ours, libraries = sources.closure(*(f"benchmarks.{name}" for name in PEERS),
+                                      inside_functions=lambda name: False)
+    assert libraries == {"numpy", "torch", "transformers", "tokenizers"}
+    assert {"benchmarks.harness.worker", "benchmarks.pretraining.workload"} <= ours
 
 
 @pytest.fixture

@@ -112,7 +112,7 @@ def test_a_tokenizer_of_another_kind_is_refused(pair, model, words):
 
 def test_classes_are_called_by_words_and_come_back_as_the_tasks(networks, tmp_path):
     model = finetuned(networks, Kind.CLASSIFICATION, ("0", "1"), {"hidden": 32, "dense": 2})
-    model = dataclasses.replace(model, task=TaskSpec.of_glue(glue.TASKS["cola"]).facts())
+    model = dataclasses.replace(model, task=glue.TASKS["cola"].spec.facts())
     conversion.write(model, tmp_path / "out", Format.HUGGING_FACE)
     path = tmp_path / "out" / "config.json"
     config = json.loads(path.read_text())

@@ -29,10 +29,20 @@ def pair(networks, tmp_path_factory):
     return directory
 
 
-def require_same_weights(found, networks):
-    assert found.weights.keys() == networks.weights.keys()
-    for name, value in networks.weights.items():
-        np.testing.assert_array_equal(found.weights[name], value)
+def read_changed(reader, directory, path, content):
+    """What reading a directory gives while one of its files has this content."""
+    original = path.read_bytes()
+    path.write_bytes(content)
+    try:
+        return attempt(reader, lambda: formats.read(directory))
+    finally:
+        path.write_bytes(original)
+
+
+def trained(model):
+    """Settings without those that only further training uses, and without the heads."""
+    return {name: value for name, value in vars(model).items()
+            if "dropout" not in name and name not in ("initializer_range", "num_heads")}
 
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json"])
@@ -41,21 +51,13 @@ def require_same_weights(found, networks):
 def test_a_changed_setting_of_hugging_face_is_refused_or_changes_training_alone(
         networks, pair, name, data):
     path = pair / "discriminator" / name
-    original = path.read_bytes()
-    content = data.draw(json_changed(json.loads(original)))
-    path.write_bytes(content)
-    try:
-        found = attempt(f"Hugging Face's {name}", lambda: formats.read(pair))
-    finally:
-        path.write_bytes(original)
+    content = data.draw(json_changed(json.loads(path.read_bytes())))
+    found = read_changed(f"Hugging Face's {name}", pair, path, content)
     if found is not REFUSED:
         said = json.loads(content.decode("utf-8-sig"))
-        require_same_weights(found, networks)
+        tiny_networks.require_equal_weights(found, networks)
         assert found.text == networks.text
-        assert {name: value for name, value in vars(found.model).items()
-                if "dropout" not in name and name not in ("initializer_range", "num_heads")} == {
-            name: value for name, value in vars(networks.model).items()
-            if "dropout" not in name and name not in ("initializer_range", "num_heads")}
+        assert trained(found.model) == trained(networks.model)
         assert found.model.num_heads == said.get("num_attention_heads", networks.model.num_heads)
 
 
@@ -89,13 +91,8 @@ def tensors_changed(draw, content):
 def test_changed_safetensors_are_refused_or_hold_finite_numbers_that_stand_there(
         networks, pair, data):
     path = pair / "discriminator" / "model.safetensors"
-    original = path.read_bytes()
-    content = data.draw(tensors_changed(original))
-    path.write_bytes(content)
-    try:
-        found = attempt("model.safetensors", lambda: formats.read(pair))
-    finally:
-        path.write_bytes(original)
+    content = data.draw(tensors_changed(path.read_bytes()))
+    found = read_changed("model.safetensors", pair, path, content)
     if found is not REFUSED:
         assert all(np.isfinite(value).all() for value in found.weights.values())
         said = safetensors.numpy.load(content)
@@ -116,11 +113,7 @@ def run(tmp_path_factory):
 def test_a_changed_checkpoint_of_a_run_is_refused_or_the_same(run, data):
     directory, before = run
     path = data.draw(st.sampled_from(sorted((directory / "checkpoints").iterdir())))
-    original = path.read_bytes()
-    path.write_bytes(data.draw(bytes_changed(original)))
-    try:
-        found = attempt("a run's checkpoint", lambda: formats.read(directory))
-    finally:
-        path.write_bytes(original)
+    found = read_changed("a run's checkpoint", directory, path,
+                         data.draw(bytes_changed(path.read_bytes())))
     if found is not REFUSED:
-        require_same_weights(found, before)
+        tiny_networks.require_equal_weights(found, before)

@@ -3,6 +3,8 @@
 import ast
 import functools
 import pathlib
+import sys
+from collections.abc import Callable
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 """The checkout, also where Bazel runs a test among links to its files."""
@@ -35,17 +37,33 @@ def modules() -> dict[str, pathlib.Path]:
     return {module_name(path): path for path in sources()}
 
 
-def imported_names(path: pathlib.Path) -> set[str]:
-    """Returns the dotted names that a file imports, at its top or inside functions."""
-    found = set()
-    for node in ast.walk(tree(path)):
+def imported_names(path: pathlib.Path, *, inside_functions: bool = True) -> set[str]:
+    """Returns the dotted names that a file imports, by default inside functions too."""
+    waiting, found = [tree(path)], set()
+    while waiting:
+        node = waiting.pop()
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif inside_functions or not isinstance(node, ast.FunctionDef):
+            waiting += ast.iter_child_nodes(node)
     return found
 
 
-def imports(path: pathlib.Path) -> set[str]:
-    """Returns our modules that a file imports, at its top or inside functions."""
-    return imported_names(path) & modules().keys()
+def closure(
+    *entries: str, inside_functions: Callable[[str], bool] = lambda name: True
+) -> tuple[set[str], set[str]]:
+    """Returns our modules that these reach by imports, and the libraries that they import.
+
+    `inside_functions` says of a module if its imports inside functions count.
+    """
+    waiting, ours, libraries = list(entries), set(), set()
+    while waiting:
+        name = waiting.pop()
+        if name not in ours:
+            ours.add(name)
+            names = imported_names(modules()[name], inside_functions=inside_functions(name))
+            waiting += names & modules().keys()
+            libraries |= {name.split(".")[0] for name in names} - {*PACKAGES}
+    return ours, libraries - sys.stdlib_module_names

@@ -74,8 +74,7 @@ def registered():
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(OBJECTIVES, "random_words", Entry(
             implementation=f"{__name__}:RandomWords", settings=RandomWordsConfig(), measures={
-                "random_loss": Measure(unit="nats per token", panel="random words (nats / token)",
-                                       curve="loss"),
+                "random_loss": Measure(unit="nats per token", panel="random words (nats / token)"),
                 "random_called": Measure(unit="of all tokens")}))
         yield
 

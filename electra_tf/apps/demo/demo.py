@@ -22,12 +22,10 @@ from electra_tf.reporting import learning_curves
 from electra_tf.reporting.metrics_log import read_metrics
 
 GROUPS = {"Model": ("model_dir",), "Network": ("host", "port")}
-_AS_EXPECTED = 0.03
-"""Difference of an AUC that is no difference: other text and vocabularies differ as much."""
 
 
 def main() -> None:
-    """Listens, loads, serves."""
+    """Loads the networks and serves the page."""
     values = flags.FLAGS
     if not values.model_dir:
         raise UserError(f"--model_dir is needed: {values['model_dir'].help}")
@@ -56,22 +54,14 @@ def level(model_dir: Path, model: ModelConfig) -> str:
     scores = [record for record in read_metrics(metrics) if "unigram_auc" in record]
     if not scores:
         return ""
-    saved, auc = read_identity(model_dir), scores[-1]["unigram_auc"]
+    saved = read_identity(model_dir)
     tokens = (scores[-1]["step"] * saved["training.train_batch_size"]
               * saved["data.max_seq_length"])
-    like = learning_curves.nearest(
-        model.discriminator.num_layers, model.discriminator.hidden_size)
-    expected = like.auc(tokens)
-    verdict = ("as expected" if abs(auc - expected) <= _AS_EXPECTED else
-               "better than expected" if auc > expected else
-               "worse than expected; docs/explanation/short_runs.md names the usual reasons")
-    return (f"AUC {auc:.2f} on random replacements after {tokens / 1e6:,.1f} million tokens: "
-            f"{verdict}. Runs of {like.name} on Wikipedia and books reach {expected:.2f} with as "
-            "many; easier text and smaller vocabularies reach more.")
+    return learning_curves.compared(scores[-1]["unigram_auc"], tokens, model)
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Returns a socket that takes connections; they wait for the server."""
+    """Returns a socket on which connections wait for the server."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.create_server(address[:2], family=family)
@@ -79,7 +69,7 @@ def _listen(host: str, port: int) -> socket.socket:
         raise UserError(f"can't listen at --host={host} --port={port}: {error.strerror or error}; "
                         "choose a free port from 1024 on and an address of this machine, like "
                         "127.0.0.1.") from error
-    # Connections inherit it. Without it an answer's body waits 40 ms for the client's confirmation.
+    # Connections inherit the option. Without it a body waits 40 ms for the client's confirmation.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
 
@@ -88,9 +78,9 @@ def define() -> None:
     """Defines the flags."""
     flags.DEFINE_string("model_dir", None, "A pre-training run, or a checkpoint of Google's or "
                         "Hugging Face's that holds both networks.")
-    flags.DEFINE_string("host", "127.0.0.1", "Address to listen at; 0.0.0.0 for every address of "
-                        "this machine. There is no password: use it in trusted networks only.")
-    flags.DEFINE_integer("port", 8502, "Port; 0 for any that is free.", 0, 65535)
+    flags.DEFINE_string("host", "127.0.0.1", "Address to listen at; 0.0.0.0 for all addresses of "
+                        "this machine. The demo has no password: use it in trusted networks only.")
+    flags.DEFINE_integer("port", 8502, "Port; 0 selects a free one.", 0, 65535)
 
 
 def run() -> None:

@@ -22,15 +22,14 @@ from electra_tf.modeling.randomness import Randomness
 from electra_tf.platform import strict_json
 from electra_tf.platform.errors import UserError
 from electra_tf.reporting import samples
-from electra_tf.tasks.encoding import encode_texts
-from electra_tf.text.rows import RowEncoder
+from electra_tf.text.rows import RowEncoder, encode_texts
 
 _MOST_CANDIDATES = 8
 """Candidates that are returned for a masked position."""
 _LIKELIEST = 64
-"""Tokens among which they are chosen."""
+"""Likeliest tokens from which the candidates are chosen."""
 _LEAST = 0.05, 3
-"""Words are the candidates if so many have this share of the likeliest token's probability."""
+"""Candidates are words only if at least 3 have 0.05 of the likeliest token's probability."""
 EXAMPLES = (
     "The first part of the book was written in the city, and the second in a small house near the "
     "river.",
@@ -47,7 +46,7 @@ _LENGTH_STEP = 8
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Question:
-    """A sentence, and how it is masked and filled in."""
+    """A sentence with its masking rate, sampling temperature and seed."""
 
     __pydantic_config__ = strict_json.STRICT
 
@@ -57,18 +56,18 @@ class Question:
     temperature: Annotated[float, Field(ge=0.01, le=10.0)]
     """T of softmax(logits / T)."""
     seed: Annotated[int, Field(ge=0, lt=2**32)]
-    """Decides which tokens are masked, and what is drawn."""
+    """Seed of the masked positions and of the sampled tokens."""
 
 
 class ReplacedTokenDetection:
     """The generator and the discriminator of a pre-training run, and the steps between them."""
 
     def __init__(self, networks: Pretrained):
-        """Takes the weights; `UserError` unless both networks are there with output layers."""
+        """Takes the weights; a missing network or output layer is refused with a `UserError`."""
         self.source = networks.source
         self._vocabulary = networks.text.vocabulary
         self.longest = networks.model.max_position_embeddings - 2
-        """Tokens of a sentence, at most."""
+        """Largest number of tokens of a sentence."""
         self._encoder = RowEncoder(networks.text, max_length=1 << 20)
         _require_both(networks)
         self._model = ElectraModel(networks.model, seed=0)
@@ -76,20 +75,18 @@ class ReplacedTokenDetection:
         self._steps = tf.function(self._compute, autograph=False)
 
     def answer(self, question: Question) -> dict[str, Any]:
-        """Masks, fills in and judges; equal questions have equal answers.
+        """Masks a sentence, fills it in and judges it; equal questions have equal answers.
 
-        Another temperature leaves the masks where they are; a higher rate adds to them.
+        Another temperature keeps the masked positions; a higher rate adds positions. A sentence
+        without tokens or with too many is refused with a `UserError`.
 
         Returns:
-            "summary", the counts as a line, and "tokens" without [CLS] and [SEP]. Each has
-            "original" and "corrupted", WordPieces before and after; "replaced_probability", the
-            discriminator's; "outcome", one of `samples.Outcome`; and "filling", None where it was
-            not masked. A filling is the generator's distribution at this temperature:
+            "summary", the counts as a line, and "tokens" without [CLS] and [SEP]. Each token has
+            "original" and "corrupted", WordPieces before and after; "replaced_probability" of the
+            discriminator; "outcome", one of `samples.Outcome`; and "filling", None for tokens that
+            were not masked. A filling is the generator's distribution at this temperature:
             "candidates", the likeliest first, "original" and "sampled", each a token and its
-            probability; "left_out", the share of likelier tokens that candidates leave out.
-
-        Raises:
-            UserError: the sentence has no tokens, or more than the model can read.
+            probability; "left_out", the probability of likelier tokens that are no candidates.
         """
         ids = encode_texts([(question.sentence,)], self._encoder)[0].ids
         count = len(ids) - 2

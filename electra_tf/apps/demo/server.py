@@ -20,10 +20,10 @@ from electra_tf.reporting import pages
 
 _PAGE = pathlib.Path(__file__).with_name("page.html")
 _MOST_BYTES = 128 * 1024
-"""Size of a request's body."""
+"""Largest size of a request's body."""
 _MOST_CONNECTIONS = 64
 _BODY_SECONDS = 20
-"""Time in which a body has to arrive."""
+"""Longest time until a body has arrived."""
 
 
 def server(detection: ReplacedTokenDetection, *, example: Question, level: str = "",
@@ -32,9 +32,9 @@ def server(detection: ReplacedTokenDetection, *, example: Question, level: str =
 
     Args:
         detection: the networks, which compute one sentence after the other.
-        example: what the page shows first.
-        level: how the run compares with others; "" if unknown.
-        address: where it listens, for `http_server.config`.
+        example: the question that the page shows first.
+        level: comparison of the run with others; "" if unknown.
+        address: the address to listen at, for `http_server.config`.
         max_waiting_requests: further requests receive 503.
     """
     page = pages.render(_PAGE, source=detection.source, level=level, example=example)

@@ -36,7 +36,7 @@ class MaskedExample:
 
     @property
     def title(self) -> str:
-        """Where the example is stored, and its length."""
+        """The place and the length of the example."""
         lengths = [sum(piece.segment == segment for piece in self.pieces) for segment in (0, 1)]
         of = f"{lengths[0]} + {lengths[1]}" if lengths[1] else "one segment"
         shard, number = self.place
@@ -82,7 +82,7 @@ def masked_examples(records: Records, count: int, masking: MaskingConfig, *, see
 
 def _mask(records: Records, batch: Batch, masking: MaskingConfig, seed: int,
           draw: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns what the generator reads, int32 [B, L], and which positions it predicts."""
+    """Returns what the generator reads, int32 [B, L], and the predicted positions, bool [B, L]."""
     masked = mask_tokens(
         tf.constant(batch.ids), tf.constant(batch.valid), masking, token_kinds(records.vocabulary),
         Randomness(seed=seed, step=tf.constant(draw, tf.int64),

@@ -1,4 +1,4 @@
-r"""Shows what a directory of records holds, before a run is spent on it.
+r"""Shows what a directory of records contains.
 
     python -m electra_tf.apps.inspection.inspect_records records
     python -m electra_tf.apps.inspection.inspect_records records --html=records.html \
@@ -20,7 +20,7 @@ from electra_tf.platform import atomic_file, command_line, storage
 from electra_tf.platform.errors import UserError
 
 _DRAWS = 3
-"""Draws of masks, which the page shows one after another."""
+"""Number of draws of masks on the page."""
 GROUPS = {"What is shown": ("examples", "seed", "html"),
           "Masking, section.field=value": ANY_SETTING}
 
@@ -56,7 +56,7 @@ def main(directory: str) -> None:
 def define() -> None:
     """Defines the flags."""
     flags.DEFINE_integer("examples", 3, "Number of examples to show as text.", 0, 1000)
-    flags.DEFINE_integer("seed", 1, "Selects the examples that are shown, and their masks.",
+    flags.DEFINE_integer("seed", 1, "Seed of the shown examples and their masks.",
                          0, 2**32 - 1)
     flags.DEFINE_string("html", None, "Also write a page to this file, with segments and masks in "
                         "color.")

@@ -8,7 +8,7 @@ import numpy as np
 
 from electra_tf.apps.inspection.examples import SPLIT_NAMES, MaskedExample, Piece
 from electra_tf.apps.inspection.survey import Survey
-from electra_tf.data.manifest import SPLITS
+from electra_tf.data.records import SPLITS
 from electra_tf.platform.errors import one_line
 from electra_tf.reporting import pages
 from electra_tf.reporting.tables import FIXED, Table, percent, table_text, wrapped
@@ -54,7 +54,7 @@ def page(found: Survey, examples: Sequence[MaskedExample], title: str) -> str:
 
 
 def tables(found: Survey) -> list[Table]:
-    """Returns the tables of a survey, from the general to the particular."""
+    """Returns the tables of a survey: records, lengths, words and pieces."""
     return [_records(found), _lengths(found), _words(found), _pieces(found)]
 
 
@@ -89,7 +89,7 @@ def remarks(found: Survey) -> list[str]:
 
 
 def safe(text: str) -> str:
-    """Returns text of the records as it is safe to print, without shortening it."""
+    """Returns text of the records without characters that disturb a terminal, at full length."""
     return one_line(text, longest=max(1, 10 * len(text)))
 
 
@@ -224,5 +224,5 @@ def _marked(piece: Piece) -> str:
 
 
 def _shown(token: str) -> str:
-    """Returns a token without the mark of continuation, as it is safe to print."""
+    """Returns a token for a terminal, without the mark of continuation."""
     return safe(token.removeprefix(CONTINUATION) or token)

@@ -9,7 +9,8 @@ import numpy as np
 from electra_tf.data import manifest as manifests
 from electra_tf.data import reader
 from electra_tf.data.example import Batch
-from electra_tf.data.manifest import SPLITS, Manifest, Shard
+from electra_tf.data.manifest import Manifest
+from electra_tf.data.records import SPLITS, Shard
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.storage import Path
 from electra_tf.text.vocabulary import Vocabulary
@@ -25,15 +26,15 @@ class Place(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Records:
-    """A directory of records whose vocabulary and shards are there; see `open_records`."""
+    """A directory of records with its vocabulary and all shards; see `open_records`."""
 
     data_dir: Path
     manifest: Manifest
     vocabulary: Vocabulary
 
     def examples(self, split: str) -> int:
-        """Returns how many examples "train" or "eval" has."""
-        return sum(shard.examples for shard in self.manifest.shards_of(split))
+        """Returns the number of examples of "train" or "eval"."""
+        return self.manifest.examples(split)
 
     def batches(self, split: str) -> Iterator[Batch]:
         """Yields the examples of "train" or "eval" in order; `UserError` for a damaged shard."""
@@ -41,7 +42,7 @@ class Records:
             yield from self._read(shard, 0, shard.examples)
 
     def place(self, split: str, number: int) -> Place:
-        """Returns where the example is that `batches(split)` yields after `number` others."""
+        """Returns the place of the example that `batches(split)` yields after `number` others."""
         for shard in self.manifest.shards_of(split):
             if number < shard.examples:
                 return Place(shard, number)
@@ -53,16 +54,15 @@ class Records:
         return next(self._read(place.shard, place.number, place.number + 1))
 
     def _read(self, shard: Shard, start: int, stop: int) -> Iterator[Batch]:
-        return reader.examples(self.data_dir, self.manifest, shard, start=start, stop=stop,
-                               pad_id=self.vocabulary.pad_id)
+        return reader.examples(self.manifest.records(self.data_dir), shard, start=start,
+                               stop=stop, pad_id=self.vocabulary.pad_id)
 
 
 def open_records(data_dir: Path) -> Records:
     """Returns the records of a directory, with their vocabulary.
 
-    Raises:
-        UserError: there is no finished build, its vocabulary is missing or another one, or a shard
-            is missing or of another size.
+    An unfinished build, a missing or different vocabulary, and a shard that is missing or of
+    another size are refused with a `UserError`.
     """
     manifest = manifests.load(data_dir)
     path = data_dir / manifests.VOCABULARY_NAME

@@ -1,10 +1,10 @@
-r"""Compiles a lifted step for TPUs that aren't there; in the compile environment.
+r"""Compiles a lifted step for TPUs without a TPU; runs in the compile environment.
 
     .venv-compile/bin/python -m electra_tf.apps.stablehlo.ahead_of_time --step=step.stablehlo \
         --topology=v5e:2x4,v4:2x2x1
 
-Prints what each topology needs of a core: HBM for all, for state and batch, for activations and
-gradients, and the FLOPs of a step. Without --step it only looks whether the cores can share
+Prints the needs of one core for each topology: HBM in total, for state and batch, for activations
+and gradients, and the FLOPs of a step. Without --step it only checks that the cores can share
 --batch_size. `compile_step` calls it.
 """
 
@@ -27,8 +27,7 @@ _ROW = "{:<12}{:>6}{:>12}{:>12}{:>12}{:>10}{:>13}"
 def main() -> None:
     """Prints a row for every topology; ends with status 1 if the step does not compile for one.
 
-    Raises:
-        UserError: there is no such topology, or its cores can't share the batch.
+    Unknown topologies, and cores that can't share the batch, are refused with a `UserError`.
     """
     from electra_tf.apps.stablehlo import jax_step
 
@@ -76,7 +75,7 @@ def _devices(name: str) -> list[Any]:
 
 
 def _numbers(compiled: Any) -> list[str]:
-    """Returns what a core needs: bytes in MB, and FLOPs with two rounds of accumulation at most."""
+    """Returns MB and GFLOPs of one core; at most two rounds of accumulation count as FLOPs."""
     memory, cost = compiled.memory_analysis(), compiled.cost_analysis() or {}
     state = memory.argument_size_in_bytes
     total = (state + memory.output_size_in_bytes - memory.alias_size_in_bytes
@@ -86,7 +85,7 @@ def _numbers(compiled: Any) -> list[str]:
 
 
 def problem(error: str) -> str:
-    """Returns what the compiler says in a line, of memory only how much is missing."""
+    """Returns the compiler's error in one line; of memory errors, only used and available HBM."""
     used = re.search(r"Used ([\d.]+\w) of ([\d.]+\w) hbm", error) or re.search(
         r"temporaries \(([\d.]+\w)\) exceeds available HBM \(([\d.]+\w)\)", error)
     return f"does not fit: {used[1]} of {used[2]} HBM per core" if used else one_line(error, 400)
@@ -96,7 +95,7 @@ def define() -> None:
     """Defines the flags."""
     flags.DEFINE_list("topology", [], f"TPUs to compile for: {EXAMPLES}; or several, with commas.")
     flags.DEFINE_string("step", "", "File of a step, by compile_step --export.")
-    flags.DEFINE_integer("batch_size", 0, "Examples that the cores have to share, without --step.")
+    flags.DEFINE_integer("batch_size", 0, "Global batch size in examples, without --step.")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """A lifted step as files: step.stablehlo, step.json (its layout) and step.npz (a state).
 
-Another machine needs only these files and records to train. They contain nothing of TensorFlow's.
+Another machine needs only these files and the records to train, and no TensorFlow.
 """
 
 import dataclasses
@@ -55,7 +55,7 @@ class Reading:
     __pydantic_config__ = strict_json.STRICT
 
     fingerprint: str
-    """Of the records."""
+    """Hash of the records."""
     seed: int
     shuffle_window: int
     length: int
@@ -75,7 +75,7 @@ class Layout:
 
     format_version: int
     sha256: str
-    """Of the StableHLO, hexadecimal."""
+    """Hash of the StableHLO, hexadecimal."""
     batch_size: int
     """B, the global batch."""
     num_train_steps: int
@@ -105,7 +105,7 @@ class LiftedStep:
 
 
 def require_name(path: Path) -> None:
-    """Raises `UserError` unless a path is one that `write` takes."""
+    """Raises a `UserError` unless a path ends in .stablehlo."""
     if path.suffix != SUFFIX:
         raise UserError(f"the file of a step ends in {SUFFIX}. Received: {shown(str(path))}")
 

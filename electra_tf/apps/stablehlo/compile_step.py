@@ -1,4 +1,4 @@
-r"""Compiles a training step for TPUs that aren't there, or writes it for other runtimes.
+r"""Compiles a training step for TPUs without a TPU, or writes it for other runtimes.
 
     python -m electra_tf.apps.stablehlo.compile_step --topology=v5e:2x4,v4:2x2x1 --model_size=base
     python -m electra_tf.apps.stablehlo.compile_step --export=step.stablehlo --model_size=small \
@@ -44,15 +44,14 @@ GROUPS = {
 
 
 def main() -> None:
-    """Does what the flags ask for."""
+    """Compiles, exports or takes back, according to the flags."""
     values = flags.FLAGS
     with overrides.naming_flags(pretraining_flags.SETTINGS):
         if not values.topology and not values.export:
-            raise UserError("--topology or --export is needed: for which TPUs to compile, or where "
-                            "to write the step.")
+            raise UserError("--topology or --export is needed: the TPUs to compile for, or the "
+                            "file to write the step to.")
         if values.topology and (values.export or values.take_back):
-            raise UserError("--topology compiles, --export and --take_back don't; give one of "
-                            "them.")
+            raise UserError("--topology excludes --export and --take_back; give one of them.")
         config = pretraining_flags.build_config(
             values.model_size, values.recipe,
             overrides.given_settings(pretraining_flags.SETTINGS))
@@ -63,12 +62,12 @@ def main() -> None:
 
 
 def compile_python() -> pathlib.Path:
-    """Returns the interpreter of the environment with JAX, which need not be there."""
+    """Returns the interpreter of the environment with JAX, which may be missing."""
     return pathlib.Path(os.environ.get(VARIABLE, ROOT / ".venv-compile" / "bin" / "python"))
 
 
 def _compile(config: PretrainingConfig, topology: str) -> None:
-    """Lifts the step once and compiles it for each, after all of them are known to be possible."""
+    """Lifts the step once and compiles it for each topology, after checking all of them."""
     _ahead_of_time(f"--topology={topology}", f"--batch_size={config.training.train_batch_size}")
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory) / f"step{artefact.SUFFIX}"
@@ -93,7 +92,7 @@ def _ahead_of_time(*given: str) -> None:
 
 
 def in_a_process(function: Callable[..., Result], *args: Any) -> Result:
-    """Calls a function in a process, which frees its memory: large networks take 10 GB."""
+    """Calls a function in a new process, whose end frees its memory: up to 10 GB."""
     try:
         with concurrent.futures.ProcessPoolExecutor(
                 1, mp_context=multiprocessing.get_context("spawn")) as elsewhere:

@@ -8,8 +8,8 @@ import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 
-# What libtpu looks for on a TPU VM: elsewhere it would ask the network for minutes, and complain.
-# Only there do processes have to keep out of each other's way.
+# libtpu asks a TPU VM's network for these, for minutes on other machines, where several processes
+# may load it.
 if not os.path.exists("/dev/accel0") and not os.path.exists("/dev/vfio"):
     os.environ.setdefault("TPU_SKIP_MDS_QUERY", "1")
     os.environ.setdefault("TPU_WORKER_HOSTNAMES", "localhost")
@@ -30,19 +30,18 @@ from electra_tf.platform.errors import UserError
 jax.config.update("jax_enable_x64", True)  # The step and Philox's counters have 64 bits.
 
 _CALLING_CONVENTION = 10
-"""Of JAX's exports: a module whose arguments are just those of the function."""
+"""Version of JAX's exports whose modules take only the function's arguments."""
 
 Arrays = Mapping[str, jax.Array]
 
 
 class JaxStep:
-    """Calls a lifted step, or compiles it for devices that aren't there."""
+    """Calls a lifted step, or compiles it for devices that this machine lacks."""
 
     def __init__(self, step: LiftedStep, devices: Sequence[jax.Device], platform: str):
-        """Takes devices of one kind, which share the batch, and their platform, see `platform_of`.
+        """Takes devices of one kind, which share the batch, and the platform of `platform_of`.
 
-        Raises:
-            UserError: they can't share the batch evenly.
+        A batch that cannot be split evenly is refused with a `UserError`.
         """
         self._layout = step.layout
         require_even_split(step.layout.batch_size, len(devices), f"{len(devices)} devices")
@@ -62,7 +61,7 @@ class JaxStep:
                             out_shardings=self._whole, donate_argnums=1)
 
     def __call__(self, batch: Sequence[np.ndarray], state: Arrays) -> tuple[Arrays, Arrays]:
-        """Runs one step; returns its results and the new state. The old state is gone then."""
+        """Runs one step and returns its results and the new state; deletes the old state."""
         return self._run([jax.device_put(part, self._split) for part in batch], state)
 
     def on_devices(self, state: Mapping[str, np.ndarray]) -> Arrays:
@@ -70,7 +69,7 @@ class JaxStep:
         return jax.device_put(dict(state), self._whole)
 
     def compile(self) -> jax.stages.Compiled:
-        """Compiles it without running anything."""
+        """Compiles the step without running it."""
         def shape(value: Value, sharding: NamedSharding) -> jax.ShapeDtypeStruct:
             return jax.ShapeDtypeStruct(value.shape, value.dtype, sharding=sharding)
 
@@ -80,12 +79,12 @@ class JaxStep:
 
 
 def platform_of(device: jax.Device) -> str:
-    """Returns "cpu", "cuda", "rocm" or "tpu"; JAX's own name of NVIDIA's is "gpu"."""
+    """Returns "cpu", "cuda", "rocm" or "tpu"; JAX itself calls "cuda" "gpu"."""
     return {"gpu": "cuda"}.get(device.platform, device.platform)
 
 
 def require_even_split(batch_size: int, devices: int, whose: str) -> None:
-    """Raises `UserError` unless a batch can be split over so many devices, named `whose`."""
+    """Raises a `UserError` unless the devices, named `whose`, can share a batch evenly."""
     if batch_size % devices:
         raise UserError(
             f"--train_batch_size={batch_size} can't be split over {whose}. Export the step with a "

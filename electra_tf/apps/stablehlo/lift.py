@@ -34,7 +34,7 @@ from electra_tf.training.assembly import build_model, build_state, build_step
 from electra_tf.training.step import TrainState
 
 _LONGEST = 512
-"""Tokens of an example without records and without a flag."""
+"""Longest default length in tokens of a step without records."""
 _MODULE = re.compile(r"(?m)^module @\S+(?: attributes (?P<attributes>\{.*\}))? \{$")
 _ALIAS = re.compile(r"parameter_number = (\d+) : i64\}, output_index = array<i64: (\d+)>")
 _PORTABLE = tuple((re.compile(pattern), replacement) for pattern, replacement in (
@@ -48,13 +48,12 @@ _PORTABLE = tuple((re.compile(pattern), replacement) for pattern, replacement in
     (r"= mhlo\.erf (%\S+) : (\S+)",
      r"= stablehlo.custom_call @mhlo.erf(\1) {mhlo.attributes = {}, mhlo.version = 1 : i64} : "
      r"(\2) -> \2")))
-"""Rewriting that leaves StableHLO alone in TensorFlow's module. No other program has to understand
-XLA's own dialect, `mhlo`."""
+"""Rewriting of TensorFlow's module into StableHLO alone, without XLA's own dialect `mhlo`."""
 _FOREIGN = re.compile(r"= \"?((?:mhlo|chlo)\.\w+)")
 
 
 def for_one_device(config: PretrainingConfig) -> PretrainingConfig:
-    """Returns a run's settings as a lifted step has them: one replica, compiled from outside.
+    """Returns a run's settings for a lifted step: one replica, compiled by another program.
 
     Results don't change. Precision auto becomes bfloat16, which every TPU multiplies.
     """
@@ -71,14 +70,14 @@ def lift(config: PretrainingConfig, objective: Objective, state: TrainState,
     """Traces a step and writes it as StableHLO.
 
     Args:
-        config: by `for_one_device`, with a length.
-        objective: what it minimises.
-        state: gives shapes; its values aren't looked at.
+        config: returned by `for_one_device`, with a length.
+        objective: its loss is minimized.
+        state: supplies shapes; its values are not read.
         strategy: the one device of `state`, a CPU.
-        reading: of the records, if there are any.
+        reading: how the run reads its records; None without records.
 
     Raises:
-        UserError: it has an op that StableHLO or XLA doesn't have.
+        UserError: the step has an op that StableHLO or XLA lacks.
     """
     training = config.training
     shape = [training.train_batch_size, config.data.max_seq_length]
@@ -113,13 +112,10 @@ def lift(config: PretrainingConfig, objective: Objective, state: TrainState,
 
 
 def lift_without_records(config: PretrainingConfig) -> LiftedStep:
-    """Lifts the step of settings of any size; vocabulary and counts are stand-ins.
+    """Lifts the step of any settings without records; vocabulary and counts are placeholders.
 
-    Args:
-        config: where a vocabulary would change `model.vocab_size`, it has to be set.
-
-    Raises:
-        UserError: the length is past the model's positions, or the vocabulary has no room.
+    `model.vocab_size` must have its final value. A length beyond the model's positions and a
+    vocabulary without room for the special tokens are refused with a `UserError`.
     """
     config = for_one_device(config)
     positions = config.model.max_position_embeddings
@@ -148,15 +144,14 @@ def _given(config: PretrainingConfig) -> Given:
 
 
 def state_name(variable: tf.Variable) -> str:
-    """Returns the name of a variable of the state in layouts."""
+    """Returns the name that a layout gives to a variable."""
     return variable.name.split(":")[0]
 
 
 def updates(module: str) -> Mapping[int, int]:
     """Returns number of a parameter -> number of the result that is its new value.
 
-    Args:
-        module: as TensorFlow writes it, with a resource variable's value as a parameter.
+    In TensorFlow's module the value of a resource variable is a parameter.
     """
     found = _MODULE.search(module)
     return {int(parameter): int(result)
@@ -166,8 +161,7 @@ def updates(module: str) -> Mapping[int, int]:
 def portable(module: str) -> bytes:
     """Returns TensorFlow's module as a portable artefact: StableHLO that later versions read.
 
-    Raises:
-        UserError: it has an op that isn't StableHLO's.
+    A module with an op of another dialect is refused with a `UserError`.
     """
     for pattern, replacement in _PORTABLE:
         module = pattern.sub(replacement, module)
@@ -179,16 +173,14 @@ def portable(module: str) -> bytes:
 
 
 def export(run: Run, path: Path) -> LiftedStep:
-    """Writes a run's step, and the state of its newest checkpoint, or as it begins.
+    """Writes a run's step, and the state of its newest checkpoint or its initial state.
 
-    The run's directory belongs to it afterwards, as if it had been started there.
+    The run claims its directory, as at the start of a training. A directory of another run, a run
+    of two stages and an extended run are refused with a `UserError`.
 
     Args:
-        run: its settings by `for_one_device`.
+        run: prepared with settings returned by `for_one_device`.
         path: ends in ".stablehlo".
-
-    Raises:
-        UserError: the directory belongs to another run, or the run has another stage.
     """
     config = run.config
     if run.finished_at:
@@ -214,13 +206,13 @@ def export(run: Run, path: Path) -> LiftedStep:
 def take_back(run: Run, path: Path, state_path: Path) -> str:
     """Makes a checkpoint of a state that was trained elsewhere, and returns its path.
 
-    Args:
-        run: that `export` wrote the step of.
-        path: of the step.
-        state_path: what `run_step` wrote; records of its progress beside it go to the run's.
+    A state of another run, a state no newer than the last checkpoint and damaged files are refused
+    with a `UserError`.
 
-    Raises:
-        UserError: another run's state, an older one than the newest checkpoint, or damaged files.
+    Args:
+        run: the run that `export` wrote.
+        path: the file of the step.
+        state_path: the state that `run_step` wrote; its metrics file is appended to the run's.
     """
     layout = artefact.read(path).layout
     if layout.reading != _reading(run):
@@ -252,6 +244,6 @@ def take_back(run: Run, path: Path, state_path: Path) -> str:
 
 def _reading(run: Run) -> Reading:
     config = run.config
-    return Reading(fingerprint=run.records.manifest.fingerprint, seed=config.training.seed,
+    return Reading(fingerprint=run.records.fingerprint, seed=config.training.seed,
                    shuffle_window=config.data.shuffle_window, length=run.length,
                    pad_id=run.vocabulary.pad_id)

@@ -1,4 +1,4 @@
-r"""Trains with an exported step on whatever JAX runs on: CPU, GPUs, TPUs; needs no TensorFlow.
+r"""Trains with an exported step on JAX's devices (CPU, GPUs, TPUs) without TensorFlow.
 
     .venv-compile/bin/python -m electra_tf.apps.stablehlo.run_step --step=step.stablehlo \
         --data_dir=records --state=trained.npz --last_step=1000
@@ -21,7 +21,7 @@ from electra_tf.apps.stablehlo import artefact
 from electra_tf.apps.stablehlo.artefact import LiftedStep
 from electra_tf.data import manifest, reader
 from electra_tf.data.example import Batch
-from electra_tf.data.manifest import Records
+from electra_tf.data.records import Records
 from electra_tf.platform import command_line, storage
 from electra_tf.platform.errors import UserError
 from electra_tf.platform.machine import peak_memory_bytes
@@ -75,11 +75,12 @@ def _records(data_dir: str, step: LiftedStep) -> Records:
     if reading is None:
         raise UserError("this step was made without records, to be compiled only; export it with "
                         "--data_dir and --model_dir.")
-    records = Records.load(data_dir)
-    storage.require_local(records.data_dir, "--data_dir", "run_step reads files alone")
-    if records.manifest.fingerprint != reading.fingerprint:
+    built = manifest.load(data_dir)
+    records = built.records(storage.require_local(
+        storage.path(data_dir), "--data_dir", "run_step reads files alone"))
+    if records.fingerprint != reading.fingerprint:
         raise UserError(f"the records in {records} aren't those that the step was exported with.")
-    manifest.verify_shards(data_dir, records.manifest)
+    manifest.verify_shards(data_dir, built)
     return records
 
 
@@ -96,7 +97,7 @@ class _Loop:
         self._pace = Pace()
 
     def run(self, first: int, last: int, request: StopRequest) -> int | None:
-        """Returns the step at which a signal ended the loop, None if it is done."""
+        """Returns the step at which a signal ended the loop, None after the last step."""
         values = flags.FLAGS
         self._log.rewind(first)
         for number, batch in enumerate(self._batches(first, last), start=first + 1):
@@ -117,7 +118,7 @@ class _Loop:
     def _batches(self, first: int, last: int) -> Iterator[Batch]:
         reading = self._layout.reading
         return reader.training_batches(
-            self._records, pad_id=reading.pad_id, seed=reading.seed, length=reading.length,
+            self._records, pad_id=reading.pad_id, seed=reading.seed,
             window_examples=reading.shuffle_window, batch_size=self._layout.batch_size,
             first_step=first, last_step=last)
 
@@ -158,11 +159,11 @@ def define() -> None:
     flags.DEFINE_string("step", None, "File that compile_step --export wrote.")
     flags.DEFINE_string("data_dir", None, "Directory of the records that the step was exported "
                         "with.")
-    flags.DEFINE_string("state", None, "File of the state, ending in .npz: continued from if it "
-                        "exists, and written.")
+    flags.DEFINE_string("state", None, "File of the state, ending in .npz. An existing state is "
+                        "continued; the new state replaces it.")
     flags.DEFINE_integer("last_step", 0, "Train up to this step; 0: the run's last.", lower_bound=0)
     flags.DEFINE_integer("log_every_steps", 100, "Steps between reports.", lower_bound=1)
-    flags.DEFINE_integer("save_every_steps", 1000, "Steps between states that are saved.",
+    flags.DEFINE_integer("save_every_steps", 1000, "Steps between saved states.",
                          lower_bound=1)
 
 

@@ -21,8 +21,7 @@ from electra_tf.config.objectives import objective_class
 from electra_tf.finetuning.finetuner import ByLength
 from electra_tf.modeling.electra import ElectraModel
 from electra_tf.platform.errors import UserError
-from electra_tf.tasks.encoding import encode_texts
-from electra_tf.text.rows import RowEncoder
+from electra_tf.text.rows import RowEncoder, encode_texts
 
 GENERATOR, DISCRIMINATOR = NETWORKS = ("generator", "discriminator")
 _ROWS = 64

@@ -2,7 +2,6 @@
 
 import dataclasses
 import gzip
-import html
 import json
 import re
 import signal
@@ -17,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from electra_tf.apps.demo import demo
-from electra_tf.apps.demo.replaced_tokens import Question, ReplacedTokenDetection
+from electra_tf.apps.demo.replaced_tokens import Question
 from electra_tf.checkpoints import formats, run_directory
 from electra_tf.config.pretraining import SIZES
 from electra_tf.export import conversion
@@ -71,12 +70,10 @@ def test_bad_requests_are_one_line(address):
         assert re.search(problem, answer["error"]) and "\n" not in answer["error"]
 
 
-def test_other_addresses_methods_and_hosts(address):
-    for method, path, expected in (("GET", "/replace", 405), ("POST", "/", 405),
-                                   ("GET", "/nowhere", 404), ("GET", "/replace/", 404)):
-        status, _, body = ask(address + path, b"{}" if method == "POST" else None, method)
-        assert (status, json.loads(body).keys()) == (expected, {"error"})
-    assert ask(address, Host="rebound.example")[0] == 400  # tests/apps/serving has more of it.
+def test_other_hosts_and_methods_are_refused(address):
+    assert ask(address, Host="rebound.example")[0] == 400
+    status, _, body = ask(f"{address}/replace")
+    assert (status, json.loads(body).keys()) == (405, {"error"})
 
 
 def test_sentences_are_computed_one_after_the_other_and_few_wait(serving):
@@ -103,19 +100,16 @@ def test_sentences_are_computed_one_after_the_other_and_few_wait(serving):
     assert sorted(statuses) == [200, 200, 503, 503] and most == [1, 1]
 
 
-@pytest.mark.parametrize(("auc", "verdict"), [
-    (0.75, "as expected"), (0.95, "better than expected"), (0.5, "worse than expected")])
-def test_a_run_is_compared_with_measured_ones(tmp_path, auc, verdict):
+def test_a_run_is_compared_with_measured_ones(tmp_path):
     model = SIZES["tiny"].model
     assert demo.level(tmp_path, model) == ""
     (tmp_path / "settings.json").write_text(json.dumps(
         run_directory.identity(SIZES["tiny"], {}) | Normalization().facts() | {
             "data.max_seq_length": 128, "initial": None, "dataset": "", "vocabulary": ""}))
     (tmp_path / "metrics.jsonl").write_text(json.dumps(
-        {"kind": "eval", "step": 1000, "unigram_auc": auc}) + "\n")
-    line = demo.level(tmp_path, model)
-    assert f"AUC {auc:.2f} " in line and f" 2.0 million tokens: {verdict}" in line
-    assert "2 x 128 on Wikipedia and books reach 0.75" in line
+        {"kind": "eval", "step": 1000, "unigram_auc": 0.7}) + "\n")
+    assert "AUC is 0.70; healthy range for this budget, 2.0 million tokens: 0.72 to 0.78 (runs " \
+        "of 2 x 128 on" in demo.level(tmp_path, model)
 
 
 def saved(networks, directory, form):
@@ -160,21 +154,11 @@ def test_networks_are_shown_until_a_signal(tmp_path):
 SENTENCE = "word1 word2 word3s word4, word5 word6ing word7 word8."
 
 
-def test_the_page_is_one_file_that_loads_nothing(address):
+def test_the_page_is_sent_with_headers_that_forbid_loading(address):
     status, headers, content = ask(address)
-    text = content.decode("utf-8")
     assert status == 200 and headers["Content-Type"] == "text/html; charset=utf-8"
     assert all(headers[name] == value for name, value in pages.HEADERS.items())
-    assert re.findall(r"(?:src|href|url\()\s*=?\s*[\"']?(?!data:)\w", text) == []
-    assert "innerHTML" not in text and "{{" not in text and "the tiny networks" in text
-    assert all(f'<label for="{name}">' in text for name in ("sentence", "rate", "temperature"))
-
-
-def test_the_source_is_no_markup(serving, networks):
-    evil = dataclasses.replace(networks, source="<script>alert(1)</script>")
-    with serving(ReplacedTokenDetection(evil)) as address:
-        text = ask(address)[2].decode()
-    assert html.escape(evil.source) in text and evil.source not in text
+    assert "the tiny networks" in content.decode()
 
 
 @pytest.fixture(scope="module")
@@ -185,16 +169,13 @@ def page():
 
 @browser.in_a_browser
 class TestPage:
-    def open(self, page, address):
+    def ask(self, page, address):
+        """Opens the page and asks with the keyboard alone."""
         page.open(address)
         page.wait_for("!document.getElementById('result').hidden")
-
-    def ask(self, page, address, sentence=SENTENCE):
-        """Opens the page and asks with the keyboard alone."""
-        self.open(page, address)
         page.script("document.getElementById('sentence').value = '';"
                     "document.getElementById('sentence').focus()")
-        page.keys(sentence)
+        page.keys(SENTENCE)
         self.change(page, lambda: page.hold("\ue009", "\ue007"))
 
     def change(self, page, act):
@@ -239,12 +220,3 @@ class TestPage:
         assert page.texts_of("#candidates h3")[0].startswith("[MASK] 2")
         assert len(page.texts_of(".bar")) >= 8
         assert sorted(page.texts_of(".tag")) == ["drawn", "original"]
-
-    def test_errors_are_seen_in_words(self, page, address):
-        self.ask(page, address, " ")
-        assert page.texts_of("#error:not([hidden])") == [
-            "That didn't work: the sentence has no words; write some."]
-        page.keys("word1")
-        page.hold("\ue009", "\ue007")
-        page.wait_for("!document.getElementById('result').hidden")
-        assert page.texts_of("#error:not([hidden])") == []

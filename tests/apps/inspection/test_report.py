@@ -113,10 +113,9 @@ def shown(found):
     return examples.masked_examples(found.records, 3, MaskingConfig(rate=0.3), seed=1, draws=2)
 
 
-def test_the_page_is_one_file_that_loads_nothing(found, shown):
+def test_the_page_goes_without_a_script_and_without_examples(found, shown):
     text = report.page(found, shown, "records")
-    assert re.findall(r"(?:(?:src|href)\s*=|url\()\s*[\"']?(?!data:)\w", text) == []
-    assert "<script" not in text and "{{" not in text and "default-src 'none'" in text
+    assert "<script" not in text and "default-src 'none'" in text
     assert report.page(found, [], "records").count("<h3>") == 0
 
 

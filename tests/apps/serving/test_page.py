@@ -1,18 +1,8 @@
-"""The page in a real browser; where there is none, what is sent of it."""
-
-import re
+"""The page in a real browser."""
 
 import pytest
 
 from tests.apps.serving import browser
-
-
-def test_the_page_is_one_file_that_loads_nothing(texts):
-    status, page = texts.send("GET", "/")
-    assert status == 200
-    assert '<meta name="model" content="texts">' in page
-    assert re.findall(r"(?:src|href|url\()\s*=?\s*[\"']?(?!data:)\w", page) == []
-    assert "innerHTML" not in page and "{{" not in page
 
 
 @pytest.fixture(scope="module")

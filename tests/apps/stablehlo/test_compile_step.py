@@ -1,6 +1,7 @@
-"""What can't be compiled or exported is said in a line, before anything is traced."""
+"""What can't be compiled or exported is said in a line; the commands import what is installed."""
 
 import os
+import re
 import signal
 
 import pytest
@@ -8,6 +9,11 @@ import pytest
 from electra_tf.apps.stablehlo import ahead_of_time, compile_step, run_step
 from electra_tf.platform.errors import UserError
 from tests import command_flags
+from tests.layering import sources
+
+ENTRIES = ("electra_tf.apps.stablehlo.run_step", "electra_tf.apps.stablehlo.ahead_of_time",
+           "benchmarks.accelerator.__main__", "benchmarks.accelerator.ours")
+"""Commands of the compile environment, in which there is no TensorFlow."""
 
 
 def call(module, *given):
@@ -59,3 +65,16 @@ def killed():
     ("UNIMPLEMENTED: the op\n  sort", "UNIMPLEMENTED: the op sort")])
 def test_why_a_step_doesnt_compile_is_a_line(said, problem):
     assert ahead_of_time.problem(said) == problem
+
+
+def test_the_commands_of_the_compile_environment_need_what_is_installed_there():
+    text = (sources.ROOT / "requirements" / "compile.txt").read_text()
+    installed = {{"absl-py": "absl"}.get(name, name.replace("-", "_"))
+                 for name in re.findall(r"(?m)^([\w\-]+)==", text)}
+    for entry in ENTRIES:
+        # Elsewhere what is imported inside functions is for paths that are addresses.
+        ours, libraries = sources.closure(entry, inside_functions=lambda name, entry=entry: (
+            name == entry or name.startswith("electra_tf.apps.stablehlo.")))
+        assert len(ours) > 10
+        assert libraries <= installed, entry
+    assert "tensorflow" in sources.closure("electra_tf.apps.stablehlo.lift")[1]
