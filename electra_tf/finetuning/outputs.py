@@ -55,10 +55,9 @@ class TaskPredictor:
         self._predictor = Predictor(run, run.trained_model())
         self._threshold = threshold_of(run.model_dir)
 
-    def scored(self, split: Split, *, show_progress: bool = False) -> Scored:
+    def scored(self, split: Split) -> Scored:
         """Returns predictions and scores of encoded examples."""
-        shown = [progress()] if show_progress else []
-        return split.score(self._predictor.predict(split.rows, *shown), self._threshold)
+        return split.score(self._predictor.predict(split.rows, progress()), self._threshold)
 
     def predict(self, given: Sequence[Any]) -> list[Record]:
         """Returns a prediction for each input, which `TaskKind.example` reads or refuses."""
@@ -87,7 +86,7 @@ def evaluate(run: FinetuningRun, dev: Mapping[str, Sequence[Example]]) -> None:
     """Scores the run's model on splits of labelled examples; prints and saves a table."""
     predictor, path, scores = TaskPredictor(run), run.model_dir / "eval_results.json", {}
     for name, examples in dev.items():
-        found = predictor.scored(run.encode(examples), show_progress=True)
+        found = predictor.scored(run.encode(examples))
         scores[name] = found.scores
         constant, baseline = run.kind.baseline(run.spec, examples, examples)
         print(score_table(f"{run.spec.name}, {name}: {len(examples):,} examples", found.scores,
@@ -113,7 +112,7 @@ def predict(run: FinetuningRun, source: str, output: str, *, overwrite: bool = F
         if target is not None:
             require_writable(target, path, overwrite=overwrite)
         examples = run.kind.read([path], run.spec, labelled=False)
-    records = TaskPredictor(run).scored(run.encode(examples), show_progress=True).records
+    records = TaskPredictor(run).scored(run.encode(examples)).records
     content = forms[suffix](records)
     if target is None:
         sys.stdout.write(content)

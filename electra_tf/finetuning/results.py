@@ -139,11 +139,10 @@ class Results:
 
     def beside(self, scratch: "Results") -> str:
         """Returns the medians of both runs on the first split."""
-        (split, ours), (_, theirs) = (
-            next(iter(one.summary().items())) for one in (self, scratch))
+        split = next(iter(self.summary()))
         return score_table(f"{self.task}, {split}, medians", self.metrics, {
-            name: {metric: scores[metric]["median"] for metric in self.metrics}
-            for name, scores in (("pre-trained", ours), ("from scratch", theirs))})
+            name: {metric: run.summary()[split][metric]["median"] for metric in self.metrics}
+            for name, run in (("pre-trained", self), ("from scratch", scratch))})
 
 
 def threshold_of(model_dir: Path) -> float | None:
@@ -182,8 +181,7 @@ def glue_table(found: Mapping[str, Results]) -> str:
 def glue_average(results: Iterable[Results]) -> float | None:
     """Returns the mean over tasks of the median of one metric each; None for no task.
 
-    It is Matthews correlation for CoLA, Spearman's for STS-B, accuracy elsewhere, for MNLI on its
-    matched half (ELECTRA, table 1).
+    MNLI counts with its matched half (ELECTRA, table 1).
     """
     medians = [next(iter(one.summary().values()))[_counted_metric(one.metrics)]["median"]
                for one in results]
